@@ -1,0 +1,191 @@
+import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
+import type { Json, JsonObject } from "./json.ts";
+
+/** How a turn ended. */
+export type FinishReason = "success" | "error" | "canceled";
+
+/** Why a turn ended with `error`; a closed list. */
+export type TurnErrorCode =
+  | "agent_error"
+  | "nondeterministic"
+  | "interrupted"
+  | "poisoned"
+  | "agent_crashed"
+  | "agent_unresponsive"
+  | "timeout"
+  | "budget"
+  | "overloaded"
+  | "unsupported_input"
+  | "version_mismatch"
+  | "canceled";
+
+/** What went wrong in a turn, in words for its caller. */
+export interface TurnError {
+  readonly code: TurnErrorCode;
+  readonly message: string;
+}
+
+/** What completions cost, as far as the model says. */
+export interface Usage {
+  readonly input_tokens?: number;
+  readonly output_tokens?: number;
+  readonly cost?: number;
+}
+
+/** The questions of a wait: a key for each value asked for, and its description for a human. */
+export type Questions = { readonly [key: string]: string };
+
+/** An event before it has an address: what an agent, or the runtime for it, says. */
+export type EventBody =
+  | {
+      readonly type: "RequestStarted";
+      readonly operation: string;
+      readonly input: Json;
+      readonly attachments?: readonly ArtifactId[];
+      readonly config_version?: number;
+    }
+  | {
+      readonly type: "WaitForInput";
+      readonly request_keys: Questions;
+      readonly schema?: JsonObject;
+      readonly call_id: CallId;
+    }
+  | {
+      readonly type: "ResumeWithInput";
+      readonly wait_id: number;
+      readonly request_keys: JsonObject;
+    }
+  | { readonly type: "CancelRequest" }
+  | {
+      readonly type: "TextOutput";
+      readonly content: string;
+      readonly branch?: string;
+      readonly call_id?: CallId;
+      readonly attempt?: number;
+    }
+  | {
+      readonly type: "ToolCall";
+      readonly function_name: string;
+      readonly args: Json;
+      readonly tool_call_id: CallId;
+      readonly attempt?: number;
+    }
+  | {
+      readonly type: "ToolResult";
+      readonly function_name: string;
+      readonly text_result: string;
+      readonly result: Json;
+      readonly tool_call_id: CallId;
+    }
+  | {
+      readonly type: "ToolError";
+      readonly function_name: string;
+      readonly content: string;
+      readonly code: ToolErrorCode;
+      readonly tool_call_id: CallId;
+    }
+  | {
+      readonly type: "ToolTextOutput";
+      readonly content: string;
+      readonly tool_call_id: CallId;
+      readonly branch?: string;
+    }
+  | {
+      readonly type: "CompletionCall";
+      readonly model: string;
+      readonly call_id: CallId;
+      readonly attempt: number;
+    }
+  | {
+      readonly type: "CompletionResult";
+      readonly model: string;
+      readonly call_id: CallId;
+      readonly usage: Usage;
+      readonly elapsed_ms: number;
+      readonly result: Json;
+    }
+  | {
+      readonly type: "ArtifactGenerated";
+      readonly name: string;
+      readonly artifact_id: ArtifactId;
+      readonly url: string;
+      readonly mime_type: string;
+      readonly size_bytes: number;
+      readonly branch?: string;
+    }
+  | {
+      readonly type: "ArtifactUploaded";
+      readonly name: string;
+      readonly artifact_id: ArtifactId;
+      readonly url: string;
+      readonly mime_type: string;
+      readonly size_bytes: number;
+    }
+  | { readonly type: "RunCreated"; readonly input: Json; readonly metadata: JsonObject }
+  | {
+      readonly type: "RequestCompleted";
+      readonly finish_reason: FinishReason;
+      readonly result: string | null;
+      readonly result_truncated?: boolean;
+      readonly output: Json;
+      readonly error?: TurnError;
+      readonly usage?: Usage;
+    };
+
+/** Why a call ended without a result. */
+export type ToolErrorCode = "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout";
+
+/** The type names of all events. */
+export type EventType = EventBody["type"];
+
+/** Who speaks in an event, in the words that models use. */
+export type Role = "system" | "assistant" | "user" | "tool";
+
+/** Where an event stands: its place in the run's log, and who said it for which request. */
+export interface EventAddress {
+  /** 1, 2, 3 … without a gap in the run. */
+  readonly id: number;
+  readonly run_id: RunId;
+  /** `null` only for events outside any turn: RunCreated and ArtifactUploaded. */
+  readonly request_id: RequestId | null;
+  readonly agent: string;
+  readonly role: Role;
+  /** 0 for the agent that was asked, one more for each caller in between. */
+  readonly depth: number;
+  /** ISO 8601, UTC. */
+  readonly ts: string;
+  /** The call under which the event arose; on every event at depth 1 or more. */
+  readonly parent_call_id?: CallId;
+}
+
+/** An event as clients see it. A WaitForInput also carries `wait_id`, which is its id. */
+export type Event = EventAddress & EventBody & { readonly wait_id?: number };
+
+/** The role that goes with a type of event. */
+export function roleOf(type: EventType): Role {
+  switch (type) {
+    case "TextOutput":
+    case "WaitForInput":
+    case "ArtifactGenerated":
+      return "assistant";
+    case "ToolCall":
+    case "ToolResult":
+    case "ToolError":
+    case "ToolTextOutput":
+      return "tool";
+    case "ResumeWithInput":
+    case "CancelRequest":
+    case "ArtifactUploaded":
+      return "user";
+    case "RequestStarted":
+    case "RequestCompleted":
+    case "CompletionCall":
+    case "CompletionResult":
+    case "RunCreated":
+      return "system";
+    default: {
+      const never: never = type;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,6 @@
+/** One thing that is wrong with a value, and where in it. */
+export interface Issue {
+  /** Steps from the root of the value, joined by dots; empty for the value itself. */
+  readonly path: string;
+  readonly message: string;
+}

@@ -1,0 +1,41 @@
+import type { FinishReason, Questions, TurnError } from "./events.ts";
+import type { RequestId, RunId } from "./ids.ts";
+import type { Json } from "./json.ts";
+
+/** Where a request is in its life. */
+export type RequestPhase = "queued" | "running" | "waiting" | "completed";
+
+/** Where a run is in its life. */
+export type RunPhase = "idle" | "running" | "waiting";
+
+/** The answer of `GET /request/{request_id}`. */
+export interface RequestStatus {
+  readonly request_id: RequestId;
+  readonly run_id: RunId;
+  readonly agent: string;
+  readonly operation: string;
+  readonly status: RequestPhase;
+  readonly finish_reason?: FinishReason;
+  readonly result?: string | null;
+  readonly output?: Json;
+  readonly error?: TurnError;
+  /** The questions of the oldest open wait, while the request waits. */
+  readonly request_keys?: Questions;
+  readonly wait_id?: number;
+  readonly created_at: string;
+  readonly completed_at?: string;
+  /** The id of the request's newest event, 0 when it has none. */
+  readonly last_event_id: number;
+}
+
+/** One row of `GET /runs`. */
+export interface RunSummary {
+  readonly run_id: RunId;
+  readonly agent: string;
+  readonly status: RunPhase;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly initial_input: Json;
+  readonly turns: number;
+  readonly last_event_id: number;
+}
