@@ -1,0 +1,35 @@
+import { AgentError } from "../errors.ts";
+import type { Router, RouterHandler } from "../ports/router.ts";
+
+/** A router for one process: every message goes straight to the handler that serves here. */
+export function localRouter(): Router {
+  const handlers = new Set<RouterHandler>();
+  const deliveries = new Map<RouterHandler, Set<Promise<unknown>>>();
+
+  return {
+    async send(runId, message) {
+      const [handler] = handlers;
+      if (handler === undefined) {
+        throw new AgentError("unavailable", `nobody takes messages for run ${runId}`);
+      }
+      const underWay = deliveries.get(handler);
+      const delivery = handler.deliver(runId, message);
+      underWay?.add(delivery);
+      try {
+        return await delivery;
+      } finally {
+        underWay?.delete(delivery);
+      }
+    },
+    serve(handler) {
+      const underWay = new Set<Promise<unknown>>();
+      handlers.add(handler);
+      deliveries.set(handler, underWay);
+      return async () => {
+        handlers.delete(handler);
+        deliveries.delete(handler);
+        await Promise.allSettled(underWay);
+      };
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { nanoid } from "nanoid";
+import type { Environment, TurnAddress } from "../ports/environment.ts";
+
+/** The outside world as Node has it. */
+export function nodeEnvironment(): Environment {
+  return {
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    timer: (ms, fire) => startTimer(ms, fire),
+    macrotask: (run) => void setImmediate(run),
+    newId: () => nanoid(),
+    random: () => Math.random(),
+    attribute: (turn, run) => turns.run(turn, run),
+  };
+}
+
+/** The turn whose code is running, also in what that code left behind; `undefined` outside of any turn. */
+export function currentTurn(): TurnAddress | undefined {
+  return turns.getStore();
+}
+
+const turns = new AsyncLocalStorage<TurnAddress>();
+
+/** The longest time that a timer of Node can take; it fires at once for a longer one. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+function startTimer(ms: number, fire: () => void): () => void {
+  const end = performance.now() + ms;
+  let timeout = next();
+  return () => clearTimeout(timeout);
+
+  function next(): NodeJS.Timeout {
+    const left = end - performance.now();
+    if (left <= LONGEST_MS) return setTimeout(fire, Math.max(left, 0));
+    return setTimeout(() => {
+      timeout = next();
+    }, LONGEST_MS);
+  }
+}

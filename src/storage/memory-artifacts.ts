@@ -1,0 +1,42 @@
+import { AgentError } from "../errors.ts";
+import type { ArtifactStore, StoredArtifact } from "../ports/artifact-store.ts";
+import type { ArtifactId } from "../protocol/ids.ts";
+
+/** Keeps artifacts in memory, for tests and beside a log in memory. */
+export function memoryArtifacts(): ArtifactStore {
+  const artifacts = new Map<ArtifactId, { info: StoredArtifact; chunks: readonly Uint8Array[] }>();
+
+  return {
+    async put({ body, limitBytes, artifactId, runId, name, mimeType }) {
+      const chunks: Uint8Array[] = [];
+      let sizeBytes = 0;
+      for await (const chunk of body instanceof Uint8Array ? [body] : body) {
+        sizeBytes += chunk.byteLength;
+        if (sizeBytes > limitBytes) {
+          throw new AgentError("too_large", `artifact ${name} is larger than ${limitBytes} bytes`);
+        }
+        // A copy: whoever gave the chunk may use its memory again.
+        chunks.push(chunk.slice());
+      }
+      const info = { artifactId, ...(runId !== undefined && { runId }), name, mimeType, sizeBytes };
+      artifacts.set(artifactId, { info, chunks });
+      return info;
+    },
+    get: async (artifactId) => artifacts.get(artifactId)?.info,
+    async *read(artifactId) {
+      const artifact = artifacts.get(artifactId);
+      if (artifact === undefined) {
+        throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+      }
+      yield* artifact.chunks;
+    },
+    async removeRun(runId) {
+      for (const [artifactId, { info }] of artifacts) {
+        if (info.runId === runId) artifacts.delete(artifactId);
+      }
+    },
+    async close() {
+      artifacts.clear();
+    },
+  };
+}

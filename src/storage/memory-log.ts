@@ -1,0 +1,206 @@
+import { AgentError } from "../errors.ts";
+import type {
+  Batch,
+  Cursor,
+  EventLog,
+  LogRecord,
+  Page,
+  ReadOptions,
+  RequestEntry,
+  RunEntry,
+  RunPage,
+  RunQuery,
+  RunRow,
+  Snapshot,
+} from "../ports/event-log.ts";
+import { Fenced, Unavailable } from "../ports/event-log.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import { applyMark } from "./request-entry.ts";
+import { compareRuns, parseListCursor, toListCursor, toRemovedEntry } from "./run-list.ts";
+import { Tails } from "./tails.ts";
+import { countFitting } from "./utf8.ts";
+
+/** A log in memory, for tests and for agents whose past may go with the process. */
+export function memoryLog(): EventLog {
+  const runs = new Map<RunId, Run>();
+  const removed = new Set<RunId>();
+  const requests = new Map<RequestId, RequestEntry>();
+  const openRequests = new Set<RequestId>();
+  const aliases = new Map<string, RunId>();
+  const tails = new Tails();
+  // One counter for all runs, so that a run that was let go of without events leaves nothing behind.
+  let epochs = 0;
+  let closed = false;
+
+  function owned(cursor: Cursor): Run {
+    if (closed) throw new Unavailable("the log is closed");
+    const run = runs.get(cursor.runId);
+    if (run === undefined || run.epoch !== cursor.epoch || run.events.length !== cursor.head) {
+      throw new Fenced(`run ${cursor.runId} has another owner`);
+    }
+    return run;
+  }
+
+  function append(cursor: Cursor, batch: Batch): Cursor {
+    const run = owned(cursor);
+    if (removed.has(cursor.runId)) throw new AgentError("gone", `run ${cursor.runId} was removed`);
+    const row = batch.run ?? run.row;
+    if (row === undefined) throw new TypeError("the first batch of a run needs its row");
+
+    if (batch.alias !== undefined && (aliases.get(batch.alias) ?? cursor.runId) !== cursor.runId) {
+      throw new AgentError("conflict", `another run has the alias ${batch.alias}`);
+    }
+    const marked = new Map<RequestId, RequestEntry>();
+    for (const mark of batch.requests ?? []) {
+      const entry = marked.get(mark.requestId) ?? requests.get(mark.requestId);
+      marked.set(mark.requestId, applyMark(entry, cursor.runId, mark));
+    }
+
+    // From here on nothing fails.
+    for (const event of batch.events) run.events.push(event);
+    for (const record of batch.records) run.records.push(record);
+    run.row = row;
+    const head = run.events.length;
+    const records = run.records.length;
+    if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
+    if (batch.alias !== undefined) {
+      aliases.set(batch.alias, cursor.runId);
+      run.aliases.push(batch.alias);
+    }
+    for (const [requestId, entry] of marked) {
+      requests.set(requestId, entry);
+      run.requests.add(requestId);
+      if (entry.phase === "completed") openRequests.delete(requestId);
+      else openRequests.add(requestId);
+    }
+    tails.wake(cursor.runId);
+    return { runId: cursor.runId, epoch: cursor.epoch, head, records };
+  }
+
+  function find(runId: RunId): RunEntry | undefined {
+    if (removed.has(runId)) return toRemovedEntry(runId);
+    const run = runs.get(runId);
+    return run?.row && { ...run.row, runId, head: run.events.length };
+  }
+
+  function list({ agent, status, limit, cursor }: RunQuery): RunPage {
+    const position = cursor === undefined ? undefined : parseListCursor(cursor);
+    const found: RunEntry[] = [];
+    for (const [runId, { row, events }] of runs) {
+      if (row === undefined) continue;
+      if (agent !== undefined && row.agent !== agent) continue;
+      if (status !== undefined && row.status !== status) continue;
+      const entry = { ...row, runId, head: events.length };
+      if (position === undefined || compareRuns(position, entry) < 0) found.push(entry);
+    }
+    const page = found.sort(compareRuns).slice(0, limit);
+    const last = page.at(-1);
+    return found.length > limit && last !== undefined
+      ? { runs: page, next: toListCursor(last) }
+      : { runs: page };
+  }
+
+  function remove(cursor: Cursor): void {
+    const run = owned(cursor);
+    runs.delete(cursor.runId);
+    removed.add(cursor.runId);
+    for (const alias of run.aliases) aliases.delete(alias);
+    for (const requestId of run.requests) {
+      requests.delete(requestId);
+      openRequests.delete(requestId);
+    }
+    tails.wake(cursor.runId);
+  }
+
+  return {
+    durability: "memory",
+    async claim(runId) {
+      const run = runs.get(runId) ?? newRun();
+      runs.set(runId, run);
+      epochs += 1;
+      run.epoch = epochs;
+      const entry = find(runId);
+      return {
+        cursor: { runId, epoch: epochs, head: run.events.length, records: run.records.length },
+        ...(entry && { run: entry }),
+        ...(run.snapshot && { snapshot: run.snapshot }),
+      };
+    },
+    append: async (cursor, batch) => append(cursor, batch),
+    release({ runId, epoch }) {
+      const run = runs.get(runId);
+      if (run?.epoch !== epoch) return;
+      run.epoch = 0;
+      if (run.row === undefined) runs.delete(runId);
+    },
+    async read(runId, options) {
+      const run = runs.get(runId);
+      return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
+    },
+    tail: (runId, wake) => tails.add(runId, wake),
+    lookup: async (requestId) => requests.get(requestId),
+    run: async (runId) => find(runId),
+    find: async (alias) => aliases.get(alias),
+    list: async (query) => list(query),
+    async open() {
+      const entries = [...openRequests].map((requestId) => requests.get(requestId));
+      return entries
+        .filter((entry) => entry !== undefined)
+        .sort((a, b) => a.createdAt - b.createdAt);
+    },
+    remove: async (cursor) => remove(cursor),
+    health: () => (closed ? { writable: false, reason: "the log is closed" } : { writable: true }),
+    async close() {
+      closed = true;
+    },
+  };
+}
+
+interface Run {
+  /** The claim in force, 0 for none. */
+  epoch: number;
+  readonly events: string[];
+  readonly records: LogRecord[];
+  readonly aliases: string[];
+  readonly requests: Set<RequestId>;
+  row?: RunRow;
+  snapshot?: Snapshot;
+}
+
+function newRun(): Run {
+  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set() };
+}
+
+function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadOptions): Page {
+  let events = run.events.slice(after, limit === undefined ? undefined : after + limit);
+  if (limitBytes !== undefined) {
+    const count = countFitting(events, limitBytes);
+    if (count < events.length) events = events.slice(0, count);
+  }
+  return {
+    events,
+    records: records ? recordsBetween(run.records, after, after + events.length) : [],
+    head: run.events.length,
+  };
+}
+
+/** The records that follow an event from `from` to `to`. */
+function recordsBetween(
+  records: readonly LogRecord[],
+  from: number,
+  to: number,
+): readonly LogRecord[] {
+  return records.slice(firstFrom(records, from), firstFrom(records, to + 1));
+}
+
+/** The index of the first record that follows event `id` or a later one. */
+function firstFrom(records: readonly LogRecord[], id: number): number {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((records[middle]?.after ?? id) < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
