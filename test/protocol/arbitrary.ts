@@ -1,0 +1,151 @@
+import fc from "fast-check";
+import type { SpeakerAddress } from "../../src/protocol/encode.ts";
+import type { EventBody } from "../../src/protocol/events.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
+import type { Json, JsonObject } from "../../src/protocol/json.ts";
+
+const ID = /^[A-Za-z0-9_-]{1,20}$/;
+
+/** Texts of every kind: line breaks, quotes, emoji, and names of our own fields. */
+export const text: fc.Arbitrary<string> = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string(),
+  fc.constantFrom(
+    '"',
+    "\\",
+    "\r\n",
+    "\u2028",
+    "\u0000",
+    ',"type":"',
+    ',"depth":1,',
+    ',"request_id":"x"',
+  ),
+);
+
+/** Values that JSON can carry and gives back equal. */
+export const json: fc.Arbitrary<Json> = fc
+  .jsonValue({ maxDepth: 3 })
+  .map((value) => JSON.parse(JSON.stringify(value)) as Json);
+
+export const jsonObject: fc.Arbitrary<JsonObject> = fc
+  .dictionary(fc.string(), json, { noNullPrototype: true })
+  .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
+
+export const runId: fc.Arbitrary<RunId> = fc.stringMatching(ID).map((id) => id as RunId);
+export const requestId: fc.Arbitrary<RequestId> = fc
+  .stringMatching(ID)
+  .map((id) => id as RequestId);
+const artifactId = fc.stringMatching(ID).map((id) => id as ArtifactId);
+const callId = fc.stringMatching(/^c[1-9]{1,3}(\.[1-9]{1,3}){1,4}$/).map((id) => id as CallId);
+const count = fc.nat();
+const attempt = fc.integer({ min: 1, max: 9 });
+
+/** Where a speaker stands; its name may hold anything, as that of an agent elsewhere may. */
+export const speakerAddress: fc.Arbitrary<SpeakerAddress> = fc.record(
+  {
+    run_id: runId,
+    request_id: fc.option(requestId),
+    agent: fc.oneof(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), text),
+    depth: fc.integer({ min: 0, max: 8 }),
+    parent_call_id: callId,
+  },
+  { requiredKeys: ["run_id", "request_id", "agent", "depth"] },
+);
+
+/** Every kind of event, before it has an address. Keys are in the order of the type. */
+export const body: fc.Arbitrary<EventBody> = fc.oneof(
+  some(
+    "RequestStarted",
+    { operation: text, input: json },
+    {
+      attachments: fc.array(artifactId),
+      config_version: count,
+    },
+  ),
+  some(
+    "WaitForInput",
+    { request_keys: fc.dictionary(fc.string(), text, { noNullPrototype: true }) },
+    { schema: jsonObject },
+    { call_id: callId },
+  ),
+  some("ResumeWithInput", { wait_id: attempt, request_keys: jsonObject }),
+  some("CancelRequest", {}),
+  some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
+  some("ToolCall", { function_name: text, args: json, tool_call_id: callId }, { attempt }),
+  some("ToolResult", {
+    function_name: text,
+    text_result: text,
+    result: json,
+    tool_call_id: callId,
+  }),
+  some("ToolError", {
+    function_name: text,
+    content: text,
+    code: fc.constantFrom("tool_error", "invalid_input", "interrupted", "canceled", "timeout"),
+    tool_call_id: callId,
+  }),
+  some("ToolTextOutput", { content: text, tool_call_id: callId }, { branch: text }),
+  some("CompletionCall", { model: text, call_id: callId, attempt }),
+  some("CompletionResult", {
+    model: text,
+    call_id: callId,
+    usage: fc.record(
+      {
+        input_tokens: count,
+        output_tokens: count,
+        cost: fc.double({ min: 0, max: 9, noNaN: true }),
+      },
+      { requiredKeys: [] },
+    ),
+    elapsed_ms: count,
+    result: json,
+  }),
+  some("ArtifactGenerated", artifactFields(), { branch: text }),
+  some("ArtifactUploaded", artifactFields()),
+  some("RunCreated", { input: json, metadata: jsonObject }),
+  some(
+    "RequestCompleted",
+    { finish_reason: fc.constantFrom("success", "error", "canceled"), result: fc.option(text) },
+    { result_truncated: fc.boolean() },
+    { output: json },
+    {
+      error: fc.record({
+        code: fc.constantFrom("agent_error", "timeout", "canceled"),
+        message: text,
+      }),
+      usage: fc.record({ input_tokens: count }),
+    },
+  ),
+);
+
+/** An event and the parts it is made of. */
+export const event: fc.Arbitrary<{
+  readonly address: SpeakerAddress;
+  readonly id: number;
+  readonly ts: string;
+  readonly body: EventBody;
+}> = fc.record({
+  address: speakerAddress,
+  id: fc.oneof(fc.integer({ min: 1, max: 2_000 }), fc.maxSafeNat()),
+  ts: fc
+    .date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
+    .map((at) => at.toISOString()),
+  body,
+});
+
+/** An arbitrary of one type of event: groups of fields in their order, required and optional by turns. */
+function some(
+  type: EventBody["type"],
+  ...groups: Record<string, fc.Arbitrary<unknown>>[]
+): fc.Arbitrary<EventBody> {
+  const records = groups.map((fields, index) =>
+    index % 2 === 0 ? fc.record(fields) : fc.record(fields, { requiredKeys: [] }),
+  );
+  return fc
+    .tuple(...records)
+    .map((parts) => Object.assign({ type }, ...parts.map((part) => ({ ...part }))) as EventBody);
+}
+
+function artifactFields(): Record<string, fc.Arbitrary<unknown>> {
+  return { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
+}
