@@ -1,0 +1,183 @@
+import { defineConfig } from "oxlint";
+import type { OxlintOverride } from "oxlint";
+
+type ImportRule = NonNullable<NonNullable<OxlintOverride["rules"]>["no-restricted-imports"]>;
+
+/** What a folder of src/ may import beside its own files. */
+interface Layer {
+  readonly folder: string;
+  /** Files of src/, as they are written from a file directly in the folder. */
+  readonly ours: readonly string[];
+  /** Packages, with `/**` where their subpaths are meant. */
+  readonly packages: readonly string[];
+  /** Set for the places that may touch the machine they run on. */
+  readonly node?: boolean;
+  /** Set where the folders inside never import each other. */
+  readonly apart?: boolean;
+}
+
+/** The own files of a folder, and those of a folder inside a layer, which may use all of the layer. */
+const FLAT = ["!./**"];
+const NESTED = ["!./**", "!../**", "../../**"];
+
+const RUNTIME = ["../protocol/**", "../errors.ts", "../ports/**", "../runtime/**"];
+const EDGES = ["../storage/**", "../cluster/**", "../http/**", "../adapters/**", "../client/**", "../llm/**"];
+
+/** The layers, from left to right. An import may only point to the left. */
+const LAYERS: readonly Layer[] = [
+  { folder: "protocol", ours: [], packages: ["zod", "zod/**", "@standard-schema/spec"] },
+  { folder: "ports", ours: ["../protocol/**", "../errors.ts"], packages: [] },
+  {
+    folder: "runtime",
+    ours: ["../protocol/**", "../errors.ts", "../ports/**"],
+    packages: ["xstate", "eventemitter3", "nanoid", "@standard-schema/spec"],
+  },
+  { folder: "storage", ours: RUNTIME, packages: [] },
+  { folder: "cluster", ours: RUNTIME, packages: [] },
+  { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
+  { folder: "client", ours: RUNTIME, packages: [] },
+  { folder: "llm", ours: RUNTIME, packages: [] },
+  { folder: "adapters", ours: [...RUNTIME, "../http/**"], packages: ["hono", "hono/**", "zod"], apart: true },
+  {
+    folder: "node",
+    ours: [...RUNTIME, "../http/**", "../adapters/**"],
+    packages: ["hono", "hono/**", "@hono/node-server", "nanoid"],
+    node: true,
+  },
+  { folder: "console", ours: [...RUNTIME, "../client/**"], packages: [] },
+  {
+    folder: "cli",
+    ours: [...RUNTIME, ...EDGES, "../node/**", "../console/**", "../testing/**"],
+    packages: ["commander"],
+    node: true,
+  },
+];
+
+/** The files that may re-export: the entries of the package. */
+const ENTRIES = ["src/index.ts", "src/*/index.ts", "src/storage/sqlite/index.ts", "src/adapters/*/index.ts"];
+
+export default defineConfig({
+  plugins: ["typescript", "import", "unicorn", "oxc", "promise", "vitest", "node"],
+  jsPlugins: ["./test/house/lint-plugin.ts"],
+  categories: { correctness: "error", suspicious: "error" },
+  ignorePatterns: ["dist", "node_modules", ".troupe", "coverage", "**/*.gen.*"],
+  options: { typeAware: true },
+  rules: {
+    "import/no-cycle": "error",
+    "import/no-default-export": "error",
+    "import/no-duplicates": "error",
+    "import/no-mutable-exports": "error",
+    "import/no-named-as-default-member": "off",
+    "house/no-barrel": "error",
+
+    "typescript/consistent-type-imports": "error",
+    "typescript/no-explicit-any": "error",
+    "typescript/no-floating-promises": "error",
+    "typescript/no-misused-promises": "error",
+    "typescript/no-non-null-assertion": "error",
+    "typescript/no-unsafe-assignment": "error",
+    "typescript/no-unsafe-call": "error",
+    "typescript/no-unsafe-member-access": "error",
+    "typescript/no-unsafe-return": "error",
+    // Brands are put on by assertion, and what a parser has checked is asserted once.
+    "typescript/no-unsafe-type-assertion": "off",
+    "typescript/only-throw-error": "error",
+    "typescript/prefer-promise-reject-errors": "error",
+    "typescript/prefer-readonly": "error",
+    "typescript/return-await": "error",
+    "typescript/switch-exhaustiveness-check": [
+      "error",
+      { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: true },
+    ],
+
+    eqeqeq: "error",
+    "max-depth": ["error", 4],
+    "no-console": "error",
+    "no-else-return": "error",
+    "no-param-reassign": "error",
+    "no-promise-executor-return": "error",
+    "no-var": "error",
+    "object-shorthand": "error",
+    "prefer-const": "error",
+    "unicorn/prefer-node-protocol": "error",
+    "unicorn/throw-new-error": "error",
+
+    // Options and engines are plain objects, which are taken apart at will.
+    "typescript/unbound-method": "off",
+    "typescript/no-generated-empty-object-type": "off",
+    "unicorn/no-array-sort": "off",
+    // One wait after the other is usually what is meant here.
+    "no-await-in-loop": "off",
+    // A handler is often a small function inside another, beside the values it works with.
+    "unicorn/consistent-function-scoping": "off",
+    // A name may be used again in an inner scope where the outer one is not wanted.
+    "no-shadow": "off",
+  },
+  overrides: [
+    ...LAYERS.flatMap(toOverrides),
+    { files: ["src/errors.ts"], rules: { "no-restricted-imports": only(["./protocol/**"], []) } },
+    {
+      files: ["src/storage/sqlite/*"],
+      rules: { "no-restricted-imports": only([...deeper(RUNTIME), "node:**"], NESTED) },
+    },
+    { files: ["src/storage/fs-*"], rules: { "no-restricted-imports": only([...RUNTIME, "node:**"]) } },
+    { files: ENTRIES, rules: { "house/no-barrel": "off" } },
+    {
+      files: ["src/{protocol,ports,runtime}/**"],
+      rules: {
+        "no-restricted-globals": [
+          "error",
+          ...["setTimeout", "setInterval", "setImmediate", "fetch", "process", "Buffer", "performance"].map(
+            (name) => ({ name, message: "Time and the outside world come in through the environment." }),
+          ),
+        ],
+        "no-restricted-properties": [
+          "error",
+          { object: "Date", property: "now", message: "Ask the environment for the time." },
+          { object: "Math", property: "random", message: "Ask the environment for a random number." },
+        ],
+      },
+    },
+    {
+      files: ["agents/**", "examples/**"],
+      rules: {
+        "no-restricted-imports": [
+          "error",
+          {
+            patterns: [
+              { group: ["**/src/**", "**/dist/**"], message: "Import from the package, as users do." },
+            ],
+          },
+        ],
+        "no-console": "off",
+      },
+    },
+    { files: ["src/cli/**", "test/**"], rules: { "no-console": "off" } },
+    { files: ["test/**"], rules: { "no-restricted-imports": "off" } },
+    { files: ["*.config.ts", "test/house/lint-plugin.ts"], rules: { "import/no-default-export": "off" } },
+  ],
+});
+
+/** The rules of one layer: one for the files in its folder, one for those in a folder inside it. */
+function toOverrides({ folder, ours, packages, node = false, apart = false }: Layer): OxlintOverride[] {
+  const outside = node ? [...packages, "node:**"] : packages;
+  const inside = apart ? FLAT : NESTED;
+  return [
+    { files: [`src/${folder}/*`], rules: { "no-restricted-imports": only([...ours, ...outside]) } },
+    {
+      files: [`src/${folder}/*/**`],
+      rules: { "no-restricted-imports": only([...deeper(ours), ...outside], inside) },
+    },
+  ];
+}
+
+/** Forbids every import but those of the file's own folder and the given ones. */
+function only(allowed: readonly string[], own: readonly string[] = FLAT): ImportRule {
+  const group = ["**", ...own, ...allowed.map((pattern) => `!${pattern}`)];
+  return ["error", { patterns: [{ group, message: "An import may only point to a layer on the left." }] }];
+}
+
+/** The same files, as they are written one folder further down. */
+function deeper(patterns: readonly string[]): string[] {
+  return patterns.map((pattern) => `../${pattern}`);
+}
