@@ -35,8 +35,11 @@ export function memoryLog(): EventLog {
   function owned(cursor: Cursor): Run {
     if (closed) throw new Unavailable("the log is closed");
     const run = runs.get(cursor.runId);
-    if (run === undefined || run.epoch !== cursor.epoch || run.events.length !== cursor.head) {
+    if (run === undefined || run.epoch !== cursor.epoch) {
       throw new Fenced(`run ${cursor.runId} has another owner`);
+    }
+    if (run.events.length !== cursor.head || run.records.length !== cursor.records) {
+      throw new Fenced(`run ${cursor.runId} has moved on from event ${cursor.head}`);
     }
     return run;
   }
@@ -144,9 +147,7 @@ export function memoryLog(): EventLog {
     list: async (query) => list(query),
     async open() {
       const entries = [...openRequests].map((requestId) => requests.get(requestId));
-      return entries
-        .filter((entry) => entry !== undefined)
-        .sort((a, b) => a.createdAt - b.createdAt);
+      return entries.filter((entry) => entry !== undefined).sort((a, b) => a.createdAt - b.createdAt);
     },
     remove: async (cursor) => remove(cursor),
     health: () => (closed ? { writable: false, reason: "the log is closed" } : { writable: true }),
@@ -185,11 +186,7 @@ function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadO
 }
 
 /** The records that follow an event from `from` to `to`. */
-function recordsBetween(
-  records: readonly LogRecord[],
-  from: number,
-  to: number,
-): readonly LogRecord[] {
+function recordsBetween(records: readonly LogRecord[], from: number, to: number): readonly LogRecord[] {
   return records.slice(firstFrom(records, from), firstFrom(records, to + 1));
 }
 

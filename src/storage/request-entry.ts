@@ -3,11 +3,7 @@ import type { RequestEntry, RequestMark } from "../ports/event-log.ts";
 import type { RunId } from "../protocol/ids.ts";
 
 /** What is known of a request after one more mark; `conflict` if it is a request of another run. */
-export function applyMark(
-  entry: RequestEntry | undefined,
-  runId: RunId,
-  mark: RequestMark,
-): RequestEntry {
+export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: RequestMark): RequestEntry {
   if (entry === undefined) {
     return { createdAt: 0, accepted: { n: 0, after: 0 }, ...mark, runId };
   }

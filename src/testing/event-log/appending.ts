@@ -1,0 +1,158 @@
+import { describe, expect, test } from "vitest";
+import { Fenced } from "../../ports/event-log.ts";
+import type { EventLogSubject } from "./subject.ts";
+import { events, nextEvents, openFor, record, requestId, row, runId, startRun } from "./subject.ts";
+
+/** Appends, claims, and what they do to each other. */
+export function testAppending(subject: EventLogSubject): void {
+  describe("appending", () => {
+    test("events are numbered 1, 2, 3 … over all appends of a run", async () => {
+      const log = await openFor(subject);
+      const first = await startRun(log, "run", 2);
+      const second = await log.append(first, nextEvents(first, 3));
+
+      expect([first.head, second.head]).toEqual([2, 5]);
+      const page = await log.read(runId("run"), { after: 0 });
+      expect(page).toEqual({ events: events(1, 5), records: [], head: 5 });
+    });
+
+    test("a batch may have records only, a row only, or nothing", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      const named = await log.append(cursor, { events: [], records: [], run: row() });
+      const noted = await log.append(named, { events: [], records: [record(1, 0), record(2, 0)] });
+      const same = await log.append(noted, { events: [], records: [] });
+
+      expect(same).toMatchObject({ head: 0, records: 2 });
+      const page = await log.read(runId("run"), { after: 0, records: true });
+      expect(page).toEqual({ events: [], records: [record(1, 0), record(2, 0)], head: 0 });
+    });
+
+    test("an event comes back byte for byte", async () => {
+      const log = await openFor(subject);
+      const texts = ["é€😀", "line\nbreak \u2028 and \\n", '"', "\u0000", "x".repeat(200_000)];
+      const encoded = texts.map((content, index) => JSON.stringify({ id: index + 1, content }));
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: encoded, records: [], run: row() });
+
+      expect((await log.read(runId("run"), { after: 0 })).events).toEqual(encoded);
+    });
+
+    test("runs do not mix when they are appended to at the same time", async () => {
+      const log = await openFor(subject);
+      const ids = Array.from({ length: 40 }, (_, index) => `run-${index}`);
+      await Promise.all(ids.map((id, index) => startRun(log, id, index + 1)));
+
+      const pages = await Promise.all(ids.map((id) => log.read(runId(id), { after: 0 })));
+      for (const [index, page] of pages.entries()) {
+        expect(page).toEqual({ events: events(1, index + 1), records: [], head: index + 1 });
+      }
+    });
+
+    test("a cursor that was appended with before is fenced, and nothing changes", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      const next = await log.append(cursor, nextEvents(cursor, 2));
+
+      await expect(log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Fenced);
+      expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 2));
+      await expect(log.append(next, nextEvents(next, 1))).resolves.toMatchObject({ head: 3 });
+    });
+
+    test("a cursor that has only records behind it is fenced too", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      await log.append(cursor, { events: [], records: [record(1, 1)] });
+
+      const again = log.append(cursor, { events: [], records: [record(1, 1)] });
+      await expect(again).rejects.toBeInstanceOf(Fenced);
+      const page = await log.read(runId("run"), { after: 0, records: true });
+      expect(page.records).toEqual([record(1, 1)]);
+    });
+
+    test("a claim raises the epoch and fences every older cursor", async () => {
+      const log = await openFor(subject);
+      const old = await startRun(log, "run", 2);
+      const { cursor } = await log.claim(runId("run"));
+
+      expect(cursor.epoch).toBeGreaterThan(old.epoch);
+      expect(cursor).toMatchObject({ runId: "run", head: 2, records: 0 });
+      const stale = log.append(old, {
+        ...nextEvents(old, 1),
+        run: row({ turns: 9 }),
+        requests: [{ requestId: requestId("late"), phase: "queued", createdAt: 1 }],
+        alias: "late",
+        snapshot: "late",
+      });
+      await expect(stale).rejects.toBeInstanceOf(Fenced);
+      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 2 });
+      expect(await log.run(runId("run"))).toMatchObject({ turns: 1 });
+      expect(await log.lookup(requestId("late"))).toBeUndefined();
+      expect(await log.find("late")).toBeUndefined();
+      await expect(log.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 3 });
+    });
+
+    test("a claim that comes during an append finds it whole or not at all", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const appended = log.append(cursor, nextEvents(cursor, 3)).then(
+        (next) => next.head,
+        () => 1,
+      );
+      const claim = await log.claim(runId("run"));
+
+      expect(claim.cursor.head).toBe(await appended);
+      expect(claim.run?.head).toBe(claim.cursor.head);
+      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: claim.cursor.head });
+    });
+
+    test("a released cursor is dead", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      log.release(cursor);
+
+      await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Fenced);
+      const claim = await log.claim(runId("run"));
+      expect(claim.cursor.head).toBe(1);
+      expect(claim.cursor.epoch).toBeGreaterThan(cursor.epoch);
+    });
+
+    test("releasing an older cursor does not take the run from its owner", async () => {
+      const log = await openFor(subject);
+      const old = await startRun(log, "run", 1);
+      const { cursor } = await log.claim(runId("run"));
+      log.release(old);
+
+      await expect(log.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 2 });
+    });
+
+    test("a claim that was released without an append leaves no run behind", async () => {
+      const log = await openFor(subject);
+      const { cursor, run } = await log.claim(runId("run"));
+      log.release(cursor);
+
+      expect(run).toBeUndefined();
+      expect(await log.run(runId("run"))).toBeUndefined();
+      expect((await log.list({ limit: 10 })).runs).toEqual([]);
+      await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Fenced);
+    });
+
+    test("a claim finds the newest snapshot and what it covers", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 2);
+      expect((await log.claim(runId("run"))).snapshot).toBeUndefined();
+
+      const { cursor: second } = await log.claim(runId("run"));
+      const records = [record(1, 2)];
+      const third = await log.append(second, { events: [], records, snapshot: { memory: 1 } });
+      const data = { memory: { notes: ["é", null] } };
+      const fourth = await log.append(third, { ...nextEvents(third, 1), snapshot: data });
+      await log.append(fourth, nextEvents(fourth, 4));
+
+      expect(cursor.head).toBe(2);
+      const claim = await log.claim(runId("run"));
+      expect(claim.snapshot).toEqual({ head: 3, records: 1, data });
+      expect(claim.cursor).toMatchObject({ head: 7, records: 1 });
+    });
+  });
+}

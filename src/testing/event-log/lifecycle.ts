@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { Fenced, Unavailable } from "../../ports/event-log.ts";
+import type { EventLogSubject } from "./subject.ts";
+import {
+  events,
+  nextEvents,
+  openFor,
+  record,
+  reopenFor,
+  requestId,
+  row,
+  runId,
+  startRun,
+} from "./subject.ts";
+
+/** Opening, closing and opening again. */
+export function testLifecycle(subject: EventLogSubject): void {
+  describe("opening and closing", () => {
+    test("an open log takes appends", async () => {
+      const log = await openFor(subject);
+      expect(log.health()).toEqual({ writable: true });
+    });
+
+    test("closing settles the appends under way", async () => {
+      const log = await subject.open();
+      const cursors = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => startRun(log, `run-${index}`, 1)),
+      );
+      let settled = 0;
+      const appends = cursors.map(async (cursor) => {
+        await log.append(cursor, nextEvents(cursor, 2));
+        settled += 1;
+      });
+      await log.close();
+
+      expect(settled).toBe(20);
+      await Promise.all(appends);
+    });
+
+    test("a closed log takes no appends and says so", async () => {
+      const log = await subject.open();
+      const cursor = await startRun(log, "run", 1);
+      await log.close();
+
+      expect(log.health()).toMatchObject({ writable: false });
+      await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
+    });
+
+    test("closing twice is closing once", async () => {
+      const log = await subject.open();
+      await Promise.all([log.close(), log.close()]);
+      await expect(log.close()).resolves.toBeUndefined();
+    });
+
+    const reopen = subject.reopen?.bind(subject);
+    if (reopen === undefined) return;
+
+    test("what was acknowledged is there when the log is opened again", async () => {
+      const log = await openFor(subject);
+      let cursor = await startRun(log, "run", 3);
+      cursor = await log.append(cursor, {
+        ...nextEvents(cursor, 2),
+        records: [record(1, 3), record(2, 5)],
+        run: row({ status: "waiting", turns: 2, metadata: { a: 1 } }),
+        requests: [{ requestId: requestId("open"), phase: "waiting", createdAt: 4, started: 4 }],
+        alias: "name",
+        snapshot: { at: 5 },
+      });
+      cursor = await log.append(cursor, nextEvents(cursor, 1));
+      await log.remove(await startRun(log, "removed", 1));
+      const before = await Promise.all([
+        log.read(runId("run"), { after: 0, records: true }),
+        log.run(runId("run")),
+        log.lookup(requestId("open")),
+        log.open(),
+        log.list({ limit: 10 }),
+      ]);
+      const again = await reopenFor(reopen, log);
+
+      expect(before[0].events).toEqual(events(1, 6));
+      expect(
+        await Promise.all([
+          again.read(runId("run"), { after: 0, records: true }),
+          again.run(runId("run")),
+          again.lookup(requestId("open")),
+          again.open(),
+          again.list({ limit: 10 }),
+        ]),
+      ).toEqual(before);
+      expect(await again.find("name")).toBe("run");
+      expect(await again.run(runId("removed"))).toMatchObject({ removed: true });
+      const claim = await again.claim(runId("run"));
+      expect(claim.snapshot).toEqual({ head: 5, records: 2, data: { at: 5 } });
+      expect(claim.cursor).toMatchObject({ head: 6, records: 2 });
+    });
+
+    test("a cursor from before is fenced, and a new claim has a higher epoch", async () => {
+      const log = await openFor(subject);
+      const old = await startRun(log, "run", 2);
+      const again = await reopenFor(reopen, log);
+
+      await expect(again.append(old, nextEvents(old, 1))).rejects.toBeInstanceOf(Fenced);
+      const { cursor } = await again.claim(runId("run"));
+      expect(cursor.epoch).toBeGreaterThan(old.epoch);
+      await expect(again.append(old, nextEvents(old, 1))).rejects.toBeInstanceOf(Fenced);
+      await expect(again.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 3 });
+    });
+  });
+}

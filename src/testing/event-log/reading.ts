@@ -1,0 +1,185 @@
+import { describe, expect, test } from "vitest";
+import type { Cursor, EventLog, LogRecord } from "../../ports/event-log.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { createRandom } from "./random.ts";
+import type { EventLogSubject } from "./subject.ts";
+import { events, nextEvents, openFor, record, row, runId, startRun } from "./subject.ts";
+
+/** Reading, page by page and live. */
+export function testReading(subject: EventLogSubject): void {
+  describe("reading", () => {
+    test("an unknown run has nothing", async () => {
+      const log = await openFor(subject);
+      const page = await log.read(runId("none"), { after: 0, records: true });
+      expect(page).toEqual({ events: [], records: [], head: 0 });
+    });
+
+    test("a page holds what follows a position, up to a limit", async () => {
+      const log = await openFor(subject);
+      let cursor = await startRun(log, "run", 4);
+      cursor = await log.append(cursor, nextEvents(cursor, 1));
+      await log.append(cursor, nextEvents(cursor, 5));
+
+      const read = async (after: number, limit?: number) =>
+        log.read(runId("run"), { after, ...(limit !== undefined && { limit }) });
+      expect(await read(3)).toEqual({ events: events(4, 10), records: [], head: 10 });
+      expect(await read(3, 4)).toEqual({ events: events(4, 7), records: [], head: 10 });
+      expect(await read(9, 4)).toEqual({ events: events(10, 10), records: [], head: 10 });
+      expect(await read(10)).toEqual({ events: [], records: [], head: 10 });
+      expect(await read(99)).toEqual({ events: [], records: [], head: 10 });
+    });
+
+    test("a page stops before its events exceed the limit in bytes, but never before the first", async () => {
+      const log = await openFor(subject);
+      // Characters of one, two, three and four bytes.
+      const encoded = ['"12345678"', '"éé€😀"', `"${"x".repeat(98)}"`, '"abcdefgh"'];
+      const bytes = encoded.map((text) => new TextEncoder().encode(text).length);
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: encoded, records: [], run: row() });
+
+      const read = async (after: number, limitBytes: number) =>
+        (await log.read(runId("run"), { after, limitBytes })).events.length;
+      const [one = 0, two = 0, three = 0] = bytes;
+      expect(await read(0, 1)).toBe(1);
+      expect(await read(0, one + two)).toBe(2);
+      expect(await read(0, one + two - 1)).toBe(1);
+      expect(await read(0, one + two + three - 1)).toBe(2);
+      expect(await read(2, 20)).toBe(1);
+      expect(await read(0, 1_000)).toBe(4);
+    });
+
+    test("a page holds the records from its position to its last event, both included", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      const first = await log.append(cursor, {
+        events: events(1, 3),
+        records: [record(1, 0), record(2, 0), record(3, 2), record(4, 3)],
+        run: row(),
+      });
+      const second = await log.append(first, { events: [], records: [record(5, 3)] });
+      await log.append(second, { events: events(4, 5), records: [record(6, 3), record(7, 5)] });
+
+      const read = async (after: number, limit: number) =>
+        (await log.read(runId("run"), { after, limit, records: true })).records.map(({ n }) => n);
+      expect(await read(0, 10)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+      expect(await read(0, 1)).toEqual([1, 2]);
+      expect(await read(0, 3)).toEqual([1, 2, 3, 4, 5, 6]);
+      expect(await read(1, 1)).toEqual([3]);
+      expect(await read(3, 1)).toEqual([4, 5, 6]);
+      expect(await read(5, 10)).toEqual([7]);
+      expect((await log.read(runId("run"), { after: 0 })).records).toEqual([]);
+    });
+
+    test("a record comes back with all its fields", async () => {
+      const log = await openFor(subject);
+      const full: LogRecord = { n: 1, after: 0, type: "Accepted", request: { a: [1, "é\n", null] } };
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: [], records: [full], run: row() });
+
+      expect((await log.read(runId("run"), { after: 0, records: true })).records).toEqual([full]);
+    });
+
+    test("from any position, in pages of any size, a reader finds the same history", async () => {
+      const log = await openFor(subject);
+      const random = createRandom(7);
+      let { cursor } = await log.claim(runId("run"));
+      for (let batch = 0; batch < 60; batch += 1) {
+        cursor = await log.append(cursor, generateBatch(cursor, random));
+      }
+      const whole = await log.read(runId("run"), { after: 0, records: true });
+      expect(whole.events).toEqual(events(1, cursor.head));
+      expect(whole.records.map(({ n }) => n)).toEqual(numbers(1, cursor.records));
+
+      for (let reader = 0; reader < 40; reader += 1) {
+        const after = random.below(cursor.head + 1);
+        const found = await readToEnd(log, runId("run"), after, () => 1 + random.below(20));
+        expect(found.events).toEqual(whole.events.slice(after));
+        expect(found.records).toEqual(whole.records.filter((entry) => entry.after >= after));
+      }
+    });
+
+    test("a reader that follows by tail and read gets every event once and in order", async () => {
+      const log = await openFor(subject);
+      const random = createRandom(11);
+      const batches = 80;
+      let cursor = await startRun(log, "run", 1);
+      const end = 1_000;
+      const readers = numbers(0, 3).map((reader) => follow(log, runId("run"), reader % 2, end));
+      for (let batch = 0; batch < batches; batch += 1) {
+        cursor = await log.append(cursor, nextEvents(cursor, 1 + random.below(12)));
+      }
+      await log.append(cursor, nextEvents(cursor, end - cursor.head));
+
+      const seen = await Promise.all(readers);
+      for (const [reader, found] of seen.entries()) {
+        expect(found).toEqual(events((reader % 2) + 1, end));
+      }
+    });
+
+    test("an append can be read when its tail wakes, and when it is acknowledged", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const woken = new Promise<number>((resolve, reject) => {
+        const stop = log.tail(runId("run"), () => {
+          stop();
+          log.read(runId("run"), { after: 1 }).then((page) => resolve(page.head), reject);
+        });
+      });
+      await log.append(cursor, nextEvents(cursor, 2));
+
+      expect((await log.read(runId("run"), { after: 1 })).events).toEqual(events(2, 3));
+      expect(await woken).toBe(3);
+    });
+  });
+}
+
+function generateBatch(cursor: Cursor, random: { below(limit: number): number }) {
+  const count = random.below(8);
+  let after = cursor.head;
+  const records = numbers(1, random.below(4)).map((step) => {
+    after += random.below(cursor.head + count - after + 1);
+    return record(cursor.records + step, after);
+  });
+  return { ...nextEvents(cursor, count), records, run: row() };
+}
+
+async function readToEnd(log: EventLog, id: RunId, after: number, limit: () => number) {
+  const found: string[] = [];
+  const records: LogRecord[] = [];
+  for (;;) {
+    const position = after + found.length;
+    const page = await log.read(id, { after: position, limit: limit(), records: true });
+    found.push(...page.events);
+    // The records at the seam of two pages are in both.
+    const known = records.at(-1)?.n ?? 0;
+    records.push(...page.records.filter(({ n }) => n > known));
+    if (position + page.events.length >= page.head) return { events: found, records };
+  }
+}
+
+/** Reads until event `end`, and waits for the tail whenever there is nothing more. */
+async function follow(log: EventLog, id: RunId, after: number, end: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  let wake = (): void => {};
+  let woken = Promise.resolve();
+  const arm = (): void => {
+    woken = new Promise((resolve) => {
+      wake = resolve;
+    });
+  };
+  arm();
+  const stop = log.tail(id, () => wake());
+  while (after + found.length < end) {
+    const page = await log.read(id, { after: after + found.length, limit: 7 });
+    found.push(...page.events);
+    if (after + found.length < page.head || after + found.length >= end) continue;
+    await woken;
+    arm();
+  }
+  stop();
+  return found;
+}
+
+function numbers(from: number, to: number): readonly number[] {
+  return Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => from + index);
+}

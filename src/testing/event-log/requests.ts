@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { AgentError } from "../../errors.ts";
+import type { RequestMark } from "../../ports/event-log.ts";
+import type { EventLogSubject } from "./subject.ts";
+import { events, nextEvents, openFor, requestId, row, runId, startRun } from "./subject.ts";
+
+/** The index of requests, and the names of runs. */
+export function testRequests(subject: EventLogSubject): void {
+  describe("requests", () => {
+    test("an unknown request is not found", async () => {
+      const log = await openFor(subject);
+      expect(await log.lookup(requestId("none"))).toBeUndefined();
+      expect(await log.open()).toEqual([]);
+    });
+
+    test("the marks of a request add up, over batches and within one", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const queued = accepted("first", { createdAt: 5_000, accepted: { n: 3, after: 1 } });
+      const second = await log.append(cursor, { events: [], records: [], requests: [queued] });
+      expect(await log.lookup(requestId("first"))).toEqual({ ...queued, runId: "run" });
+
+      const third = await log.append(second, {
+        ...nextEvents(second, 3),
+        requests: [
+          { requestId: requestId("first"), phase: "running", started: 2, segment: 2 },
+          { requestId: requestId("first"), phase: "waiting" },
+        ],
+      });
+      const waiting = { ...queued, runId: "run", phase: "waiting", started: 2, segment: 2 };
+      expect(await log.lookup(requestId("first"))).toEqual(waiting);
+
+      await log.append(third, {
+        ...nextEvents(third, 2),
+        requests: [
+          { requestId: requestId("first"), phase: "running", segment: 5 },
+          { requestId: requestId("first"), phase: "completed", completed: 6 },
+        ],
+      });
+      const completed = { ...waiting, phase: "completed", segment: 5, completed: 6 };
+      expect(await log.lookup(requestId("first"))).toEqual(completed);
+    });
+
+    test("a request may come and go in one batch", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const mark = accepted("quick", { createdAt: 7, accepted: { n: 1, after: 1 } });
+      await log.append(cursor, {
+        ...nextEvents(cursor, 2),
+        requests: [mark, { requestId: mark.requestId, phase: "completed", started: 2, completed: 3 }],
+      });
+
+      expect(await log.lookup(mark.requestId)).toMatchObject({ phase: "completed", createdAt: 7 });
+      expect(await log.open()).toEqual([]);
+    });
+
+    test("open lists what has not completed, oldest first", async () => {
+      const log = await openFor(subject);
+      for (const [index, createdAt] of [30, 10, 20, 40].entries()) {
+        const cursor = await startRun(log, `run-${index}`, 1);
+        const mark = accepted(`at-${createdAt}`, { createdAt });
+        const next = await log.append(cursor, { events: [], records: [], requests: [mark] });
+        if (createdAt !== 20) continue;
+        const requests = [{ requestId: mark.requestId, phase: "completed", completed: 2 } as const];
+        await log.append(next, { ...nextEvents(next, 1), requests });
+      }
+
+      const open = await log.open();
+      expect(open.map((entry) => entry.requestId)).toEqual(["at-10", "at-30", "at-40"]);
+      expect(open[1]).toMatchObject({ runId: "run-0", phase: "queued" });
+    });
+
+    test("a request belongs to one run; a mark from another run is a conflict", async () => {
+      const log = await openFor(subject);
+      const first = await startRun(log, "first", 1);
+      const mark = accepted("same", { createdAt: 1 });
+      await log.append(first, { events: [], records: [], requests: [mark] });
+      const other = await startRun(log, "other", 1);
+
+      const refused = log.append(other, { ...nextEvents(other, 1), requests: [mark] });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+      await expect(refused).rejects.toBeInstanceOf(AgentError);
+      expect(await log.lookup(requestId("same"))).toMatchObject({ runId: "first" });
+      expect((await log.read(runId("other"), { after: 0 })).events).toEqual(events(1, 1));
+    });
+  });
+
+  describe("aliases", () => {
+    test("a run is found by its alias", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: [], records: [], run: row(), alias: "chat 7/é" });
+
+      expect(await log.find("chat 7/é")).toBe("run");
+      expect(await log.find("chat 7")).toBeUndefined();
+    });
+
+    test("an alias of another run is a conflict that leaves everything as it was", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: [], records: [], run: row(), alias: "name" });
+      const other = await startRun(log, "other", 2);
+
+      const refused = log.append(other, {
+        ...nextEvents(other, 1),
+        records: [{ n: 1, after: 2, type: "Alias" }],
+        run: row({ turns: 9 }),
+        requests: [accepted("refused", { createdAt: 1 })],
+        alias: "name",
+        snapshot: {},
+      });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+      expect(await log.find("name")).toBe("run");
+      const page = await log.read(runId("other"), { after: 0, records: true });
+      expect(page).toEqual({ events: events(1, 2), records: [], head: 2 });
+      expect(await log.run(runId("other"))).toMatchObject({ turns: 1 });
+      expect(await log.lookup(requestId("refused"))).toBeUndefined();
+      expect((await log.claim(runId("other"))).snapshot).toBeUndefined();
+    });
+
+    test("a batch that was refused for its alias may be followed by another one", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: [], records: [], run: row(), alias: "name" });
+      const other = await startRun(log, "other", 1);
+      const refused = log.append(other, { events: [], records: [], alias: "name" });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+
+      await expect(log.append(other, nextEvents(other, 1))).resolves.toMatchObject({ head: 2 });
+    });
+
+    test("of many runs that ask for one alias at the same time, one gets it", async () => {
+      const log = await openFor(subject);
+      const attempts = Array.from({ length: 8 }, async (_, index) => {
+        const { cursor } = await log.claim(runId(`run-${index}`));
+        await log.append(cursor, { events: [], records: [], run: row(), alias: "name" });
+        return cursor.runId;
+      });
+      const settled = await Promise.allSettled(attempts);
+
+      const winners = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+      expect(winners).toEqual([await log.find("name")]);
+    });
+  });
+}
+
+function accepted(id: string, fields: Partial<RequestMark>): RequestMark {
+  return { requestId: requestId(id), phase: "queued", accepted: { n: 1, after: 0 }, ...fields };
+}

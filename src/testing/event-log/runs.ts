@@ -1,0 +1,158 @@
+import { describe, expect, test } from "vitest";
+import { Fenced } from "../../ports/event-log.ts";
+import type { EventLog, RunQuery } from "../../ports/event-log.ts";
+import type { EventLogSubject } from "./subject.ts";
+import { nextEvents, openFor, requestId, row, runId, startRun } from "./subject.ts";
+
+/** The rows of runs, their list, and their removal. */
+export function testRuns(subject: EventLogSubject): void {
+  describe("runs", () => {
+    test("an unknown run has no row", async () => {
+      const log = await openFor(subject);
+      expect(await log.run(runId("none"))).toBeUndefined();
+      expect((await log.claim(runId("none"))).run).toBeUndefined();
+    });
+
+    test("a row is replaced whole, and stays when a batch has none", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const full = row({
+        agent: "payments",
+        status: "waiting",
+        createdAt: 1,
+        updatedAt: 1_700_000_000_123,
+        turns: 3,
+        initialInput: { text: "pay é", list: [1, null] },
+        metadata: { a: { b: "\n" } },
+      });
+      const second = await log.append(cursor, { events: [], records: [], run: full });
+      await log.append(second, nextEvents(second, 2));
+
+      const entry = { ...full, runId: "run", head: 3 };
+      expect(await log.run(runId("run"))).toEqual(entry);
+      expect((await log.claim(runId("run"))).run).toEqual(entry);
+      expect((await log.list({ limit: 10 })).runs).toEqual([entry]);
+    });
+
+    test("the list shows the most recently updated first", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [20, 40, 10, 30]);
+      const cursor = (await log.claim(runId("run-2"))).cursor;
+      await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt: 50 }) });
+
+      const { runs, next } = await log.list({ limit: 10 });
+      expect(runs.map((entry) => entry.updatedAt)).toEqual([50, 40, 30, 20]);
+      expect(runs[0]).toMatchObject({ runId: "run-2", head: 2 });
+      expect(next).toBeUndefined();
+    });
+
+    test("the pages of the list have every run once, also where times are equal", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [5, 5, 5, 9, 5, 1, 5, 9, 5]);
+
+      for (const limit of [1, 2, 3, 4, 8, 9, 10]) {
+        const found = await listAll(log, { limit });
+        expect(found.map((entry) => entry.updatedAt)).toEqual([9, 9, 5, 5, 5, 5, 5, 5, 1]);
+        expect(new Set(found.map((entry) => entry.runId)).size).toBe(9);
+      }
+    });
+
+    test("the list is narrowed by agent and by status", async () => {
+      const log = await openFor(subject);
+      const agents = ["echo", "order"];
+      const statuses = ["idle", "running", "waiting"] as const;
+      for (const agent of agents) {
+        for (const [index, status] of statuses.entries()) {
+          const { cursor } = await log.claim(runId(`${agent}-${status}`));
+          const run = row({ agent, status, updatedAt: index });
+          await log.append(cursor, { events: [], records: [], run });
+        }
+      }
+
+      const ids = async (query: Partial<RunQuery>) =>
+        (await listAll(log, { limit: 2, ...query })).map((entry) => entry.runId);
+      expect(await ids({ agent: "order" })).toEqual(["order-waiting", "order-running", "order-idle"]);
+      expect(await ids({ status: "idle" })).toHaveLength(2);
+      expect(await ids({ agent: "echo", status: "running" })).toEqual(["echo-running"]);
+      expect(await ids({ agent: "team" })).toEqual([]);
+    });
+
+    test("a cursor that the list did not give is refused", async () => {
+      const log = await openFor(subject);
+      const list = log.list({ limit: 1, cursor: "?" });
+      await expect(list).rejects.toMatchObject({ code: "invalid_request" });
+    });
+
+    test("a removed run is gone with everything in it", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 2);
+      const full = await log.append(cursor, {
+        ...nextEvents(cursor, 1),
+        records: [{ n: 1, after: 2, type: "Now" }],
+        requests: [{ requestId: requestId("request"), phase: "queued", createdAt: 1 }],
+        alias: "name",
+        snapshot: {},
+      });
+      await log.remove(full);
+
+      const page = await log.read(runId("run"), { after: 0, records: true });
+      expect(page).toEqual({ events: [], records: [], head: 0 });
+      expect(await log.run(runId("run"))).toMatchObject({ runId: "run", removed: true, head: 0 });
+      expect(await log.lookup(requestId("request"))).toBeUndefined();
+      expect(await log.open()).toEqual([]);
+      expect(await log.find("name")).toBeUndefined();
+      expect((await log.list({ limit: 10 })).runs).toEqual([]);
+      await expect(log.append(full, nextEvents(full, 1))).rejects.toBeInstanceOf(Fenced);
+    });
+
+    test("the id of a removed run is not used again, its alias may be", async () => {
+      const log = await openFor(subject);
+      const first = await startRun(log, "run", 1);
+      await log.remove(await log.append(first, { events: [], records: [], alias: "name" }));
+
+      const { cursor, run, snapshot } = await log.claim(runId("run"));
+      expect(run).toMatchObject({ removed: true });
+      expect(snapshot).toBeUndefined();
+      const append = log.append(cursor, { events: [], records: [], run: row() });
+      await expect(append).rejects.toMatchObject({ code: "gone" });
+      const other = await startRun(log, "other", 1);
+      await log.append(other, { events: [], records: [], alias: "name" });
+      expect(await log.find("name")).toBe("other");
+    });
+
+    test("only the owner removes a run, and no other run goes with it", async () => {
+      const log = await openFor(subject);
+      const old = await startRun(log, "run", 1);
+      await startRun(log, "other", 2);
+      const { cursor } = await log.claim(runId("run"));
+
+      await expect(log.remove(old)).rejects.toBeInstanceOf(Fenced);
+      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 1 });
+      await log.remove(cursor);
+      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 0 });
+      expect(await log.read(runId("other"), { after: 0 })).toMatchObject({ head: 2 });
+    });
+  });
+}
+
+/** Starts a run for each time, updated then. */
+async function startRuns(log: EventLog, times: readonly number[]): Promise<void> {
+  for (const [index, updatedAt] of times.entries()) {
+    const { cursor } = await log.claim(runId(`run-${index}`));
+    await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt }) });
+  }
+}
+
+async function listAll(log: EventLog, query: RunQuery) {
+  const first = await log.list(query);
+  const found = [...first.runs];
+  let { next } = first;
+  while (next !== undefined) {
+    const page = await log.list({ ...query, cursor: next });
+    expect(page.runs.length).toBeGreaterThan(0);
+    expect(page.runs.length).toBeLessThanOrEqual(query.limit);
+    found.push(...page.runs);
+    next = page.next;
+  }
+  return found;
+}

@@ -1,0 +1,78 @@
+import { onTestFinished } from "vitest";
+import type { Batch, Cursor, EventLog, LogRecord, RunRow } from "../../ports/event-log.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+
+/** An engine to be tested. */
+export interface EventLogSubject {
+  /** How the engine is called in the test report. */
+  readonly name: string;
+  /** Opens an empty log; the suite closes it. */
+  open(): Promise<EventLog>;
+  /** For an engine that outlives its process: closes the log and opens the same data again. */
+  reopen?(log: EventLog): Promise<EventLog>;
+}
+
+/** Opens an empty log for the length of a test. */
+export async function openFor(subject: EventLogSubject): Promise<EventLog> {
+  const log = await subject.open();
+  onTestFinished(() => log.close());
+  return log;
+}
+
+/** Closes a log and opens the same data again, for the rest of the test. */
+export async function reopenFor(
+  reopen: (log: EventLog) => Promise<EventLog>,
+  log: EventLog,
+): Promise<EventLog> {
+  const next = await reopen(log);
+  onTestFinished(() => next.close());
+  return next;
+}
+
+export function runId(text: string): RunId {
+  return text as RunId;
+}
+
+export function requestId(text: string): RequestId {
+  return text as RequestId;
+}
+
+/** The row of an idle run of agent `echo`. */
+export function row(fields: Partial<RunRow> = {}): RunRow {
+  return {
+    agent: "echo",
+    status: "idle",
+    createdAt: 1_000,
+    updatedAt: 1_000,
+    turns: 1,
+    initialInput: null,
+    metadata: {},
+    ...fields,
+  };
+}
+
+/** Encoded events with the given ids. */
+export function events(from: number, to: number): readonly string[] {
+  const texts: string[] = [];
+  for (let id = from; id <= to; id += 1) texts.push(JSON.stringify({ id, type: "TextOutput" }));
+  return texts;
+}
+
+export function record(n: number, after: number): LogRecord {
+  return { n, after, type: "Now", value: n * 10 };
+}
+
+/** A batch of `count` events that goes on from the cursor, with a row for a run that has none yet. */
+export function nextEvents(cursor: Cursor, count: number): Batch {
+  return {
+    events: events(cursor.head + 1, cursor.head + count),
+    records: [],
+    ...(cursor.head === 0 && { run: row() }),
+  };
+}
+
+/** Claims a run and gives it its first events. */
+export async function startRun(log: EventLog, id: string, count: number): Promise<Cursor> {
+  const { cursor } = await log.claim(runId(id));
+  return log.append(cursor, nextEvents(cursor, count));
+}
