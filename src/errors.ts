@@ -16,6 +16,7 @@ export type ErrorCode =
   | "unprocessable"
   | "overloaded"
   | "run_full"
+  | "call_failed"
   | "internal"
   | "unavailable"
   | "timeout";

@@ -111,7 +111,6 @@ export type EventBody =
       readonly url: string;
       readonly mime_type: string;
       readonly size_bytes: number;
-      readonly branch?: string;
     }
   | {
       readonly type: "ArtifactUploaded";
