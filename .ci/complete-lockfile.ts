@@ -1,0 +1,55 @@
+/**
+ * Adds to package-lock.json what `npm ci` misses there: the binaries for other platforms that a registry
+ * without them left out. They come without a checksum. Run it after `npm install`, with `--check` to only look.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+
+interface Entry {
+  readonly version?: string;
+  readonly dev?: boolean;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+
+const LIBC: Readonly<Record<string, string>> = { gnu: "glibc", musl: "musl" };
+
+const file = new URL("../package-lock.json", import.meta.url);
+const lock = JSON.parse(readFileSync(file, "utf8")) as { packages: Record<string, Entry> };
+const missing = findMissing(lock.packages);
+
+if (missing.length > 0 && process.argv.includes("--check")) {
+  console.error(`package-lock.json lacks ${missing.map(([path]) => path).join(", ")}`);
+  console.error("run: node .ci/complete-lockfile.ts");
+  process.exit(1);
+}
+const [root, ...others] = [...Object.entries(lock.packages), ...missing];
+others.sort(([a], [b]) => a.localeCompare(b, "en"));
+lock.packages = Object.fromEntries(root === undefined ? [] : [root, ...others]);
+if (missing.length > 0) writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
+
+/** Lists the optional packages that some package names with an exact version and the lock does not hold. */
+function findMissing(packages: Readonly<Record<string, Entry>>): [path: string, entry: Entry][] {
+  const known = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, "")));
+  return Object.values(packages).flatMap(({ dev, optionalDependencies = {} }) =>
+    Object.entries(optionalDependencies)
+      .filter(([name]) => !known.has(name))
+      .map(([name, version]): [string, Entry] => [
+        `node_modules/${name}`,
+        toEntry(name, version, dev === true),
+      ]),
+  );
+}
+
+/** Reads the platform from a package's name, such as `@oxlint/binding-linux-arm64-musl`. */
+function toEntry(name: string, version: string, dev: boolean): Entry {
+  const [os, cpu, abi] = name.replace(/^.*\/(binding-)?/, "").split("-");
+  const libc = os === "linux" && abi !== undefined ? LIBC[abi] : undefined;
+  return {
+    version,
+    cpu: [cpu],
+    ...(dev && { dev }),
+    ...(libc !== undefined && { libc: [libc] }),
+    optional: true,
+    os: [os],
+  };
+}
