@@ -1,0 +1,66 @@
+import type { Case } from "../case.ts";
+import { check, checkEqual } from "../mismatch.ts";
+import { bodyOf } from "../wire.ts";
+import { checkWholeTurn, only } from "../wire-event.ts";
+import { checkProblem } from "./discovery.ts";
+
+/** How files come out of a turn, and into one. */
+export const files: readonly Case[] = [
+  {
+    id: "56",
+    title: "an artifact has a name and a type, and its url gives its bytes",
+    needs: ["pdf-writer"],
+    async run(context) {
+      const events = await context.read(await context.start("pdf-writer", "Moon: it is far away"));
+      checkWholeTurn(events, "success");
+      const { name, url, mime_type, artifact_id, size_bytes } = only(events, "ArtifactGenerated");
+      check(typeof name === "string" && name !== "", "a name", name);
+      checkEqual(mime_type, "application/pdf", "mime_type");
+      check(typeof url === "string" && url.includes(String(artifact_id)), "a url with the artifact_id", url);
+      const answer = await context.wire.ask("GET", context.wire.resolve(url));
+      checkEqual(answer.status, 200, "the status");
+      checkEqual(answer.headers.get("content-type"), "application/pdf", "the content-type");
+      check(answer.text.startsWith("%PDF-"), "the bytes of a PDF", answer.text.slice(0, 20));
+      checkEqual(answer.bytes.length, size_bytes, "the number of bytes");
+      checkEqual(answer.headers.get("x-content-type-options"), "nosniff", "X-Content-Type-Options");
+      const disposition = answer.headers.get("content-disposition") ?? "";
+      check(disposition.startsWith("attachment"), "Content-Disposition attachment", disposition);
+    },
+  },
+  {
+    id: "56a",
+    title: "an unknown artifact is a 404",
+    needs: [],
+    async run(context) {
+      checkProblem(await context.wire.ask("GET", `/artifacts/${crypto.randomUUID()}`), 404);
+    },
+  },
+  {
+    id: "56b",
+    title: "a file that was uploaded can go along with a request",
+    needs: ["echo"],
+    async run(context) {
+      const raw = crypto.getRandomValues(new Uint8Array(10_000));
+      const headers = { "content-type": "application/x-anything" };
+      const uploaded = await context.wire.ask("POST", "/artifacts", { raw, headers });
+      check(uploaded.status === 200 || uploaded.status === 201, "status 200 or 201", uploaded);
+      const { artifact_id, url } = bodyOf(uploaded, uploaded.status);
+      check(typeof artifact_id === "string" && typeof url === "string", "artifact_id and url", uploaded);
+      const { bytes } = await context.wire.ask("GET", context.wire.resolve(url));
+      const equal = bytes.length === raw.length && bytes.every((byte, index) => byte === raw[index]);
+      check(equal, "the bytes that were uploaded", bytes.length);
+      const turn = await context.start("echo", "hello", { attachments: [artifact_id] });
+      checkEqual(turn.started.attachments, [artifact_id], "the attachments");
+    },
+  },
+  {
+    id: "56c",
+    title: "a request with an unknown attachment is refused",
+    needs: ["echo"],
+    async run(context) {
+      const body = { type: "ChatRequest", input: "hello", attachments: [crypto.randomUUID()] };
+      const { status } = await context.process("echo", body, { wait: true });
+      check(status === 404 || status === 422 || status === 400, "404, 422 or 400", status);
+    },
+  },
+];

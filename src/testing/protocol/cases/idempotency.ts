@@ -1,0 +1,132 @@
+import type { Case } from "../case.ts";
+import type { Context } from "../context.ts";
+import { check, checkEqual } from "../mismatch.ts";
+import { bodyOf } from "../wire.ts";
+import type { Answer } from "../wire.ts";
+import { ofType } from "../wire-event.ts";
+import { checkProblem } from "./discovery.ts";
+
+/** What happens when the same request is sent again. */
+export const idempotency: readonly Case[] = [
+  {
+    id: "13",
+    title: "a request sent many times at once runs once and is answered alike",
+    needs: ["echo"],
+    async run(context) {
+      const body = chat(context, "only once");
+      const send = (): Promise<Answer> => context.process("echo", body, { wait: true });
+      const answers = await Promise.all(Array.from({ length: context.times(20, 50) }, send));
+      for (const answer of answers) {
+        check(answer.status === 200, "status 200", answer);
+        checkEqual(answer.text, answers[0]?.text, "every answer");
+      }
+      const fresh = answers.filter((answer) => !isReplayed(answer));
+      checkEqual(fresh.length, 1, "the number of answers without Idempotent-Replayed");
+      await checkRanOnce(context, body.request_id);
+    },
+  },
+  {
+    id: "13a",
+    title: "a request sent again after its end is answered as the first time",
+    needs: ["echo"],
+    async run(context) {
+      const body = chat(context, "only once");
+      const turn = await context.start("echo", body);
+      await context.read(turn);
+      const again = await context.process("echo", body, { wait: true });
+      check(isReplayed(again), "the header Idempotent-Replayed: true", [...again.headers]);
+      checkEqual(again.json, turn.started, "the answer");
+      const unawaited = await context.process("echo", body);
+      checkEqual(bodyOf(unawaited, 202).run_id, turn.runId, "the run of a repeat that does not wait");
+      await checkRanOnce(context, body.request_id);
+    },
+  },
+  {
+    id: "13b",
+    title: "metadata, run_context and the way of waiting do not make a request another one",
+    needs: ["echo"],
+    async run(context) {
+      const body = chat(context, "only once");
+      const first = await context.process("echo", { ...body, request_metadata: { at: 1 } }, { wait: true });
+      const again = await context.process("echo", { ...body, run_context: { at: 2 }, wait: true });
+      checkEqual(bodyOf(again, 200), bodyOf(first, 200), "the answer");
+      await checkRanOnce(context, body.request_id);
+    },
+  },
+  {
+    id: "13c",
+    title: "an id that is a number is read as text",
+    needs: ["echo"],
+    async run(context) {
+      const request_id = crypto.getRandomValues(new Uint32Array(1))[0];
+      const turn = await context.start("echo", { type: "ChatRequest", input: "a", request_id });
+      checkEqual(turn.requestId, String(request_id), "the request_id");
+    },
+  },
+  {
+    id: "13d",
+    title: "stream_request sent again streams the request that is there",
+    needs: ["echo"],
+    async run(context) {
+      const ask = { method: "POST", body: chat(context, "only once") };
+      const path = `${context.path("echo")}/stream_request`;
+      const first = await (await context.wire.stream(path, ask)).restOfFrames();
+      const again = await (await context.wire.stream(path, ask)).restOfFrames();
+      checkEqual(again, first, "the stream of the repeat");
+    },
+  },
+  {
+    id: "14",
+    title: "the same request_id with another body is a 409",
+    needs: ["echo"],
+    async run(context) {
+      const body = chat(context, "first");
+      await context.read(await context.start("echo", body));
+      checkProblem(await context.process("echo", { ...body, input: "second" }, { wait: true }), 409);
+      await checkRanOnce(context, body.request_id);
+    },
+  },
+  {
+    id: "14a",
+    title: "a request_id used by another agent is a 409",
+    needs: ["echo", "notebook"],
+    async run(context) {
+      const body = chat(context, "hello");
+      await context.start("echo", body);
+      checkProblem(await context.process("notebook", body, { wait: true }), 409);
+    },
+  },
+  {
+    id: "14b",
+    title: "a request_id that is the id of a run is refused",
+    needs: ["echo"],
+    async run(context) {
+      const { runId: request_id } = await context.start("echo", "hello");
+      const answer = await context.process("echo", { type: "ChatRequest", input: "a", request_id });
+      check(answer.status === 409 || answer.status === 400, "status 409 or 400", answer);
+    },
+  },
+];
+
+interface Chat {
+  readonly type: string;
+  readonly input: string;
+  readonly request_id: string;
+  readonly [field: string]: unknown;
+}
+
+function chat(context: Context, input: string): Chat {
+  return { type: "ChatRequest", input, request_id: context.newId() };
+}
+
+function isReplayed({ headers }: Answer): boolean {
+  return headers.get("idempotent-replayed") === "true";
+}
+
+async function checkRanOnce(context: Context, requestId: string): Promise<void> {
+  const path = `${context.path("echo")}/getevents/${requestId}`;
+  const events = await (await context.wire.stream(path, { query: { stream: true } })).rest();
+  checkEqual(ofType(events, "RequestStarted").length, 1, "the number of RequestStarted");
+  checkEqual(ofType(events, "RequestCompleted").length, 1, "the number of RequestCompleted");
+  checkEqual(events[0]?.id, 1, "the id of the first event in a run of its own");
+}

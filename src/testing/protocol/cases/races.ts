@@ -1,0 +1,65 @@
+import type { Case } from "../case.ts";
+import { repeat } from "../context.ts";
+import { check, checkEqual } from "../mismatch.ts";
+import { checkGapless, checkWholeTurn, ofType } from "../wire-event.ts";
+
+/** What happens when a cancel comes at a bad moment. */
+export const races: readonly Case[] = [
+  {
+    id: "51",
+    title: "a cancel that races with the end: what is logged first decides, and there is one end",
+    needs: ["echo"],
+    async run(context) {
+      await repeat(context.times(200, 10_000), 8, async (index) => {
+        const turn = await context.start("echo", "a ".repeat(index % 24));
+        const [answer, live] = await Promise.all([context.cancel(turn, { wait: true }), context.read(turn)]);
+        check(answer.status === 200, "status 200", answer);
+        const events = await context.history(turn);
+        const completed = checkWholeTurn(events);
+        checkGapless(events, 1);
+        checkEqual(live, events, "what the reader saw");
+        checkEqual(answer.json, completed, "the answer to the cancel");
+        const canceled = ofType(events, "CancelRequest").length;
+        checkEqual(completed.finish_reason, canceled === 0 ? "success" : "canceled", "the finish_reason");
+        check(canceled <= 1, "at most one CancelRequest", events);
+      });
+    },
+  },
+  {
+    id: "51a",
+    title: "many cancels at once are answered alike and logged once",
+    needs: ["ticker"],
+    async run(context) {
+      const turn = await context.startEndless("ticker", "2 600000");
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, () => context.cancel(turn, { wait: true })),
+      );
+      const events = await context.history(turn);
+      checkWholeTurn(events, "canceled");
+      checkEqual(ofType(events, "CancelRequest").length, 1, "the number of CancelRequest");
+      for (const answer of answers) checkEqual(answer.json, events.at(-1), "each answer");
+    },
+  },
+  {
+    id: "51b",
+    title: "a cancel that races with an answer: one end, and nothing behind it",
+    needs: ["payments"],
+    async run(context) {
+      await repeat(context.times(40, 1_000), 4, async () => {
+        const turn = await context.start("payments", "pay 30 to bob");
+        await context.read(turn);
+        const [resumed, canceled] = await Promise.all([
+          context.resume(turn, { approved: true }, {}, { wait: true }),
+          context.cancel(turn, { wait: true }),
+        ]);
+        check(resumed.status === 200 || resumed.status === 409, "200 or 409 for the answer", resumed);
+        check(canceled.status === 200, "status 200 for the cancel", canceled);
+        const events = await context.history(turn);
+        checkWholeTurn(events);
+        checkGapless(events, 1);
+        const answers = ofType(events, "ResumeWithInput").length;
+        checkEqual(answers, resumed.status === 200 ? 1 : 0, "the number of answers in the log");
+      });
+    },
+  },
+];

@@ -1,0 +1,132 @@
+import type { Case } from "../case.ts";
+import type { Context, StartedTurn } from "../context.ts";
+import { check, checkEqual } from "../mismatch.ts";
+import { isRecord } from "../wire.ts";
+import { checkProblem } from "./discovery.ts";
+
+/** What is known of runs and requests afterwards. */
+export const runs: readonly Case[] = [
+  {
+    id: "55",
+    title: "GET /runs lists runs, the newest first, each with its facts",
+    needs: ["echo", "payments"],
+    async run(context) {
+      const older = await context.start("echo", "hello there");
+      const events = await context.read(older);
+      const newer = await context.startEndless("payments", "pay 30 to bob");
+      await context.read(newer);
+      const rows = await listRuns(context);
+      const newerAt = rows.findIndex(({ run_id }) => run_id === newer.runId);
+      const olderAt = rows.findIndex(({ run_id }) => run_id === older.runId);
+      check(newerAt !== -1 && newerAt < olderAt, "the newer run before the older one", rows.slice(0, 5));
+      const { created_at, updated_at, ...facts } = rows[olderAt] ?? {};
+      checkTimes({ created_at, updated_at });
+      checkEqual(
+        facts,
+        {
+          run_id: older.runId,
+          agent: events[0]?.agent,
+          status: "idle",
+          initial_input: "hello there",
+          turns: 1,
+          last_event_id: events.length,
+        },
+        "the facts of the run",
+      );
+      checkEqual(rows[newerAt]?.status, "waiting", "the status of the waiting run");
+    },
+  },
+  {
+    id: "55a",
+    title: "GET /request tells how a request stands",
+    needs: ["echo", "ticker"],
+    async run(context) {
+      const done = await context.start("echo", "hello there");
+      const events = await context.read(done);
+      const { created_at, completed_at, ...facts } = await context.status(done);
+      checkTimes({ created_at, completed_at });
+      const wanted = {
+        request_id: done.requestId,
+        run_id: done.runId,
+        agent: events[0]?.agent,
+        operation: "chat",
+        status: "completed",
+        finish_reason: "success",
+        result: "hello there",
+        last_event_id: events.length,
+      };
+      for (const [name, value] of Object.entries(wanted)) checkEqual(facts[name], value, name);
+      const running = await context.startEndless("ticker", "2 600000");
+      const status = await context.status(running);
+      checkEqual(status.status, "running", "the status of a running request");
+      checkEqual(status.completed_at, undefined, "completed_at of a running request");
+    },
+  },
+  {
+    id: "55b",
+    title: "histories, statuses and the list of runs are the same after the server was killed",
+    needs: ["echo", "notebook", "team", "restart"],
+    async run(context) {
+      const turns: StartedTurn[] = [
+        await context.start("echo", "ünïcödé 👩‍👩‍👧 \u2028"),
+        await context.start("team", "the moon"),
+        await context.start("notebook", "one"),
+      ];
+      for (const turn of turns) await context.read(turn);
+      const before = await lookBack(context, turns);
+      const after = await context.restart();
+      checkEqual(await lookBack(after, turns), before, "what is known after the restart");
+      const first = turns[2];
+      check(first !== undefined, "a turn of notebook", turns);
+      const next = await after.start("notebook", "two", { run_id: first.runId });
+      const events = await after.read(next);
+      checkEqual(events.at(-1)?.result, "1. one\n2. two", "what the agent remembers");
+      checkEqual(events[0]?.id, 4, "the first id after the restart");
+    },
+  },
+  {
+    id: "55c",
+    title: "a run is deleted when nothing is open in it, and gone afterwards",
+    needs: ["payments"],
+    async run(context) {
+      const turn = await context.startEndless("payments", "pay 30 to bob");
+      await context.read(turn);
+      const path = `/runs/${turn.runId}`;
+      checkProblem(await context.wire.ask("DELETE", path), 409);
+      await context.cancel(turn, { wait: true });
+      const deleted = await context.wire.ask("DELETE", path);
+      check(deleted.status === 200 || deleted.status === 204, "status 200 or 204", deleted);
+      checkProblem(await context.wire.ask("GET", `${context.path("payments")}/getevents/${turn.runId}`), 410);
+      const rows = await listRuns(context);
+      check(!rows.some(({ run_id }) => run_id === turn.runId), "a list without the run", rows.slice(0, 5));
+    },
+  },
+];
+
+type Row = Readonly<Record<string, unknown>>;
+
+async function listRuns(context: Context): Promise<readonly Row[]> {
+  const answer = await context.wire.ask("GET", "/runs");
+  check(answer.status === 200, "status 200", answer);
+  check(Array.isArray(answer.json) && answer.json.every(isRecord), "a list of runs", answer);
+  return answer.json;
+}
+
+/** The bytes of all histories, the statuses, and the rows of the runs. */
+async function lookBack(context: Context, turns: readonly StartedTurn[]): Promise<unknown> {
+  const rows = await listRuns(context);
+  return Promise.all(
+    turns.map(async (turn) => {
+      const path = `${context.path(turn.role)}/getevents/${turn.runId}`;
+      const { text } = await context.wire.ask("GET", path, { query: { since: 0 } });
+      const row = rows.find(({ run_id }) => run_id === turn.runId);
+      return { text, row, status: await context.status(turn) };
+    }),
+  );
+}
+
+function checkTimes(times: Row): void {
+  for (const [name, time] of Object.entries(times)) {
+    check(typeof time === "string" && !Number.isNaN(Date.parse(time)), `${name} as a time`, time);
+  }
+}

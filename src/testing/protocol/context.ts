@@ -1,0 +1,154 @@
+import { check } from "./mismatch.ts";
+import type { EventStream } from "./event-stream.ts";
+import type { Role } from "./roles.ts";
+import { bodyOf } from "./wire.ts";
+import type { Answer, Query, Wire } from "./wire.ts";
+import { toEvent, toEvents } from "./wire-event.ts";
+import type { WireEvent } from "./wire-event.ts";
+
+/** A turn that a case has started. */
+export interface StartedTurn {
+  readonly role: Role;
+  readonly requestId: string;
+  readonly runId: string;
+  /** Its RequestStarted. */
+  readonly started: WireEvent;
+}
+
+/** What a case can do: the moves of a client, in few words each. Times out, but decides nothing else. */
+export class Context {
+  readonly wire: Wire;
+  readonly #host: ContextHost;
+  readonly #endless: StartedTurn[] = [];
+
+  constructor(wire: Wire, host: ContextHost) {
+    this.wire = wire;
+    this.#host = host;
+  }
+
+  /** The path of the agent with a role. */
+  path(role: Role): string {
+    return this.#host.path(role);
+  }
+
+  /** How often to repeat something: few times, or the full figure in a thorough run. */
+  times(quick: number, full: number): number {
+    return this.#host.thorough ? full : quick;
+  }
+
+  /** A new id that no server has seen. */
+  newId(): string {
+    return `req_${crypto.randomUUID()}`;
+  }
+
+  /** Kills the server and starts it again with the same data; the answer is the way to the new one. */
+  async restart(): Promise<Context> {
+    return new Context(await this.#host.restart(), this.#host);
+  }
+
+  /** Posts a request to the agent with a role. */
+  process(role: Role, body: unknown, query: Query = {}): Promise<Answer> {
+    return this.wire.ask("POST", `${this.path(role)}/process`, { body, query });
+  }
+
+  /** Starts a turn with a text, or with the fields of a request, and waits for its RequestStarted. */
+  async start(role: Role, input: string | Fields, extra: Fields = {}): Promise<StartedTurn> {
+    const said = typeof input === "string" ? { type: "ChatRequest", input } : input;
+    const answer = await this.process(role, { ...said, ...extra }, { wait: true });
+    return toTurn(role, toEvent(bodyOf(answer, 200), answer.asked));
+  }
+
+  /** Starts a turn that does not end in time by itself; it is canceled when the case is over. */
+  async startEndless(role: Role, input: string, extra: Fields = {}): Promise<StartedTurn> {
+    const turn = await this.start(role, input, extra);
+    this.#endless.push(turn);
+    return turn;
+  }
+
+  /** Opens a stream of a turn's events. */
+  stream(turn: StartedTurn, query: Query = {}, headers: Headers = {}): Promise<EventStream> {
+    const path = `${this.path(turn.role)}/getevents/${turn.requestId}`;
+    return this.wire.stream(path, { query: { stream: true, ...query }, headers });
+  }
+
+  /** Reads a stream of a turn's events up to its end. */
+  async read(turn: StartedTurn, query: Query = {}): Promise<WireEvent[]> {
+    const stream = await this.stream(turn, query);
+    return stream.rest();
+  }
+
+  /** Polls a turn's events once. */
+  async poll(turn: StartedTurn, query: Query = {}): Promise<WireEvent[]> {
+    const path = `${this.path(turn.role)}/getevents/${turn.requestId}`;
+    return eventsOf(await this.wire.ask("GET", path, { query }));
+  }
+
+  /** Reads the first page of a run's history, from its beginning. */
+  async history(turn: StartedTurn): Promise<WireEvent[]> {
+    const path = `${this.path(turn.role)}/getevents/${turn.runId}`;
+    return eventsOf(await this.wire.ask("GET", path, { query: { since: 0 } }));
+  }
+
+  /** Asks how a request stands. */
+  async status(turn: StartedTurn): Promise<Fields> {
+    const path = `${this.path(turn.role)}/request/${turn.requestId}`;
+    return bodyOf(await this.wire.ask("GET", path), 200);
+  }
+
+  /** Answers a wait. */
+  resume(turn: StartedTurn, keys: unknown, extra: Fields = {}, query: Query = {}): Promise<Answer> {
+    const { role, requestId: request_id } = turn;
+    const body = { type: "ResumeWithInput", request_id, request_keys: keys, ...extra };
+    return this.process(role, body, query);
+  }
+
+  /** Cancels a request. */
+  cancel(turn: StartedTurn, query: Query = {}): Promise<Answer> {
+    return this.process(turn.role, { type: "CancelRequest", request_id: turn.requestId }, query);
+  }
+
+  /** Ends what the case has left running. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#endless.map((turn) => this.cancel(turn, { wait: true })));
+  }
+}
+
+/** What a context gets from whoever runs the cases. */
+export interface ContextHost {
+  readonly thorough: boolean;
+  path(role: Role): string;
+  restart(): Promise<Wire>;
+}
+
+/** The turn that a RequestStarted tells of. */
+export function toTurn(role: Role, started: WireEvent | undefined): StartedTurn {
+  check(started?.type === "RequestStarted", "a RequestStarted", started);
+  const { request_id: requestId, run_id: runId } = started;
+  check(typeof requestId === "string", "a request_id that is a string", started);
+  check(typeof runId === "string", "a run_id that is a string", started);
+  return { role, requestId, runId, started };
+}
+
+/** The events in the answer of a poll. */
+export function eventsOf(answer: Answer): WireEvent[] {
+  check(answer.status === 200, "status 200", answer);
+  return toEvents(answer.json, answer.asked);
+}
+
+/** Does something so many times, so many at once, and gives the results in order. */
+export async function repeat<Result>(
+  times: number,
+  atOnce: number,
+  act: (index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let index = next++; index < times; index = next++) results[index] = await act(index);
+  };
+  await Promise.all(Array.from({ length: Math.min(times, atOnce) }, work));
+  return results;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Headers = Readonly<Record<string, string>>;

@@ -1,0 +1,96 @@
+import { Mismatch, check } from "./mismatch.ts";
+import { createFrameDecoder } from "./frames.ts";
+import type { Frame } from "./frames.ts";
+import { toEvent } from "./wire-event.ts";
+import type { WireEvent } from "./wire-event.ts";
+
+/** A stream of events as it comes from the server; no wait for a frame is longer than the limit. */
+export class EventStream {
+  readonly asked: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly #body: AsyncIterator<Uint8Array> | undefined;
+  readonly #stop: AbortController;
+  readonly #timeoutMs: number;
+  readonly #decode = createFrameDecoder();
+  readonly #text = new TextDecoder();
+  #frames: Frame[] = [];
+
+  constructor(
+    asked: string,
+    response: Response,
+    { stop, timeoutMs }: { readonly stop: AbortController; readonly timeoutMs: number },
+  ) {
+    this.asked = asked;
+    this.status = response.status;
+    this.headers = response.headers;
+    this.#body = response.body?.[Symbol.asyncIterator]();
+    this.#stop = stop;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** The next frame, heartbeats included; `undefined` at the end of the stream. */
+  async frame(timeoutMs: number = this.#timeoutMs): Promise<Frame | undefined> {
+    const timer = setTimeout(() => {
+      this.#stop.abort(new Mismatch(`a frame or the end within ${timeoutMs} ms`, this));
+    }, timeoutMs);
+    try {
+      while (this.#frames.length === 0) {
+        const piece = await this.#body?.next();
+        if (piece === undefined || piece.done === true) return undefined;
+        this.#frames = this.#decode(this.#text.decode(piece.value, { stream: true }));
+      }
+      return this.#frames.shift();
+    } catch (thrown) {
+      if (thrown instanceof Mismatch) throw thrown;
+      throw new Mismatch(`a stream that ends cleanly on ${this.asked}`, thrown);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The next frame that carries data; `undefined` at the end of the stream. */
+  async data(): Promise<Frame | undefined> {
+    for (;;) {
+      const frame = await this.frame();
+      if (frame === undefined || frame.data !== undefined) return frame;
+    }
+  }
+
+  /** The next event; `undefined` at the end of the stream. */
+  async next(): Promise<WireEvent | undefined> {
+    const frame = await this.data();
+    return frame === undefined ? undefined : toEvent(frame.data, this.asked);
+  }
+
+  /** All frames with data up to the end of the stream. */
+  async restOfFrames(): Promise<Frame[]> {
+    const frames: Frame[] = [];
+    for (let frame = await this.data(); frame !== undefined; frame = await this.data()) {
+      frames.push(frame);
+    }
+    return frames;
+  }
+
+  /** All events up to the end of the stream. */
+  async rest(): Promise<WireEvent[]> {
+    const frames = await this.restOfFrames();
+    return frames.map((frame) => toEvent(frame.data, this.asked));
+  }
+
+  /** The events up to and with the first one that is wanted. */
+  async until(wanted: (event: WireEvent) => boolean, what: string): Promise<WireEvent[]> {
+    const events: WireEvent[] = [];
+    for (;;) {
+      const event = await this.next();
+      check(event !== undefined, `${what} before the end of ${this.asked}`, events);
+      events.push(event);
+      if (wanted(event)) return events;
+    }
+  }
+
+  /** Hangs up. */
+  close(): void {
+    this.#stop.abort();
+  }
+}

@@ -1,0 +1,54 @@
+/** One frame of a server-sent event stream, with everything that stood in it. */
+export interface Frame {
+  readonly id: string | undefined;
+  /** The custom event name, if there was one. */
+  readonly event: string | undefined;
+  /** The data lines, joined by line breaks; absent in a heartbeat. */
+  readonly data: string | undefined;
+  /** How many data lines there were. */
+  readonly dataLines: number;
+}
+
+/** Makes a function that turns the text of a stream, piece by piece, into frames. */
+export function createFrameDecoder(): (text: string) => Frame[] {
+  let rest = "";
+  let lines: string[] = [];
+  return (text) => {
+    rest += text;
+    const frames: Frame[] = [];
+    for (;;) {
+      const end = LINE_END.exec(rest);
+      // A carriage return at the end of a piece may be the first half of a line end.
+      if (end === null || (end[0] === "\r" && end.index === rest.length - 1)) return frames;
+      const line = rest.slice(0, end.index);
+      rest = rest.slice(end.index + end[0].length);
+      if (line !== "") lines.push(line);
+      else if (lines.length > 0) {
+        frames.push(toFrame(lines));
+        lines = [];
+      }
+    }
+  };
+}
+
+const LINE_END = /\r\n|\n|\r/;
+
+function toFrame(lines: readonly string[]): Frame {
+  let id: string | undefined;
+  let event: string | undefined;
+  const data: string[] = [];
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (name === "id") id = value;
+    else if (name === "event") event = value;
+    else if (name === "data") data.push(value);
+  }
+  return {
+    id,
+    event,
+    data: data.length === 0 ? undefined : data.join("\n"),
+    dataLines: data.length,
+  };
+}

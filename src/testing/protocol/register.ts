@@ -1,0 +1,42 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { runCase } from "./conformance.ts";
+import type { CaseInfo } from "./conformance.ts";
+import { suite } from "./suite.ts";
+import { createTarget } from "./target.ts";
+import type { Target, TargetOptions } from "./target.ts";
+
+/** What `testProtocol` takes: as `runConformance`, and the address may come later. */
+export interface TestProtocolOptions extends Omit<TargetOptions, "baseUrl"> {
+  /** Where the server is, or a function that starts it and says where it is. */
+  readonly baseUrl: string | (() => string | Promise<string>);
+  /** Which cases to register; default all. */
+  readonly filter?: (candidate: CaseInfo) => boolean;
+}
+
+/**
+ * Registers the cases of the protocol as tests of vitest against one server. Call it in a test file:
+ * `testProtocol({ baseUrl: "http://127.0.0.1:4100" })`.
+ */
+export function testProtocol({ baseUrl, filter = () => true, ...options }: TestProtocolOptions): void {
+  describe("the protocol", () => {
+    let target: Target;
+    beforeAll(async () => {
+      const url = typeof baseUrl === "string" ? baseUrl : await baseUrl();
+      target = await createTarget({ ...options, baseUrl: url });
+    });
+    for (const { name: theme, cases } of suite) {
+      for (const candidate of cases) {
+        const { id, title } = candidate;
+        if (!filter({ id, theme, title })) continue;
+        test(`${theme}: ${id} ${title}`, { timeout: CASE_TIMEOUT_MS }, async (context) => {
+          const { outcome, reason = "" } = await runCase(candidate, target);
+          if (outcome === "skipped") context.skip(reason);
+          if (outcome === "failed") expect.fail(reason);
+        });
+      }
+    }
+  });
+}
+
+// Single waits end much earlier; this is for the cases that repeat something very often.
+const CASE_TIMEOUT_MS = 1_800_000;

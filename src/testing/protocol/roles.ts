@@ -1,0 +1,34 @@
+/**
+ * What the suite needs an agent for. Each role is filled by the agent of the same name, or by the one
+ * that the caller names for it; cases whose agent is missing are skipped.
+ *
+ * - `echo` answers a chat with its input, one text per word; its operation `repeat {text, times}` says
+ *   the text so many times, one text each, and gives `{text}`.
+ * - `notebook` answers with the numbered list of all chat inputs of the run.
+ * - `ticker` answers the chat `N MS` with the lines 1 to N, one text each MS milliseconds.
+ * - `calculator` answers `A op B` (op is one of + - * /) by calling a tool of its own, and `= value`; dividing
+ *   by zero makes the tool fail, and the turn ends in success.
+ * - `payments` answers `pay N to NAME` by asking for `approved` (a boolean) and then with a receipt.
+ * - `interviewer` asks for two things in two waits at the same time and answers with both.
+ * - `team` answers `the moon` by calling an agent that calls another; `buy a lamp for 5` calls an agent that
+ *   asks for `approved`.
+ * - `pdf-writer` answers `Title: text` with a PDF as an artifact.
+ * - `stubborn` says something, then ignores that it was canceled for a minute or more.
+ */
+export const ROLES = [
+  "echo",
+  "notebook",
+  "ticker",
+  "calculator",
+  "payments",
+  "interviewer",
+  "team",
+  "pdf-writer",
+  "stubborn",
+] as const;
+
+/** What the suite needs an agent for. */
+export type Role = (typeof ROLES)[number];
+
+/** Names of agents for roles, where they differ. */
+export type RoleNames = { readonly [role in Role]?: string };

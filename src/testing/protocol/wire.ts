@@ -1,0 +1,159 @@
+import { Mismatch, check } from "./mismatch.ts";
+import { EventStream } from "./event-stream.ts";
+
+/** What a server answered: status, headers and the whole body. */
+export interface Answer {
+  /** What was asked, for messages. */
+  readonly asked: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Uint8Array;
+  readonly text: string;
+  /** The body as JSON; `undefined` when it is none. */
+  readonly json: unknown;
+}
+
+/** What goes along with a method and a path. */
+export interface Ask {
+  readonly query?: Query;
+  /** Sent as JSON, unless it is bytes or `raw` is given. */
+  readonly body?: unknown;
+  /** Sent as it is. */
+  readonly raw?: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Query parameters; a list is a parameter that is repeated. */
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+
+/** The way to the server under test; nothing on it waits longer than the limit. */
+export class Wire {
+  readonly baseUrl: string;
+  readonly timeoutMs: number;
+  readonly #token: string | undefined;
+
+  constructor(baseUrl: string, { timeoutMs, token }: WireOptions) {
+    this.baseUrl = baseUrl.replace(/\/+$/, "");
+    this.timeoutMs = timeoutMs;
+    this.#token = token;
+  }
+
+  /** The whole address of a url that a server gave, be it absolute, from the root or relative. */
+  resolve(url: string): string {
+    return new URL(url, `${this.baseUrl}/`).href;
+  }
+
+  /** Asks, and reads the whole answer; the path goes behind the base url, unless it is a whole address. */
+  async ask(method: string, path: string, options: Ask = {}): Promise<Answer> {
+    const stop = new AbortController();
+    const asked = `${method} ${withQuery(path, options.query)}`;
+    const timer = this.#limit(stop, asked);
+    try {
+      const response = await this.#fetch(method, path, options, stop.signal);
+      return await toAnswer(asked, response);
+    } catch (thrown) {
+      throw toMismatch(thrown, asked);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Asks for a stream of events; anything but a stream is a Mismatch. */
+  async stream(path: string, { method = "GET", ...options }: AskForStream = {}): Promise<EventStream> {
+    const stop = new AbortController();
+    const asked = `${method} ${withQuery(path, options.query)}`;
+    const timer = this.#limit(stop, asked);
+    try {
+      const response = await this.#fetch(method, path, options, stop.signal);
+      const type = response.headers.get("content-type") ?? "";
+      if (response.status !== 200 || !type.startsWith("text/event-stream")) {
+        throw new Mismatch("200 and a text/event-stream", await toAnswer(asked, response));
+      }
+      return new EventStream(asked, response, { stop, timeoutMs: this.timeoutMs });
+    } catch (thrown) {
+      throw toMismatch(thrown, asked);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #limit(stop: AbortController, asked: string): ReturnType<typeof setTimeout> {
+    return setTimeout(() => {
+      stop.abort(new Mismatch(`an answer within ${this.timeoutMs} ms`, `none on ${asked}`));
+    }, this.timeoutMs);
+  }
+
+  #fetch(method: string, path: string, ask: Ask, signal: AbortSignal): Promise<Response> {
+    const { query, body, raw, headers } = ask;
+    const content = raw ?? (body === undefined ? null : JSON.stringify(body));
+    const url = path.startsWith("http") ? path : `${this.baseUrl}${path}`;
+    return fetch(withQuery(url, query), {
+      method,
+      signal,
+      redirect: "manual",
+      // A copy, since the type of a body wants bytes of its own.
+      body: content instanceof Uint8Array ? new Uint8Array(content) : content,
+      headers: {
+        accept: "application/json, text/event-stream",
+        ...(content !== null && { "content-type": "application/json" }),
+        ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+        ...headers,
+      },
+    });
+  }
+}
+
+/** The limits and keys of a way to a server. */
+export interface WireOptions {
+  readonly timeoutMs: number;
+  readonly token: string | undefined;
+}
+
+/** A question whose answer is a stream. */
+export interface AskForStream extends Ask {
+  readonly method?: string;
+}
+
+/** Checks the status of an answer and gives its body, which must be a JSON object. */
+export function bodyOf(answer: Answer, status: number): Readonly<Record<string, unknown>> {
+  check(answer.status === status, `status ${status}`, answer);
+  const { json } = answer;
+  check(isRecord(json), "a JSON object as body", answer);
+  return json;
+}
+
+/** Says whether a value is an object with keys. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function withQuery(path: string, query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? value : [value]) parameters.append(name, String(item));
+  }
+  const text = parameters.toString();
+  if (text === "") return path;
+  return `${path}${path.includes("?") ? "&" : "?"}${text}`;
+}
+
+async function toAnswer(asked: string, response: Response): Promise<Answer> {
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const text = new TextDecoder().decode(bytes);
+  const { status, headers } = response;
+  return { asked, status, headers, bytes, text, json: toJson(text) };
+}
+
+function toJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function toMismatch(thrown: unknown, asked: string): Mismatch {
+  if (thrown instanceof Mismatch) return thrown;
+  const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  return new Mismatch(`an answer on ${asked}`, cause);
+}
