@@ -1,8 +1,12 @@
 import { roleOf } from "./events.ts";
 import type { EventAddress, EventBody, EventType } from "./events.ts";
+import type { RunId } from "./ids.ts";
 
 /** Where all events of one speaker stand: everything of their address that does not change from one to the next. */
-export type SpeakerAddress = Omit<EventAddress, "id" | "role" | "ts">;
+export type SpeakerAddress = Omit<EventAddress, "id" | "role" | "run_id" | "ts"> & {
+  /** `null` only for the answer to the configuration of an agent. */
+  readonly run_id: RunId | null;
+};
 
 /** One agent in one turn, with the parts of its events' text that are always the same. */
 export interface Speaker {
@@ -65,17 +69,14 @@ export function idOf(text: string): number {
   }
 }
 
-/** The run of an encoded event. */
-export function runIdOf(text: string): string {
-  const at = text.indexOf(RUN_ID) + RUN_ID.length;
-  return text.slice(at, text.indexOf('"', at));
+/** The run of an encoded event, `null` for the answer to the configuration of an agent. */
+export function runIdOf(text: string): string | null {
+  return idAfter(text, RUN_ID);
 }
 
 /** The request of an encoded event, `null` for an event outside any turn. */
 export function requestIdOf(text: string): string | null {
-  const at = text.indexOf(REQUEST_ID) + REQUEST_ID.length;
-  if (text.charCodeAt(at) !== QUOTE) return null;
-  return text.slice(at + 1, text.indexOf('"', at + 1));
+  return idAfter(text, REQUEST_ID);
 }
 
 /** The name of the agent that says an encoded event. */
@@ -101,12 +102,17 @@ export function depthOf(text: string): number {
 
 // The first place where one of these stands is the key itself: inside a JSON string a quote has a
 // backslash before it, so no value holds a comma followed by a quote and a name.
-const RUN_ID = ',"run_id":"';
+const RUN_ID = ',"run_id":';
 const REQUEST_ID = ',"request_id":';
 const AGENT = ',"agent":';
 const TYPE = ',"type":"';
 const DEPTH = ',"depth":';
 const QUOTE = 34;
+
+function idAfter(text: string, key: string): string | null {
+  const at = text.indexOf(key) + key.length;
+  return text.charCodeAt(at) === QUOTE ? text.slice(at + 1, text.indexOf('"', at + 1)) : null;
+}
 
 function typeAndRole(type: EventType): string {
   return `${type}","role":"${roleOf(type)}`;

@@ -4,3 +4,6 @@ export interface Issue {
   readonly path: string;
   readonly message: string;
 }
+
+/** How a value is refused: it is not what was expected, cannot be kept as it is, or is above a limit. */
+export type Refusal = "invalid" | "unprocessable" | "too_large";

@@ -1,6 +1,109 @@
-import type { Issue } from "./issue.ts";
+import type * as z from "zod";
+import { canonical } from "./canonical.ts";
+import { checkJson } from "./check-json.ts";
+import { toDelivery, toFields, withContext } from "./incoming.ts";
+import type { Fields } from "./incoming.ts";
+import type { Issue, Refusal } from "./issue.ts";
+import { besideSchema, requestSchemas } from "./request-schemas.ts";
+import type { Delivery, Request } from "./requests.ts";
+import { describeIssue, toIssues } from "./schema-issues.ts";
 
 /** A value that was understood, or what is wrong with it. */
 export type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly message: string; readonly issues: readonly Issue[] };
+  | {
+      readonly ok: false;
+      readonly message: string;
+      readonly issues: readonly Issue[];
+      /** `invalid` when absent. */
+      readonly kind?: Refusal;
+    };
+
+/** A request as it came in. */
+export interface IncomingRequest {
+  readonly request: Request;
+  readonly delivery: Delivery;
+  /**
+   * JSON text that is equal for equal requests: without what only says how to answer, and without the
+   * metadata, in which clients put the time of day.
+   */
+  readonly canonical: string;
+}
+
+/**
+ * Understands the body of a request, together with the query it was sent with. Never throws.
+ *
+ * - A field of the query counts where the body does not have it. `null` in an optional field is as if the
+ *   field were absent; fields that the request does not know are ignored.
+ * - Without `type`, a body with `input` is a ChatRequest, one with `args` a ConfigureRequest.
+ * - Whole numbers as `run_id` and `request_id` are read as texts, an unknown `logging_level` as `default`.
+ * - `run_context` is merged into `request_metadata`, which wins on equal keys.
+ */
+export function parseRequest(
+  body: unknown,
+  query: { readonly [name: string]: string } = {},
+): Parsed<IncomingRequest> {
+  const unsafe = checkJson(body);
+  if (unsafe.length > 0) {
+    const kind = unsafe.find((issue) => issue.kind !== "unprocessable")?.kind ?? "unprocessable";
+    return refuse(
+      unsafe.map(({ path, message }) => ({ path, message })),
+      kind,
+    );
+  }
+  if (!isObject(body)) return refuse([{ path: "", message: "must be a JSON object" }]);
+
+  const fields = toFields(body, query);
+  const type = typeOf(fields);
+  if (!isRequestType(type)) return refuse([{ path: "type", message: typeFault(type) }]);
+
+  const schema: z.ZodType<Request> = requestSchemas[type];
+  const request = schema.safeParse({ ...fields, type }, { error: describeIssue });
+  const beside = besideSchema.safeParse(fields, { error: describeIssue });
+  if (!request.success || !beside.success) {
+    return refuse([...toIssues(request.error), ...toIssues(beside.error)]);
+  }
+  if (isAnswerToNothing(request.data)) {
+    return refuse([{ path: "request_id", message: "is required, or the run_id" }]);
+  }
+  return {
+    ok: true,
+    value: {
+      request: withContext(request.data, beside.data),
+      delivery: toDelivery(beside.data),
+      canonical: canonical({ ...request.data, request_metadata: undefined }),
+    },
+  };
+}
+
+function refuse(issues: readonly Issue[], kind: Refusal = "invalid"): Parsed<never> {
+  const faults = issues.map(({ path, message }) => `${path === "" ? "the body" : path} ${message}`);
+  return { ok: false, message: faults.join("; "), issues, kind };
+}
+
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// A request that waits or runs is never touched by a guess, so Resume and Cancel are always named.
+function typeOf(fields: Fields): unknown {
+  if (fields["type"] !== undefined) return fields["type"];
+  if (fields["input"] !== undefined) return "ChatRequest";
+  if (fields["args"] !== undefined) return "ConfigureRequest";
+  return undefined;
+}
+
+function isRequestType(type: unknown): type is Request["type"] {
+  return typeof type === "string" && Object.hasOwn(requestSchemas, type);
+}
+
+function typeFault(type: unknown): string {
+  const supported = `supported are ${Object.keys(requestSchemas).join(", ")}`;
+  if (type === undefined) return `is required; ${supported}`;
+  if (typeof type !== "string") return `must be a string; ${supported}`;
+  return `${JSON.stringify(type.slice(0, 64).toWellFormed())} is unknown; ${supported}`;
+}
+
+function isAnswerToNothing(request: Request): boolean {
+  return request.type === "ResumeWithInput" && (request.request_id ?? request.run_id) === undefined;
+}

@@ -10,16 +10,7 @@ const ID = /^[A-Za-z0-9_-]{1,20}$/;
 export const text: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "binary" }),
   fc.string(),
-  fc.constantFrom(
-    '"',
-    "\\",
-    "\r\n",
-    "\u2028",
-    "\u0000",
-    ',"type":"',
-    ',"depth":1,',
-    ',"request_id":"x"',
-  ),
+  fc.constantFrom('"', "\\", "\r\n", "\u2028", "\u0000", ',"type":"', ',"depth":1,', ',"request_id":"x"'),
 );
 
 /** Values that JSON can carry and gives back equal. */
@@ -32,9 +23,7 @@ export const jsonObject: fc.Arbitrary<JsonObject> = fc
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 
 export const runId: fc.Arbitrary<RunId> = fc.stringMatching(ID).map((id) => id as RunId);
-export const requestId: fc.Arbitrary<RequestId> = fc
-  .stringMatching(ID)
-  .map((id) => id as RequestId);
+export const requestId: fc.Arbitrary<RequestId> = fc.stringMatching(ID).map((id) => id as RequestId);
 const artifactId = fc.stringMatching(ID).map((id) => id as ArtifactId);
 const callId = fc.stringMatching(/^c[1-9]{1,3}(\.[1-9]{1,3}){1,4}$/).map((id) => id as CallId);
 const count = fc.nat();
@@ -43,7 +32,7 @@ const attempt = fc.integer({ min: 1, max: 9 });
 /** Where a speaker stands; its name may hold anything, as that of an agent elsewhere may. */
 export const speakerAddress: fc.Arbitrary<SpeakerAddress> = fc.record(
   {
-    run_id: runId,
+    run_id: fc.option(runId, { freq: 20 }),
     request_id: fc.option(requestId),
     agent: fc.oneof(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), text),
     depth: fc.integer({ min: 0, max: 8 }),
@@ -100,7 +89,7 @@ export const body: fc.Arbitrary<EventBody> = fc.oneof(
     elapsed_ms: count,
     result: json,
   }),
-  some("ArtifactGenerated", artifactFields(), { branch: text }),
+  some("ArtifactGenerated", artifactFields()),
   some("ArtifactUploaded", artifactFields()),
   some("RunCreated", { input: json, metadata: jsonObject }),
   some(
@@ -127,9 +116,7 @@ export const event: fc.Arbitrary<{
 }> = fc.record({
   address: speakerAddress,
   id: fc.oneof(fc.integer({ min: 1, max: 2_000 }), fc.maxSafeNat()),
-  ts: fc
-    .date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
-    .map((at) => at.toISOString()),
+  ts: fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }).map((at) => at.toISOString()),
   body,
 });
 

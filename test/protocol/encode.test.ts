@@ -21,7 +21,14 @@ test("an encoded event is the JSON text of the event, keys in order", () => {
       const { type, ...fields } = said;
       const { run_id, request_id, agent, depth } = rest;
       const expected = {
-        ...{ id, run_id, request_id, agent, type, role: roleOf(type), depth, ts },
+        id,
+        run_id,
+        request_id,
+        agent,
+        type,
+        role: roleOf(type),
+        depth,
+        ts,
         ...(parent_call_id === undefined ? {} : { parent_call_id }),
         ...fields,
         ...(type === "WaitForInput" ? { wait_id: id } : {}),

@@ -1,0 +1,141 @@
+import * as z from "zod";
+import type { Accepted, AgentEntry, UploadedArtifact } from "./answers.ts";
+import type { AgentDescriptor, OperationDescriptor } from "./descriptor.ts";
+import {
+  artifactId,
+  count,
+  finishReason,
+  json,
+  jsonObject,
+  oneOf,
+  ordinal,
+  questions,
+  requestId,
+  runId,
+  timestamp,
+  turnError,
+} from "./fields.ts";
+import type { Shape } from "./fields.ts";
+import type { Issue } from "./issue.ts";
+import type { Problem, ProblemCode } from "./problem.ts";
+import type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./status.ts";
+
+/** What the routes answer with, beside events, by name. */
+export interface Answers {
+  readonly AgentEntry: AgentEntry;
+  readonly AgentDescriptor: AgentDescriptor;
+  readonly Accepted: Accepted;
+  readonly RequestStatus: RequestStatus;
+  readonly RunSummary: RunSummary;
+  readonly UploadedArtifact: UploadedArtifact;
+  readonly Problem: Problem;
+}
+
+const text = z.string();
+
+const operation = z.object({
+  name: text,
+  description: text,
+  input_schema: jsonObject.exactOptional().describe("JSON Schema of the input; absent where anything goes."),
+  output_schema: jsonObject.exactOptional().describe("JSON Schema of the output."),
+} satisfies Shape<OperationDescriptor>);
+
+const issue = z.object({
+  path: text.describe("Steps from the root of the body, joined by dots."),
+  message: text,
+} satisfies Shape<Issue>);
+
+/** The schema of each answer by its name. */
+export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answers[Name]> } = {
+  AgentEntry: z
+    .object({
+      name: text,
+      path: text.describe("Where the agent's routes are, relative to the list."),
+    } satisfies Shape<AgentEntry>)
+    .describe("An agent that is served here."),
+
+  AgentDescriptor: z
+    .object({
+      name: text,
+      purpose: text,
+      version: text.exactOptional(),
+      endpoints: z.array(text),
+      operations: z.array(operation).describe("What the agent can be asked for; chat is among them."),
+      tools: z.array(text).describe("The tools and agents it calls; for information."),
+      config_schema: jsonObject.exactOptional().describe("JSON Schema of what ConfigureRequest takes."),
+    } satisfies Shape<AgentDescriptor>)
+    .describe("What an agent says of itself."),
+
+  Accepted: z
+    .object({
+      request_id: requestId,
+      run_id: runId.nullable().describe("null only for the configuration of an agent."),
+    } satisfies Shape<Accepted>)
+    .describe("The request was taken; its events say how it goes on."),
+
+  RequestStatus: z
+    .object({
+      request_id: requestId,
+      run_id: runId,
+      agent: text,
+      operation: text,
+      status: oneOf<RequestPhase>({ queued: true, running: true, waiting: true, completed: true }),
+      finish_reason: finishReason.exactOptional(),
+      result: text.nullable().exactOptional(),
+      output: json.exactOptional(),
+      error: turnError.exactOptional(),
+      request_keys: questions.exactOptional().describe("What the oldest open wait asks for."),
+      wait_id: ordinal.exactOptional().describe("The oldest open wait."),
+      created_at: timestamp,
+      completed_at: timestamp.exactOptional(),
+      last_event_id: count.describe("The id of the request's newest event, 0 when it has none."),
+    } satisfies Shape<RequestStatus>)
+    .describe("Where a request is in its life."),
+
+  RunSummary: z
+    .object({
+      run_id: runId,
+      agent: text,
+      status: oneOf<RunPhase>({ idle: true, running: true, waiting: true }),
+      created_at: timestamp,
+      updated_at: timestamp,
+      initial_input: json,
+      turns: count,
+      last_event_id: count,
+    } satisfies Shape<RunSummary>)
+    .describe("A run in the list of runs."),
+
+  UploadedArtifact: z
+    .object({ artifact_id: artifactId, url: text } satisfies Shape<UploadedArtifact>)
+    .describe("Where an uploaded file is."),
+
+  Problem: z
+    .object({
+      type: text,
+      title: text,
+      status: z.int(),
+      code: oneOf<ProblemCode>({
+        invalid_request: true,
+        unauthorized: true,
+        forbidden: true,
+        not_found: true,
+        method_not_allowed: true,
+        request_timeout: true,
+        conflict: true,
+        gone: true,
+        too_large: true,
+        unsupported_media_type: true,
+        misdirected: true,
+        unprocessable: true,
+        overloaded: true,
+        run_full: true,
+        internal: true,
+        unavailable: true,
+        timeout: true,
+      }),
+      detail: text.describe("Names the thing and the fact."),
+      hint: text.exactOptional().describe("What to do about it."),
+      errors: z.array(issue).exactOptional().describe("What is wrong with the request, one by one."),
+    } satisfies Shape<Problem>)
+    .describe("Why a request was refused, as RFC 9457 has it."),
+};

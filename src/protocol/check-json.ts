@@ -1,0 +1,111 @@
+import type { Issue, Refusal } from "./issue.ts";
+
+/** Something about a JSON value that we do not take in, and how it is refused. */
+export interface JsonIssue extends Issue {
+  readonly kind: Refusal;
+}
+
+/**
+ * Finds what makes a value unsafe to keep and pass on: not JSON at all, too deep, too many keys, texts
+ * too long, keys that JavaScript objects have a meaning for, and texts that do not survive UTF-8. Stops
+ * when a limit is passed, so the work is bounded by the limits, and at 20 issues.
+ */
+export function checkJson(value: unknown): readonly JsonIssue[] {
+  if (typeof value === "string" && isSafe(value)) return NONE;
+  const walk: Walk = { path: [], issues: [], keys: 0, over: false };
+  visit(value, walk);
+  return walk.issues;
+}
+
+interface Walk {
+  readonly path: (string | number)[];
+  readonly issues: JsonIssue[];
+  keys: number;
+  /** Set when there is no use in looking further. */
+  over: boolean;
+}
+
+const DEPTH_LIMIT = 32;
+const KEYS_LIMIT = 10_000;
+const TEXT_LIMIT = 256 * 1024;
+const ISSUES_LIMIT = 20;
+const STEP_LIMIT = 64;
+const NONE: readonly JsonIssue[] = [];
+
+// The recursion is no deeper than the limit of depth, whatever the value.
+function visit(value: unknown, walk: Walk): void {
+  if (typeof value === "string") {
+    if (!isSafe(value)) reportText(value, "", walk);
+  } else if (typeof value === "number") {
+    // JSON.parse reads 1e309 as Infinity, which no JSON text can give back.
+    if (!Number.isFinite(value)) report("invalid", "is not a finite number", walk);
+  } else if (Array.isArray(value)) {
+    visitArray(value, walk);
+  } else if (isPlainObject(value)) {
+    visitObject(value, walk);
+  } else if (value !== null && typeof value !== "boolean") {
+    report("invalid", "is not a JSON value", walk);
+  }
+}
+
+function visitArray(items: readonly unknown[], walk: Walk): void {
+  if (isTooDeep(walk)) return;
+  for (let index = 0; index < items.length && !walk.over; index += 1) {
+    walk.path.push(index);
+    visit(items[index], walk);
+    walk.path.pop();
+  }
+}
+
+function visitObject(object: { readonly [key: string]: unknown }, walk: Walk): void {
+  if (isTooDeep(walk)) return;
+  const keys = Object.keys(object);
+  walk.keys += keys.length;
+  if (walk.keys > KEYS_LIMIT) {
+    report("too_large", `has more than ${KEYS_LIMIT} keys within`, walk);
+    return;
+  }
+  for (const key of keys) {
+    if (walk.over) return;
+    walk.path.push(key);
+    if (key === "__proto__" || key === "constructor" || key === "prototype") {
+      report("invalid", "is a key that is not taken", walk);
+    } else {
+      if (!isSafe(key)) reportText(key, "has a key that ", walk);
+      visit(object[key], walk);
+    }
+    walk.path.pop();
+  }
+}
+
+function isTooDeep(walk: Walk): boolean {
+  if (walk.path.length < DEPTH_LIMIT) return false;
+  report("too_large", `is nested deeper than ${DEPTH_LIMIT} levels`, walk);
+  return true;
+}
+
+function isSafe(text: string): boolean {
+  return text.length <= TEXT_LIMIT && text.isWellFormed() && !text.includes("\u0000");
+}
+
+function isPlainObject(value: unknown): value is { readonly [key: string]: unknown } {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function reportText(text: string, prefix: string, walk: Walk): void {
+  if (text.length > TEXT_LIMIT) {
+    report("too_large", `${prefix}is longer than ${TEXT_LIMIT} characters`, walk);
+  } else if (text.isWellFormed()) {
+    report("unprocessable", `${prefix}holds a NUL character`, walk);
+  } else {
+    report("unprocessable", `${prefix}holds half of a surrogate pair`, walk);
+  }
+}
+
+function report(kind: Refusal, message: string, walk: Walk): void {
+  const path = walk.path.map((step) => String(step).slice(0, STEP_LIMIT).toWellFormed()).join(".");
+  walk.issues.push({ kind, path, message });
+  if (kind === "too_large" || walk.issues.length >= ISSUES_LIMIT) walk.over = true;
+}

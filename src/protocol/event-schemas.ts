@@ -1,0 +1,165 @@
+import * as z from "zod";
+import { roleOf } from "./events.ts";
+import type { ConfigureCompleted } from "./answers.ts";
+import type { Event, EventBody, EventType, ToolErrorCode, Usage } from "./events.ts";
+import {
+  artifactId,
+  callId,
+  count,
+  finishReason,
+  json,
+  jsonObject,
+  oneOf,
+  ordinal,
+  questions,
+  requestId,
+  runId,
+  timestamp,
+  turnError,
+} from "./fields.ts";
+import type { Shape } from "./fields.ts";
+
+/** An event of one type, as clients see it. */
+export type EventOf<Type extends EventType> = Event & { readonly type: Type };
+
+type BodyFields<Type extends EventType> = Omit<Extract<EventBody, { readonly type: Type }>, "type">;
+
+const text = z.string();
+const usage: z.ZodType<Usage> = z.object({
+  input_tokens: count.exactOptional(),
+  output_tokens: count.exactOptional(),
+  cost: z.number().exactOptional(),
+} satisfies Shape<Usage>);
+
+const branch = text.exactOptional().describe("Names one of several texts that arise side by side.");
+const attempt = ordinal
+  .exactOptional()
+  .describe("Above 1 when the call is tried again after an interruption.");
+const artifact = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
+
+const completed = {
+  finish_reason: finishReason,
+  result: text.nullable().describe("The answer as text; for a chat all that the agent said."),
+  result_truncated: z.boolean().exactOptional(),
+  output: json.describe("The answer as a value."),
+  error: turnError.exactOptional().describe("Present when finish_reason is error."),
+  usage: usage.exactOptional(),
+} satisfies Shape<BodyFields<"RequestCompleted">>;
+
+/** The schema of each event by its type. */
+export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Type>> } = {
+  RequestStarted: event("RequestStarted", "The agent has started to work on a request.", {
+    operation: text,
+    input: json,
+    attachments: z.array(artifactId).exactOptional(),
+    config_version: count.exactOptional(),
+  }),
+  WaitForInput: event(
+    "WaitForInput",
+    "The agent needs an answer before it can go on.",
+    {
+      request_keys: questions.describe("A description for each value that is asked for."),
+      schema: jsonObject.exactOptional().describe("JSON Schema of the values."),
+      call_id: callId,
+    },
+    { wait_id: ordinal.describe("Names the wait in the answer; equal to the event's id.") },
+  ),
+  ResumeWithInput: event("ResumeWithInput", "A wait was answered.", {
+    wait_id: ordinal,
+    request_keys: jsonObject,
+  }),
+  CancelRequest: event("CancelRequest", "The request was canceled; its RequestCompleted follows.", {}),
+  TextOutput: event("TextOutput", "The agent said some text.", {
+    content: text,
+    branch,
+    call_id: callId.exactOptional().describe("The completion that the text comes from."),
+    attempt,
+  }),
+  ToolCall: event("ToolCall", "The agent calls a tool or another agent.", {
+    function_name: text,
+    args: json,
+    tool_call_id: callId,
+    attempt,
+  }),
+  ToolResult: event("ToolResult", "A call ended with a result.", {
+    function_name: text,
+    text_result: text,
+    result: json,
+    tool_call_id: callId,
+  }),
+  ToolError: event("ToolError", "A call ended without a result.", {
+    function_name: text,
+    content: text,
+    code: oneOf<ToolErrorCode>({
+      tool_error: true,
+      invalid_input: true,
+      interrupted: true,
+      canceled: true,
+      timeout: true,
+    }),
+    tool_call_id: callId,
+  }),
+  ToolTextOutput: event("ToolTextOutput", "A tool tells how far it is.", {
+    content: text,
+    tool_call_id: callId,
+    branch,
+  }),
+  CompletionCall: event("CompletionCall", "The agent asks a model for a completion.", {
+    model: text,
+    call_id: callId,
+    attempt: ordinal.describe("Above 1, it replaces the text of the attempts before."),
+  }),
+  CompletionResult: event("CompletionResult", "A model has completed.", {
+    model: text,
+    call_id: callId,
+    usage,
+    elapsed_ms: z.number().min(0),
+    result: json,
+  }),
+  ArtifactGenerated: event("ArtifactGenerated", "The agent published a file.", artifact),
+  ArtifactUploaded: event("ArtifactUploaded", "A client added a file to the run.", artifact),
+  RunCreated: event("RunCreated", "A run was created without a request.", {
+    input: json,
+    metadata: jsonObject,
+  }),
+  RequestCompleted: event("RequestCompleted", "The turn is over; nothing follows it.", completed),
+};
+
+/** The schema of the answer to a configuration: a RequestCompleted that stands in no log. */
+export const configureCompletedSchema: z.ZodType<ConfigureCompleted> = event(
+  "RequestCompleted",
+  "The configuration is taken; it counts from the next request on.",
+  completed,
+  {
+    id: z.literal(0),
+    run_id: runId.nullable().describe("null for the configuration of an agent."),
+  },
+) as unknown as z.ZodType<ConfigureCompleted>;
+
+/** The types of all events. */
+export const eventTypes: readonly EventType[] = Object.keys(eventSchemas) as EventType[];
+
+// The address is the same for all, so only the fields of the body are compared with the type here.
+function event<Type extends EventType>(
+  type: Type,
+  description: string,
+  fields: Shape<BodyFields<Type>>,
+  more: { readonly [name: string]: z.ZodType } = {},
+): z.ZodType<EventOf<Type>> {
+  const schema = z.object({
+    id: ordinal.describe("1, 2, 3 … without a gap in the run."),
+    run_id: runId,
+    request_id: requestId.nullable().describe("null for events outside any request."),
+    agent: text.min(1).describe("Who speaks."),
+    type: z.literal(type),
+    role: z.literal(roleOf(type)),
+    depth: count.describe("0 for the agent that was asked, one more for each caller in between."),
+    ts: timestamp,
+    parent_call_id: callId
+      .exactOptional()
+      .describe("The call under which the event arose, at depth 1 and more."),
+    ...fields,
+    ...more,
+  });
+  return schema.describe(description) as unknown as z.ZodType<EventOf<Type>>;
+}

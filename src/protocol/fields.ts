@@ -1,0 +1,79 @@
+import * as z from "zod";
+import type { FinishReason, Questions, TurnError, TurnErrorCode } from "./events.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
+import type { Json, JsonObject } from "./json.ts";
+
+/**
+ * A schema for each member of a type. Written behind an object of schemas as `satisfies Shape<Type>`, it
+ * makes the compiler refuse a member that is missing, unknown or of another type.
+ */
+export type Shape<Type> = { readonly [Key in keyof Type]-?: z.ZodType<Type[Key]> };
+
+/** A schema of a closed list of words, none of them missing and none too many. */
+export function oneOf<Word extends string>(words: { readonly [Key in Word]: true }): z.ZodType<Word> {
+  return z.enum(Object.keys(words) as Word[]);
+}
+
+const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, _ or -");
+
+/** Checks a run id. */
+export const runId: z.ZodType<RunId> = id as unknown as z.ZodType<RunId>;
+
+/** Checks a request id. */
+export const requestId: z.ZodType<RequestId> = id as unknown as z.ZodType<RequestId>;
+
+/** Checks an artifact id. */
+export const artifactId: z.ZodType<ArtifactId> = id as unknown as z.ZodType<ArtifactId>;
+
+/** Checks any other id that a client chooses. */
+export const clientId: z.ZodType<string> = id;
+
+/** Checks the id of a call. */
+export const callId: z.ZodType<CallId> = z.string().min(1) as unknown as z.ZodType<CallId>;
+
+/** Takes any value that is there: what comes from JSON text is JSON. */
+export const json: z.ZodType<Json> = z.unknown() as z.ZodType<Json>;
+
+/** Takes any object, but no array. */
+export const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), json);
+
+/** Checks a number of things, or a place in a sequence that starts with 0. */
+export const count: z.ZodType<number> = z.int().min(0);
+
+/** Checks a place in a sequence that starts with 1. */
+export const ordinal: z.ZodType<number> = z.int().min(1);
+
+/** Checks a time: ISO 8601 in UTC. */
+export const timestamp: z.ZodType<string> = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/, "must be a time in UTC, as in 2026-01-31T12:00:00.000Z")
+  .meta({ format: "date-time" });
+
+/** Checks the questions of a wait. */
+export const questions: z.ZodType<Questions> = z.record(z.string(), z.string());
+
+/** Checks how a turn ended. */
+export const finishReason: z.ZodType<FinishReason> = oneOf<FinishReason>({
+  success: true,
+  error: true,
+  canceled: true,
+});
+
+/** Checks why a turn ended with an error. */
+export const turnError: z.ZodType<TurnError> = z.object({
+  code: oneOf<TurnErrorCode>({
+    agent_error: true,
+    nondeterministic: true,
+    interrupted: true,
+    poisoned: true,
+    agent_crashed: true,
+    agent_unresponsive: true,
+    timeout: true,
+    budget: true,
+    overloaded: true,
+    unsupported_input: true,
+    version_mismatch: true,
+    canceled: true,
+  }),
+  message: z.string(),
+} satisfies Shape<TurnError>);
