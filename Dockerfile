@@ -1,0 +1,26 @@
+# A server for the agents of this directory. Your own project copies its agents instead of ./agents.
+FROM node:24-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The dev dependency `node` would download a Node that the image already has.
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build && npm prune --omit=dev --ignore-scripts
+
+FROM node:24-slim
+WORKDIR /app
+ENV NODE_ENV=production
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY agents ./agents
+RUN install -d -o node -g node -m 700 /data
+USER node
+VOLUME /data
+EXPOSE 4100
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:4100/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# It listens on every interface of the container, and therefore refuses to start without TROUPE_TOKEN:
+#   docker run -e TROUPE_TOKEN=… -v troupe:/data -p 127.0.0.1:4100:4100 IMAGE
+CMD ["node", "dist/cli/main.js", "serve", "--host=0.0.0.0", "--data=/data"]
