@@ -1,4 +1,3 @@
-import { ATTACHMENTS_LIMIT } from "./request-schemas.ts";
 import type { Beside } from "./request-schemas.ts";
 import type { Delivery, Request } from "./requests.ts";
 
@@ -24,10 +23,6 @@ export function toFields(body: Fields, query: { readonly [name: string]: string 
   }
   for (const name of ["run_id", "request_id"]) {
     if (Number.isSafeInteger(fields[name])) fields[name] = String(fields[name]);
-  }
-  if (Array.isArray(fields["attachments"])) {
-    // One more than are taken is enough to be refused; the schema would list every wrong one.
-    fields["attachments"] = fields["attachments"].slice(0, ATTACHMENTS_LIMIT + 1);
   }
   if ("wait" in fields) fields["wait"] = toFlag(fields["wait"]);
   if ("logging_level" in fields) fields["logging_level"] = toLevel(fields["logging_level"]);

@@ -15,9 +15,6 @@ import type {
   Wait,
 } from "./requests.ts";
 
-/** How many artifacts a request may name. */
-export const ATTACHMENTS_LIMIT = 100;
-
 /** What a body may carry beside the request itself. */
 export interface Beside {
   readonly wait?: boolean | Wait;
@@ -71,7 +68,7 @@ const turnFields = {
     .describe("What happens when the run is busy: wait in line, be refused, or cancel what is running."),
   attachments: z
     .array(artifactId)
-    .max(ATTACHMENTS_LIMIT)
+    .max(100)
     .exactOptional()
     .describe("The ids of artifacts uploaded before, handed to the agent."),
 } satisfies Shape<TurnRequestFields>;

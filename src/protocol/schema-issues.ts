@@ -9,20 +9,26 @@ export function toIssues(error: z.ZodError | undefined): readonly Issue[] {
 /** Says in words what a schema found, without repeating the value. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.input === undefined) return "is required";
-  if (issue.code === "invalid_type") return `must be ${EXPECTED.get(issue.expected) ?? issue.expected}`;
-  if (issue.code === "invalid_value") return `must be one of ${issue.values.map(String).join(", ")}`;
-  if (issue.code === "too_small")
-    return issue.minimum === 1 && issue.origin === "string"
-      ? "must not be empty"
-      : `must be at least ${issue.minimum}`;
-  if (issue.code === "too_big") return `must be at most ${issue.maximum}`;
-  return undefined;
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${EXPECTED.get(issue.expected) ?? issue.expected}`;
+    case "invalid_value":
+      return `must be one of ${issue.values.map(String).join(", ")}`;
+    case "too_small":
+      return issue.origin === "string" ? "must not be empty" : `must be at least ${issue.minimum}`;
+    case "too_big":
+      return issue.origin === "array"
+        ? `must have at most ${issue.maximum} items`
+        : `must be at most ${issue.maximum}`;
+    default:
+      return undefined;
+  }
 }
 
 const EXPECTED = new Map<string, string>([
   ["string", "a string"],
-  ["number", "a number"],
   ["int", "a whole number"],
+  ["number", "a number"],
   ["boolean", "true or false"],
   ["array", "an array"],
   ["object", "an object"],

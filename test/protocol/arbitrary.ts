@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { SpeakerAddress } from "../../src/protocol/encode.ts";
-import type { EventBody } from "../../src/protocol/events.ts";
+import type { EventBody, EventType } from "../../src/protocol/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 
@@ -18,8 +18,11 @@ export const json: fc.Arbitrary<Json> = fc
   .jsonValue({ maxDepth: 3 })
   .map((value) => JSON.parse(JSON.stringify(value)) as Json);
 
+/** Names of fields; the one that sets a prototype is never taken. */
+const key = fc.string().filter((name) => name !== "__proto__");
+
 export const jsonObject: fc.Arbitrary<JsonObject> = fc
-  .dictionary(fc.string(), json, { noNullPrototype: true })
+  .dictionary(key, json, { noNullPrototype: true })
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 
 export const runId: fc.Arbitrary<RunId> = fc.stringMatching(ID).map((id) => id as RunId);
@@ -27,6 +30,7 @@ export const requestId: fc.Arbitrary<RequestId> = fc.stringMatching(ID).map((id)
 const artifactId = fc.stringMatching(ID).map((id) => id as ArtifactId);
 const callId = fc.stringMatching(/^c[1-9]{1,3}(\.[1-9]{1,3}){1,4}$/).map((id) => id as CallId);
 const count = fc.nat();
+const file = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
 const attempt = fc.integer({ min: 1, max: 9 });
 
 /** Where a speaker stands; its name may hold anything, as that of an agent elsewhere may. */
@@ -34,7 +38,10 @@ export const speakerAddress: fc.Arbitrary<SpeakerAddress> = fc.record(
   {
     run_id: fc.option(runId, { freq: 20 }),
     request_id: fc.option(requestId),
-    agent: fc.oneof(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), text),
+    agent: fc.oneof(
+      fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/),
+      text.filter((name) => name !== ""),
+    ),
     depth: fc.integer({ min: 0, max: 8 }),
     parent_call_id: callId,
   },
@@ -42,70 +49,62 @@ export const speakerAddress: fc.Arbitrary<SpeakerAddress> = fc.record(
 );
 
 /** Every kind of event, before it has an address. Keys are in the order of the type. */
-export const body: fc.Arbitrary<EventBody> = fc.oneof(
-  some(
+export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } = {
+  RequestStarted: some(
     "RequestStarted",
     { operation: text, input: json },
-    {
-      attachments: fc.array(artifactId),
-      config_version: count,
-    },
+    { attachments: fc.array(artifactId), config_version: count },
   ),
-  some(
+  WaitForInput: some(
     "WaitForInput",
-    { request_keys: fc.dictionary(fc.string(), text, { noNullPrototype: true }) },
+    { request_keys: fc.dictionary(key, text, { noNullPrototype: true }) },
     { schema: jsonObject },
     { call_id: callId },
   ),
-  some("ResumeWithInput", { wait_id: attempt, request_keys: jsonObject }),
-  some("CancelRequest", {}),
-  some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
-  some("ToolCall", { function_name: text, args: json, tool_call_id: callId }, { attempt }),
-  some("ToolResult", {
+  ResumeWithInput: some("ResumeWithInput", { wait_id: attempt, request_keys: jsonObject }),
+  CancelRequest: some("CancelRequest", {}),
+  TextOutput: some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
+  ToolCall: some("ToolCall", { function_name: text, args: json, tool_call_id: callId }, { attempt }),
+  ToolResult: some("ToolResult", {
     function_name: text,
     text_result: text,
     result: json,
     tool_call_id: callId,
   }),
-  some("ToolError", {
+  ToolError: some("ToolError", {
     function_name: text,
     content: text,
     code: fc.constantFrom("tool_error", "invalid_input", "interrupted", "canceled", "timeout"),
     tool_call_id: callId,
   }),
-  some("ToolTextOutput", { content: text, tool_call_id: callId }, { branch: text }),
-  some("CompletionCall", { model: text, call_id: callId, attempt }),
-  some("CompletionResult", {
+  ToolTextOutput: some("ToolTextOutput", { content: text, tool_call_id: callId }, { branch: text }),
+  CompletionCall: some("CompletionCall", { model: text, call_id: callId, attempt }),
+  CompletionResult: some("CompletionResult", {
     model: text,
     call_id: callId,
     usage: fc.record(
-      {
-        input_tokens: count,
-        output_tokens: count,
-        cost: fc.double({ min: 0, max: 9, noNaN: true }),
-      },
+      { input_tokens: count, output_tokens: count, cost: fc.double({ min: 0, max: 9, noNaN: true }) },
       { requiredKeys: [] },
     ),
     elapsed_ms: count,
     result: json,
   }),
-  some("ArtifactGenerated", artifactFields()),
-  some("ArtifactUploaded", artifactFields()),
-  some("RunCreated", { input: json, metadata: jsonObject }),
-  some(
+  ArtifactGenerated: some("ArtifactGenerated", file),
+  ArtifactUploaded: some("ArtifactUploaded", file),
+  RunCreated: some("RunCreated", { input: json, metadata: jsonObject }),
+  RequestCompleted: some(
     "RequestCompleted",
     { finish_reason: fc.constantFrom("success", "error", "canceled"), result: fc.option(text) },
     { result_truncated: fc.boolean() },
     { output: json },
     {
-      error: fc.record({
-        code: fc.constantFrom("agent_error", "timeout", "canceled"),
-        message: text,
-      }),
+      error: fc.record({ code: fc.constantFrom("agent_error", "timeout", "canceled"), message: text }),
       usage: fc.record({ input_tokens: count }),
     },
   ),
-);
+};
+
+export const body: fc.Arbitrary<EventBody> = fc.oneof(...Object.values(bodies));
 
 /** An event and the parts it is made of. */
 export const event: fc.Arbitrary<{
@@ -131,8 +130,4 @@ function some(
   return fc
     .tuple(...records)
     .map((parts) => Object.assign({ type }, ...parts.map((part) => ({ ...part }))) as EventBody);
-}
-
-function artifactFields(): Record<string, fc.Arbitrary<unknown>> {
-  return { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
 }
