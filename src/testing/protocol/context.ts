@@ -1,7 +1,7 @@
 import { check } from "./mismatch.ts";
 import type { EventStream } from "./event-stream.ts";
 import type { Role } from "./roles.ts";
-import { bodyOf } from "./wire.ts";
+import { bodyOf, checkStatus } from "./wire.ts";
 import type { Answer, Query, Wire } from "./wire.ts";
 import { toEvent, toEvents } from "./wire-event.ts";
 import type { WireEvent } from "./wire-event.ts";
@@ -131,7 +131,7 @@ export function toTurn(role: Role, started: WireEvent | undefined): StartedTurn 
 
 /** The events in the answer of a poll. */
 export function eventsOf(answer: Answer): WireEvent[] {
-  check(answer.status === 200, "status 200", answer);
+  checkStatus(answer, 200);
   return toEvents(answer.json, answer.asked);
 }
 

@@ -1,5 +1,5 @@
 import { Mismatch, check } from "./mismatch.ts";
-import { createFrameDecoder } from "./frames.ts";
+import { FrameDecoder } from "./frames.ts";
 import type { Frame } from "./frames.ts";
 import { toEvent } from "./wire-event.ts";
 import type { WireEvent } from "./wire-event.ts";
@@ -12,7 +12,7 @@ export class EventStream {
   readonly #body: AsyncIterator<Uint8Array> | undefined;
   readonly #stop: AbortController;
   readonly #timeoutMs: number;
-  readonly #decode = createFrameDecoder();
+  readonly #decoder = new FrameDecoder();
   readonly #text = new TextDecoder();
   #frames: Frame[] = [];
 
@@ -37,8 +37,12 @@ export class EventStream {
     try {
       while (this.#frames.length === 0) {
         const piece = await this.#body?.next();
-        if (piece === undefined || piece.done === true) return undefined;
-        this.#frames = this.#decode(this.#text.decode(piece.value, { stream: true }));
+        if (piece === undefined || piece.done === true) {
+          const { unfinished } = this.#decoder;
+          check(unfinished === "", `a stream that ends behind a whole frame on ${this.asked}`, unfinished);
+          return undefined;
+        }
+        this.#frames = this.#decoder.push(this.#text.decode(piece.value, { stream: true }));
       }
       return this.#frames.shift();
     } catch (thrown) {

@@ -9,26 +9,33 @@ export interface Frame {
   readonly dataLines: number;
 }
 
-/** Makes a function that turns the text of a stream, piece by piece, into frames. */
-export function createFrameDecoder(): (text: string) => Frame[] {
-  let rest = "";
-  let lines: string[] = [];
-  return (text) => {
-    rest += text;
+/** Turns the text of a stream, piece by piece, into frames. */
+export class FrameDecoder {
+  #rest = "";
+  #lines: string[] = [];
+
+  /** What has come of a frame that is not whole yet. */
+  get unfinished(): string {
+    return [...this.#lines, this.#rest].join("\n");
+  }
+
+  /** Takes the next piece, and gives the frames that are whole with it. */
+  push(text: string): Frame[] {
+    this.#rest += text;
     const frames: Frame[] = [];
     for (;;) {
-      const end = LINE_END.exec(rest);
+      const end = LINE_END.exec(this.#rest);
       // A carriage return at the end of a piece may be the first half of a line end.
-      if (end === null || (end[0] === "\r" && end.index === rest.length - 1)) return frames;
-      const line = rest.slice(0, end.index);
-      rest = rest.slice(end.index + end[0].length);
-      if (line !== "") lines.push(line);
-      else if (lines.length > 0) {
-        frames.push(toFrame(lines));
-        lines = [];
+      if (end === null || (end[0] === "\r" && end.index === this.#rest.length - 1)) return frames;
+      const line = this.#rest.slice(0, end.index);
+      this.#rest = this.#rest.slice(end.index + end[0].length);
+      if (line !== "") this.#lines.push(line);
+      else if (this.#lines.length > 0) {
+        frames.push(toFrame(this.#lines));
+        this.#lines = [];
       }
     }
-  };
+  }
 }
 
 const LINE_END = /\r\n|\n|\r/;

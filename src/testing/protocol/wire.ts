@@ -114,9 +114,14 @@ export interface AskForStream extends Ask {
   readonly method?: string;
 }
 
+/** Checks that an answer has one of some statuses. */
+export function checkStatus(answer: Answer, ...statuses: readonly number[]): void {
+  check(statuses.includes(answer.status), `status ${statuses.join(" or ")}`, answer);
+}
+
 /** Checks the status of an answer and gives its body, which must be a JSON object. */
 export function bodyOf(answer: Answer, status: number): Readonly<Record<string, unknown>> {
-  check(answer.status === status, `status ${status}`, answer);
+  checkStatus(answer, status);
   const { json } = answer;
   check(isRecord(json), "a JSON object as body", answer);
   return json;

@@ -72,7 +72,7 @@ export const configuration: readonly Case[] = [
       const canary = context.newId();
       const body = { type: "ConfigureRequest", args: { api_key: canary }, run_id: turn.runId };
       const answer = await context.process("echo", body, { wait: true });
-      bodyOf(answer, 200);
+      checkConfigured(bodyOf(answer, 200), turn.runId);
       await context.read(await context.start("echo", "again", { run_id: turn.runId }));
       const seen = JSON.stringify([answer.text, await context.history(turn)]);
       check(!seen.includes(canary), "no trace of the secret", seen);

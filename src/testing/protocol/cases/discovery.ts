@@ -1,7 +1,7 @@
 import type { Case } from "../case.ts";
 import type { Context } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
-import { bodyOf, isRecord } from "../wire.ts";
+import { bodyOf, checkStatus, isRecord } from "../wire.ts";
 import type { Answer } from "../wire.ts";
 
 /** What is there, and what each agent says of itself. */
@@ -110,7 +110,7 @@ export const discovery: readonly Case[] = [
     async run(context) {
       for (const path of ["/healthz", "/readyz"]) {
         const answer = await context.wire.ask("GET", path);
-        checkEqual(answer.status, 200, `the status of ${path}`);
+        checkStatus(answer, 200);
       }
     },
   },
@@ -133,7 +133,7 @@ interface Listed {
 
 async function listAgents({ wire }: Context): Promise<{ answer: Answer; agents: Listed[] }> {
   const answer = await wire.ask("GET", "/");
-  check(answer.status === 200, "status 200", answer);
+  checkStatus(answer, 200);
   check(isList(answer.json, isListed), "a list of {name, path}", answer);
   return { answer, agents: [...answer.json] };
 }

@@ -1,6 +1,6 @@
 import type { Case } from "../case.ts";
 import { check, checkEqual } from "../mismatch.ts";
-import { bodyOf } from "../wire.ts";
+import { bodyOf, checkStatus } from "../wire.ts";
 import { checkWholeTurn, only } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
@@ -18,7 +18,7 @@ export const files: readonly Case[] = [
       checkEqual(mime_type, "application/pdf", "mime_type");
       check(typeof url === "string" && url.includes(String(artifact_id)), "a url with the artifact_id", url);
       const answer = await context.wire.ask("GET", context.wire.resolve(url));
-      checkEqual(answer.status, 200, "the status");
+      checkStatus(answer, 200);
       checkEqual(answer.headers.get("content-type"), "application/pdf", "the content-type");
       check(answer.text.startsWith("%PDF-"), "the bytes of a PDF", answer.text.slice(0, 20));
       checkEqual(answer.bytes.length, size_bytes, "the number of bytes");
@@ -43,7 +43,7 @@ export const files: readonly Case[] = [
       const raw = crypto.getRandomValues(new Uint8Array(10_000));
       const headers = { "content-type": "application/x-anything" };
       const uploaded = await context.wire.ask("POST", "/artifacts", { raw, headers });
-      check(uploaded.status === 200 || uploaded.status === 201, "status 200 or 201", uploaded);
+      checkStatus(uploaded, 200, 201);
       const { artifact_id, url } = bodyOf(uploaded, uploaded.status);
       check(typeof artifact_id === "string" && typeof url === "string", "artifact_id and url", uploaded);
       const { bytes } = await context.wire.ask("GET", context.wire.resolve(url));
@@ -59,8 +59,7 @@ export const files: readonly Case[] = [
     needs: ["echo"],
     async run(context) {
       const body = { type: "ChatRequest", input: "hello", attachments: [crypto.randomUUID()] };
-      const { status } = await context.process("echo", body, { wait: true });
-      check(status === 404 || status === 422 || status === 400, "404, 422 or 400", status);
+      checkStatus(await context.process("echo", body, { wait: true }), 400, 404, 422);
     },
   },
 ];

@@ -1,9 +1,9 @@
 import type { Case } from "../case.ts";
 import type { Context } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
-import { bodyOf } from "../wire.ts";
+import { bodyOf, checkStatus } from "../wire.ts";
 import type { Answer } from "../wire.ts";
-import { ofType } from "../wire-event.ts";
+import { checkWholeTurn, ofType, toEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
 /** What happens when the same request is sent again. */
@@ -17,7 +17,7 @@ export const idempotency: readonly Case[] = [
       const send = (): Promise<Answer> => context.process("echo", body, { wait: true });
       const answers = await Promise.all(Array.from({ length: context.times(20, 50) }, send));
       for (const answer of answers) {
-        check(answer.status === 200, "status 200", answer);
+        checkStatus(answer, 200);
         checkEqual(answer.text, answers[0]?.text, "every answer");
       }
       const fresh = answers.filter((answer) => !isReplayed(answer));
@@ -71,6 +71,7 @@ export const idempotency: readonly Case[] = [
       const ask = { method: "POST", body: chat(context, "only once") };
       const path = `${context.path("echo")}/stream_request`;
       const first = await (await context.wire.stream(path, ask)).restOfFrames();
+      checkWholeTurn(first.map(({ data }) => toEvent(data, path)));
       const again = await (await context.wire.stream(path, ask)).restOfFrames();
       checkEqual(again, first, "the stream of the repeat");
     },
@@ -103,7 +104,7 @@ export const idempotency: readonly Case[] = [
     async run(context) {
       const { runId: request_id } = await context.start("echo", "hello");
       const answer = await context.process("echo", { type: "ChatRequest", input: "a", request_id });
-      check(answer.status === 409 || answer.status === 400, "status 409 or 400", answer);
+      checkStatus(answer, 400, 409);
     },
   },
 ];

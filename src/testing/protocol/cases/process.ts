@@ -3,6 +3,7 @@ import { toTurn } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
 import { bodyOf } from "../wire.ts";
 import { checkWholeTurn, ofType, textOf, toEvent } from "../wire-event.ts";
+import { checkProblem } from "./discovery.ts";
 
 /** How a request starts a turn, in a new run or in an old one. */
 export const process: readonly Case[] = [
@@ -171,8 +172,7 @@ export const process: readonly Case[] = [
         { type: "CancelRequest", request_id: context.newId() },
         { type: "ConfigureRequest", args: {} },
       ]) {
-        const answer = await context.wire.ask("POST", path, { body });
-        checkEqual(answer.status, 400, `the status for ${body.type}`);
+        checkProblem(await context.wire.ask("POST", path, { body }), 400);
       }
     },
   },

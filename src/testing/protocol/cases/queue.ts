@@ -1,7 +1,7 @@
 import type { Case } from "../case.ts";
 import type { Context, StartedTurn } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
-import { bodyOf } from "../wire.ts";
+import { bodyOf, checkStatus } from "../wire.ts";
 import { checkGapless, checkWholeTurn, only, textOf } from "../wire-event.ts";
 import { enqueue } from "./cancel.ts";
 import { checkProblem } from "./discovery.ts";
@@ -90,7 +90,7 @@ export const queue: readonly Case[] = [
         polls += 1;
       });
       const answer = await context.wire.ask("GET", `${context.path("echo")}/describe`);
-      checkEqual(answer.status, 200, "the status of describe");
+      checkStatus(answer, 200);
       checkWholeTurn(await context.read(await context.start("echo", "hello")), "success");
       checkEqual(polls, 0, "the number of long polls that had to end first");
       checkEqual((await context.status(busy)).status, "running", "the status of the slow turn");

@@ -1,6 +1,7 @@
 import type { Case } from "../case.ts";
 import { repeat } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
+import { checkStatus } from "../wire.ts";
 import { checkGapless, checkWholeTurn, ofType } from "../wire-event.ts";
 
 /** What happens when a cancel comes at a bad moment. */
@@ -13,7 +14,7 @@ export const races: readonly Case[] = [
       await repeat(context.times(200, 10_000), 8, async (index) => {
         const turn = await context.start("echo", "a ".repeat(index % 24));
         const [answer, live] = await Promise.all([context.cancel(turn, { wait: true }), context.read(turn)]);
-        check(answer.status === 200, "status 200", answer);
+        checkStatus(answer, 200);
         const events = await context.history(turn);
         const completed = checkWholeTurn(events);
         checkGapless(events, 1);
@@ -52,8 +53,8 @@ export const races: readonly Case[] = [
           context.resume(turn, { approved: true }, {}, { wait: true }),
           context.cancel(turn, { wait: true }),
         ]);
-        check(resumed.status === 200 || resumed.status === 409, "200 or 409 for the answer", resumed);
-        check(canceled.status === 200, "status 200 for the cancel", canceled);
+        checkStatus(resumed, 200, 409);
+        checkStatus(canceled, 200);
         const events = await context.history(turn);
         checkWholeTurn(events);
         checkGapless(events, 1);

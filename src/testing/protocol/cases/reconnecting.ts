@@ -3,6 +3,7 @@ import type { Context, StartedTurn } from "../context.ts";
 import { repeat } from "../context.ts";
 import type { Frame } from "../frames.ts";
 import { check, checkEqual } from "../mismatch.ts";
+import { checkStatus } from "../wire.ts";
 import type { Query } from "../wire.ts";
 import { ofType, only, toEvent } from "../wire-event.ts";
 
@@ -141,7 +142,7 @@ async function checkNothing(context: Context, turn: StartedTurn, query: Query, i
   const path = `${context.path(turn.role)}/getevents/${turn.requestId}`;
   const ask = { query: { stream: true, ...query }, headers: lastEventId(id) };
   const answer = await context.wire.ask("GET", path, ask);
-  check(answer.status === 204, "status 204", answer);
+  checkStatus(answer, 204);
 }
 
 /** Reads a stream up to an event, hangs up, and goes on from there at once. */

@@ -1,6 +1,7 @@
 import type { Case } from "../case.ts";
 import type { Context } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
+import { checkStatus } from "../wire.ts";
 import { textOf } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
@@ -138,8 +139,7 @@ export const refusals: readonly Case[] = [
     async run(context) {
       for (const id of ["..%2f..%2fetc", "a%00b", "%0d%0aset-cookie:a", "x".repeat(500), "%C3%A4"]) {
         for (const path of [`/getevents/${id}`, `/request/${id}`, `/artifacts/${id}`]) {
-          const { status } = await context.wire.ask("GET", path);
-          check(status === 400 || status === 404, `400 or 404 on ${path}`, status);
+          checkStatus(await context.wire.ask("GET", path), 400, 404);
         }
       }
       const body = { type: "ChatRequest", input: "hello", request_id: "../etc/passwd" };
@@ -150,6 +150,5 @@ export const refusals: readonly Case[] = [
 
 async function checkUnknown(context: Context, requestId: string): Promise<void> {
   const path = `${context.path("echo")}/request/${requestId}`;
-  const answer = await context.wire.ask("GET", path);
-  check(answer.status === 404, "that nothing was started (404)", answer);
+  checkStatus(await context.wire.ask("GET", path), 404);
 }

@@ -1,7 +1,7 @@
 import type { Case } from "../case.ts";
 import type { Context, StartedTurn } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
-import { bodyOf } from "../wire.ts";
+import { bodyOf, checkStatus } from "../wire.ts";
 import { checkGapless, ofType } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
@@ -105,10 +105,9 @@ export const resume: readonly Case[] = [
       const waits = ofType(await context.read(turn), "WaitForInput");
       checkEqual(waits.length, 2, "the number of waits");
       const keys = Object.assign({}, ...waits.map(({ request_keys }) => request_keys)) as object;
-      const { status } = await context.resume(turn, keys, {}, { wait: true });
-      check(status === 400 || status === 409 || status === 422, "400, 409 or 422", status);
+      checkStatus(await context.resume(turn, keys, {}, { wait: true }), 400, 409, 422);
       const wrong = await context.resume(turn, keys, { wait_id: 1 }, { wait: true });
-      check(wrong.status === 404 || wrong.status === 409, "404 or 409 for a wait_id of no wait", wrong);
+      checkStatus(wrong, 404, 409);
       checkEqual((await context.status(turn)).status, "waiting", "the status");
     },
   },

@@ -1,7 +1,7 @@
 import type { Case } from "../case.ts";
 import type { Context, StartedTurn } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
-import { isRecord } from "../wire.ts";
+import { checkStatus, isRecord } from "../wire.ts";
 import { checkProblem } from "./discovery.ts";
 
 /** What is known of runs and requests afterwards. */
@@ -95,7 +95,7 @@ export const runs: readonly Case[] = [
       checkProblem(await context.wire.ask("DELETE", path), 409);
       await context.cancel(turn, { wait: true });
       const deleted = await context.wire.ask("DELETE", path);
-      check(deleted.status === 200 || deleted.status === 204, "status 200 or 204", deleted);
+      checkStatus(deleted, 200, 204);
       checkProblem(await context.wire.ask("GET", `${context.path("payments")}/getevents/${turn.runId}`), 410);
       const rows = await listRuns(context);
       check(!rows.some(({ run_id }) => run_id === turn.runId), "a list without the run", rows.slice(0, 5));
@@ -107,7 +107,7 @@ type Row = Readonly<Record<string, unknown>>;
 
 async function listRuns(context: Context): Promise<readonly Row[]> {
   const answer = await context.wire.ask("GET", "/runs");
-  check(answer.status === 200, "status 200", answer);
+  checkStatus(answer, 200);
   check(Array.isArray(answer.json) && answer.json.every(isRecord), "a list of runs", answer);
   return answer.json;
 }

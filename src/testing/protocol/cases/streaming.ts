@@ -2,6 +2,7 @@ import type { Case } from "../case.ts";
 import { check, checkEqual } from "../mismatch.ts";
 import { eventsOf, repeat } from "../context.ts";
 import type { Frame } from "../frames.ts";
+import { checkStatus } from "../wire.ts";
 import { checkWholeTurn, ofType, toEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
@@ -52,7 +53,7 @@ export const streaming: readonly Case[] = [
       for (let read = 0; read < 3; read += 1) checkWholeTurn(await context.read(turn), "success");
       checkEqual((await context.poll(turn, { since: 0 })).length, 4, "the number of polled events");
       const answer = await context.wire.ask("GET", `${context.path("echo")}/describe`);
-      checkEqual(answer.status, 200, "the status of describe afterwards");
+      checkStatus(answer, 200);
     },
   },
   {
