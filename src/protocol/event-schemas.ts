@@ -5,6 +5,7 @@ import type { Event, EventBody, EventType, ToolErrorCode, Usage } from "./events
 import {
   artifactId,
   callId,
+  clientId,
   count,
   finishReason,
   json,
@@ -67,6 +68,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
   ResumeWithInput: event("ResumeWithInput", "A wait was answered.", {
     wait_id: ordinal,
     request_keys: jsonObject,
+    resume_id: clientId.exactOptional(),
   }),
   CancelRequest: event("CancelRequest", "The request was canceled; its RequestCompleted follows.", {}),
   TextOutput: event("TextOutput", "The agent said some text.", {

@@ -71,6 +71,6 @@ export type Wait = "none" | "acknowledged" | "completed";
 /** How an answer is wanted, said beside the request and no part of what makes it equal to another. */
 export interface Delivery {
   readonly wait: Wait;
-  /** How long `completed` waits, in milliseconds. */
+  /** How long to wait at most, in milliseconds. */
   readonly waitMs: number;
 }

@@ -1,8 +1,10 @@
 import fc from "fast-check";
+import { checkJson } from "../../src/protocol/check-json.ts";
 import type { SpeakerAddress } from "../../src/protocol/encode.ts";
 import type { EventBody, EventType } from "../../src/protocol/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
+import type { Request } from "../../src/protocol/requests.ts";
 
 const ID = /^[A-Za-z0-9_-]{1,20}$/;
 
@@ -61,7 +63,11 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     { schema: jsonObject },
     { call_id: callId },
   ),
-  ResumeWithInput: some("ResumeWithInput", { wait_id: attempt, request_keys: jsonObject }),
+  ResumeWithInput: some(
+    "ResumeWithInput",
+    { wait_id: attempt, request_keys: jsonObject },
+    { resume_id: runId },
+  ),
   CancelRequest: some("CancelRequest", {}),
   TextOutput: some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
   ToolCall: some("ToolCall", { function_name: text, args: json, tool_call_id: callId }, { attempt }),
@@ -130,4 +136,48 @@ function some(
   return fc
     .tuple(...records)
     .map((parts) => Object.assign({ type }, ...parts.map((part) => ({ ...part }))) as EventBody);
+}
+
+const turnFields = {
+  request_id: requestId,
+  run_id: runId,
+  request_metadata: safe(jsonObject),
+  logging_level: fc.constantFrom("minimal", "default", "tools", "llm", "agents", "all"),
+  on_busy: fc.constantFrom("enqueue", "reject", "interrupt"),
+  attachments: fc.array(artifactId, { maxLength: 3 }),
+};
+
+/** Every kind of request, as a client that keeps to the schemas sends it. */
+export const requests: { readonly [Type in Request["type"]]: fc.Arbitrary<Request> } = {
+  ChatRequest: request("ChatRequest", { input: safe(text) }, turnFields),
+  OperationRequest: request(
+    "OperationRequest",
+    { operation: fc.stringMatching(/^[a-z][a-z0-9_]{0,20}$/), input: safe(json) },
+    turnFields,
+  ),
+  ConfigureRequest: request("ConfigureRequest", { args: safe(jsonObject) }, { run_id: runId }),
+  CancelRequest: request("CancelRequest", { request_id: requestId }, {}),
+  ResumeWithInput: request(
+    "ResumeWithInput",
+    { request_keys: safe(jsonObject), request_id: requestId },
+    { run_id: runId, wait_id: attempt, resume_id: runId },
+  ),
+};
+
+/** Any request. */
+export const anyRequest: fc.Arbitrary<Request> = fc.oneof(...Object.values(requests));
+
+/** Leaves out what the guards refuse. */
+function safe<Value>(values: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
+  return values.filter((value) => checkJson(value).length === 0);
+}
+
+function request(
+  type: Request["type"],
+  required: Record<string, fc.Arbitrary<unknown>>,
+  optional: Record<string, fc.Arbitrary<unknown>>,
+): fc.Arbitrary<Request> {
+  return fc
+    .tuple(fc.record(required), fc.record(optional, { requiredKeys: [] }))
+    .map(([first, second]) => ({ type, ...first, ...second }) as Request);
 }

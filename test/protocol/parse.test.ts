@@ -1,0 +1,305 @@
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseRequest } from "../../src/protocol/parse.ts";
+import type { IncomingRequest } from "../../src/protocol/parse.ts";
+import type { Issue } from "../../src/protocol/issue.ts";
+import type { Request } from "../../src/protocol/requests.ts";
+import { anyRequest, json, requests } from "./arbitrary.ts";
+
+type Query = { readonly [name: string]: string };
+
+/** What is understood of a body that should be understood. */
+function understood(body: unknown, query?: Query): IncomingRequest {
+  const parsed = parseRequest(body, query);
+  if (!parsed.ok) throw new Error(parsed.message);
+  return parsed.value;
+}
+
+/** The faults of a body that should be refused. */
+function faults(body: unknown, query?: Query): readonly Issue[] {
+  const parsed = parseRequest(body, query);
+  if (parsed.ok) throw new Error("the body was understood");
+  return parsed.issues;
+}
+
+const types = Object.keys(requests) as Request["type"][];
+
+test.each(types)("a %s that keeps to the rules is understood as it is", (type) => {
+  fc.assert(
+    fc.property(requests[type], (request) => {
+      expect(understood(request).request).toEqual(request);
+    }),
+  );
+});
+
+test("a body without a type is a chat if it has an input", () => {
+  expect(understood({ input: "hi" }).request).toEqual({ type: "ChatRequest", input: "hi" });
+  expect(understood({ type: null, input: "hi", args: {} }).request.type).toBe("ChatRequest");
+});
+
+test("a body without a type is a configuration if it has args", () => {
+  expect(understood({ args: { a: 1 } }).request).toEqual({ type: "ConfigureRequest", args: { a: 1 } });
+});
+
+test.each([
+  ["a cancel", { request_id: "req_1" }],
+  ["a resume", { request_id: "req_1", request_keys: { a: 1 } }],
+  ["nothing", {}],
+])("%s without a type is never guessed", (_, body) => {
+  expect(faults(body)).toMatchObject([{ path: "type" }]);
+});
+
+test.each(["chatrequest", "ChatRequest ", "xstate.stop", "toString", "__proto__", "", 7, true, {}, []])(
+  "the type %j is refused, and the supported ones are listed",
+  (type) => {
+    const parsed = parseRequest({ type, input: "hi" });
+    expect(parsed).toMatchObject({ ok: false, kind: "invalid", issues: [{ path: "type" }] });
+    for (const supported of types)
+      expect(parsed).toHaveProperty("message", expect.stringContaining(supported));
+  },
+);
+
+test.each([null, [], [{ input: "hi" }], "hi", 7, true])("the body %j is refused as no object", (body) => {
+  expect(faults(body)).toEqual([{ path: "", message: "must be a JSON object" }]);
+});
+
+test("whole numbers as ids are read as texts", () => {
+  const { request } = understood({ type: "ChatRequest", input: "hi", run_id: 7, request_id: 0 });
+  expect(request).toMatchObject({ run_id: "7", request_id: "0" });
+});
+
+test.each(["../x", "a b", "", "x".repeat(129), "\u202e", 1.5, 2 ** 53, true, {}, ["a"]])(
+  "the id %j is refused",
+  (id) => {
+    expect(faults({ input: "hi", run_id: id, request_id: id })).toMatchObject([
+      { path: "request_id" },
+      { path: "run_id" },
+    ]);
+  },
+);
+
+test("null says that a field is absent, except as the input of an operation", () => {
+  const body = { input: null, request_id: null, run_id: null, request_metadata: null, attachments: null };
+  expect(understood({ type: "OperationRequest", operation: "look", ...body, wait: null }).request).toEqual({
+    type: "OperationRequest",
+    operation: "look",
+    input: null,
+  });
+  expect(faults({ type: "ChatRequest", ...body })).toEqual([{ path: "input", message: "must be a string" }]);
+});
+
+test("fields that a request does not know are ignored", () => {
+  const { request, canonical } = understood({
+    type: "CancelRequest",
+    request_id: "r",
+    mood: "fine",
+    input: 3,
+  });
+  expect(request).toEqual({ type: "CancelRequest", request_id: "r" });
+  expect(canonical).not.toContain("mood");
+});
+
+test("an unknown logging level means default", () => {
+  for (const level of ["verbose", 3, {}, "MINIMAL"]) {
+    expect(understood({ input: "hi", logging_level: level }).request).toMatchObject({
+      logging_level: "default",
+    });
+  }
+  expect(understood({ input: "hi" }, { logging_level: "debug" }).request).toMatchObject({
+    logging_level: "default",
+  });
+});
+
+test("the query fills in what the body does not say", () => {
+  const query = { run_id: "run_1", request_id: "req_1", on_busy: "reject", logging_level: "tools" };
+  expect(understood({ input: "hi", run_id: "run_2", request_id: null }, query).request).toEqual({
+    type: "ChatRequest",
+    input: "hi",
+    run_id: "run_2",
+    request_id: "req_1",
+    on_busy: "reject",
+    logging_level: "tools",
+  });
+});
+
+test("a query may name the wait that a resume answers", () => {
+  const query = { run_id: "run_1", wait_id: "4", resume_id: "again" };
+  expect(understood({ type: "ResumeWithInput", request_keys: { ok: true } }, query).request).toEqual({
+    type: "ResumeWithInput",
+    request_keys: { ok: true },
+    run_id: "run_1",
+    wait_id: 4,
+    resume_id: "again",
+  });
+});
+
+test("a query cannot replace what is asked for", () => {
+  const query = { type: "CancelRequest", input: "bye", request_metadata: "{}", constructor: "x" };
+  expect(understood({ input: "hi" }, query).request).toEqual({ type: "ChatRequest", input: "hi" });
+});
+
+test("a resume names its request or its run", () => {
+  const body = { type: "ResumeWithInput", request_keys: {} };
+  expect(faults(body)).toMatchObject([{ path: "request_id" }]);
+  expect(understood({ ...body, run_id: "run_1" }).request).toEqual({ ...body, run_id: "run_1" });
+});
+
+test("the context is merged into the metadata, which wins", () => {
+  const body = { input: "hi", run_context: { a: 1, b: 1 }, request_metadata: { b: 2, c: 2 } };
+  expect(understood(body).request).toHaveProperty("request_metadata", { a: 1, b: 2, c: 2 });
+  expect(understood({ input: "hi", run_context: { a: 1 } }).request).toHaveProperty("request_metadata", {
+    a: 1,
+  });
+  expect(faults({ input: "hi", run_context: "a" })).toEqual([
+    { path: "run_context", message: "must be an object" },
+  ]);
+});
+
+test("nothing is waited for unless asked", () => {
+  expect(understood({ input: "hi" }).delivery.wait).toBe("none");
+});
+
+test.each([
+  [false, "none"],
+  ["false", "none"],
+  [0, "none"],
+  ["none", "none"],
+  [true, "acknowledged"],
+  ["true", "acknowledged"],
+  ["True", "acknowledged"],
+  [1, "acknowledged"],
+  ["1", "acknowledged"],
+  ["acknowledged", "acknowledged"],
+  ["completed", "completed"],
+])("wait %j means %s, in the body and in the query", (wait, meant) => {
+  expect(understood({ input: "hi", wait }).delivery.wait).toBe(meant);
+  expect(understood({ input: "hi" }, { wait: String(wait) }).delivery.wait).toBe(meant);
+});
+
+test.each(["yes", "", 2, {}, ["true"]])("wait %j is refused", (wait) => {
+  expect(faults({ input: "hi", wait })).toMatchObject([{ path: "wait" }]);
+});
+
+test("an answer is waited for 30 seconds, or for a completion up to ten minutes if asked", () => {
+  expect(understood({ input: "hi", wait: "completed" }).delivery.waitMs).toBe(30_000);
+  expect(understood({ input: "hi", wait: "completed", wait_ms: 5 }).delivery.waitMs).toBe(5);
+  expect(understood({ input: "hi", wait: "completed" }, { wait_ms: "45000" }).delivery.waitMs).toBe(45_000);
+  expect(understood({ input: "hi", wait: "completed", wait_ms: 1e9 }).delivery.waitMs).toBe(600_000);
+  expect(understood({ input: "hi", wait: true, wait_ms: 1e9 }).delivery.waitMs).toBe(30_000);
+  expect(faults({ input: "hi", wait_ms: -1 })).toMatchObject([{ path: "wait_ms" }]);
+  expect(faults({ input: "hi" }, { wait_ms: "soon" })).toMatchObject([{ path: "wait_ms" }]);
+});
+
+test("texts that cannot be kept are told apart from bodies that are wrong", () => {
+  expect(parseRequest({ input: "\ud800" })).toMatchObject({
+    kind: "unprocessable",
+    issues: [{ path: "input" }],
+  });
+  expect(parseRequest({ input: "a\u0000" })).toMatchObject({ kind: "unprocessable" });
+  expect(parseRequest({ input: "x".repeat(262_145) })).toMatchObject({ kind: "too_large" });
+  expect(parseRequest({ input: 3 })).toMatchObject({ kind: "invalid" });
+});
+
+test("no body can change what objects are", () => {
+  const body: unknown = JSON.parse('{"input":"hi","request_metadata":{"__proto__":{"polluted":true}}}');
+  expect(faults(body)).toMatchObject([{ path: "request_metadata.__proto__" }]);
+  expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+});
+
+test("whatever comes in, it is understood or refused with a reason, and never throws", () => {
+  const names = fc.constantFrom(
+    "type",
+    "input",
+    "args",
+    "wait",
+    "wait_ms",
+    "run_id",
+    "request_keys",
+    "wait_id",
+  );
+  const body = fc.oneof(
+    fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }),
+    fc.dictionary(names, fc.oneof(json, fc.constantFrom(...types))),
+  );
+  fc.assert(
+    fc.property(body, fc.dictionary(names, fc.string()), (value, query) => {
+      const parsed = parseRequest(value, query);
+      if (parsed.ok) return;
+      expect(parsed.issues).not.toHaveLength(0);
+      expect(parsed.message).toContain(parsed.issues[0]?.message);
+    }),
+  );
+});
+
+test("one wrong field is one issue, at that field", () => {
+  const object = { a: 1 };
+  const wrong: { readonly [field: string]: readonly unknown[] } = {
+    operation: ["", 3, object],
+    args: ["x", [], 3],
+    request_keys: ["x", [], 3],
+    request_id: ["a b", object, true],
+    run_id: ["a b", object, true],
+    resume_id: ["a b", 3, object],
+    wait_id: [0, -1, 1.5, "1", object],
+    request_metadata: ["x", [], 3],
+    on_busy: ["later", 3, object],
+    attachments: ["x", object, Array.from({ length: 101 }, () => "a")],
+  };
+  const mutation = anyRequest.chain((request) => {
+    const fields = Object.keys(request).filter((name) => name in wrong);
+    return fc
+      .constantFrom(...(fields.length > 0 ? fields : ["attachments"]))
+      .chain((field) =>
+        fc.tuple(fc.constant(request), fc.constant(field), fc.constantFrom(...(wrong[field] ?? []))),
+      );
+  });
+  fc.assert(
+    fc.property(mutation, ([request, field, value]) => {
+      expect(faults({ ...request, [field]: value }).map(({ path }) => path)).toEqual([field]);
+    }),
+  );
+});
+
+test("an issue within a field has the path to it", () => {
+  expect(faults({ input: "hi", attachments: ["a", "b c", 3] }).map(({ path }) => path)).toEqual([
+    "attachments.1",
+    "attachments.2",
+  ]);
+});
+
+test("requests are equal whatever the order of their keys, and however they are delivered", () => {
+  const beside = fc.record(
+    {
+      wait: fc.constantFrom(true, "completed", 0),
+      wait_ms: fc.nat(),
+      stream: fc.boolean(),
+      timeout: fc.nat(),
+      run_context: fc.constant({ at: "12:00" }),
+      request_metadata: fc.constant({ current_time: "12:01" }),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(anyRequest, beside, (request, more) => {
+      const turned = Object.fromEntries(Object.entries({ ...request, ...more }).toReversed());
+      expect(understood(turned).canonical).toBe(understood(request).canonical);
+    }),
+  );
+});
+
+test.each(types)("two %ss are equal only if they ask for the same", (type) => {
+  const asked = requests[type].map((request) => ({ ...request, request_metadata: {} }));
+  fc.assert(
+    fc.property(asked, asked, fc.boolean(), (one, another, similar) => {
+      const other = similar ? { ...another, ...structuredClone(one) } : another;
+      expect(understood(one).canonical === understood(other).canonical).toBe(isDeepStrictEqual(one, other));
+    }),
+  );
+});
+
+test("a request in the body and one completed by its query are equal", () => {
+  const whole = { type: "ChatRequest", input: "hi", run_id: "7", request_id: "req_1" };
+  const split = understood({ input: "hi", request_id: "req_1" }, { run_id: "7", wait: "true" });
+  expect(split.canonical).toBe(understood(whole).canonical);
+});
