@@ -106,7 +106,7 @@ export function memoryLog(): EventLog {
   function remove(cursor: Cursor): void {
     const run = owned(cursor);
     runs.delete(cursor.runId);
-    removed.add(cursor.runId);
+    if (run.row !== undefined) removed.add(cursor.runId);
     for (const alias of run.aliases) aliases.delete(alias);
     for (const requestId of run.requests) {
       requests.delete(requestId);
@@ -175,7 +175,7 @@ function newRun(): Run {
 function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadOptions): Page {
   let events = run.events.slice(after, limit === undefined ? undefined : after + limit);
   if (limitBytes !== undefined) {
-    const count = countFitting(events, limitBytes);
+    const { count } = countFitting(events, limitBytes, 1);
     if (count < events.length) events = events.slice(0, count);
   }
   return {

@@ -1,15 +1,22 @@
-/** How many of the texts fit into so many bytes of UTF-8, joined by nothing; at least one, if there is one. */
-export function countFitting(texts: readonly string[], limitBytes: number): number {
+/**
+ * Counts how many of the texts, from the first one on, fit into so many bytes of UTF-8, and how many
+ * bytes these are; at least `least` texts, whatever their size.
+ */
+export function countFitting(
+  texts: readonly string[],
+  limitBytes: number,
+  least: number,
+): { readonly count: number; readonly bytes: number } {
   let bytes = 0;
   for (const [index, text] of texts.entries()) {
-    bytes += utf8Length(text);
-    if (bytes > limitBytes && index > 0) return index;
+    const next = bytes + utf8Length(text);
+    if (next > limitBytes && index >= least) return { count: index, bytes };
+    bytes = next;
   }
-  return texts.length;
+  return { count: texts.length, bytes };
 }
 
-/** The length of a text in bytes of UTF-8. */
-export function utf8Length(text: string): number {
+function utf8Length(text: string): number {
   let bytes = text.length;
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);

@@ -1,0 +1,151 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Unavailable } from "../../ports/event-log.ts";
+import type { LogRecord, Page, ReadOptions, Snapshot } from "../../ports/event-log.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import { countFitting } from "../utf8.ts";
+import { toChecksum } from "./chain.ts";
+
+/** Where a run stands in the database. */
+export interface StoredRun {
+  readonly rid: number;
+  readonly removed: boolean;
+  readonly head: number;
+  readonly records: number;
+}
+
+/** Reads the events and records of runs. */
+export interface Chunks {
+  /** Finds a run; `undefined` for one that nothing was appended to. */
+  stored(runId: RunId): StoredRun | undefined;
+  /** Reads a page; of a run that is being appended to no further than `head`. */
+  page(runId: RunId, options: ReadOptions, head: number): Page;
+  snapshot(rid: number): Snapshot | undefined;
+  /** The highest number that a run has. */
+  lastRid(): number;
+}
+
+/** Reads the events and records of runs from a database, each chunk only if it is whole. */
+export function createChunks(database: DatabaseSync): Chunks {
+  const find = database.prepare(`SELECT run.rid, removed, last, records_end
+    FROM run LEFT JOIN chunk ON chunk.seq =
+      (SELECT seq FROM chunk WHERE rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1)
+    WHERE run_id = ?`);
+  const chunks = database.prepare(`SELECT first, last, records_end, checksum,
+    CAST(body AS BLOB) AS body, records
+    FROM chunk WHERE rid = ? AND last >= ? AND last <= ? ORDER BY last, seq`);
+  const snapshots = database.prepare("SELECT * FROM snapshot WHERE rid = ?");
+  const newest = database.prepare("SELECT max(rid) AS rid FROM run");
+  const begin = database.prepare("BEGIN");
+  const end = database.prepare("COMMIT");
+
+  function stored(runId: RunId): StoredRun | undefined {
+    const row = find.get(runId) as
+      | {
+          readonly rid: number;
+          readonly removed: number;
+          readonly last: number | null;
+          readonly records_end: number | null;
+        }
+      | undefined;
+    if (row === undefined) return undefined;
+    const removed = row.removed > 0;
+    if (removed) return { rid: row.rid, removed, head: 0, records: 0 };
+    return { rid: row.rid, removed, head: row.last ?? 0, records: row.records_end ?? 0 };
+  }
+
+  return {
+    stored,
+    page(runId, options, limitHead) {
+      // One transaction, so that all of the page is of one moment.
+      begin.run();
+      try {
+        const run = stored(runId);
+        if (run === undefined || run.removed) return { events: [], records: [], head: 0 };
+        const head = Math.min(run.head, limitHead);
+        const from = options.records === true ? options.after : options.after + 1;
+        return collect(run.rid, chunks.iterate(run.rid, from, head), options, head);
+      } finally {
+        end.run();
+      }
+    },
+    snapshot(rid) {
+      const row = snapshots.get(rid) as SnapshotRow | undefined;
+      if (row === undefined) return undefined;
+      const { head, records, data } = row;
+      const position = { rid, first: head, last: head, records };
+      if (toChecksum(position, new Uint8Array(), data) !== row.checksum) throw damaged();
+      return { head, records, data: JSON.parse(data) as Json };
+    },
+    lastRid: () => Number(newest.get()?.["rid"] ?? 0),
+  };
+}
+
+interface SnapshotRow {
+  readonly head: number;
+  readonly records: number;
+  readonly checksum: number;
+  readonly data: string;
+}
+
+interface ChunkRow {
+  readonly first: number;
+  readonly last: number;
+  readonly records_end: number;
+  readonly checksum: number;
+  readonly body: Uint8Array;
+  readonly records: string | null;
+}
+
+/** Puts a page together from the chunks that hold it. */
+function collect(
+  rid: number,
+  rows: Iterable<unknown>,
+  { after, limit = Infinity, limitBytes = Infinity, records = false }: ReadOptions,
+  head: number,
+): Page {
+  const events: string[] = [];
+  const found: LogRecord[] = [];
+  let room = limitBytes;
+  let full = limit <= 0;
+  for (const row of rows) {
+    const chunk = row as ChunkRow;
+    const end = after + events.length;
+    if (full && (!records || chunk.first > end + 1)) break;
+    if (!full && chunk.first > end + 1) throw damaged();
+    const texts = split(rid, chunk);
+    if (!full && chunk.last > end) {
+      const skip = end + 1 - chunk.first;
+      const next = texts.slice(skip, skip + limit - events.length);
+      const { count, bytes } =
+        chunk.body.length <= room
+          ? { count: next.length, bytes: chunk.body.length }
+          : countFitting(next, room, events.length === 0 ? 1 : 0);
+      for (let index = 0; index < count; index += 1) events.push(next[index] ?? "");
+      room -= bytes;
+      full = end + count < chunk.last || events.length >= limit;
+    }
+    if (records && chunk.records !== null) {
+      found.push(...(JSON.parse(chunk.records) as LogRecord[]));
+    }
+  }
+  const last = after + events.length;
+  if (!full && last < head) throw damaged();
+  return {
+    events,
+    records: found.filter((record) => record.after >= after && record.after <= last),
+    head,
+  };
+}
+
+/** The events of a chunk, after a look at whether it is what was committed. */
+function split(rid: number, { first, last, records_end, checksum, body, records }: ChunkRow) {
+  const position = { rid, first, last, records: records_end };
+  if (toChecksum(position, body, records) !== checksum) throw damaged();
+  if (last < first) return [];
+  return Buffer.from(body.buffer, body.byteOffset, body.length).toString().split("\n");
+}
+
+function damaged(): Unavailable {
+  return new Unavailable("a part of the run is damaged in the log");
+}

@@ -1,0 +1,13 @@
+import { closeSync, openSync } from "node:fs";
+
+/**
+ * Creates an empty file that only its owner can read, if it does not exist. A file that exists is not
+ * even opened: closing it again would drop the locks that this process holds on it.
+ */
+export function createPrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+/** Everything that the writer says to the database. */
+export type Statements = { readonly [Name in keyof typeof SQL]: StatementSync };
+
+/** Prepares all statements of the writer. */
+export function createStatements(database: DatabaseSync): Statements {
+  const prepared = Object.entries(SQL).map(([name, text]) => [name, database.prepare(text)]);
+  return Object.fromEntries(prepared) as Statements;
+}
+
+const SQL = {
+  begin: "BEGIN IMMEDIATE",
+  commit: "COMMIT",
+
+  addBatch: "INSERT INTO batch (n, epoch, hash, first_chunk) VALUES (?, ?, ?, ?)",
+  forgetBatches: "DELETE FROM batch WHERE n <= ?",
+
+  // The body comes as bytes of UTF-8 and is kept as text, so that people can read it with any tool.
+  addChunk: `INSERT INTO chunk (rid, first, last, records_end, checksum, body, records)
+    VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`,
+
+  addRun: `INSERT INTO run
+    (rid, run_id, agent, status, created, updated, turns, metadata, initial_input)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  changeRun: `UPDATE run SET agent = ?, status = ?, created = ?, updated = ?, turns = ?,
+    metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input)
+    WHERE rid = ?`,
+
+  findRequest: "SELECT rid FROM request WHERE request_id = ?",
+  addRequest: `INSERT INTO request
+    (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  changeRequest: `UPDATE request SET phase = ?, created = coalesce(?, created),
+    accepted_n = coalesce(?, accepted_n), accepted_after = coalesce(?, accepted_after),
+    started = coalesce(?, started), segment = coalesce(?, segment),
+    completed = coalesce(?, completed)
+    WHERE request_id = ?`,
+
+  findAlias: "SELECT rid FROM alias WHERE alias = ?",
+  addAlias: "INSERT OR REPLACE INTO alias (alias, rid) VALUES (?, ?)",
+
+  setSnapshot: `INSERT OR REPLACE INTO snapshot (rid, head, records, checksum, data)
+    VALUES (?, ?, ?, ?, ?)`,
+
+  removeRun: `UPDATE run SET removed = 1, agent = '', status = 0, created = 0, updated = 0,
+    turns = 0, metadata = '{}', initial_input = 'null'
+    WHERE rid = ?`,
+  removeRequests: "DELETE FROM request WHERE rid = ?",
+  removeAliases: "DELETE FROM alias WHERE rid = ?",
+  removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
+
+  findRemoved: "SELECT rid FROM run WHERE removed = 1 LIMIT 1",
+  purgeChunks: `DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk WHERE rid = ? LIMIT ?)`,
+  endPurge: "UPDATE run SET removed = 2 WHERE rid = ?",
+} as const;

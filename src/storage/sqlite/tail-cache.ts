@@ -1,0 +1,136 @@
+import type { Page, ReadOptions } from "../../ports/event-log.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { countFitting } from "../utf8.ts";
+
+/**
+ * Holds the newest events of the runs that are being appended to, so that whoever reads along needs
+ * no database. It has a limit over all runs; beyond it the oldest events make room.
+ */
+export class TailCache {
+  readonly #limitBytes: number;
+  readonly #runs = new Map<RunId, Tail>();
+  /** All tails' chunks in the order they came; those of tails that were dropped are skipped. */
+  readonly #order = new Queue<{ readonly tail: Tail; readonly bytes: number }>();
+  #bytes = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** Adds what was appended to a run after everything that is here of it. */
+  add(runId: RunId, first: number, events: readonly string[], bytes: number): void {
+    let tail = this.#runs.get(runId);
+    if (tail === undefined) {
+      tail = { runId, chunks: new Queue(), bytes: 0 };
+      this.#runs.set(runId, tail);
+    }
+    const cost = bytes + CHUNK_BYTES;
+    tail.chunks.push({ first, last: first + events.length - 1, events });
+    tail.bytes += cost;
+    this.#order.push({ tail, bytes: cost });
+    this.#bytes += cost;
+    while (this.#bytes > this.#limitBytes) this.#removeOldest();
+  }
+
+  /** Reads a page of events; `undefined` when some of them are not here. */
+  read(runId: RunId, { after, limit = Infinity, limitBytes }: ReadOptions): Page | undefined {
+    const chunks = this.#runs.get(runId)?.chunks;
+    const oldest = chunks?.at(0);
+    const newest = chunks?.at(chunks.length - 1);
+    if (chunks === undefined || oldest === undefined || newest === undefined) return undefined;
+    if (after < oldest.first - 1 || after > newest.last) return undefined;
+
+    let events: readonly string[] = [];
+    for (let index = findAfter(chunks, after); index < chunks.length; index += 1) {
+      const chunk = chunks.at(index);
+      if (chunk === undefined || events.length >= limit) break;
+      const skip = Math.max(after + 1 - chunk.first, 0);
+      const next = skip === 0 ? chunk.events : chunk.events.slice(skip);
+      events = events.length === 0 ? next : events.concat(next);
+    }
+    if (events.length > limit) events = events.slice(0, limit);
+    if (limitBytes !== undefined) {
+      const { count } = countFitting(events, limitBytes, 1);
+      if (count < events.length) events = events.slice(0, count);
+    }
+    return { events, records: [], head: newest.last };
+  }
+
+  /** Forgets a run. */
+  drop(runId: RunId): void {
+    const tail = this.#runs.get(runId);
+    if (tail === undefined) return;
+    this.#runs.delete(runId);
+    this.#bytes -= tail.bytes;
+    tail.bytes = 0;
+    tail.chunks = new Queue();
+  }
+
+  #removeOldest(): void {
+    const oldest = this.#order.shift();
+    if (oldest === undefined) return;
+    const { tail, bytes } = oldest;
+    if (tail.chunks.shift() === undefined) return;
+    tail.bytes -= bytes;
+    this.#bytes -= bytes;
+    if (tail.chunks.length === 0) this.#runs.delete(tail.runId);
+  }
+}
+
+interface Tail {
+  readonly runId: RunId;
+  chunks: Queue<Chunk>;
+  bytes: number;
+}
+
+interface Chunk {
+  readonly first: number;
+  readonly last: number;
+  readonly events: readonly string[];
+}
+
+/** What a chunk costs beside its events. */
+const CHUNK_BYTES = 256;
+
+/** The index of the first chunk that ends after an event. */
+function findAfter(chunks: Queue<Chunk>, after: number): number {
+  let low = 0;
+  let high = chunks.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((chunks.at(middle)?.last ?? 0) <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** First in, first out, and any place in between. */
+class Queue<Item> {
+  #items: (Item | undefined)[] = [];
+  #start = 0;
+
+  get length(): number {
+    return this.#items.length - this.#start;
+  }
+
+  at(index: number): Item | undefined {
+    return this.#items[this.#start + index];
+  }
+
+  push(item: Item): void {
+    this.#items.push(item);
+  }
+
+  shift(): Item | undefined {
+    if (this.#start === this.#items.length) return undefined;
+    const item = this.#items[this.#start];
+    this.#items[this.#start] = undefined;
+    this.#start += 1;
+    // Moving the rest only when half is empty keeps the cost of a shift constant.
+    if (this.#start > 32 && this.#start * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#start);
+      this.#start = 0;
+    }
+    return item;
+  }
+}
