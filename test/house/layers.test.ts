@@ -56,7 +56,10 @@ const right: readonly (readonly [file: string, content: string])[] = [
   ["src/storage/fs-artifacts.ts", 'import "node:fs";'],
   ["src/http/index.ts", 'export { b } from "./right.ts";'],
   ["src/http/right.ts", 'import "hono/streaming";\nexport const b = 1;'],
-  ["src/cli/right.ts", 'import "commander";\nimport "node:process";\nimport "../storage/sqlite/index.ts";'],
+  [
+    "src/cli/right.ts",
+    'import "commander";\nimport "node:fs/promises";\nimport "../storage/sqlite/index.ts";',
+  ],
 ];
 
 let folder: string;
