@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { FinishReason, Questions, TurnError, TurnErrorCode } from "./events.ts";
+import { ID_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 
@@ -14,7 +15,7 @@ export function oneOf<Word extends string>(words: { readonly [Key in Word]: true
   return z.enum(Object.keys(words) as Word[]);
 }
 
-const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, _ or -");
+const id = z.string().regex(ID_PATTERN, "must be 1 to 128 letters, digits, _ or -");
 
 /** Checks a run id. */
 export const runId: z.ZodType<RunId> = id as unknown as z.ZodType<RunId>;

@@ -18,9 +18,10 @@ export type ArtifactId = Branded<"ArtifactId">;
  */
 export type CallId = Branded<"CallId">;
 
-const ID = /^[A-Za-z0-9_-]{1,128}$/;
+/** What ids look like: those of runs, requests and artifacts, and all that clients choose. */
+export const ID_PATTERN: RegExp = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** Says whether a text may serve as a run, request or artifact id. */
 export function isId(text: string): boolean {
-  return ID.test(text);
+  return ID_PATTERN.test(text);
 }
