@@ -1,0 +1,113 @@
+import { Hono } from "hono";
+import type { Context } from "hono";
+import type { Runtime } from "../runtime/api.ts";
+import { addAgentRoutes } from "./agent-routes.ts";
+import type { AppEnv } from "./app-env.ts";
+import { addArtifactRoutes } from "./artifact-routes.ts";
+import { addEventRoutes } from "./event-routes.ts";
+import { createFaultReporter } from "./faults.ts";
+import { createGuard } from "./guards.ts";
+import type { GuardOptions } from "./guards.ts";
+import type { Host, Place } from "./host.ts";
+import { createMetrics } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
+import { explainNoRoute } from "./no-route.ts";
+import { PollCursors } from "./poll-cursors.ts";
+import { isFault, toProblem } from "./problem.ts";
+import { reply } from "./reply.ts";
+import { addRunRoutes } from "./run-routes.ts";
+import { addServerRoutes } from "./server-routes.ts";
+import { Streams } from "./streams.ts";
+import type { StreamOptions } from "./streams.ts";
+import { Waits } from "./waits.ts";
+
+/** What `createApp` takes. */
+export interface AppOptions extends GuardOptions {
+  /** Counts what happens; give the same to the runtime. Default one that only the app counts in. */
+  readonly metrics?: Metrics;
+  readonly streams?: StreamOptions;
+  /** The largest body of a request. Default 1 MiB. */
+  readonly bodyLimitBytes?: number;
+  /** The largest file that may be uploaded. Default 32 MiB. */
+  readonly fileLimitBytes?: number;
+  /** Fires when the server is about to stop: streams then end in good order, and whoever waits is answered. */
+  readonly signal?: AbortSignal;
+}
+
+/** Makes the HTTP face of a runtime. It keeps no state of turns: whatever it answers, the runtime has said. */
+export function createApp(
+  runtime: Runtime,
+  {
+    metrics = createMetrics(),
+    streams: streamOptions = {},
+    bodyLimitBytes = 1_048_576,
+    fileLimitBytes = 33_554_432,
+    signal,
+    ...guardOptions
+  }: AppOptions = {},
+): Hono<AppEnv> {
+  const host: Host = {
+    runtime,
+    streams: new Streams(streamOptions),
+    waits: new Waits(),
+    cursors: new PollCursors(),
+    report: createFaultReporter(metrics),
+    bodyLimitBytes,
+    fileLimitBytes,
+  };
+  signal?.addEventListener("abort", () => {
+    host.streams.close();
+    host.waits.close();
+  });
+  watch(metrics, host);
+
+  const app = new Hono<AppEnv>({ getPath: pathOf });
+  app.use(createGuard(guardOptions));
+  addServerRoutes(app, host, { metrics, isStopping: () => signal?.aborted === true });
+  addArtifactRoutes(app, host);
+  for (const place of placesOf(runtime)) {
+    addAgentRoutes(app, host, place);
+    addEventRoutes(app, host, place);
+    addRunRoutes(app, host, place);
+  }
+  app.notFound((c) => {
+    const { error, headers } = explainNoRoute(c, app, runtime);
+    return refuse(c, error, headers);
+  });
+  app.onError((thrown, c) => {
+    if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
+    return refuse(c, thrown);
+  });
+  return app;
+}
+
+function watch(metrics: Metrics, { runtime, streams }: Host): void {
+  metrics.watch("troupe_streams", "Streams that are open.", () => streams.size);
+  metrics.watch("troupe_active_runs", "Runs that are held in memory.", () => runtime.health().activeRuns);
+  metrics.watch("troupe_active_turns", "Turns under way, without those that wait.", () => {
+    return runtime.health().activeTurns;
+  });
+}
+
+/**
+ * The root, and each agent's own path. Written out, because a router that finds no parameter where the
+ * agent's name stands has nothing to search for.
+ */
+function placesOf(runtime: Runtime): Place[] {
+  const own = runtime.agents.map((agent) => ({ path: `/${agent}`, agent }));
+  return [{ path: "", agent: undefined }, ...own];
+}
+
+/** The path of a URL, with doubled slashes and one at the end taken as slips of the pen. */
+function pathOf({ url }: Request): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.slice(start).search(/[?#]/);
+  const path = end === -1 ? url.slice(start) : url.slice(start, start + end);
+  if (!path.includes("//") && !path.endsWith("/")) return path;
+  return path.replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1");
+}
+
+function refuse(c: Context<AppEnv>, thrown: unknown, more?: Readonly<Record<string, string>>): Response {
+  const { status, headers, body } = toProblem(thrown);
+  return reply(c, body, { status, type: "application/problem+json", headers: { ...headers, ...more } });
+}

@@ -1,0 +1,41 @@
+import type { Context } from "hono";
+import type { AppEnv } from "./app-env.ts";
+
+/** How an answer differs from 200 with JSON. */
+export interface ReplyOptions {
+  readonly status?: number;
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Answers with a text, which is JSON unless told otherwise, and with the headers that all answers have. */
+export function reply(
+  c: Context<AppEnv>,
+  text: string,
+  { status = 200, type = "application/json", headers }: ReplyOptions = {},
+): Response {
+  return new Response(text, {
+    status,
+    headers: { ...API_HEADERS, "content-type": type, ...corsOf(c), ...headers },
+  });
+}
+
+/** Answers without a body. */
+export function replyEmpty(c: Context<AppEnv>, headers?: Readonly<Record<string, string>>): Response {
+  return new Response(null, { status: 204, headers: { ...API_HEADERS, ...corsOf(c), ...headers } });
+}
+
+/** What a browser must not do with our answers: sniff, frame, keep, or run anything in them. */
+export const API_HEADERS: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+/** The headers for a page of another origin that may read the answer; mostly none. */
+export function corsOf(c: Context<AppEnv>): Readonly<Record<string, string>> | undefined {
+  return c.get("cors");
+}

@@ -1,0 +1,54 @@
+import type { Hono } from "hono";
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { Parsed } from "../protocol/parse.ts";
+import type { RunPhase } from "../protocol/status.ts";
+import type { RunsQuery } from "../runtime/api.ts";
+import type { AppEnv } from "./app-env.ts";
+import { nextPage, parseCount, parseName, queryOf, read } from "./event-query.ts";
+import { checkId, unknown } from "./event-routes.ts";
+import type { Host, Place } from "./host.ts";
+import { reply, replyEmpty } from "./reply.ts";
+
+/** Adds the routes that tell of requests and runs; below an agent's path, of its own only. */
+export function addRunRoutes(app: Hono<AppEnv>, { runtime }: Host, { path, agent }: Place): void {
+  app.get(`${path}/request/:id`, async (c) => {
+    const requestId = checkId(c.req.param("id")) as RequestId;
+    const status = await runtime.status(requestId);
+    if (agent !== undefined && status.agent !== agent) throw unknown(requestId, agent);
+    return reply(c, JSON.stringify(status));
+  });
+
+  app.get(`${path}/runs`, async (c) => {
+    const query = queryOf(c);
+    const { runs, next } = await runtime.runs(toRunsQuery(query, agent));
+    const headers = next === undefined ? undefined : { link: nextPage(c, query, "cursor", next) };
+    return reply(c, JSON.stringify(runs), headers && { headers });
+  });
+
+  if (agent !== undefined) return;
+  app.delete(`${path}/runs/:id`, async (c) => {
+    await runtime.removeRun(checkId(c.req.param("id")) as RunId);
+    return replyEmpty(c);
+  });
+}
+
+const PAGE_DEFAULT = 100;
+const PAGE_LIMIT = 1_000;
+
+function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): RunsQuery {
+  const agent = servedAgent ?? read(query, "agent", parseName);
+  const status = read(query, "status", parsePhase);
+  const cursor = read(query, "cursor", parseName);
+  const limit = read(query, "limit", parseCount) ?? PAGE_DEFAULT;
+  return {
+    limit: Math.max(1, Math.min(limit, PAGE_LIMIT)),
+    ...(agent !== undefined && { agent }),
+    ...(status !== undefined && { status }),
+    ...(cursor !== undefined && { cursor }),
+  };
+}
+
+function parsePhase(text: string): Parsed<RunPhase> {
+  if (text === "idle" || text === "running" || text === "waiting") return { ok: true, value: text };
+  return { ok: false, message: "must be idle, running or waiting", issues: [] };
+}

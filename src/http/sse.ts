@@ -1,0 +1,101 @@
+import type { Context } from "hono";
+import type { Feed } from "../runtime/api.ts";
+import { nodeOf } from "./app-env.ts";
+import type { AppEnv } from "./app-env.ts";
+import { nodePipe, webPipe } from "./pipe.ts";
+import { API_HEADERS, corsOf, reply, replyEmpty } from "./reply.ts";
+import { Stream } from "./stream.ts";
+import type { Streams } from "./streams.ts";
+
+/** What a stream is answered from. */
+export interface StreamSource {
+  /** What is streamed: the id of a request or a run; empty when it is not known before. */
+  readonly id: string;
+  /** Finds the events; what it throws becomes an ordinary problem. */
+  open(signal: AbortSignal): Promise<OpenedStream>;
+}
+
+/** A feed, and what the head of the answer says of it. */
+export interface OpenedStream {
+  readonly feed: Feed;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Where streams are kept and faults are told. */
+export interface StreamHost {
+  readonly streams: Streams;
+  readonly report: (where: string, thrown: unknown) => void;
+}
+
+/**
+ * Answers with a stream of events, or with 204 when nothing will ever come, which keeps an EventSource
+ * from asking again. A reader that goes away ends its stream and nothing else.
+ */
+export async function replyWithStream(
+  c: Context<AppEnv>,
+  { streams, report }: StreamHost,
+  { id, open }: StreamSource,
+): Promise<Response> {
+  if (c.req.method === "HEAD") return reply(c, "", { headers: SSE_HEADERS });
+  const stop = new AbortController();
+  streams.take(id);
+  let opened: OpenedStream;
+  try {
+    opened = await open(stop.signal);
+  } catch (thrown) {
+    streams.leave(id);
+    throw thrown;
+  }
+  const { feed, headers } = opened;
+  if (feed.finished) {
+    streams.leave(id);
+    return replyEmpty(c, headers);
+  }
+  return start(c, { streams, report }, { id, feed, stop, headers });
+}
+
+interface Started {
+  readonly id: string;
+  readonly feed: Feed;
+  readonly stop: AbortController;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+/** Hooks the feed to the connection and lets them run. What it leaves behind does not hold on to the request. */
+function start(c: Context<AppEnv>, host: StreamHost, { id, feed, stop, headers }: Started): Response {
+  const { streams } = host;
+  const cors = corsOf(c);
+  const all = cors || headers ? { ...SSE_HEADERS, ...cors, ...headers } : SSE_HEADERS;
+  const gone = (): void => stop.abort();
+  const times = { heartbeatMs: streams.heartbeatMs, stallMs: streams.stallMs, endsAt: streams.endOfLife() };
+  const outgoing = nodeOf(c)?.outgoing;
+  if (outgoing !== undefined) {
+    run(new Stream(nodePipe(outgoing, all, { gone, stallMs: streams.stallMs }), gone, times), feed, id, host);
+    return ALREADY_SENT;
+  }
+  const { pipe, body } = webPipe({ gone, stallMs: streams.stallMs });
+  run(new Stream(pipe, gone, times), feed, id, host);
+  return new Response(body, { headers: all });
+}
+
+function run(stream: Stream, feed: Feed, id: string, { streams, report }: StreamHost): void {
+  streams.add(stream);
+  stream
+    .run(feed.pages)
+    .catch((thrown: unknown) => report("a stream of events failed", thrown))
+    .finally(() => {
+      streams.remove(stream);
+      streams.leave(id);
+    });
+}
+
+const SSE_HEADERS: Readonly<Record<string, string>> = {
+  ...API_HEADERS,
+  "content-type": "text/event-stream",
+  // Nothing on the way may keep, compress or gather the frames.
+  "cache-control": "no-store, no-transform",
+  "x-accel-buffering": "no",
+};
+
+/** Tells the host's adapter that the answer is on its way already. */
+const ALREADY_SENT = new Response(null, { headers: { "x-hono-already-sent": "true" } });
