@@ -163,6 +163,15 @@ export const cancel: readonly Case[] = [
       checkWholeTurn(events, "canceled");
       const elapsedMs = timeOf(only(events, "RequestCompleted")) - timeOf(only(events, "CancelRequest"));
       check(elapsedMs <= CANCEL_LIMIT_MS, `the end within ${CANCEL_LIMIT_MS} ms`, `${elapsedMs} ms`);
+      // The agent is still talking; what it says belongs to no turn any more.
+      const next = await context.startEndless("stubborn", "hello", { run_id: turn.runId });
+      await (await context.stream(next)).until(({ type }) => type === "TextOutput", "a sign of life");
+      const later = await context.history(turn);
+      checkGapless(later, 1);
+      checkEqual(later.slice(0, events.length), events, "the events up to the end");
+      for (const event of later.slice(events.length)) {
+        checkEqual(event.request_id, next.requestId, "the request_id of what follows the end");
+      }
     },
   },
 ];

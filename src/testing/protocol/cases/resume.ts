@@ -2,6 +2,7 @@ import type { Case } from "../case.ts";
 import type { Context, StartedTurn } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
 import { bodyOf, checkStatus } from "../wire.ts";
+import type { Answer } from "../wire.ts";
 import { checkGapless, ofType } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
@@ -79,6 +80,23 @@ export const resume: readonly Case[] = [
         const events = await context.history(turn);
         checkEqual(ofType(events, "ResumeWithInput").length, 1, "the number of answers");
       }
+    },
+  },
+  {
+    id: "38b",
+    title: "an answer sent again is marked as replayed, and resume_id makes it the same answer",
+    needs: ["payments"],
+    async run(context) {
+      const turn = await ask(context);
+      const resume_id = context.newId();
+      const send = (approved: boolean): Promise<Answer> =>
+        context.resume(turn, { approved }, { resume_id }, { wait: true });
+      const first = await send(true);
+      checkEqual(first.headers.get("idempotent-replayed"), null, "Idempotent-Replayed of the first answer");
+      const again = await send(true);
+      checkEqual(bodyOf(again, 200), bodyOf(first, 200), "the repeat");
+      checkEqual(again.headers.get("idempotent-replayed"), "true", "Idempotent-Replayed of the repeat");
+      checkProblem(await send(false), 409);
     },
   },
   {

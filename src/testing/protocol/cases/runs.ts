@@ -2,6 +2,7 @@ import type { Case } from "../case.ts";
 import type { Context, StartedTurn } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
 import { checkStatus, isRecord } from "../wire.ts";
+import type { Query } from "../wire.ts";
 import { checkProblem } from "./discovery.ts";
 
 /** What is known of runs and requests afterwards. */
@@ -101,12 +102,34 @@ export const runs: readonly Case[] = [
       check(!rows.some(({ run_id }) => run_id === turn.runId), "a list without the run", rows.slice(0, 5));
     },
   },
+  {
+    id: "55d",
+    title: "the list of runs comes in pages, and can be chosen by agent and status",
+    needs: ["echo", "payments"],
+    async run(context) {
+      const waiting = await context.startEndless("payments", "pay 30 to bob");
+      await context.read(waiting);
+      await context.read(await context.start("echo", "hello"));
+      const answer = await context.wire.ask("GET", "/runs", { query: { limit: 1 } });
+      check(Array.isArray(answer.json) && answer.json.length === 1, "one run on a page", answer);
+      const link = answer.headers.get("link") ?? "";
+      check(/rel="?next"?/.test(link), "a Link to the next page", link);
+      const { agent } = waiting.started;
+      const chosen = await listRuns(context, { agent: String(agent), status: "waiting" });
+      check(
+        chosen.some(({ run_id }) => run_id === waiting.runId),
+        "the waiting run",
+        chosen,
+      );
+      for (const row of chosen) checkEqual([row.agent, row.status], [agent, "waiting"], "agent and status");
+    },
+  },
 ];
 
 type Row = Readonly<Record<string, unknown>>;
 
-async function listRuns(context: Context): Promise<readonly Row[]> {
-  const answer = await context.wire.ask("GET", "/runs");
+async function listRuns(context: Context, query: Query = {}): Promise<readonly Row[]> {
+  const answer = await context.wire.ask("GET", "/runs", { query });
   checkStatus(answer, 200);
   check(Array.isArray(answer.json) && answer.json.every(isRecord), "a list of runs", answer);
   return answer.json;
