@@ -1,0 +1,11 @@
+// Serves all agents with a durable log in the directory that is its one argument, and prints its address.
+import { createRuntime } from "troupe";
+import { serve } from "troupe/node";
+import { sqliteLog } from "troupe/storage/sqlite";
+import { agents } from "./agents.ts";
+
+const [, , directory = "."] = process.argv;
+const runtime = createRuntime({ agents, log: sqliteLog(directory) });
+await runtime.ready();
+const { url } = await serve(runtime, { port: 0 });
+console.log(url);

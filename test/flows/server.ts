@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { createRuntime } from "troupe";
+import { serve } from "troupe/node";
+import { agents } from "./agents.ts";
+
+/** Serves all agents from this process, on a free port and a log in memory. */
+export async function startServer(): Promise<{ url: string; close(): Promise<void> }> {
+  return serve(createRuntime({ agents }), { port: 0 });
+}
+
+/** A server in a process of its own, with a data directory of its own, that can be killed and comes back. */
+export class ServerProcess implements AsyncDisposable {
+  readonly #directory: string;
+  #child: ChildProcess | undefined;
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  static async create(): Promise<ServerProcess> {
+    return new ServerProcess(await mkdtemp(join(tmpdir(), "troupe-flows-")));
+  }
+
+  /** Starts the server on the directory, and gives its address once it answers. */
+  async start(): Promise<string> {
+    const child = spawn(
+      process.execPath,
+      ["--conditions=source", "--disable-warning=ExperimentalWarning", SERVER, this.#directory],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
+    this.#child = child;
+    for await (const line of createInterface(child.stdout)) {
+      if (line.startsWith("http://")) return line;
+    }
+    throw new Error(`the server ended before it was ready (${String(child.exitCode)})`);
+  }
+
+  /** Kills the server without warning. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    await gone;
+  }
+
+  /** Kills the server and starts it again. */
+  async restart(): Promise<string> {
+    await this.kill();
+    return this.start();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+}
+
+const SERVER = fileURLToPath(new URL("durable-server.ts", import.meta.url));
