@@ -1,1 +1,69 @@
+import { localRouter } from "./cluster/local-router.ts";
+import { nodeEnvironment } from "./node/environment.ts";
+import type { Runtime } from "./runtime/api.ts";
+import type { RuntimeOptions } from "./runtime/options.ts";
+import { createRuntime as createRuntimeOn } from "./runtime/runtime.ts";
+import { memoryArtifacts } from "./storage/memory-artifacts.ts";
+import { memoryLog } from "./storage/memory-log.ts";
+
+/** What `createRuntime` takes: the agents, and engines where the ones in memory will not do. */
+export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<RuntimeOptions>;
+
+/**
+ * Starts a runtime. Without other engines its log and its artifacts are in memory and go with the
+ * process; give it `sqliteLog` and `fsArtifacts` to keep them.
+ */
+export function createRuntime(options: CreateRuntimeOptions): Runtime {
+  return createRuntimeOn({
+    environment: nodeEnvironment(),
+    log: options.log ?? memoryLog(),
+    artifacts: options.artifacts ?? memoryArtifacts(),
+    router: options.router ?? localRouter(),
+    ...options,
+  });
+}
+
 export { AgentError } from "./errors.ts";
+export type { ErrorCode, ErrorDetails } from "./errors.ts";
+export { localRouter } from "./cluster/local-router.ts";
+export { defineAgent, defineTool, operation } from "./runtime/define.ts";
+export type {
+  Agent,
+  AgentOptions,
+  ChatAnswer,
+  ChatInput,
+  ChatOutput,
+  Effect,
+  Operation,
+  Operations,
+  Schema,
+  Tool,
+  ToolOptions,
+} from "./runtime/agent.ts";
+export type {
+  Artifact,
+  ArtifactOptions,
+  EffectContext,
+  Memory,
+  Turn,
+  TurnRequestInfo,
+} from "./runtime/turn-api.ts";
+export type {
+  AcknowledgementOptions,
+  Address,
+  CreateRunOptions,
+  EventFilter,
+  EventPage,
+  Feed,
+  FollowOptions,
+  ReadEventsOptions,
+  Receipt,
+  RunsPage,
+  RunsQuery,
+  Runtime,
+  RuntimeHealth,
+  Upload,
+} from "./runtime/api.ts";
+export type { Limits } from "./runtime/options.ts";
+export { memoryArtifacts } from "./storage/memory-artifacts.ts";
+export { memoryLog } from "./storage/memory-log.ts";

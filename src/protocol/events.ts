@@ -54,6 +54,8 @@ export type EventBody =
       readonly type: "ResumeWithInput";
       readonly wait_id: number;
       readonly request_keys: JsonObject;
+      /** The client's own name for its answer, if it gave one. */
+      readonly resume_id?: string;
     }
   | { readonly type: "CancelRequest" }
   | {

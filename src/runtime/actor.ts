@@ -1,0 +1,222 @@
+import { createActor, fromPromise } from "xstate";
+import { AgentError } from "../errors.ts";
+import type { Speaker } from "../protocol/encode.ts";
+import { createSpeaker } from "../protocol/encode.ts";
+import type { Json } from "../protocol/json.ts";
+import type { Agent, Operation } from "./agent.ts";
+import { faultMessage } from "./fault-message.ts";
+import { createMemory } from "./memory.ts";
+import type { ActorMemory } from "./memory.ts";
+import type { OpenCall } from "./open-call.ts";
+import { parseWith } from "./schema.ts";
+import { Scope } from "./scope.ts";
+import { byteLength, cut, EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
+import type { Turn } from "./turn-api.ts";
+import type { ActiveTurn } from "./turn.ts";
+
+/** What a handler made of its request. */
+export interface Answer {
+  /** The structured result; of a chat, `{output}`. */
+  readonly value: Json;
+  /** The result in words; `null` when there are none. */
+  readonly text: string | null;
+  /** The result as a text for whoever called the agent as a tool. */
+  readonly summary: string;
+  readonly truncated: boolean;
+}
+
+/** Which operation an actor is to perform. */
+export interface Asked {
+  readonly name: string;
+  readonly operation: Operation;
+  readonly input: Json;
+}
+
+/** Makes what a handler gets to work with. */
+export type ToHandle = (actor: Actor, scope: Scope, asked: Asked) => Turn;
+
+/** A file that an actor published. */
+export interface PublishedFile {
+  readonly name: string;
+  readonly mimeType: string;
+  readonly url: string;
+}
+
+/** The operation that every agent can be asked for. */
+export const CHAT = "chat";
+
+/** Texts of one result are kept up to this length. */
+const RESULT_LIMIT_BYTES = 128 * 1024;
+
+/** One running instance of an agent: the handler of one request or of one call, and what it has said. */
+export class Actor {
+  readonly turn: ActiveTurn;
+  readonly agent: Agent;
+  readonly depth: number;
+  /** The call that the actor works for; the turn's root for the agent that was asked. */
+  readonly call: OpenCall;
+  readonly speaker: Speaker;
+  readonly scope: Scope;
+  readonly memory: ActorMemory;
+  readonly files: PublishedFile[] = [];
+  #signal: AbortSignal = NEVER;
+  #said = "";
+  #saidAll = true;
+  #uncommittedTexts = 0;
+  #uncommittedCharacters = 0;
+
+  readonly #toHandle: ToHandle;
+
+  constructor(turn: ActiveTurn, agent: Agent, depth: number, call: OpenCall, toHandle: ToHandle) {
+    const { runId, accepted, journal } = turn.options;
+    this.turn = turn;
+    this.agent = agent;
+    this.depth = depth;
+    this.call = call;
+    this.#toHandle = toHandle;
+    this.speaker =
+      depth === 0
+        ? turn.speaker
+        : createSpeaker({
+            run_id: runId,
+            request_id: accepted.requestId,
+            agent: agent.name,
+            depth,
+            parent_call_id: call.callId,
+          });
+    this.scope = new Scope(call.callId, journal.items.get(call.callId));
+    this.memory = createMemory(this);
+  }
+
+  /** Fires when the actor is stopped. */
+  get signal(): AbortSignal {
+    return this.#signal;
+  }
+
+  /** Makes the actor of an agent that this one calls. */
+  child(agent: Agent, call: OpenCall): Actor {
+    return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle);
+  }
+
+  /**
+   * Runs a handler of the agent as an XState actor, to which the answer gives the way to stop it.
+   * `done` and `failed` are called at most once, and not after the stop.
+   */
+  start(
+    asked: Asked,
+    { done, failed }: { readonly done: (answer: Answer) => void; readonly failed: (thrown: unknown) => void },
+  ): () => void {
+    const { environment, runId, accepted } = this.turn.options;
+    const { name, operation, input } = asked;
+    const answer = async (signal: AbortSignal): Promise<void> => {
+      this.#signal = signal;
+      try {
+        const parsed = await parseWith(operation.input, input, `the input of ${this.agent.name}`);
+        const handle = this.#toHandle(this, this.scope, asked);
+        const run = (): unknown => operation.run(parsed, handle);
+        const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+        const value = await this.#checkOutput(asked, returned);
+        if (signal.aborted) return;
+        const divergence = this.scope.end();
+        if (divergence) this.turn.diverge(divergence);
+        else done(this.#toAnswer(value, name));
+      } catch (thrown) {
+        if (!signal.aborted) failed(thrown);
+      }
+    };
+    const actor = createActor(handler, { input: answer });
+    // Without an observer of errors XState would take the process down with the actor.
+    actor.subscribe({ error: failed });
+    actor.start();
+    return () => actor.stop();
+  }
+
+  /** Says a text; resolves when it is in the log. */
+  say(content: string, branch: string | undefined): Promise<void> {
+    const { recorder, limits } = this.turn.options;
+    if (content.length * 3 > EVENT_LIMIT_BYTES && byteLength(content) > EVENT_LIMIT_BYTES) {
+      throw new AgentError("too_large", `a text is larger than ${EVENT_LIMIT_BYTES} bytes`);
+    }
+    if (
+      this.#uncommittedTexts >= limits.uncommittedTexts ||
+      this.#uncommittedCharacters > limits.uncommittedCharacters
+    ) {
+      this.turn.fail(
+        "overloaded",
+        `agent ${this.agent.name} said more than the log could take; await turn.text`,
+      );
+      return this.turn.over();
+    }
+    this.heard(content);
+    const place = branch === undefined ? undefined : { branch };
+    recorder.event(
+      this.speaker,
+      this.agent.kind === "tool"
+        ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
+        : { type: "TextOutput", content, ...place },
+    );
+    return this.#committed(content.length);
+  }
+
+  /** Adds a text to what the actor has said, in replay too. */
+  heard(content: string): void {
+    if (this.#said.length < RESULT_LIMIT_BYTES) this.#said += content;
+    else this.#saidAll = false;
+  }
+
+  #committed(characters: number): Promise<void> {
+    this.#uncommittedTexts += 1;
+    this.#uncommittedCharacters += characters;
+    const committed = this.turn.options.recorder.committed();
+    if (this.#uncommittedTexts > 1) return committed;
+    // The first of a batch resets the count for all of it: they are committed together or soon after.
+    const counted = committed.then(() => {
+      this.#uncommittedTexts = 0;
+      this.#uncommittedCharacters = 0;
+    });
+    // Nobody has to wait for a text; the run hears of a failed commit by itself.
+    counted.catch(() => {});
+    return counted;
+  }
+
+  async #checkOutput({ name, operation }: Asked, returned: unknown): Promise<unknown> {
+    // A chat may return a plain text, and every handler may leave its texts to speak for it.
+    if (name === CHAT || operation.output === undefined || returned === undefined) return returned;
+    try {
+      return await parseWith(operation.output, returned, `what ${this.agent.name} returned`);
+    } catch (cause) {
+      throw new Error(faultMessage(cause), { cause });
+    }
+  }
+
+  #toAnswer(returned: unknown, operation: string): Answer {
+    const value = toJson(returned, `what ${this.agent.name} returned`);
+    const own = operation === CHAT ? chatText(value) : typeof value === "string" ? value : undefined;
+    const whole = own ?? (this.#said === "" && operation !== CHAT ? null : this.#said);
+    const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
+    return {
+      value: operation === CHAT ? { output: text } : value,
+      text,
+      summary: operation === CHAT || value === null ? (text ?? "") : toSummary(value),
+      truncated: text !== whole || (own === undefined && !this.#saidAll),
+    };
+  }
+}
+
+const NEVER: AbortSignal = new AbortController().signal;
+
+const handler = fromPromise<void, (signal: AbortSignal) => Promise<void>>(({ input, signal }) =>
+  input(signal),
+);
+
+/** What a chat handler returned as its answer; `undefined` when its texts are the answer. */
+function chatText(value: Json): string | undefined {
+  if (typeof value === "string") return value;
+  const output = (value as { readonly output?: Json } | null)?.output;
+  return typeof output === "string" ? output : undefined;
+}
+
+/** A structured result in one text. */
+export function toSummary(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,64 @@
+import { AgentError } from "../errors.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { TurnRequest } from "../protocol/requests.ts";
+import { CHAT } from "./actor.ts";
+import type { Asked } from "./actor.ts";
+import type { Agent } from "./agent.ts";
+import { toJsonSchema } from "./schema.ts";
+
+/** Finds what a request asks an agent for; throws `not_found` for an operation it does not have. */
+export function toAsked(agent: Agent, request: TurnRequest): Asked | undefined {
+  if (request.type === "ChatRequest") return fromText(agent, request.input);
+  const { operation: name, input } = request;
+  const operation = agent.operations[name];
+  if (operation && Object.hasOwn(agent.operations, name)) return { name, operation, input };
+  const text = (input as { readonly input?: unknown } | null)?.input;
+  if (name === CHAT && typeof text === "string") return fromText(agent, text);
+  throw new AgentError("not_found", `agent ${agent.name} has no operation ${name}`, {
+    hint: `its operations: ${operationNames(agent).join(", ")}`,
+  });
+}
+
+/** The names that `describe` lists: every agent can be chatted with. */
+export function operationNames(agent: Agent): readonly string[] {
+  return [...new Set([CHAT, ...Object.keys(agent.operations)])];
+}
+
+/** What a chat means to an agent; `undefined` when nothing it can do fits a text. */
+function fromText(agent: Agent, text: string): Asked | undefined {
+  const { chat } = agent.operations;
+  if (chat) return { name: CHAT, operation: chat, input: { input: text } };
+  const all = Object.entries(agent.operations);
+  const [only] = all.length === 1 ? all : [];
+  const key = only && onlyStringOf(toJsonSchema(only[1].input, "input"));
+  if (only && key !== undefined) return { name: only[0], operation: only[1], input: { [key]: text } };
+  const object = parseObject(text);
+  if (object === undefined) return undefined;
+  const { operation: name, input } = object;
+  const named =
+    typeof name === "string" && Object.hasOwn(agent.operations, name) ? agent.operations[name] : undefined;
+  if (named && typeof name === "string") return { name, operation: named, input: input ?? {} };
+  return only && { name: only[0], operation: only[1], input: object };
+}
+
+/** The name of the one required property, if it is the only one and a string. */
+function onlyStringOf(schema: JsonObject | undefined): string | undefined {
+  const required = schema?.["required"];
+  const properties = schema?.["properties"] as
+    | { readonly [key: string]: { readonly type?: string } }
+    | undefined;
+  if (!Array.isArray(required) || required.length !== 1) return undefined;
+  const key = String(required[0]);
+  return properties?.[key]?.type === "string" ? key : undefined;
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as JsonObject)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,174 @@
+import { AgentError } from "../errors.ts";
+import type { ToolErrorCode } from "../protocol/events.ts";
+import type { CallId } from "../protocol/ids.ts";
+import type { Json } from "../protocol/json.ts";
+import { toSummary } from "./actor.ts";
+import type { Actor, Answer, PublishedFile } from "./actor.ts";
+import type { Agent, Effect, Operation } from "./agent.ts";
+import { faultMessage } from "./fault-message.ts";
+import { OpenCall } from "./open-call.ts";
+import { cut, EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
+import type { EffectContext } from "./turn-api.ts";
+
+/** A call that has just been made, for the first time or again after a crash. */
+export interface Call {
+  readonly callId: CallId;
+  /** The name that its events carry. */
+  readonly name: string;
+  readonly args: Json;
+  /** Whether the log has it already; it has no outcome then. */
+  readonly logged: boolean;
+}
+
+/** A call of another agent. */
+export interface AgentCall extends Call {
+  readonly agent: Agent;
+  readonly operationName: string;
+  readonly operation: Operation;
+}
+
+/** Part of what an event may hold is left for the structured result beside its text. */
+const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
+
+/** Asks another agent for an operation: an actor of its own, one deeper than its caller. */
+export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
+  const { turn, depth } = caller;
+  const { limits } = turn.options;
+  let stop = (): void => {};
+  const open = openCall(caller, call, "agent", () => stop());
+  if (!(await announce(caller, open, call, effectOf(call, caller)))) return;
+  if (depth + 1 > limits.depth) {
+    fail(caller, open, "tool_error", `agents call each other more than ${limits.depth} deep`);
+    return;
+  }
+  if (!turn.countAgentCall()) {
+    fail(caller, open, "tool_error", `the turn has called agents ${limits.agentCalls} times`);
+    return;
+  }
+  const child = caller.child(call.agent, open);
+  const asked = { name: call.operationName, operation: call.operation, input: call.args };
+  stop = child.start(asked, {
+    done: (answer) => {
+      stageMemory(child);
+      finish(caller, open, answer, child.files);
+    },
+    failed: (thrown) => fail(caller, open, codeOf(thrown), faultMessage(thrown)),
+  });
+}
+
+/** Does something outside, and journals what came of it. */
+export async function performEffect(
+  caller: Actor,
+  call: Call,
+  effect: Effect,
+  perform: (context: EffectContext) => unknown,
+): Promise<void> {
+  const { runId, accepted, environment } = caller.turn.options;
+  const abort = new AbortController();
+  const open = openCall(caller, call, "effect", () => abort.abort());
+  const attempt = await announce(caller, open, call, effect);
+  if (!attempt) return;
+  const context = { callId: call.callId, attempt, signal: abort.signal };
+  try {
+    const run = (): unknown => perform(context);
+    const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+    const value = toJson(returned, `what ${call.name} returned`);
+    finish(caller, open, { value, summary: toSummary(value) }, []);
+  } catch (thrown) {
+    fail(caller, open, codeOf(thrown), faultMessage(thrown));
+  }
+}
+
+/** Opens a call under an actor. */
+export function openCall(
+  caller: Actor,
+  { callId, name }: Call,
+  kind: OpenCall["kind"],
+  abort: () => void,
+): OpenCall {
+  const { speaker, call: parent, turn } = caller;
+  const open = new OpenCall({ callId, kind, name, speaker, parent, abort });
+  turn.opened(open);
+  return open;
+}
+
+/** What may be done about a call whose outcome nobody knows. */
+type Doubt = Effect | "continue";
+
+function effectOf({ agent, callId }: AgentCall, { turn }: Actor): Doubt {
+  // What an actor did through its turn is journaled, and it goes on from there.
+  return agent.kind === "agent" || turn.options.journal.items.has(callId) ? "continue" : agent.effect;
+}
+
+/**
+ * Writes down that a call begins, and resolves once that is in the log, since nothing may happen
+ * outside that the log does not know of. The answer is the number of the attempt, 0 for "do not go on".
+ */
+async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt): Promise<number> {
+  const { recorder, journal, limits } = caller.turn.options;
+  const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
+  if (before > 0 && doubt === "continue") return before;
+  if (before > 0 && (doubt === "unsafe" || before >= limits.attempts)) {
+    fail(caller, open, "interrupted", `${call.name} was interrupted; whether it took effect is unknown`);
+    return 0;
+  }
+  const attempt = before + 1;
+  recorder.event(caller.speaker, {
+    type: "ToolCall",
+    function_name: call.name,
+    args: call.args,
+    tool_call_id: call.callId,
+    ...(attempt > 1 && { attempt }),
+  });
+  try {
+    await recorder.committed();
+  } catch {
+    return 0;
+  }
+  return open.open && !caller.turn.ended ? attempt : 0;
+}
+
+function stageMemory({ turn, agent, call, memory }: Actor): void {
+  if (memory.changed === undefined || !turn.accepts(call)) return;
+  const staged = { agent: agent.name, value: memory.changed };
+  turn.staged.set(call.callId, staged);
+  turn.options.recorder.record({ type: "MemoryCommitted", ...staged, call_id: call.callId });
+}
+
+function finish(
+  caller: Actor,
+  open: OpenCall,
+  answer: Pick<Answer, "value" | "summary">,
+  files: readonly PublishedFile[],
+): void {
+  const { turn, speaker } = caller;
+  if (!turn.accepts(open)) return;
+  const text = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
+  turn.settle(open, { ok: true, value: answer.value }, () =>
+    turn.options.recorder.event(speaker, {
+      type: "ToolResult",
+      function_name: open.name,
+      text_result: cut(text.join("\n"), TEXT_LIMIT_BYTES),
+      result: answer.value,
+      tool_call_id: open.callId,
+    }),
+  );
+}
+
+function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: string): void {
+  const { turn, speaker } = caller;
+  if (!turn.accepts(open)) return;
+  turn.settle(open, { ok: false, code, message }, () =>
+    turn.options.recorder.event(speaker, {
+      type: "ToolError",
+      function_name: open.name,
+      content: message,
+      code,
+      tool_call_id: open.callId,
+    }),
+  );
+}
+
+function codeOf(thrown: unknown): ToolErrorCode {
+  return thrown instanceof AgentError && thrown.code === "unprocessable" ? "invalid_input" : "tool_error";
+}

@@ -1,0 +1,87 @@
+import type { CallId } from "../protocol/ids.ts";
+import type { Json } from "../protocol/json.ts";
+
+/** How a call of a turn ended. */
+export type Outcome =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+/** An outcome and the call it belongs to. */
+export interface Delivery {
+  readonly callId: CallId;
+  readonly outcome: Outcome;
+}
+
+/**
+ * Hands the outcomes of a turn's calls to its code, one at a time and in the order of the log, with a
+ * turn of the event loop between two. The code therefore meets them in the same order and at the same
+ * distance when it is replayed; outcomes that arrive live wait behind those that the log held already.
+ */
+export class Deliveries {
+  readonly #macrotask: (run: () => void) => void;
+  readonly #queue: Delivery[];
+  readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
+  #resting = false;
+  #stopped = false;
+  #next = 0;
+
+  constructor(logged: readonly Delivery[], macrotask: (run: () => void) => void) {
+    this.#queue = [...logged];
+    this.#macrotask = macrotask;
+  }
+
+  /** Calls `take` when the outcome of a call has its turn. */
+  expect(callId: CallId, take: (outcome: Outcome) => void): void {
+    this.#waiting.set(callId, take);
+    // A call that was just made gets its outcome in a later turn of the loop, in replay as it does live.
+    if (this.#queue[this.#next]?.callId === callId) this.#rest();
+  }
+
+  /** Adds an outcome that is in the log now. */
+  push(delivery: Delivery): void {
+    this.#queue.push(delivery);
+    if (!this.#resting) this.#deliver();
+  }
+
+  /** Tells all who still wait the same, a turn of the event loop later. */
+  end(outcome: Outcome): void {
+    this.#stopped = true;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    if (waiting.length > 0) this.#macrotask(() => waiting.forEach((take) => take(outcome)));
+  }
+
+  /** Hands out nothing more, not even an error: the code that waits is left to the garbage collector. */
+  stop(): void {
+    this.#stopped = true;
+    this.#waiting.clear();
+  }
+
+  #rest(): void {
+    if (this.#resting) return;
+    this.#resting = true;
+    this.#macrotask(() => {
+      this.#resting = false;
+      this.#deliver();
+    });
+  }
+
+  #deliver(): void {
+    const delivery = this.#queue[this.#next];
+    if (delivery === undefined || this.#stopped) return;
+    const take = this.#waiting.get(delivery.callId);
+    // The code has not come to this call yet; it will ask.
+    if (take === undefined) return;
+    this.#waiting.delete(delivery.callId);
+    this.#next += 1;
+    this.#compact();
+    this.#rest();
+    take(delivery.outcome);
+  }
+
+  #compact(): void {
+    if (this.#next < 1_000 || this.#next < this.#queue.length / 2) return;
+    this.#queue.splice(0, this.#next);
+    this.#next = 0;
+  }
+}

@@ -1,0 +1,175 @@
+import { AgentError } from "../errors.ts";
+import type { ArtifactStore } from "../ports/artifact-store.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { EventLog } from "../ports/event-log.ts";
+import { createSpeaker, encodeEvent } from "../protocol/encode.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type {
+  CancelRequest,
+  ConfigureRequest,
+  Request,
+  ResumeWithInput,
+  TurnRequest,
+} from "../protocol/requests.ts";
+import { Acceptance, checkTurnRequest } from "./acceptance.ts";
+import type { Receipt } from "./api.ts";
+import { configRunId } from "./configuration.ts";
+import type { Message, Reply } from "./messages.ts";
+import type { Reading } from "./reading.ts";
+import type { Registry } from "./registry.ts";
+import { parseWith } from "./schema.ts";
+import { readEvent } from "./status.ts";
+
+/** What takes requests needs. */
+export interface IntakeOptions {
+  readonly registry: Registry;
+  readonly reading: Reading;
+  readonly log: EventLog;
+  readonly artifacts: ArtifactStore;
+  readonly environment: Environment;
+  /** How each agent's new runs are configured. */
+  readonly configs: Map<string, JsonObject>;
+  send(runId: RunId, message: Message): Promise<Reply>;
+}
+
+/** Takes the requests of clients: checks them, finds their run, and hands them to its owner. */
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #acceptance: Acceptance;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    this.#acceptance = new Acceptance(options.log);
+  }
+
+  async process(agent: string, request: Request): Promise<Receipt> {
+    switch (request.type) {
+      case "ChatRequest":
+      case "OperationRequest":
+        return this.#turn(agent, request);
+      case "ResumeWithInput":
+        return this.#resume(agent, request);
+      case "CancelRequest":
+        return this.#cancel(agent, request);
+      case "ConfigureRequest":
+        return this.#configure(agent, request);
+      default: {
+        const never: never = request;
+        return never;
+      }
+    }
+  }
+
+  async #turn(agentName: string, request: TurnRequest): Promise<Receipt> {
+    const { registry, artifacts } = this.#options;
+    const agent = registry.get(agentName);
+    const { request_id: requestId } = request;
+    if (requestId === undefined) {
+      await checkTurnRequest(agent, request, artifacts);
+      return this.#accept(agentName, request, `req_${this.#options.environment.newId()}` as RequestId);
+    }
+    return this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
+      await checkTurnRequest(agent, request, artifacts);
+      if (
+        (requestId as string) === request.run_id ||
+        (await this.#options.log.run(requestId as string as RunId))
+      ) {
+        throw new AgentError("conflict", `${requestId} is the id of a run`);
+      }
+      return this.#accept(agentName, request, requestId);
+    });
+  }
+
+  async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
+    const { environment, reading } = this.#options;
+    const { run_id: named } = request;
+    if (named !== undefined) await this.#checkRun(agent, named);
+    const runId = named ?? (`run_${environment.newId()}` as RunId);
+    const accepted = { requestId, agent, request, acceptedAt: environment.now() };
+    const reply = await this.#options.send(runId, { kind: "turn", accepted });
+    reading.remember(runId, accepted);
+    return { ...toReceipt("turn", requestId, reply) };
+  }
+
+  async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
+    const { request_id: requestId, wait_id: waitId, resume_id: resumeId, request_keys: values } = request;
+    const runId = await this.#runOf(agent, request);
+    const reply = await this.#options.send(runId, {
+      kind: "resume",
+      values,
+      ...(requestId !== undefined && { requestId }),
+      ...(waitId !== undefined && { waitId }),
+      ...(resumeId !== undefined && { resumeId }),
+    });
+    return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply);
+  }
+
+  async #runOf(agent: string, { request_id: requestId, run_id: named }: ResumeWithInput): Promise<RunId> {
+    if (requestId === undefined) {
+      if (named === undefined)
+        throw new AgentError("invalid_request", "a resume names a request_id or a run_id");
+      await this.#checkRun(agent, named);
+      return named;
+    }
+    const { runId } = await this.#options.reading.request(requestId);
+    await this.#checkRun(agent, runId);
+    return runId;
+  }
+
+  async #cancel(agent: string, { request_id: requestId }: CancelRequest): Promise<Receipt> {
+    const { reading, log, send } = this.#options;
+    const before = await reading.request(requestId);
+    await this.#checkRun(agent, before.runId);
+    if (before.completed === undefined) {
+      try {
+        return toReceipt("cancel", requestId, await send(before.runId, { kind: "cancel", requestId }));
+      } catch (error) {
+        // It may have ended by itself just before; then that is the answer.
+        if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
+      }
+    }
+    const entry = await reading.request(requestId);
+    if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
+    const event = await readEvent(log, entry, entry.completed);
+    const reply = {
+      runId: entry.runId,
+      replayed: true,
+      after: entry.completed - 1,
+      ...(event !== undefined && { event }),
+    };
+    return toReceipt("cancel", requestId, reply);
+  }
+
+  async #configure(agentName: string, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
+    const { registry, configs, environment, send } = this.#options;
+    const agent = registry.get(agentName);
+    if (named !== undefined) await this.#checkRun(agentName, named);
+    if (agent.config) await parseWith(agent.config, args, `the configuration of ${agentName}`);
+    const reply = await send(named ?? configRunId(agentName), { kind: "configure", args });
+    if (named === undefined) configs.set(agentName, { ...configs.get(agentName), ...args });
+    const requestId = `req_${environment.newId()}` as RequestId;
+    const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
+    const event = encodeEvent(createSpeaker(address), 0, new Date(environment.now()).toISOString(), {
+      type: "RequestCompleted",
+      finish_reason: "success",
+      result: null,
+      output: null,
+    });
+    return { requestId, runId: named ?? null, kind: "configure", replayed: false, after: reply.after, event };
+  }
+
+  /** A run belongs to one agent; to the others it is unknown. */
+  async #checkRun(agent: string, runId: RunId): Promise<void> {
+    const run = await this.#options.reading.run(runId);
+    if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
+  }
+}
+
+function toReceipt(
+  kind: Receipt["kind"],
+  requestId: RequestId,
+  { runId, replayed, after, event }: Reply,
+): Receipt {
+  return { requestId, runId, kind, replayed, after, ...(event !== undefined && { event }) };
+}

@@ -1,0 +1,310 @@
+import type { LogRecord, Page } from "../ports/event-log.ts";
+import { requestIdOf } from "../protocol/encode.ts";
+import type { Event } from "../protocol/events.ts";
+import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import { canonical } from "./canonical.ts";
+import type { Delivery, Outcome } from "./deliveries.ts";
+import type { RecordBody } from "./records.ts";
+
+/** One thing that a scope did, as the log has it. */
+export interface Item {
+  /** Kind, name, arguments or text: what a replay has to do again. */
+  readonly signature: string;
+  /** What it gave at once: the time, a number, the id of a file. */
+  readonly value?: Json;
+}
+
+/** A wait that no answer has closed. */
+export interface OpenWait {
+  readonly waitId: number;
+  readonly callId: CallId;
+  readonly questions: { readonly [key: string]: string };
+  readonly schema?: JsonObject;
+}
+
+/** A call that the log has, and who made it. */
+export interface LoggedCall {
+  readonly callId: CallId;
+  readonly name: string;
+  readonly agent: string;
+  readonly depth: number;
+  readonly parentCallId?: CallId;
+}
+
+/** What a child wants to keep for the run, if the turn succeeds. */
+export interface StagedMemory {
+  readonly agent: string;
+  readonly value: Json;
+}
+
+/** What the log holds of one turn, in the form that a replay needs. */
+export interface Journal {
+  /** What each scope did, in order. */
+  readonly items: ReadonlyMap<string, readonly Item[]>;
+  /** How calls ended, in the order of the log, without those under a call that has ended itself. */
+  readonly deliveries: readonly Delivery[];
+  readonly outcomes: ReadonlyMap<CallId, Outcome>;
+  /** How often each call was tried. */
+  readonly attempts: ReadonlyMap<CallId, number>;
+  /** When each sleep ends, in milliseconds since 1970. */
+  readonly wakeTimes: ReadonlyMap<CallId, number>;
+  /** The open waits by call, oldest first. */
+  readonly waits: ReadonlyMap<CallId, OpenWait>;
+  /** The calls of agents and effects without an outcome, oldest first. */
+  readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
+  /** What children staged for the run's memory. */
+  readonly staged: ReadonlyMap<CallId, StagedMemory>;
+  /** The newest state of each machine. */
+  readonly machines: ReadonlyMap<string, Json>;
+  /** The id of the newest ResumeWithInput, 0 for none. */
+  readonly lastResume: number;
+  readonly canceled: boolean;
+}
+
+/** Collects a turn's journal from the pages of its run's log. */
+export class JournalReader {
+  readonly #requestId: RequestId;
+  readonly #root: string;
+  readonly #items = new Map<string, Item[]>();
+  readonly #order: Delivery[] = [];
+  readonly #outcomes = new Map<CallId, Outcome>();
+  readonly #attempts = new Map<CallId, number>();
+  readonly #wakeTimes = new Map<CallId, number>();
+  readonly #openCalls = new Map<CallId, LoggedCall>();
+  readonly #waits = new Map<CallId, OpenWait>();
+  readonly #callOfWait = new Map<number, CallId>();
+  readonly #callOfArtifact = new Map<ArtifactId, CallId>();
+  readonly #staged = new Map<CallId, StagedMemory>();
+  readonly #machines = new Map<string, Json>();
+  #lastRecord = 0;
+  #lastResume = 0;
+  #canceled = false;
+
+  /** `root` is the scope of the turn's own handler. */
+  constructor(requestId: RequestId, root: string) {
+    this.#requestId = requestId;
+    this.#root = root;
+  }
+
+  /** Takes the next page, read with records from `after` on. */
+  add(page: Page, after: number): void {
+    let next = 0;
+    const { records } = page;
+    const takeRecords = (upTo: number): void => {
+      for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
+        next += 1;
+        // Pages overlap at their borders.
+        if (record.n <= this.#lastRecord) continue;
+        this.#lastRecord = record.n;
+        this.#record(record as unknown as RecordBody);
+      }
+    };
+    takeRecords(after);
+    page.events.forEach((text, index) => {
+      if (requestIdOf(text) === this.#requestId) this.#event(JSON.parse(text) as Event);
+      takeRecords(after + index + 1);
+    });
+  }
+
+  journal(): Journal {
+    return {
+      items: this.#items,
+      deliveries: this.#order.filter(({ callId }) => !this.#isUnderSettled(callId)),
+      outcomes: this.#outcomes,
+      attempts: this.#attempts,
+      wakeTimes: this.#wakeTimes,
+      waits: new Map([...this.#waits].filter(([callId]) => !this.#isUnderSettled(callId))),
+      openCalls: this.#openCalls,
+      staged: this.#staged,
+      machines: this.#machines,
+      lastResume: this.#lastResume,
+      canceled: this.#canceled,
+    };
+  }
+
+  #event(event: Event): void {
+    const spoken = (): string => event.parent_call_id ?? this.#root;
+    switch (event.type) {
+      case "TextOutput":
+      case "ToolTextOutput":
+        // What a model streams belongs to its completion.
+        if ("call_id" in event && event.call_id !== undefined) return;
+        this.#item(event.branch ?? spoken(), { signature: textSignature(event.content) });
+        return;
+      case "ArtifactGenerated": {
+        const { name, mime_type, artifact_id, url } = event;
+        const callId = this.#callOfArtifact.get(artifact_id);
+        if (callId === undefined) return;
+        this.#settle(callId, {
+          ok: true,
+          value: { artifactId: artifact_id, name, mimeType: mime_type, url },
+        });
+        return;
+      }
+      case "ToolCall":
+        this.#attempts.set(event.tool_call_id, event.attempt ?? 1);
+        if ((event.attempt ?? 1) > 1) return;
+        this.#openCalls.set(event.tool_call_id, {
+          callId: event.tool_call_id,
+          name: event.function_name,
+          agent: event.agent,
+          depth: event.depth,
+          ...(event.parent_call_id !== undefined && { parentCallId: event.parent_call_id }),
+        });
+        this.#call(event.tool_call_id, callSignature(event.function_name, event.args));
+        return;
+      case "CompletionCall":
+        this.#attempts.set(event.call_id, event.attempt);
+        if (event.attempt > 1) return;
+        this.#call(event.call_id, completionSignature(event.model));
+        return;
+      case "ToolResult":
+        this.#settle(event.tool_call_id, { ok: true, value: event.result });
+        return;
+      case "ToolError":
+        this.#settle(event.tool_call_id, { ok: false, code: event.code, message: event.content });
+        return;
+      case "CompletionResult":
+        this.#settle(event.call_id, { ok: true, value: event.result });
+        return;
+      case "WaitForInput": {
+        const { id, call_id: callId, request_keys: questions, schema } = event;
+        this.#call(callId, waitSignature(questions));
+        this.#waits.set(callId, { waitId: id, callId, questions, ...(schema && { schema }) });
+        this.#callOfWait.set(id, callId);
+        return;
+      }
+      case "ResumeWithInput": {
+        const callId = this.#callOfWait.get(event.wait_id);
+        this.#lastResume = event.id;
+        if (callId === undefined) return;
+        this.#waits.delete(callId);
+        this.#settle(callId, { ok: true, value: event.request_keys });
+        return;
+      }
+      case "CancelRequest":
+        this.#canceled = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  #record(record: RecordBody): void {
+    switch (record.type) {
+      case "Sleep":
+        this.#call(record.call_id, sleepSignature(record.ms));
+        this.#wakeTimes.set(record.call_id, record.until);
+        return;
+      case "Woke":
+        this.#settle(record.call_id, { ok: true, value: null });
+        return;
+      case "Now":
+        this.#item(record.scope, { signature: NOW, value: record.value });
+        return;
+      case "Random":
+        this.#item(record.scope, { signature: RANDOM, value: record.value });
+        return;
+      case "All":
+        this.#call(record.call_id, allSignature(record.branches));
+        return;
+      case "Artifact":
+        this.#call(record.call_id, artifactSignature(record.name, record.mime_type), record.artifact_id);
+        this.#callOfArtifact.set(record.artifact_id, record.call_id);
+        return;
+      case "MachineState":
+        this.#machines.set(record.scope, record.state);
+        return;
+      case "MemoryCommitted":
+        if (record.call_id !== undefined) this.#staged.set(record.call_id, record);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #call(callId: CallId, signature: string, value?: Json): void {
+    this.#item(scopeOf(callId), { signature, ...(value !== undefined && { value }) });
+  }
+
+  #item(scope: string, item: Item): void {
+    const items = this.#items.get(scope);
+    if (items === undefined) this.#items.set(scope, [item]);
+    else items.push(item);
+  }
+
+  #settle(callId: CallId, outcome: Outcome): void {
+    this.#outcomes.set(callId, outcome);
+    this.#openCalls.delete(callId);
+    this.#order.push({ callId, outcome });
+  }
+
+  /** Whether a call above this one has ended, so that nothing under it is run again. */
+  #isUnderSettled(callId: CallId): boolean {
+    for (let above = callAbove(callId); above !== undefined; above = callAbove(above)) {
+      if (this.#outcomes.has(above)) return true;
+    }
+    return false;
+  }
+}
+
+/** The journal of a turn that has only just begun. */
+export const emptyJournal: Journal = {
+  items: new Map(),
+  deliveries: [],
+  outcomes: new Map(),
+  attempts: new Map(),
+  wakeTimes: new Map(),
+  waits: new Map(),
+  openCalls: new Map(),
+  staged: new Map(),
+  machines: new Map(),
+  lastResume: 0,
+  canceled: false,
+};
+
+export const NOW = "now";
+export const RANDOM = "random";
+
+export function textSignature(content: string): string {
+  return `text ${JSON.stringify(content)}`;
+}
+
+export function callSignature(functionName: string, args: Json): string {
+  return `call ${functionName} ${canonical(args)}`;
+}
+
+export function completionSignature(model: string): string {
+  return `completion by ${model}`;
+}
+
+export function waitSignature(questions: { readonly [key: string]: string }): string {
+  return `wait for ${canonical(questions)}`;
+}
+
+export function sleepSignature(ms: number): string {
+  return `sleep of ${ms} ms`;
+}
+
+export function allSignature(branches: number): string {
+  return `${branches} parallel branches`;
+}
+
+export function artifactSignature(name: string, mimeType: string): string {
+  return `artifact ${JSON.stringify(name)} (${mimeType})`;
+}
+
+/** The scope in which a call was made: its id without the last number. */
+export function scopeOf(callId: CallId): string {
+  return callId.slice(0, callId.lastIndexOf("."));
+}
+
+/** The call under which a call was made, past the branches in between; `undefined` at the root. */
+function callAbove(callId: CallId): CallId | undefined {
+  const scope = scopeOf(callId);
+  const colon = scope.lastIndexOf(":");
+  // A branch `c1.4:0` belongs to the call of `all`, which itself never has an outcome.
+  const above = colon > scope.lastIndexOf(".") ? scope.slice(0, colon) : scope;
+  return above.includes(".") ? (above as CallId) : undefined;
+}

@@ -1,0 +1,32 @@
+import type { Json } from "../protocol/json.ts";
+import type { Actor } from "./actor.ts";
+import { toJson } from "./to-json.ts";
+import type { Memory } from "./turn-api.ts";
+
+/** An actor's memory, and what it has put there since it began. */
+export interface ActorMemory extends Memory {
+  /** What was set, to be kept if the actor succeeds; `undefined` when nothing was. */
+  readonly changed: Json | undefined;
+}
+
+/**
+ * The memory of an actor. The agent that was asked works on what it keeps for the run; an agent that
+ * is called starts with nothing and keeps nothing, unless it is defined to share its memory of the run.
+ */
+export function createMemory(actor: Actor): ActorMemory {
+  const { turn, agent, depth } = actor;
+  const kept = depth === 0 || agent.memory === "run";
+  let changed: Json | undefined;
+  return {
+    get changed() {
+      return kept ? changed : undefined;
+    },
+    get() {
+      if (changed !== undefined || !kept) return changed;
+      return turn.memory.get(agent.name) ?? turn.options.memory[agent.name];
+    },
+    set(value) {
+      changed = toJson(value, `the memory of ${agent.name}`, turn.options.limits.memoryBytes);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { Speaker } from "../protocol/encode.ts";
+import type { EventBody } from "../protocol/events.ts";
+import type { CallId } from "../protocol/ids.ts";
+import type { Schema } from "./agent.ts";
+
+/** What kind of thing a turn waits for. A `root` is the turn itself. */
+export type CallKind = "root" | "agent" | "effect" | "artifact" | "completion" | "wait" | "sleep";
+
+/** A call that has not ended, in the tree of what a turn is doing. */
+export class OpenCall {
+  readonly callId: CallId;
+  readonly kind: CallKind;
+  /** The name that its events carry. */
+  readonly name: string;
+  /** Who made the call, and therefore says how it ended. */
+  readonly speaker: Speaker;
+  readonly parent: OpenCall | undefined;
+  /** Stops whatever works for the call. */
+  readonly abort: () => void;
+  readonly #children = new Set<OpenCall>();
+  #open = true;
+
+  constructor(options: {
+    readonly callId: CallId;
+    readonly kind: CallKind;
+    readonly name: string;
+    readonly speaker: Speaker;
+    readonly parent?: OpenCall;
+    readonly abort?: () => void;
+  }) {
+    this.callId = options.callId;
+    this.kind = options.kind;
+    this.name = options.name;
+    this.speaker = options.speaker;
+    this.parent = options.parent;
+    this.abort = options.abort ?? (() => {});
+    if (this.parent) this.parent.#children.add(this);
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** Takes the call out of the tree. Calls under it must have been closed before. */
+  close(): void {
+    this.#open = false;
+    if (this.parent) this.parent.#children.delete(this);
+  }
+
+  /** The open calls under this one, deepest first, newest first. */
+  *below(): Generator<OpenCall> {
+    for (const child of [...this.#children].reverse()) {
+      yield* child.below();
+      yield child;
+    }
+  }
+
+  /** Whether all that goes on under this call is of the given kinds; a call without any under it goes on itself. */
+  rests(kinds: ReadonlySet<CallKind>): boolean {
+    if (this.#children.size === 0) return kinds.has(this.kind);
+    for (const child of this.#children) if (!child.rests(kinds)) return false;
+    return true;
+  }
+}
+
+/** What the log is told of a call that ends because nobody needs it any more; `undefined` where that goes without saying. */
+export function canceledBody(call: OpenCall): EventBody | undefined {
+  return call.kind === "agent" || call.kind === "effect" ? toolCanceled(call) : undefined;
+}
+
+/** How a canceled call of an agent or an effect ends. */
+export function toolCanceled({
+  callId,
+  name,
+}: {
+  readonly callId: CallId;
+  readonly name: string;
+}): EventBody {
+  return {
+    type: "ToolError",
+    function_name: name,
+    content: `${name} was canceled`,
+    code: "canceled",
+    tool_call_id: callId,
+  };
+}
+
+/** A wait that is open in a running turn. */
+export interface LiveWait {
+  readonly call: OpenCall;
+  readonly waitId: number;
+  readonly questions: { readonly [key: string]: string };
+  readonly schema: Schema<unknown> | undefined;
+}

@@ -1,0 +1,217 @@
+import type { Batch, Cursor, EventLog, LogRecord, RequestMark, RunRow } from "../ports/event-log.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { encodeEvent } from "../protocol/encode.ts";
+import type { Speaker } from "../protocol/encode.ts";
+import type { EventBody } from "../protocol/events.ts";
+import type { Json } from "../protocol/json.ts";
+import type { RecordBody } from "./records.ts";
+
+/** What a recorder needs, and whom it tells. */
+export interface RecorderOptions {
+  readonly log: EventLog;
+  readonly cursor: Cursor;
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  /** How long ordinary events may gather before they are committed, in milliseconds; 0 for not at all. */
+  readonly commitIntervalMs: number;
+  /** Called just before what has gathered is committed; may add to it. */
+  readonly beforeCommit: () => void;
+  /** Called once when a commit fails; nothing is recorded afterwards. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** An event that was recorded: its place in the log, and the text that every reader will get. */
+export interface Recorded {
+  readonly id: number;
+  readonly text: string;
+}
+
+/**
+ * The one way into a run's log. Everything recorded while a commit is under way gathers and is
+ * committed together by the next one; ids and bytes are made once, at the time of recording.
+ */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  #cursor: Cursor;
+  #pending: Pending = newPending();
+  #nextId: number;
+  #nextRecord: number;
+  /** What the commit under way carries. */
+  #inFlight: Pending | undefined;
+  #scheduled = false;
+  #stopTimer: (() => void) | undefined;
+  #stopped = false;
+  #ts = "";
+  #tsMs = Number.NaN;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.#cursor = options.cursor;
+    this.#nextId = options.cursor.head + 1;
+    this.#nextRecord = options.cursor.records + 1;
+  }
+
+  /** The id of the newest event, committed or not. */
+  get head(): number {
+    return this.#nextId - 1;
+  }
+
+  /** How many records there are, committed or not. */
+  get records(): number {
+    return this.#nextRecord - 1;
+  }
+
+  /** The cursor of the newest commit. */
+  get cursor(): Cursor {
+    return this.#cursor;
+  }
+
+  /** Whether everything recorded is committed. */
+  get settled(): boolean {
+    return this.#inFlight === undefined && !hasContent(this.#pending);
+  }
+
+  /** Records an event. Texts may wait for others to gather; every other event is committed as soon as can be. */
+  event(speaker: Speaker, body: EventBody): Recorded {
+    const id = this.#nextId;
+    const text = encodeEvent(speaker, id, this.#time(), body);
+    this.#nextId = id + 1;
+    this.#pending.events.push(text);
+    this.#schedule(body.type !== "TextOutput");
+    return { id, text };
+  }
+
+  /** Records a journal entry after the newest event. */
+  record(body: RecordBody): { readonly n: number; readonly after: number } {
+    const position = { n: this.#nextRecord, after: this.#nextId - 1 };
+    this.#nextRecord += 1;
+    this.#pending.records.push({ ...position, ...body } as unknown as LogRecord);
+    this.#schedule(true);
+    return position;
+  }
+
+  /** Changes a request's entry in the index, together with what else is in the next commit. */
+  mark(mark: RequestMark): void {
+    this.#pending.marks.push(mark);
+    this.#schedule(true);
+  }
+
+  /** Replaces the run's row and, if given, its snapshot in the next commit. */
+  row(row: RunRow, snapshot?: Json): void {
+    this.#pending.row = row;
+    if (snapshot !== undefined) this.#pending.snapshot = snapshot;
+    this.#schedule(true);
+  }
+
+  /** Gives the run a name in the next commit. */
+  alias(alias: string): void {
+    this.#pending.alias = alias;
+    this.#schedule(true);
+  }
+
+  /** Resolves when everything recorded so far is committed; rejects when that failed. */
+  committed(): Promise<void> {
+    if (this.#stopped) return this.#pending.done.promise;
+    if (hasContent(this.#pending)) return this.#pending.done.promise;
+    return this.#inFlight?.done.promise ?? RESOLVED;
+  }
+
+  /** Takes no more; what was not committed is lost. */
+  stop(error: unknown): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#stopTimer?.();
+    this.#pending.done.reject(error);
+  }
+
+  #time(): string {
+    const now = this.#options.environment.now();
+    // Many events fall into one millisecond, and making a date text costs more than an event.
+    if (now !== this.#tsMs) {
+      this.#tsMs = now;
+      this.#ts = new Date(now).toISOString();
+    }
+    return this.#ts;
+  }
+
+  #schedule(urgent: boolean): void {
+    if (urgent) this.#pending.urgent = true;
+    if (this.#scheduled || this.#inFlight !== undefined || this.#stopped) return;
+    const { commitIntervalMs, environment } = this.#options;
+    if (this.#pending.urgent || commitIntervalMs === 0) this.#commitSoon();
+    else this.#stopTimer ??= environment.timer(commitIntervalMs, () => this.#commitSoon());
+  }
+
+  #commitSoon(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    // A microtask later, so that everything said in one go is one batch.
+    queueMicrotask(() => this.#commit());
+  }
+
+  #commit(): void {
+    if (this.#stopped) return;
+    this.#options.beforeCommit();
+    this.#scheduled = false;
+    const pending = this.#pending;
+    this.#pending = newPending();
+    this.#inFlight = pending;
+    const { log, environment, telemetry } = this.#options;
+    const started = environment.monotonic();
+    log.append(this.#cursor, toBatch(pending)).then(
+      (cursor) => {
+        this.#cursor = cursor;
+        this.#inFlight = undefined;
+        telemetry.committed(pending.events.length, environment.monotonic() - started);
+        pending.done.resolve();
+        if (hasContent(this.#pending)) this.#schedule(false);
+      },
+      (error: unknown) => {
+        this.#inFlight = undefined;
+        pending.done.reject(error);
+        this.stop(error);
+        this.#options.failed(error);
+      },
+    );
+  }
+}
+
+const RESOLVED = Promise.resolve();
+
+interface Pending {
+  readonly events: string[];
+  readonly records: LogRecord[];
+  readonly marks: RequestMark[];
+  readonly done: PromiseWithResolvers<void>;
+  row?: RunRow;
+  snapshot?: Json;
+  alias?: string;
+  urgent: boolean;
+}
+
+function newPending(): Pending {
+  const done = Promise.withResolvers<void>();
+  // Whoever waits for the commit hears of its failure; when nobody does, the run's owner does.
+  done.promise.catch(() => {});
+  return { events: [], records: [], marks: [], done, urgent: false };
+}
+
+function hasContent({ events, records, marks, row, alias }: Pending): boolean {
+  return (
+    events.length > 0 || records.length > 0 || marks.length > 0 || row !== undefined || alias !== undefined
+  );
+}
+
+function toBatch({ events, records, marks, row, snapshot, alias }: Pending): Batch {
+  return {
+    events,
+    records,
+    ...(marks.length > 0 && { requests: marks }),
+    ...(row && { run: row }),
+    ...(snapshot !== undefined && { snapshot }),
+    ...(alias !== undefined && { alias }),
+  };
+}

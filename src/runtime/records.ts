@@ -1,0 +1,48 @@
+import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import type { TurnRequest } from "../protocol/requests.ts";
+
+/** A request as the log keeps it from its acceptance on. */
+export interface Accepted {
+  readonly requestId: RequestId;
+  readonly agent: string;
+  readonly request: TurnRequest;
+  /** Milliseconds since 1970. */
+  readonly acceptedAt: number;
+}
+
+/** The journal entries of the runtime: what the log must hold although no client sees it. */
+export type RecordBody =
+  /** A request was taken; its turn may start much later. */
+  | { readonly type: "Accepted"; readonly accepted: Accepted }
+  /** A turn is about to be continued after a crash, for the n-th time without progress in between. */
+  | { readonly type: "RecoveryStarted"; readonly request_id: RequestId; readonly count: number }
+  /** The process let go of a running turn in good order; the next recovery is not counted. */
+  | { readonly type: "Released"; readonly request_id: RequestId }
+  /** A turn sleeps until a time. */
+  | { readonly type: "Sleep"; readonly call_id: CallId; readonly ms: number; readonly until: number }
+  /** A sleep is over. */
+  | { readonly type: "Woke"; readonly call_id: CallId }
+  | { readonly type: "Now"; readonly scope: string; readonly value: number }
+  | { readonly type: "Random"; readonly scope: string; readonly value: number }
+  /** Parallel branches begin. */
+  | { readonly type: "All"; readonly call_id: CallId; readonly branches: number }
+  /** A file is about to be stored. */
+  | {
+      readonly type: "Artifact";
+      readonly call_id: CallId;
+      readonly artifact_id: ArtifactId;
+      readonly name: string;
+      readonly mime_type: string;
+    }
+  /** The state of a machine agent after a transition. */
+  | { readonly type: "MachineState"; readonly scope: string; readonly state: Json }
+  /** An agent's memory of the run; with a call id, staged by a child until the turn succeeds. */
+  | {
+      readonly type: "MemoryCommitted";
+      readonly agent: string;
+      readonly value: Json;
+      readonly call_id?: CallId;
+    }
+  /** The configuration of an agent, or of a run. */
+  | { readonly type: "ConfigRecorded"; readonly version: number; readonly args: JsonObject };

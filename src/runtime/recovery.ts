@@ -1,0 +1,23 @@
+import type { EventLog } from "../ports/event-log.ts";
+import type { RunId } from "../protocol/ids.ts";
+
+/** So many runs are continued at a time. */
+const AT_ONCE = 16;
+
+/**
+ * Looks after every request that was open when the log was left: what ran is continued, what was
+ * queued is started, what waits is left alone until its answer comes.
+ */
+export async function recover(log: EventLog, recoverRun: (runId: RunId) => Promise<void>): Promise<void> {
+  const open = await log.open();
+  const waiting = new Set(open.filter(({ phase }) => phase === "waiting").map(({ runId }) => runId));
+  const runs = [...new Set(open.map(({ runId }) => runId))].filter((runId) => !waiting.has(runId));
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let runId = runs[next]; runId !== undefined; runId = runs[next]) {
+      next += 1;
+      await recoverRun(runId);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}

@@ -1,0 +1,72 @@
+import { AgentError } from "../errors.ts";
+import { Actor } from "./actor.ts";
+import { operationNames, toAsked } from "./ask.ts";
+import { TurnClock } from "./turn-clock.ts";
+import { TurnHandle } from "./turn-handle.ts";
+import type { ActiveTurn } from "./turn.ts";
+import { CHAT } from "./actor.ts";
+
+/** The handler of a turn at work. */
+export interface RunningHandler {
+  readonly clock: TurnClock;
+  /** Stops it, and the clock. */
+  stop(): void;
+}
+
+/** Runs the handler that a turn's request asks for, from its start; what the log holds of it is replayed. */
+export function runHandler(turn: ActiveTurn): RunningHandler {
+  const { agent, accepted, environment, limits } = turn.options;
+  const clock = new TurnClock(environment, limits.turnMs, () =>
+    turn.fail("timeout", `the turn ran for more than ${limits.turnMs} ms`),
+  );
+  const stop = start(turn);
+  return {
+    clock,
+    stop() {
+      clock.stop();
+      stop();
+    },
+  };
+
+  function start({ root }: ActiveTurn): () => void {
+    const asked = askedOf(turn);
+    if (asked === undefined) {
+      const names = operationNames(agent).filter((name) => name !== CHAT || agent.operations[CHAT]);
+      turn.fail(
+        "unsupported_input",
+        `agent ${agent.name} does not chat; its operations: ${names.join(", ")}`,
+      );
+      return () => {};
+    }
+    const actor = new Actor(turn, agent, 0, root, (...handle) => new TurnHandle(...handle));
+    return actor.start(asked, {
+      done({ value, text, truncated }) {
+        if (actor.memory.changed !== undefined) turn.memory.set(agent.name, actor.memory.changed);
+        turn.end({
+          finishReason: "success",
+          result: text,
+          ...(truncated && { truncated }),
+          output: asked.name === CHAT ? null : value,
+        });
+      },
+      failed(thrown) {
+        // A chat whose text turned out not to fit says so; every other input was checked before.
+        const unfit =
+          accepted.request.type === "ChatRequest" &&
+          thrown instanceof AgentError &&
+          thrown.code === "unprocessable";
+        if (unfit && asked.name !== CHAT) turn.fail("unsupported_input", thrown.message);
+        else turn.failWith(thrown);
+      },
+    });
+  }
+}
+
+function askedOf({ options: { agent, accepted } }: ActiveTurn): ReturnType<typeof toAsked> {
+  try {
+    return toAsked(agent, accepted.request);
+  } catch {
+    // The agent had the operation when the request was accepted; its code has changed since.
+    return undefined;
+  }
+}

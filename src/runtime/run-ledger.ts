@@ -1,0 +1,110 @@
+import type { RecordPosition, RunRow } from "../ports/event-log.ts";
+import type { Speaker } from "../protocol/encode.ts";
+import type { JsonObject, Json } from "../protocol/json.ts";
+import type { RunPhase } from "../protocol/status.ts";
+import { CHAT } from "./actor.ts";
+import type { Accepted, RecordBody } from "./records.ts";
+import type { Recorded, Recorder } from "./recorder.ts";
+import { evolve, toSnapshot } from "./run-state.ts";
+import type { OpenRequest, RunChange, RunState } from "./run-state.ts";
+import type { TurnEnd } from "./turn.ts";
+
+/** How a turn ends that its caller cancels. */
+export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
+
+/** Keeps a run's state, its row in the list of runs and its log in step. */
+export class RunLedger {
+  readonly recorder: Recorder;
+  readonly #now: () => number;
+  #state: RunState;
+  #row: RunRow | undefined;
+
+  constructor(recorder: Recorder, state: RunState, row: RunRow | undefined, now: () => number) {
+    this.recorder = recorder;
+    this.#state = state;
+    this.#row = row;
+    this.#now = now;
+  }
+
+  get state(): RunState {
+    return this.#state;
+  }
+
+  /** Whether the run has its row, which it gets with its first message. */
+  get begun(): boolean {
+    return this.#row !== undefined;
+  }
+
+  /** The request whose turn was started and has not ended. */
+  get started(): OpenRequest | undefined {
+    return this.#state.open.find(({ turn }) => turn !== undefined);
+  }
+
+  /** Gives a new run its row, and the configuration that new runs of its agent begin with. */
+  begin(agent: string, initialInput: Json, metadata: JsonObject, config: JsonObject | undefined): void {
+    const now = this.#now();
+    this.#row = { agent, status: "idle", createdAt: now, updatedAt: now, turns: 0, initialInput, metadata };
+    if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
+  }
+
+  /** Records a journal entry that changes the run's state. */
+  change(record: RecordBody): RecordPosition {
+    this.#evolve(record);
+    return this.recorder.record(record);
+  }
+
+  /** Writes the acceptance of a request. */
+  accept(accepted: Accepted): void {
+    const { requestId, acceptedAt: createdAt } = accepted;
+    const position = this.change({ type: "Accepted", accepted });
+    this.recorder.mark({ requestId, phase: "queued", createdAt, accepted: position });
+  }
+
+  /** Writes the start of a turn. */
+  start(speaker: Speaker, { requestId, request }: Accepted): Recorded {
+    const version = this.#state.config?.version;
+    this.#evolve({ type: "RequestStarted", requestId });
+    const started = this.recorder.event(speaker, {
+      type: "RequestStarted",
+      operation: request.type === "ChatRequest" ? CHAT : request.operation,
+      input: request.input,
+      ...(request.attachments && { attachments: request.attachments }),
+      ...(version !== undefined && { config_version: version }),
+    });
+    this.recorder.mark({ requestId, phase: "running", started: started.id });
+    return started;
+  }
+
+  /** Writes the end of a turn; the answer is the encoded RequestCompleted. */
+  end(
+    speaker: Speaker,
+    { requestId }: Accepted,
+    { finishReason, result, truncated, output, error, memory }: LedgerEnd,
+  ): string {
+    for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
+    const { id, text } = this.recorder.event(speaker, {
+      type: "RequestCompleted",
+      finish_reason: finishReason,
+      result,
+      ...(truncated && { result_truncated: true }),
+      output,
+      ...(error && { error }),
+    });
+    this.#evolve({ type: "RequestCompleted", requestId });
+    this.recorder.mark({ requestId, phase: "completed", completed: id });
+    return text;
+  }
+
+  /** Writes the run's row; with a snapshot where a turn has ended. */
+  save(status: RunPhase, { snapshot = false }: { readonly snapshot?: boolean } = {}): void {
+    if (this.#row === undefined) return;
+    this.#row = { ...this.#row, status, updatedAt: this.#now(), turns: this.#state.turns };
+    this.recorder.row(this.#row, snapshot ? toSnapshot(this.#state) : undefined);
+  }
+
+  #evolve(change: RunChange): void {
+    this.#state = evolve(this.#state, change);
+  }
+}
+
+type LedgerEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;

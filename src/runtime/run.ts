@@ -1,0 +1,318 @@
+import { AgentError } from "../errors.ts";
+import type { ArtifactStore } from "../ports/artifact-store.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { Claim, EventLog } from "../ports/event-log.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { createSpeaker } from "../protocol/encode.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { Agent } from "./agent.ts";
+import { findAnswer, pickWait } from "./answers.ts";
+import type { GivenAnswer } from "./answers.ts";
+import type { Journal } from "./journal.ts";
+import { createLifecycle } from "./lifecycle.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { loadJournal, loadState } from "./load-run.ts";
+import { Mailbox } from "./mailbox.ts";
+import type { CreateMessage, Message, Reply, UploadMessage } from "./messages.ts";
+import type { Limits } from "./options.ts";
+import type { Accepted } from "./records.ts";
+import { Recorder } from "./recorder.ts";
+import { CANCELED, RunLedger } from "./run-ledger.ts";
+import { newRun } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
+import { TurnSlot } from "./turn-slot.ts";
+
+/** What every run is given by its runtime. */
+export interface RunDependencies {
+  readonly log: EventLog;
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  readonly artifacts: ArtifactStore;
+  readonly limits: Limits;
+  readonly commitIntervalMs: number;
+  agentOf(name: string): Agent | undefined;
+  /** The configuration of an agent that its new runs begin with. */
+  configOf(agent: string): JsonObject | undefined;
+  /** A commit failed, or another owner has the run: it must be dropped and loaded again. */
+  failed(run: Run, error: unknown): void;
+}
+
+/** The owner of one run: takes its messages, runs its turns one after the other, and writes its log. */
+export class Run {
+  readonly runId: RunId;
+  readonly #deps: RunDependencies;
+  readonly #ledger: RunLedger;
+  readonly #lifecycle: Lifecycle;
+  readonly #mailbox: Mailbox<Accepted>;
+  readonly #slot: TurnSlot;
+  #messages = 0;
+
+  private constructor(deps: RunDependencies, { cursor, run }: Claim, state: RunState, dormant?: Journal) {
+    const { log, environment, telemetry, commitIntervalMs, limits } = deps;
+    const { runId } = cursor;
+    this.runId = runId;
+    this.#deps = deps;
+    this.#lifecycle = createLifecycle((error) => telemetry.fault(`run ${runId} failed`, error));
+    const recorder = new Recorder({
+      log,
+      cursor,
+      environment,
+      telemetry,
+      commitIntervalMs,
+      beforeCommit: () => this.#slot.beforeCommit(),
+      failed: (error) => deps.failed(this, error),
+    });
+    this.#ledger = new RunLedger(recorder, state, run, environment.now);
+    this.#mailbox = new Mailbox(limits.queuedRequests);
+    for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
+    const slot = {
+      ...deps,
+      runId,
+      ledger: this.#ledger,
+      lifecycle: this.#lifecycle,
+      ended: () => this.#startNext(),
+    };
+    this.#slot = new TurnSlot(slot, dormant);
+  }
+
+  /** Claims a run and rebuilds it from its log, without running anything yet. */
+  static async load(deps: RunDependencies, runId: RunId): Promise<Run> {
+    const claim = await deps.log.claim(runId);
+    if (claim.run === undefined) return new Run(deps, claim, newRun);
+    const state = await loadState(deps.log, runId, claim.snapshot);
+    const open = state.open.find(({ turn }) => turn !== undefined);
+    if (open === undefined) return new Run(deps, claim, state);
+    const { requestId } = open.accepted;
+    const entry = await deps.log.lookup(requestId);
+    const place = { requestId, root: `c${open.turn}`, started: entry?.started ?? 1 };
+    return new Run(deps, claim, state, await loadJournal(deps.log, runId, place));
+  }
+
+  /** Whether nothing would be lost by letting go of the run: it is idle, or waits for its caller. */
+  get quiet(): boolean {
+    return this.#ledger.recorder.settled && this.#messages === 0 && !this.working;
+  }
+
+  /** Whether a turn is under way and does not wait. */
+  get working(): boolean {
+    return this.#lifecycle.state === "working";
+  }
+
+  /** Answers a message once what it asked for is in the log. */
+  async deliver(message: Message): Promise<Reply> {
+    this.#messages += 1;
+    try {
+      const reply = await this.#answer(message);
+      await this.#committed();
+      return reply;
+    } finally {
+      this.#messages -= 1;
+    }
+  }
+
+  /** Ends the turn of a request because its code failed where nobody could catch it. */
+  crash(requestId: RequestId, reason: string): void {
+    if (this.#slot.requestId === requestId) this.#slot.crash(reason);
+  }
+
+  /** Says in the log that the turn is let go of in good order, so that its continuation counts as no recovery. */
+  async settle(): Promise<void> {
+    const { requestId } = this.#slot;
+    if (requestId !== undefined && this.working)
+      this.#ledger.change({ type: "Released", request_id: requestId });
+    await this.#committed();
+  }
+
+  /** Lets go of the run. A turn that is open continues from the log, here or elsewhere. */
+  release(): void {
+    const { recorder } = this.#ledger;
+    this.#lifecycle.send("close");
+    this.#slot.release();
+    recorder.stop(new AgentError("unavailable", `run ${this.runId} was let go of`, { retryAfterS: 1 }));
+    this.#deps.log.release(recorder.cursor);
+  }
+
+  /** Removes an idle run with all that is in its log. */
+  async remove(): Promise<void> {
+    if (this.#lifecycle.state !== "idle")
+      throw new AgentError("conflict", `run ${this.runId} has an open request`);
+    await this.#committed();
+    await this.#deps.log.remove(this.#ledger.recorder.cursor);
+  }
+
+  async #answer(message: Message): Promise<Reply> {
+    switch (message.kind) {
+      case "turn":
+        return this.#accept(message.accepted);
+      case "resume":
+        return this.#resume(message.requestId, message);
+      case "cancel":
+        return this.#cancel(message.requestId);
+      case "configure":
+        return this.#configure(message.args);
+      case "create":
+        return this.#create(message);
+      case "uploaded":
+        return this.#uploaded(message);
+      case "recover":
+        return this.#recover();
+      default: {
+        const never: never = message;
+        return never;
+      }
+    }
+  }
+
+  #accept(accepted: Accepted): Reply {
+    const { requestId, request, agent } = accepted;
+    const { limits, telemetry } = this.#deps;
+    const after = this.#ledger.recorder.head;
+    if (after >= limits.runEvents) {
+      throw new AgentError(
+        "run_full",
+        `run ${this.runId} has its ${limits.runEvents} events; start a new one`,
+      );
+    }
+    const busy = this.#lifecycle.state !== "idle";
+    if (busy) this.#admit(request.on_busy);
+    if (!this.#ledger.begun) this.#begin(agent, request.input, request.request_metadata ?? {});
+    this.#ledger.accept(accepted);
+    telemetry.accepted(agent);
+    let event: string | undefined;
+    if (!busy) {
+      event = this.#slot.start(accepted);
+    } else if (request.on_busy === "interrupt") {
+      this.#mailbox.postFirst(accepted);
+      this.#slot.cancel();
+    } else {
+      this.#mailbox.post(accepted);
+    }
+    this.#save();
+    return this.#reply(after, requestId, event);
+  }
+
+  /** Decides whether a busy run takes one more request. */
+  #admit(onBusy: Accepted["request"]["on_busy"]): void {
+    if (onBusy === "interrupt") return;
+    if (onBusy === "reject") throw new AgentError("conflict", `run ${this.runId} is busy`);
+    if (onBusy === undefined && this.#lifecycle.state === "waiting") {
+      const [wait] = this.#slot.waits;
+      throw new AgentError("conflict", `run ${this.runId} waits for input`, {
+        hint: "answer it with ResumeWithInput, or say on_busy",
+        facts: { wait_id: wait?.waitId ?? null, request_keys: wait?.questions ?? {} },
+      });
+    }
+    this.#mailbox.checkRoom();
+  }
+
+  async #resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<Reply> {
+    const started = this.#slot.requestId;
+    const asked = requestId ?? started;
+    if (asked === undefined)
+      throw new AgentError("conflict", `no request of run ${this.runId} waits for input`);
+    const picked = asked === started ? pickWait(this.#slot.waits, given) : undefined;
+    const recorded = picked
+      ? await this.#slot.answer(picked.callId, given)
+      : await findAnswer(this.#deps.log, this.runId, asked, given);
+    return { ...this.#reply(recorded.id - 1, asked, recorded.text), replayed: picked === undefined };
+  }
+
+  #cancel(requestId: RequestId): Reply {
+    const after = this.#ledger.recorder.head;
+    const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
+    if (queued) return this.#reply(after, requestId, this.#cancelQueued(queued));
+    if (this.#slot.requestId === requestId) return this.#reply(after, requestId, this.#slot.cancel());
+    throw new AgentError("conflict", `request ${requestId} is not open`);
+  }
+
+  /** A request that never ran gets its whole turn at once, in one commit. */
+  #cancelQueued(accepted: Accepted): string {
+    const { requestId: request_id, agent } = accepted;
+    const speaker = createSpeaker({ run_id: this.runId, request_id, agent, depth: 0 });
+    this.#ledger.start(speaker, accepted);
+    this.#ledger.recorder.event(speaker, { type: "CancelRequest" });
+    const text = this.#ledger.end(speaker, accepted, CANCELED);
+    this.#save();
+    return text;
+  }
+
+  #configure(args: JsonObject): Reply {
+    const version = (this.#ledger.state.config?.version ?? 0) + 1;
+    this.#ledger.change({
+      type: "ConfigRecorded",
+      version,
+      args: { ...this.#ledger.state.config?.args, ...args },
+    });
+    return this.#reply(this.#ledger.recorder.head);
+  }
+
+  #create({ agent, input, metadata, alias }: CreateMessage): Reply {
+    const { recorder } = this.#ledger;
+    this.#begin(agent, input, metadata);
+    if (alias !== undefined) recorder.alias(alias);
+    recorder.event(this.#ownSpeaker(agent), { type: "RunCreated", input, metadata });
+    this.#save();
+    return this.#reply(0);
+  }
+
+  #uploaded({ agent, artifact: { artifactId, name, mimeType, sizeBytes, url } }: UploadMessage): Reply {
+    this.#ledger.recorder.event(this.#ownSpeaker(agent), {
+      type: "ArtifactUploaded",
+      name,
+      artifact_id: artifactId,
+      url,
+      mime_type: mimeType,
+      size_bytes: sizeBytes,
+    });
+    this.#save();
+    return this.#reply(this.#ledger.recorder.head - 1);
+  }
+
+  #recover(): Reply {
+    if (this.#slot.requestId === undefined) this.#startNext();
+    else if (this.working) this.#slot.recover();
+    return this.#reply(this.#ledger.recorder.head);
+  }
+
+  #begin(agent: string, input: Accepted["request"]["input"], metadata: JsonObject): void {
+    this.#ledger.begin(agent, input, metadata, this.#deps.configOf(agent));
+  }
+
+  /** Starts the next request, if one is queued and the run is idle. */
+  #startNext(): void {
+    const next = this.#mailbox.take();
+    if (next) this.#slot.start(next);
+    this.#save(true);
+  }
+
+  #save(snapshot = false): void {
+    const { state } = this.#lifecycle;
+    this.#ledger.save(state === "waiting" ? "waiting" : state === "idle" ? "idle" : "running", { snapshot });
+  }
+
+  #ownSpeaker(agent: string): ReturnType<typeof createSpeaker> {
+    return createSpeaker({ run_id: this.runId, request_id: null, agent, depth: 0 });
+  }
+
+  #reply(after: number, requestId?: RequestId, event?: string): Reply {
+    return {
+      runId: this.runId,
+      replayed: false,
+      after,
+      ...(requestId !== undefined && { requestId }),
+      ...(event !== undefined && { event }),
+    };
+  }
+
+  async #committed(): Promise<void> {
+    try {
+      await this.#ledger.recorder.committed();
+    } catch (cause) {
+      throw new AgentError("unavailable", "the log does not take events at present", {
+        retryAfterS: 1,
+        cause,
+      });
+    }
+  }
+}

@@ -1,0 +1,203 @@
+import { AgentError } from "../errors.ts";
+import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import { acknowledge } from "./acknowledge.ts";
+import type { CreateRunOptions, Runtime, Upload } from "./api.ts";
+import { loadConfigurations } from "./configuration.ts";
+import { Intake } from "./intake.ts";
+import type { Message, Reply } from "./messages.ts";
+import { defaultLimits, noTelemetry } from "./options.ts";
+import type { RuntimeOptions } from "./options.ts";
+import { Owners } from "./owners.ts";
+import { artifactUrl } from "./publish.ts";
+import { Reading } from "./reading.ts";
+import { recover } from "./recovery.ts";
+import { Registry } from "./registry.ts";
+
+/** How often a log that failed is asked whether it takes events again, in milliseconds. */
+const PROBE_MS = 1_000;
+
+/**
+ * Starts a runtime: it begins at once to look after what was open in its log. The log, the artifacts
+ * and the router belong to the runtime from now on; `close` closes them.
+ */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const { log, artifacts, router, environment, telemetry = noTelemetry, commitIntervalMs = 0 } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const registry = new Registry(options.agents, options.defaultAgent);
+  const reading = new Reading(log);
+  const configs = new Map<string, JsonObject>();
+  const owners = new Owners({
+    log,
+    environment,
+    telemetry,
+    artifacts,
+    limits,
+    commitIntervalMs,
+    agentOf: (name) => registry.find(name),
+    configOf: (agent) => configs.get(agent),
+    failed(run, error) {
+      telemetry.fault(`the log refused an append to run ${run.runId}`, error);
+      owners.drop(run);
+      if (!closing) recoverWhenWritable();
+    },
+  });
+  let ready = false;
+  let closing = false;
+  let stopProbe: (() => void) | undefined;
+
+  const stopServing = router.serve({
+    deliver: async (runId, message) =>
+      (await owners.use(runId, (run) => run.deliver(message as unknown as Message))) as unknown as Json,
+    orphaned: (runId) => recoverRun(runId),
+  });
+
+  async function send(runId: RunId, message: Message): Promise<Reply> {
+    return (await router.send(runId, message as unknown as Json)) as unknown as Reply;
+  }
+
+  async function recoverRun(runId: RunId): Promise<void> {
+    try {
+      await send(runId, { kind: "recover" });
+    } catch (error) {
+      telemetry.fault(`run ${runId} could not be recovered`, error);
+    }
+  }
+
+  async function start(): Promise<void> {
+    for (const [agent, args] of await loadConfigurations(log, registry.names)) configs.set(agent, args);
+    await recover(log, recoverRun);
+    ready = true;
+  }
+
+  /** Whatever a failed commit took along is loaded again and continued, as after a restart. */
+  function recoverWhenWritable(): void {
+    stopProbe ??= environment.timer(PROBE_MS, () => {
+      stopProbe = undefined;
+      if (closing) return;
+      if (!log.health().writable) recoverWhenWritable();
+      else recover(log, recoverRun).catch((error: unknown) => telemetry.fault("recovery failed", error));
+    });
+  }
+
+  function checkOpen(): void {
+    if (closing) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
+    if (log.health().writable) return;
+    throw new AgentError("unavailable", "the log does not take events at present", { retryAfterS: 1 });
+  }
+
+  const started = start();
+  // Whoever asks whether the runtime is ready hears of it.
+  started.catch((error: unknown) => telemetry.fault("the runtime could not start", error));
+  const intake = new Intake({ registry, reading, log, artifacts, environment, configs, send });
+
+  async function createRun(
+    agent: string,
+    { input = null, metadata = {}, alias }: CreateRunOptions,
+  ): Promise<RunId> {
+    registry.get(agent);
+    checkOpen();
+    await started;
+    const known = alias === undefined ? undefined : await log.find(alias);
+    if (known !== undefined) return known;
+    const runId = `run_${environment.newId()}` as RunId;
+    try {
+      await send(runId, { kind: "create", agent, input, metadata, ...(alias !== undefined && { alias }) });
+      return runId;
+    } catch (error) {
+      // Another may have taken the name meanwhile.
+      const other = alias === undefined ? undefined : await log.find(alias);
+      if (other !== undefined) return other;
+      throw error;
+    }
+  }
+
+  async function upload({
+    runId,
+    ...file
+  }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
+    checkOpen();
+    const run = runId === undefined ? undefined : await reading.run(runId);
+    const artifactId = environment.newId() as ArtifactId;
+    const stored = await artifacts.put({ artifactId, ...file, ...(runId !== undefined && { runId }) });
+    const url = artifactUrl(artifactId);
+    if (run) {
+      const { name, mimeType, sizeBytes } = stored;
+      const artifact = { artifactId, name, mimeType, sizeBytes, url };
+      await send(run.runId, { kind: "uploaded", agent: run.agent, artifact });
+    }
+    return { artifactId, url };
+  }
+
+  /** Waits until no turn works any more, or the time is over. */
+  async function drain(drainMs: number): Promise<void> {
+    const end = environment.monotonic() + drainMs;
+    while (environment.monotonic() < end && owners.loaded.some(({ working }) => working)) {
+      await new Promise<void>((resolve) => void environment.timer(20, resolve));
+    }
+  }
+
+  return {
+    defaultAgent: registry.defaultAgent,
+    agents: registry.names,
+    describe: (agent) => registry.describe(agent),
+    ready: () => started,
+    async process(agent, request) {
+      registry.get(agent);
+      checkOpen();
+      await started;
+      return intake.process(agent, request);
+    },
+    acknowledgement: (receipt, wanted) =>
+      acknowledge(receipt, wanted, environment, async (signal) => {
+        const { requestId, runId, after } = receipt;
+        const address = { kind: "request", requestId, runId: runId as RunId, agent: "" } as const;
+        return (await reading.follow(address, { after, signal, filter: { level: "all" } })).pages;
+      }),
+    resolve: (id) => reading.resolve(id),
+    read: (address, range) => reading.read(address, range),
+    follow: (address, range) => reading.follow(address, range),
+    status: (requestId) => reading.status(requestId),
+    runs: (query) => reading.runs(query),
+    createRun,
+    async removeRun(runId) {
+      checkOpen();
+      await reading.run(runId);
+      await owners.use(runId, async (run) => {
+        await run.remove();
+        owners.drop(run);
+      });
+      reading.forget(runId);
+      await artifacts.removeRun(runId);
+    },
+    upload,
+    async artifact(artifactId) {
+      const info = await artifacts.get(artifactId);
+      if (info === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+      return { info, body: artifacts.read(artifactId) };
+    },
+    health: () => ({
+      ready,
+      closing,
+      durability: log.durability,
+      log: log.health(),
+      activeRuns: owners.size,
+      activeTurns: owners.loaded.filter(({ working }) => working).length,
+    }),
+    crash({ runId, requestId }, reason) {
+      owners.peek(runId)?.crash(requestId, reason);
+    },
+    async close({ drainMs = 0 } = {}) {
+      if (closing) return;
+      closing = true;
+      stopProbe?.();
+      await started.catch(() => {});
+      await drain(drainMs);
+      await Promise.allSettled(owners.loaded.map((run) => run.settle()));
+      for (const run of owners.loaded) owners.drop(run);
+      await stopServing();
+      await log.close();
+      await artifacts.close();
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { CallId } from "../protocol/ids.ts";
+import type { Item } from "./journal.ts";
+
+/** Why a handler that is replayed cannot go on: it does something else than the log says it did. */
+export interface Divergence {
+  readonly scope: string;
+  readonly expected: string;
+  readonly actual: string;
+}
+
+/**
+ * One sequence of things that a handler does: a turn's own, a child's, or a branch's. It counts them,
+ * and while the log holds what it did before, it compares.
+ */
+export class Scope {
+  /** `c` and the number of the turn, then the places of the calls above, as in `c3.1` or `c3.4:0`. */
+  readonly path: string;
+  readonly #parent: Scope | undefined;
+  readonly #items: readonly Item[];
+  #count = 0;
+  /** True while branches of this scope run, which then cannot do anything itself. */
+  branching = false;
+
+  constructor(path: string, items: readonly Item[] = [], parent?: Scope) {
+    this.path = path;
+    this.#items = items;
+    this.#parent = parent;
+  }
+
+  /** Whether the log holds more of what this scope did. */
+  get replaying(): boolean {
+    return this.#count < this.#items.length;
+  }
+
+  /** The id of the call that was issued last. */
+  get callId(): CallId {
+    return `${this.path}.${this.#count}` as CallId;
+  }
+
+  /** Takes the next place for something new. Only while not replaying. */
+  advance(): Divergence | undefined {
+    this.#count += 1;
+    // Its parent went on after the branches had ended: they cannot have had more to do.
+    if (this.#parent?.replaying !== true) return undefined;
+    return { scope: this.path, expected: "the end of the branch", actual: "more" };
+  }
+
+  /** Takes the next place for something that the log must hold. Only while replaying. */
+  replay(signature: string): Item | Divergence {
+    const item = this.#items[this.#count] as Item;
+    this.#count += 1;
+    if (item.signature === signature) return item;
+    return { scope: this.path, expected: item.signature, actual: signature };
+  }
+
+  /** What is wrong if the scope ends now. */
+  end(): Divergence | undefined {
+    const item = this.#items[this.#count];
+    return item && { scope: this.path, expected: item.signature, actual: "the end" };
+  }
+}

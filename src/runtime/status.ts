@@ -1,0 +1,93 @@
+import type { EventLog, RequestEntry } from "../ports/event-log.ts";
+import { requestIdOf, typeOf } from "../protocol/encode.ts";
+import type { Event } from "../protocol/events.ts";
+import type { RequestStatus } from "../protocol/status.ts";
+import { CHAT } from "./actor.ts";
+import type { Accepted } from "./records.ts";
+
+/** Reads the record that accepted a request. */
+export async function readAccepted(
+  log: EventLog,
+  { runId, accepted }: RequestEntry,
+): Promise<Accepted | undefined> {
+  const { records } = await log.read(runId, { after: accepted.after, limit: 1, records: true });
+  const record = records.find(({ n }) => n === accepted.n);
+  return record === undefined ? undefined : (record["accepted"] as unknown as Accepted);
+}
+
+/** Reads the event with an id. */
+export async function readEvent(
+  log: EventLog,
+  { runId }: RequestEntry,
+  id: number,
+): Promise<string | undefined> {
+  const { events } = await log.read(runId, { after: id - 1, limit: 1 });
+  return events[0];
+}
+
+/** What the protocol says of a request. */
+export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus | undefined> {
+  const accepted = await readAccepted(log, entry);
+  if (accepted === undefined) return undefined;
+  const { request, agent } = accepted;
+  const base = {
+    request_id: entry.requestId,
+    run_id: entry.runId,
+    agent,
+    operation: request.type === "ChatRequest" ? CHAT : request.operation,
+    status: entry.phase,
+    created_at: new Date(entry.createdAt).toISOString(),
+  };
+  switch (entry.phase) {
+    case "queued":
+      return { ...base, last_event_id: 0 };
+    case "completed":
+      return { ...base, ...(await completion(log, entry)), last_event_id: entry.completed ?? 0 };
+    case "running":
+    case "waiting": {
+      const run = await log.run(entry.runId);
+      const wait = entry.phase === "waiting" ? await oldestOpenWait(log, entry) : undefined;
+      const asked = wait && { request_keys: wait.request_keys, wait_id: wait.id };
+      return { ...base, ...asked, last_event_id: run?.head ?? 0 };
+    }
+    default: {
+      const never: never = entry.phase;
+      return never;
+    }
+  }
+}
+
+async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<RequestStatus>> {
+  const text = await readEvent(log, entry, entry.completed ?? 0);
+  if (text === undefined) return {};
+  const event = JSON.parse(text) as Event & { readonly type: "RequestCompleted" };
+  return {
+    finish_reason: event.finish_reason,
+    result: event.result,
+    output: event.output,
+    ...(event.error && { error: event.error }),
+    completed_at: event.ts,
+  };
+}
+
+async function oldestOpenWait(
+  log: EventLog,
+  { runId, requestId, segment, started = 1 }: RequestEntry,
+): Promise<(Event & { readonly type: "WaitForInput" }) | undefined> {
+  const waits = new Map<number, string>();
+  for (let after = (segment ?? started) - 1; ;) {
+    const { events, head } = await log.read(runId, { after, limit: 10_000 });
+    for (const text of events) {
+      const type = typeOf(text);
+      if (type !== "WaitForInput" && type !== "ResumeWithInput") continue;
+      if (requestIdOf(text) !== requestId) continue;
+      const { wait_id: waitId = 0 } = JSON.parse(text) as Event;
+      if (type === "WaitForInput") waits.set(waitId, text);
+      else waits.delete(waitId);
+    }
+    after += events.length;
+    if (events.length === 0 || after >= head) break;
+  }
+  const [oldest] = waits.values();
+  return oldest === undefined ? undefined : (JSON.parse(oldest) as Event & { readonly type: "WaitForInput" });
+}

@@ -1,0 +1,264 @@
+import { AgentError } from "../errors.ts";
+import type { ArtifactId, CallId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import { CHAT } from "./actor.ts";
+import type { Actor, Asked } from "./actor.ts";
+import type { Agent, Effect, Operations, Schema, Tool } from "./agent.ts";
+import { callAgent, performEffect } from "./call.ts";
+import type { Outcome } from "./deliveries.ts";
+import {
+  allSignature,
+  artifactSignature,
+  callSignature,
+  NOW,
+  RANDOM,
+  sleepSignature,
+  textSignature,
+  waitSignature,
+} from "./journal.ts";
+import { publish } from "./publish.ts";
+import { parseWith, toJsonSchema, toQuestions } from "./schema.ts";
+import { Scope } from "./scope.ts";
+import { sleep } from "./sleep.ts";
+import { toJson } from "./to-json.ts";
+import { wait } from "./wait.ts";
+import type {
+  Artifact,
+  ArtifactOptions,
+  EffectContext,
+  Memory,
+  OperationInput,
+  OperationOutput,
+  Turn,
+  TurnRequestInfo,
+} from "./turn-api.ts";
+
+/** What a handler gets: one sequence of an actor's doings, told to the log or compared with it. */
+export class TurnHandle implements Turn {
+  readonly request: TurnRequestInfo;
+  readonly agent: string;
+  readonly metadata: JsonObject;
+  readonly config: JsonObject;
+  readonly memory: Memory;
+  readonly #actor: Actor;
+  readonly #scope: Scope;
+  readonly #asked: Asked;
+  /** The scope's path, where it is a branch. */
+  readonly #branch: string | undefined;
+
+  constructor(actor: Actor, scope: Scope, asked: Asked) {
+    const { runId, accepted, config } = actor.turn.options;
+    const { request_metadata: metadata = {}, attachments = [] } = accepted.request;
+    this.#actor = actor;
+    this.#scope = scope;
+    this.#asked = asked;
+    this.#branch = scope === actor.scope ? undefined : scope.path;
+    this.agent = actor.agent.name;
+    this.metadata = metadata;
+    this.config = config;
+    this.memory = actor.memory;
+    this.request = {
+      requestId: accepted.requestId,
+      runId,
+      operation: asked.name,
+      input: asked.input,
+      attachments,
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.#actor.signal;
+  }
+
+  text(content: string): Promise<void> {
+    if (typeof content !== "string") throw new TypeError("turn.text takes a string");
+    const { turn } = this.#actor;
+    if (turn.ended) return turn.over();
+    if (this.#scope.replaying) {
+      if (this.#begin(textSignature(content)) === undefined) return turn.over();
+      this.#actor.heard(content);
+      return Promise.resolve();
+    }
+    this.#checkFree();
+    const divergence = this.#scope.advance();
+    if (divergence === undefined) return this.#actor.say(content, this.#branch);
+    turn.diverge(divergence);
+    return turn.over();
+  }
+
+  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Promise<Output> {
+    const [name] = Object.keys(tool.operations);
+    return this.#call(tool, name ?? tool.name, input) as Promise<Output>;
+  }
+
+  call<Ops extends Operations, Name extends keyof Ops & string>(
+    agent: Agent<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+  ): Promise<OperationOutput<Ops[Name]>> {
+    return this.#call(agent, operation, input) as Promise<OperationOutput<Ops[Name]>>;
+  }
+
+  waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
+  waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
+  async waitForInput(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
+    const schema = isSchema(asked) ? asked : undefined;
+    const jsonSchema = schema && toJsonSchema(schema, "input");
+    const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
+    const begun = this.#begin(waitSignature(questions));
+    if (begun === undefined) return this.#actor.turn.over();
+    const outcome = this.#outcome(begun.callId);
+    if (!begun.settled) {
+      wait(this.#actor, { ...begun, questions, schema, ...(jsonSchema && { jsonSchema }) });
+    }
+    const values = await outcome;
+    return schema ? parseWith(schema, values, "the answer") : values;
+  }
+
+  async artifact({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {
+    const artifactId = this.#actor.turn.options.environment.newId() as ArtifactId;
+    const begun = this.#begin(artifactSignature(name, mimeType));
+    if (begun === undefined) return this.#actor.turn.over();
+    const outcome = this.#outcome(begun.callId);
+    if (!begun.settled) {
+      const loggedId = begun.logged ? (begun.value as ArtifactId) : undefined;
+      void publish(this.#actor, { ...begun, artifactId: loggedId ?? artifactId, name, mimeType, data });
+    }
+    const artifact = (await outcome) as unknown as Artifact;
+    this.#actor.files.push(artifact);
+    return artifact;
+  }
+
+  async effect<Value extends Json | undefined | void>(
+    name: string,
+    perform: (context: EffectContext) => Value | Promise<Value>,
+    { effect = "unsafe" }: { readonly effect?: Effect } = {},
+  ): Promise<Value> {
+    const begun = this.#begin(callSignature(name, {}));
+    if (begun === undefined) return this.#actor.turn.over();
+    const outcome = this.#outcome(begun.callId);
+    if (!begun.settled) void performEffect(this.#actor, { ...begun, name, args: {} }, effect, perform);
+    return (await outcome) as Value;
+  }
+
+  async sleep(ms: number): Promise<void> {
+    if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep takes milliseconds, 0 or more");
+    const begun = this.#begin(sleepSignature(ms));
+    if (begun === undefined) return this.#actor.turn.over();
+    const outcome = this.#outcome(begun.callId);
+    if (!begun.settled) sleep(this.#actor, begun, ms);
+    await outcome;
+  }
+
+  now(): number {
+    return this.#sample(NOW, "Now", () => this.#actor.turn.options.environment.now());
+  }
+
+  random(): number {
+    return this.#sample(RANDOM, "Random", () => this.#actor.turn.options.environment.random());
+  }
+
+  async all<Branches extends readonly ((turn: Turn) => unknown)[]>(
+    branches: readonly [...Branches],
+  ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }> {
+    const { turn } = this.#actor;
+    const begun = this.#begin(allSignature(branches.length));
+    if (begun === undefined) return turn.over();
+    const { callId, logged } = begun;
+    if (!logged) turn.options.recorder.record({ type: "All", call_id: callId, branches: branches.length });
+    this.#scope.branching = true;
+    const ends = await Promise.allSettled(
+      branches.map((branch, index) => this.#runBranch(branch, `${callId}:${index}`)),
+    );
+    this.#scope.branching = false;
+    const failed = ends.find((end) => end.status === "rejected");
+    if (failed) throw failed.reason;
+    return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value) as never;
+  }
+
+  async #runBranch(branch: (turn: Turn) => unknown, path: string): Promise<unknown> {
+    const { turn } = this.#actor;
+    const scope = new Scope(path, turn.options.journal.items.get(path), this.#scope);
+    const value = await branch(new TurnHandle(this.#actor, scope, this.#asked));
+    const divergence = scope.end();
+    if (divergence === undefined || turn.ended) return value;
+    turn.diverge(divergence);
+    return turn.over();
+  }
+
+  async #call(agent: Agent, operationName: string, input: unknown): Promise<Json> {
+    const operation = agent.operations[operationName];
+    if (operation === undefined)
+      throw new AgentError("not_found", `agent ${agent.name} has no operation ${operationName}`);
+    const args = toJson(input, `the input of ${agent.name}`);
+    const single = operationName === CHAT || Object.keys(agent.operations).length === 1;
+    const name = single ? agent.name : `${agent.name}.${operationName}`;
+    const begun = this.#begin(callSignature(name, args));
+    if (begun === undefined) return this.#actor.turn.over();
+    const outcome = this.#outcome(begun.callId);
+    if (!begun.settled)
+      void callAgent(this.#actor, { ...begun, name, args, agent, operationName, operation });
+    return outcome;
+  }
+
+  #sample(signature: string, type: "Now" | "Random", take: () => number): number {
+    const begun = this.#begin(signature);
+    if (begun === undefined) return take();
+    if (begun.logged) return begun.value as number;
+    const value = take();
+    this.#actor.turn.options.recorder.record({ type, scope: this.#scope.path, value });
+    return value;
+  }
+
+  /** Takes the next place of the scope; `undefined` when the turn has ended, also by this. */
+  #begin(signature: string): Begun | undefined {
+    const { turn } = this.#actor;
+    if (turn.ended) return undefined;
+    this.#checkFree();
+    const logged = this.#scope.replaying;
+    const place = logged ? this.#scope.replay(signature) : this.#scope.advance();
+    if (place !== undefined && "expected" in place) {
+      turn.diverge(place);
+      return undefined;
+    }
+    const { callId } = this.#scope;
+    const settled = logged && turn.options.journal.outcomes.has(callId);
+    return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
+  }
+
+  #outcome(callId: CallId): Promise<Json> {
+    return new Promise((resolve, reject) => {
+      const { turn } = this.#actor;
+      turn.deliveries.expect(callId, (outcome: Outcome) => {
+        turn.delivered(callId);
+        if (outcome.ok) resolve(outcome.value);
+        else
+          reject(
+            new AgentError("call_failed", outcome.message, {
+              facts: { code: outcome.code, call_id: callId },
+            }),
+          );
+      });
+    });
+  }
+
+  #checkFree(): void {
+    if (!this.#scope.branching) return;
+    throw new AgentError(
+      "conflict",
+      "this turn has branches under way: use the turn that turn.all gave to each",
+    );
+  }
+}
+
+/** A place that was taken: whether the log has it, and whether it has its outcome too. */
+interface Begun {
+  readonly callId: CallId;
+  readonly logged: boolean;
+  readonly settled: boolean;
+  readonly value?: Json;
+}
+
+function isSchema(asked: object): asked is Schema<unknown> {
+  return "~standard" in asked;
+}

@@ -1,0 +1,269 @@
+import { AgentError } from "../errors.ts";
+import type { ArtifactStore } from "../ports/artifact-store.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { createSpeaker } from "../protocol/encode.ts";
+import type { Speaker } from "../protocol/encode.ts";
+import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
+import type { Agent } from "./agent.ts";
+import type { GivenAnswer } from "./answers.ts";
+import { emptyJournal } from "./journal.ts";
+import type { Journal, LoggedCall } from "./journal.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { toolCanceled } from "./open-call.ts";
+import type { Limits } from "./options.ts";
+import type { Accepted } from "./records.ts";
+import type { Recorded } from "./recorder.ts";
+import { runHandler } from "./run-handler.ts";
+import type { RunningHandler } from "./run-handler.ts";
+import { CANCELED } from "./run-ledger.ts";
+import type { RunLedger } from "./run-ledger.ts";
+import { ActiveTurn } from "./turn.ts";
+import type { TurnEnd } from "./turn.ts";
+
+/** What a turn needs of the outside, and whom it tells of its end. */
+export interface TurnSlotOptions {
+  readonly runId: RunId;
+  readonly ledger: RunLedger;
+  readonly lifecycle: Lifecycle;
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  readonly artifacts: ArtifactStore;
+  readonly limits: Limits;
+  agentOf(name: string): Agent | undefined;
+  /** Called when the end of the turn is written, before it is committed. */
+  ended(): void;
+}
+
+/** A wait that is open, whether or not its handler is in memory. */
+export interface AskedWait {
+  readonly waitId: number;
+  readonly callId: CallId;
+  readonly questions: { readonly [key: string]: string };
+}
+
+/** A recovery without progress in between is tried so often. */
+const RECOVERIES = 3;
+
+/**
+ * The place for the one turn that a run has under way. The turn may be at work here, or dormant: only
+ * in the log, as it is after a restart or when it waits for long; its handler then runs again when
+ * there is something for it to do.
+ */
+export class TurnSlot {
+  readonly #options: TurnSlotOptions;
+  #turn: ActiveTurn | undefined;
+  #handler: RunningHandler | undefined;
+  #dormant: Journal | undefined;
+  #lastResume: number;
+  #segment: number | undefined;
+
+  constructor(options: TurnSlotOptions, dormant: Journal | undefined) {
+    this.#options = options;
+    this.#dormant = dormant;
+    this.#lastResume = dormant?.lastResume ?? 0;
+    if (dormant === undefined) return;
+    options.lifecycle.send("start");
+    if (dormant.waits.size > 0) options.lifecycle.send("park");
+  }
+
+  /** The request whose turn it is. */
+  get requestId(): RequestId | undefined {
+    return this.#options.ledger.started?.accepted.requestId;
+  }
+
+  /** Whether the turn is at work here. */
+  get active(): boolean {
+    return this.#turn !== undefined;
+  }
+
+  /** The open waits, oldest first. */
+  get waits(): readonly AskedWait[] {
+    if (this.#turn)
+      return this.#turn.waits.map(({ waitId, call, questions }) => ({
+        waitId,
+        callId: call.callId,
+        questions,
+      }));
+    return [...(this.#dormant?.waits.values() ?? [])];
+  }
+
+  /** Starts the turn of a request; the answer is its encoded RequestStarted. */
+  start(accepted: Accepted): string {
+    const { ledger, lifecycle } = this.#options;
+    this.#lastResume = 0;
+    this.#segment = undefined;
+    const started = ledger.start(this.#speakerOf(accepted), accepted);
+    lifecycle.send("start");
+    const turn = this.#open(emptyJournal);
+    // What the log does not hold has not happened: no agent code runs before its start is committed.
+    if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
+    return started.text;
+  }
+
+  /**
+   * Continues a dormant turn that does not wait, after a crash. It is written down first, so that a
+   * turn that crashes the process is found out and ended.
+   */
+  recover(): void {
+    const { ledger, telemetry } = this.#options;
+    const open = ledger.started;
+    if (open === undefined || this.#dormant === undefined) return;
+    const count = open.recoveries + 1;
+    if (count > RECOVERIES) {
+      const message = `the turn was continued ${RECOVERIES} times and got nowhere`;
+      telemetry.fault(`request ${open.accepted.requestId} is poisoned`);
+      this.#endDormant({
+        finishReason: "error",
+        result: null,
+        output: null,
+        error: { code: "poisoned", message },
+      });
+      return;
+    }
+    ledger.change({ type: "RecoveryStarted", request_id: open.accepted.requestId, count });
+    const turn = this.#open(this.#dormant);
+    if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
+  }
+
+  /** Answers an open wait, for which the handler first has to be where it was when it asked. */
+  async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded> {
+    const turn = this.#turn ?? this.#revive();
+    const wait = await turn?.wait(callId);
+    if (turn === undefined || wait === undefined) throw new AgentError("conflict", "the request has ended");
+    const recorded = await turn.answer(wait, values, resumeId);
+    this.#lastResume = recorded.id;
+    return recorded;
+  }
+
+  /** Cancels the turn; the answer is its encoded RequestCompleted. */
+  cancel(): string {
+    const { ledger } = this.#options;
+    const accepted = ledger.started?.accepted;
+    if (accepted === undefined) throw new AgentError("conflict", "no turn is under way");
+    ledger.recorder.event(this.#speakerOf(accepted), { type: "CancelRequest" });
+    const text = this.#turn ? this.#turn.end(CANCELED) : this.#endDormant(CANCELED);
+    if (text === undefined) throw new AgentError("conflict", `request ${accepted.requestId} has ended`);
+    return text;
+  }
+
+  /** Ends the turn because its code failed where nobody could catch it. */
+  crash(reason: string): void {
+    this.#turn?.fail("agent_crashed", reason);
+  }
+
+  /** Brings the request's entry in the index up to date with what is about to be committed. */
+  beforeCommit(): void {
+    const turn = this.#turn;
+    if (turn === undefined || turn.ended) return;
+    this.#handler?.clock.rest(turn.resting);
+    const { ledger, lifecycle } = this.#options;
+    const phase = turn.parked ? "waiting" : "running";
+    const changed = (lifecycle.state === "waiting") !== turn.parked;
+    const segment =
+      this.#lastResume === 0 ? undefined : Math.min(this.#lastResume, turn.waits[0]?.waitId ?? Infinity);
+    if (!changed && segment === this.#segment) return;
+    this.#segment = segment;
+    const { requestId } = turn.options.accepted;
+    ledger.recorder.mark({ requestId, phase, ...(segment !== undefined && { segment }) });
+    if (!changed) return;
+    lifecycle.send(turn.parked ? "park" : "unpark");
+    ledger.save(phase);
+  }
+
+  /** Lets go of the turn without an end. */
+  release(): void {
+    this.#turn?.release();
+    this.#handler?.stop();
+  }
+
+  #speakerOf({ requestId, agent }: Accepted): Speaker {
+    return createSpeaker({ run_id: this.#options.runId, request_id: requestId, agent, depth: 0 });
+  }
+
+  /** Makes the turn of the started request; ends the request if its agent is not there any more. */
+  #open(journal: Journal): ActiveTurn | undefined {
+    const { runId, ledger, environment, telemetry, artifacts, limits, agentOf } = this.#options;
+    const open = ledger.started;
+    if (open?.turn === undefined) return undefined;
+    const { accepted, turn: number, config } = open;
+    const agent = agentOf(accepted.agent);
+    if (agent === undefined) {
+      const error = {
+        code: "interrupted",
+        message: `agent ${accepted.agent} is not served any more`,
+      } as const;
+      this.#endDormant({ finishReason: "error", result: null, output: null, error });
+      return undefined;
+    }
+    const turn: ActiveTurn = new ActiveTurn({
+      runId,
+      accepted,
+      number,
+      agent,
+      journal,
+      memory: ledger.state.memory,
+      config: config?.args ?? {},
+      recorder: ledger.recorder,
+      environment,
+      telemetry,
+      artifacts,
+      limits,
+      complete: (end) => this.#end(turn.speaker, accepted, end),
+    });
+    this.#turn = turn;
+    this.#dormant = undefined;
+    return turn;
+  }
+
+  #run(turn: ActiveTurn): void {
+    if (turn.ended) return;
+    const handler = runHandler(turn);
+    if (turn.ended) handler.stop();
+    else this.#handler = handler;
+  }
+
+  /** Runs the handler of the dormant turn again. */
+  #revive(): ActiveTurn | undefined {
+    const turn = this.#open(this.#dormant ?? emptyJournal);
+    if (turn) this.#run(turn);
+    return turn;
+  }
+
+  /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
+  #endDormant(end: Omit<TurnEnd, "memory">): string | undefined {
+    const { runId, ledger } = this.#options;
+    const accepted = ledger.started?.accepted;
+    if (accepted === undefined) return undefined;
+    const calls = [...(this.#dormant?.openCalls.values() ?? [])].reverse().sort((a, b) => b.depth - a.depth);
+    for (const call of calls) {
+      const speaker = createSpeaker({ run_id: runId, request_id: accepted.requestId, ...toSpeaker(call) });
+      ledger.recorder.event(speaker, toolCanceled(call));
+    }
+    return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
+  }
+
+  #end(speaker: Speaker, accepted: Accepted, end: TurnEnd): string {
+    const { ledger, telemetry, environment, lifecycle, ended } = this.#options;
+    const text = ledger.end(speaker, accepted, end);
+    telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt);
+    this.#handler?.stop();
+    this.#handler = undefined;
+    this.#turn = undefined;
+    this.#dormant = undefined;
+    lifecycle.send("end");
+    ended();
+    return text;
+  }
+}
+
+function toSpeaker({ agent, depth, parentCallId }: LoggedCall): {
+  readonly agent: string;
+  readonly depth: number;
+  readonly parent_call_id?: CallId;
+} {
+  return { agent, depth, ...(parentCallId !== undefined && { parent_call_id: parentCallId }) };
+}
+
+/** The run hears of a failed commit by itself. */
+function ignore(): void {}

@@ -1,0 +1,271 @@
+import { AgentError } from "../errors.ts";
+import type { ArtifactStore } from "../ports/artifact-store.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { EventBody, FinishReason, TurnError } from "../protocol/events.ts";
+import { createSpeaker } from "../protocol/encode.ts";
+import type { Speaker } from "../protocol/encode.ts";
+import type { CallId, RunId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Agent } from "./agent.ts";
+import { Deliveries } from "./deliveries.ts";
+import type { Outcome } from "./deliveries.ts";
+import { faultMessage } from "./fault-message.ts";
+import type { Journal, StagedMemory } from "./journal.ts";
+import { canceledBody, OpenCall } from "./open-call.ts";
+import type { CallKind, LiveWait } from "./open-call.ts";
+import type { Limits } from "./options.ts";
+import type { Accepted } from "./records.ts";
+import type { Recorder } from "./recorder.ts";
+import { parseWith } from "./schema.ts";
+import type { Divergence } from "./scope.ts";
+
+/** What a turn is given by its run. */
+export interface TurnOptions {
+  readonly runId: RunId;
+  readonly accepted: Accepted;
+  /** The number of the turn in its run. */
+  readonly number: number;
+  readonly agent: Agent;
+  /** What happened in this turn before, if it is continued. */
+  readonly journal: Journal;
+  /** What the agents keep for the run, as of the start of the turn. */
+  readonly memory: JsonObject;
+  readonly config: JsonObject;
+  readonly recorder: Recorder;
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  readonly artifacts: ArtifactStore;
+  readonly limits: Limits;
+  /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */
+  readonly complete: (end: TurnEnd) => string;
+}
+
+/** How a turn ends. */
+export interface TurnEnd {
+  readonly finishReason: FinishReason;
+  readonly result: string | null;
+  readonly truncated?: boolean;
+  readonly output: Json;
+  readonly error?: TurnError;
+  /** What to keep for the run, by agent. */
+  readonly memory: ReadonlyMap<string, Json>;
+}
+
+/** Kinds of calls during which a turn's own time stands still. */
+const RESTING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
+const WAITING: ReadonlySet<CallKind> = new Set(["wait"]);
+
+/** One turn under way: what it has open, what it is owed, and its one end. */
+export class ActiveTurn {
+  readonly options: TurnOptions;
+  readonly root: OpenCall;
+  readonly speaker: Speaker;
+  readonly deliveries: Deliveries;
+  /** What the turn wants to keep for the run if it succeeds. */
+  readonly memory = new Map<string, Json>();
+  /** What children want to keep, until the outcome of their call is delivered. */
+  readonly staged: Map<CallId, StagedMemory>;
+  readonly #waits = new Map<number, LiveWait>();
+  readonly #issued = new Map<CallId, () => void>();
+  #resting = 0;
+  #agentCalls = 0;
+  #ended = false;
+
+  constructor(options: TurnOptions) {
+    this.options = options;
+    const { accepted, agent, environment, journal, runId, number } = options;
+    const address = { run_id: runId, request_id: accepted.requestId, agent: agent.name, depth: 0 };
+    this.speaker = createSpeaker(address);
+    this.root = new OpenCall({
+      callId: `c${number}` as CallId,
+      kind: "root",
+      name: agent.name,
+      speaker: this.speaker,
+    });
+    this.staged = new Map(journal.staged);
+    this.deliveries = new Deliveries(journal.deliveries, environment.macrotask);
+  }
+
+  /** Whether the end of the turn is written; nothing it says afterwards counts. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether everything the turn has open waits for its caller. */
+  get parked(): boolean {
+    return this.#waits.size > 0 && this.root.rests(WAITING);
+  }
+
+  /** Whether the turn only waits or sleeps, so that its time does not run. */
+  get resting(): boolean {
+    return this.#resting > 0 && this.root.rests(RESTING);
+  }
+
+  /** The open waits, oldest first. */
+  get waits(): readonly LiveWait[] {
+    return [...this.#waits.values()];
+  }
+
+  /** Counts a call of an agent against the turn's budget. */
+  countAgentCall(): boolean {
+    this.#agentCalls += 1;
+    return this.#agentCalls <= this.options.limits.agentCalls;
+  }
+
+  /** Notes that a call is open. */
+  opened(call: OpenCall): void {
+    if (RESTING.has(call.kind)) this.#resting += 1;
+  }
+
+  /** Notes that a wait is open and can be answered. */
+  waiting(wait: LiveWait): void {
+    this.#waits.set(wait.waitId, wait);
+    this.#issued.get(wait.call.callId)?.();
+    this.#issued.delete(wait.call.callId);
+  }
+
+  /** The open wait of a call, once the handler, run again, has come to it; `undefined` if the turn ends before. */
+  wait(callId: CallId): Promise<LiveWait | undefined> {
+    const find = (): LiveWait | undefined => this.waits.find(({ call }) => call.callId === callId);
+    if (this.#ended || find()) return Promise.resolve(find());
+    return new Promise((resolve) => this.#issued.set(callId, () => resolve(find())));
+  }
+
+  /** Answers a wait; `conflict` when it is closed, `unprocessable` when the values do not fit. */
+  async answer(
+    wait: LiveWait,
+    values: JsonObject,
+    resumeId: string | undefined,
+  ): Promise<{ id: number; text: string }> {
+    await checkAnswer(wait, values);
+    if (this.#ended || !wait.call.open)
+      throw new AgentError("conflict", `wait ${wait.waitId} has been answered`);
+    const body: EventBody = {
+      type: "ResumeWithInput",
+      wait_id: wait.waitId,
+      request_keys: values,
+      ...(resumeId !== undefined && { resume_id: resumeId }),
+    };
+    return this.settle(wait.call, { ok: true, value: values }, () =>
+      this.options.recorder.event(this.speaker, body),
+    );
+  }
+
+  /** Takes over what a child wants to keep, now that its caller hears of its result. */
+  delivered(callId: CallId): void {
+    const staged = this.staged.get(callId);
+    if (staged) this.memory.set(staged.agent, staged.value);
+  }
+
+  /** Closes a call, says so, and delivers the outcome once that is in the log. */
+  settle<Said>(call: OpenCall, outcome: Outcome, say: () => Said): Said {
+    this.closeBelow(call);
+    this.#close(call);
+    const said = say();
+    this.options.recorder.committed().then(
+      () => this.deliveries.push({ callId: call.callId, outcome }),
+      // The run hears of a failed commit by itself.
+      () => {},
+    );
+    return said;
+  }
+
+  /** Whether a call may still be settled; a result that comes too late is counted and dropped. */
+  accepts(call: OpenCall): boolean {
+    if (!this.#ended && call.open) return true;
+    this.options.telemetry.dropped("late_result");
+    return false;
+  }
+
+  /** Ends whatever is open under a call, deepest first. */
+  closeBelow(call: OpenCall): void {
+    for (const open of call.below()) {
+      this.#close(open);
+      const body = canceledBody(open);
+      if (body) this.options.recorder.event(open.speaker, body);
+      open.abort();
+    }
+  }
+
+  /** Ends the turn; only the first call counts, and has an answer: the encoded RequestCompleted. */
+  end(end: Omit<TurnEnd, "memory">): string | undefined {
+    if (this.#ended) return undefined;
+    this.closeBelow(this.root);
+    this.#ended = true;
+    this.root.close();
+    const text = this.options.complete({
+      ...end,
+      memory: end.finishReason === "success" ? this.memory : new Map(),
+    });
+    this.deliveries.end({ ok: false, code: "canceled", message: "the turn has ended" });
+    this.#answerIssued();
+    return text;
+  }
+
+  /** Ends the turn with an error. */
+  fail(code: TurnError["code"], message: string): void {
+    this.end({ finishReason: "error", result: null, output: null, error: { code, message } });
+  }
+
+  /** Ends the turn because its code threw something. */
+  failWith(thrown: unknown): void {
+    if (!this.#ended) this.options.telemetry.fault(`agent ${this.options.agent.name} failed`, thrown);
+    this.fail("agent_error", faultMessage(thrown));
+  }
+
+  /** Ends the turn because its code took another path than the log has. */
+  diverge({ scope, expected, actual }: Divergence): void {
+    this.fail("nondeterministic", `on replay, ${scope} did: ${actual}; the log has: ${expected}`);
+  }
+
+  /** Lets go of the turn without an end; it continues from the log some other time. */
+  release(): void {
+    this.deliveries.stop();
+    this.#waits.clear();
+    this.#answerIssued();
+    for (const open of this.root.below()) {
+      open.close();
+      open.abort();
+    }
+    this.#ended = true;
+  }
+
+  /** What a call returns when its turn has ended: a rejection, a turn of the loop later, so that no loop can spin on it. */
+  over<Value>(): Promise<Value> {
+    this.options.telemetry.dropped("late_event");
+    const promise = new Promise<Value>((_resolve, reject) => {
+      this.options.environment.macrotask(() => reject(new AgentError("gone", "the turn has ended")));
+    });
+    promise.catch(() => {});
+    return promise;
+  }
+
+  #answerIssued(): void {
+    for (const answer of this.#issued.values()) answer();
+    this.#issued.clear();
+  }
+
+  #close(call: OpenCall): void {
+    if (RESTING.has(call.kind)) this.#resting -= 1;
+    if (call.kind === "wait") {
+      for (const [waitId, wait] of this.#waits) if (wait.call === call) this.#waits.delete(waitId);
+    }
+    call.close();
+  }
+}
+
+async function checkAnswer({ questions, schema }: LiveWait, values: JsonObject): Promise<void> {
+  if (schema) {
+    await parseWith(schema, values, "the answer");
+    return;
+  }
+  const missing = Object.keys(questions).filter((key) => !Object.hasOwn(values, key));
+  const unknown = Object.keys(values).filter((key) => !Object.hasOwn(questions, key));
+  const issues = [
+    ...missing.map((path) => ({ path, message: "a value is expected" })),
+    ...unknown.map((path) => ({ path, message: "this key was not asked for" })),
+  ];
+  if (issues.length > 0)
+    throw new AgentError("unprocessable", "the answer does not fit the questions", { issues });
+}
