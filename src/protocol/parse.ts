@@ -45,11 +45,10 @@ export function parseRequest(
 ): Parsed<IncomingRequest> {
   const unsafe = checkJson(body);
   if (unsafe.length > 0) {
-    const kind = unsafe.find((issue) => issue.kind !== "unprocessable")?.kind ?? "unprocessable";
-    return refuse(
-      unsafe.map(({ path, message }) => ({ path, message })),
-      kind,
-    );
+    const kinds = new Set(unsafe.map((issue) => issue.kind));
+    const kind = REFUSALS.find((refusal) => kinds.has(refusal));
+    const issues = unsafe.map(({ path, message }) => ({ path, message }));
+    return refuse(issues, kind);
   }
   if (!isObject(body)) return refuse([{ path: "", message: "must be a JSON object" }]);
 
@@ -75,6 +74,9 @@ export function parseRequest(
     },
   };
 }
+
+/** From the one that hides the others to the one that shows only alone. */
+const REFUSALS: readonly Refusal[] = ["too_large", "invalid", "unprocessable"];
 
 function refuse(issues: readonly Issue[], kind: Refusal = "invalid"): Parsed<never> {
   const faults = issues.map(({ path, message }) => `${path === "" ? "the body" : path} ${message}`);

@@ -199,6 +199,7 @@ test("texts that cannot be kept are told apart from bodies that are wrong", () =
   expect(parseRequest({ input: "a\u0000" })).toMatchObject({ kind: "unprocessable" });
   expect(parseRequest({ input: "x".repeat(262_145) })).toMatchObject({ kind: "too_large" });
   expect(parseRequest({ input: 3 })).toMatchObject({ kind: "invalid" });
+  expect(parseRequest({ input: "\u0000", args: { prototype: 1 } })).toMatchObject({ kind: "invalid" });
 });
 
 test("no body can change what objects are", () => {
