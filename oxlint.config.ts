@@ -111,6 +111,8 @@ export default defineConfig({
     "unicorn/no-array-sort": "off",
     // It does not see what a callback changes.
     "no-unmodified-loop-condition": "off",
+    // What follows a commit often has nothing to say.
+    "promise/always-return": "off",
     // One wait after the other is usually what is meant here.
     "no-await-in-loop": "off",
     // A handler is often a small function inside another, beside the values it works with.

@@ -6,7 +6,7 @@ import type { TurnRequest } from "../protocol/requests.ts";
 import type { Agent } from "./agent.ts";
 import type { Receipt } from "./api.ts";
 import { toAsked } from "./ask.ts";
-import { canonical } from "./canonical.ts";
+import { canonical } from "../protocol/canonical.ts";
 import { parseWith } from "./schema.ts";
 import { readAccepted, readEvent } from "./status.ts";
 import { byteLength, EVENT_LIMIT_BYTES } from "./to-json.ts";

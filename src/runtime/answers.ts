@@ -4,7 +4,7 @@ import { requestIdOf, typeOf } from "../protocol/encode.ts";
 import type { Event } from "../protocol/events.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import { canonical } from "./canonical.ts";
+import { canonical } from "../protocol/canonical.ts";
 
 /** Which wait an answer is for, and what it says. */
 export interface GivenAnswer {

@@ -149,5 +149,5 @@ function objectWithString<Key extends string>(key: Key): Schema<{ readonly [K in
     },
     jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },
   };
-  return { "~standard": standard } as Schema<{ readonly [K in Key]: string }>;
+  return { "~standard": standard };
 }

@@ -1,9 +1,9 @@
-import type { LogRecord, Page } from "../ports/event-log.ts";
+import type { Page } from "../ports/event-log.ts";
 import { requestIdOf } from "../protocol/encode.ts";
 import type { Event } from "../protocol/events.ts";
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import { canonical } from "./canonical.ts";
+import { canonical } from "../protocol/canonical.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
 import type { RecordBody } from "./records.ts";
 

@@ -3,7 +3,7 @@ import { AgentError } from "../errors.ts";
 /** Holds the requests of one run until the run is ready for the next one. */
 export class Mailbox<Item> {
   readonly #limit: number;
-  #items: Item[] = [];
+  readonly #items: Item[] = [];
 
   constructor(limit: number) {
     this.#limit = limit;

@@ -49,7 +49,7 @@ export class OpenCall {
 
   /** The open calls under this one, deepest first, newest first. */
   *below(): Generator<OpenCall> {
-    for (const child of [...this.#children].reverse()) {
+    for (const child of [...this.#children].toReversed()) {
       yield* child.below();
       yield child;
     }

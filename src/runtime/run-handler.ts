@@ -1,10 +1,9 @@
 import { AgentError } from "../errors.ts";
-import { Actor } from "./actor.ts";
+import { Actor, CHAT } from "./actor.ts";
 import { operationNames, toAsked } from "./ask.ts";
 import { TurnClock } from "./turn-clock.ts";
 import { TurnHandle } from "./turn-handle.ts";
 import type { ActiveTurn } from "./turn.ts";
-import { CHAT } from "./actor.ts";
 
 /** The handler of a turn at work. */
 export interface RunningHandler {

@@ -1,5 +1,5 @@
 import { AgentError } from "../errors.ts";
-import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
+import type { ArtifactId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { acknowledge } from "./acknowledge.ts";
 import type { CreateRunOptions, Runtime, Upload } from "./api.ts";
@@ -133,7 +133,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function drain(drainMs: number): Promise<void> {
     const end = environment.monotonic() + drainMs;
     while (environment.monotonic() < end && owners.loaded.some(({ working }) => working)) {
-      await new Promise<void>((resolve) => void environment.timer(20, resolve));
+      await new Promise<void>((resolve) => {
+        environment.timer(20, resolve);
+      });
     }
   }
 

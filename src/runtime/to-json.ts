@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { Json } from "../protocol/json.ts";
 
 /** Events are at most this long as encoded text. */
-export const EVENT_LIMIT_BYTES = 256 * 1024;
+export const EVENT_LIMIT_BYTES: number = 256 * 1024;
 
 /**
  * The value as JSON has it, which is how the log keeps it and how a replay will see it; throws

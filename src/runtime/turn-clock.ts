@@ -5,7 +5,7 @@ export class TurnClock {
   readonly #environment: Environment;
   readonly #limitMs: number;
   readonly #expired: () => void;
-  #startedMs: number;
+  readonly #startedMs: number;
   #restedMs = 0;
   #restingSinceMs: number | undefined;
   #stopTimer: () => void;

@@ -235,7 +235,9 @@ export class TurnSlot {
     const { runId, ledger } = this.#options;
     const accepted = ledger.started?.accepted;
     if (accepted === undefined) return undefined;
-    const calls = [...(this.#dormant?.openCalls.values() ?? [])].reverse().sort((a, b) => b.depth - a.depth);
+    const calls = [...(this.#dormant?.openCalls.values() ?? [])]
+      .toReversed()
+      .sort((a, b) => b.depth - a.depth);
     for (const call of calls) {
       const speaker = createSpeaker({ run_id: runId, request_id: accepted.requestId, ...toSpeaker(call) });
       ledger.recorder.event(speaker, toolCanceled(call));

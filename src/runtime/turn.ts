@@ -63,7 +63,7 @@ export class ActiveTurn {
   readonly speaker: Speaker;
   readonly deliveries: Deliveries;
   /** What the turn wants to keep for the run if it succeeds. */
-  readonly memory = new Map<string, Json>();
+  readonly memory: Map<string, Json> = new Map<string, Json>();
   /** What children want to keep, until the outcome of their call is delivered. */
   readonly staged: Map<CallId, StagedMemory>;
   readonly #waits = new Map<number, LiveWait>();
@@ -129,7 +129,9 @@ export class ActiveTurn {
   wait(callId: CallId): Promise<LiveWait | undefined> {
     const find = (): LiveWait | undefined => this.waits.find(({ call }) => call.callId === callId);
     if (this.#ended || find()) return Promise.resolve(find());
-    return new Promise((resolve) => this.#issued.set(callId, () => resolve(find())));
+    return new Promise((resolve) => {
+      this.#issued.set(callId, () => resolve(find()));
+    });
   }
 
   /** Answers a wait; `conflict` when it is closed, `unprocessable` when the values do not fit. */
