@@ -74,6 +74,7 @@ export const polling: readonly Case[] = [
     async run(context) {
       const turn = await context.start("echo", "one two three");
       const wanted = await context.read(turn);
+      checkGapless(wanted, 1);
       for (const since of [0, 1, 3, 4, 5, 6, 1000]) {
         for (let time = 0; time < 2; time += 1) {
           checkEqual(await context.poll(turn, { since }), wanted.slice(since), `the poll since ${since}`);

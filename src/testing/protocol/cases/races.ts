@@ -9,10 +9,11 @@ export const races: readonly Case[] = [
   {
     id: "51",
     title: "a cancel that races with the end: what is logged first decides, and there is one end",
-    needs: ["echo"],
+    needs: ["ticker"],
     async run(context) {
       await repeat(context.times(200, 10_000), 8, async (index) => {
-        const turn = await context.start("echo", "a ".repeat(index % 24));
+        // From turns that have ended before the cancel can come to turns that outlive it.
+        const turn = await context.start("ticker", `${1 + (index % 8)} 1`);
         const [answer, live] = await Promise.all([context.cancel(turn, { wait: true }), context.read(turn)]);
         checkStatus(answer, 200);
         const events = await context.history(turn);

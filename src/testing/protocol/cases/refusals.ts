@@ -113,7 +113,7 @@ export const refusals: readonly Case[] = [
     async run(context) {
       const path = `${context.path("echo")}/process`;
       const deep = `{"type":"ChatRequest","input":"a","request_metadata":{"a":${"[".repeat(5000)}${"]".repeat(5000)}}}`;
-      checkProblem(await context.wire.ask("POST", path, { raw: deep }), 400);
+      checkStatus(await context.wire.ask("POST", path, { raw: deep }), 400, 413);
       const raw = '{"type":"ChatRequest","input":"a","request_metadata":{"__proto__":{"polluted":true}}}';
       checkProblem(await context.wire.ask("POST", path, { raw }), 400);
       checkEqual(
