@@ -13,6 +13,8 @@ export interface Head {
 
 /** A small file beside the database that names the newest batch, so that a database that lost some is noticed. */
 export interface HeadFile {
+  /** Forgets whatever the file named before. */
+  reset(head: Head): void;
   write(head: Head): void;
   /** Makes what was written survive a loss of power. */
   sync(): void;
@@ -23,6 +25,9 @@ export interface HeadFile {
 export function openHeadFile(path: string): HeadFile {
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   return {
+    reset(head) {
+      for (const place of [0, 1]) writeSync(file, toLine(head), place * PLACE_BYTES, "latin1");
+    },
     write(head) {
       // Two places in turn: a write that a loss of power tears leaves the one before it whole.
       writeSync(file, toLine(head), (head.batch % 2) * PLACE_BYTES, "latin1");

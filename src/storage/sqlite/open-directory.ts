@@ -52,7 +52,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
     if (!acceptLoss) checkHead(database, known);
     const head = raiseEpoch(database, known);
     const headFile = openHeadFile(join(directory, "head"));
-    headFile.write(head);
+    headFile.reset(head);
     headFile.sync();
     headFile.close();
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");

@@ -99,7 +99,7 @@ export class WriterClient {
       this.#flush();
     };
     if (wait > 0) setTimeout(flush, wait);
-    else queueMicrotask(flush);
+    else setImmediate(flush);
   }
 
   #flush(): void {

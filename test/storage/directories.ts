@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+/** An empty directory for the length of a test. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "sqlite-log-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** A process that works on a log, and the lines that it says. */
+export interface LogChild {
+  readonly process: ChildProcess;
+  readonly lines: AsyncIterable<string>;
+  /** Resolves when the process has ended, with its exit code or signal. */
+  readonly ended: Promise<number | string | null>;
+}
+
+/** Starts `log-child.ts` in a process of its own, behind a command if one is given. */
+export function startLogChild(
+  mode: "append" | "open" | "fill",
+  directory: string,
+  command: readonly string[] = [],
+): LogChild {
+  const program = fileURLToPath(new URL("log-child.ts", import.meta.url));
+  const [file, ...args] = [...command, process.execPath, program, mode, directory];
+  const child = spawn(file, args, { stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const { promise: ended, resolve } = Promise.withResolvers<number | string | null>();
+  child.on("exit", (code, signal) => resolve(code ?? signal));
+  return { process: child, lines: createInterface(child.stdout), ended };
+}
+
+/** Changes one byte of a file, at the first or the last place where a text stands in it. */
+export function damage(path: string, text: string, place: "first" | "last"): void {
+  const bytes = readFileSync(path);
+  const at = place === "first" ? bytes.indexOf(text) : bytes.lastIndexOf(text);
+  if (at < 0) throw new Error(`${path} does not hold ${text}`);
+  bytes[at] = (bytes[at] ?? 0) ^ 0x01;
+  writeFileSync(path, bytes);
+}

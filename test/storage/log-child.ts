@@ -1,0 +1,99 @@
+import { rmSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import type { Cursor, EventLog } from "../../src/ports/event-log.ts";
+import { sqliteLog } from "../../src/storage/sqlite/index.ts";
+import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
+
+// A process of its own for tests that take its process, its disk or its files away.
+// Everything it says is one line of JSON.
+
+const [, , mode = "", directory = ""] = process.argv;
+
+switch (mode) {
+  case "append":
+    await appendForever();
+    break;
+  case "open":
+    open();
+    break;
+  case "fill":
+    await fillTheDisk();
+    break;
+  default:
+    throw new Error(`unknown mode ${mode}`);
+}
+
+/** Appends to eight runs at once and says what was acknowledged. */
+async function appendForever(): Promise<void> {
+  const log = sqliteLog(directory);
+  const owners = Array.from({ length: 8 }, async (_, index) => {
+    let { cursor } = await log.claim(runId(`run-${index}`));
+    for (;;) {
+      cursor = await log.append(cursor, nextEvents(cursor, 1 + (cursor.head % 5)));
+      say({ run: cursor.runId, head: cursor.head });
+    }
+  });
+  await Promise.all(owners);
+}
+
+/** Opens the log and says how that went. */
+function open(): void {
+  try {
+    const log = sqliteLog(directory);
+    say({ opened: log.durability });
+  } catch (error) {
+    say({ failed: (error as Error).name, message: (error as Error).message });
+  }
+}
+
+/** Appends until the disk is full, makes room, and goes on when the log takes appends again. */
+async function fillTheDisk(): Promise<void> {
+  const ballast = join(directory, "ballast");
+  writeFileSync(ballast, "x".repeat(1024 * 1024));
+  const log = sqliteLog(join(directory, "log"));
+  const start = await startRun(log, "run", 1);
+  const { cursor, error } = await appendUntilRefused(log, start);
+  say({
+    refused: error.name,
+    health: log.health(),
+    again: await refusal(log, cursor),
+    readable: (await log.read(runId("run"), { after: 0 })).events.length === cursor.head,
+  });
+
+  rmSync(ballast, { force: true });
+  while (!log.health().writable) await setTimeout(20);
+  const stale = await refusal(log, cursor);
+  const claim = await log.claim(runId("run"));
+  const next = await log.append(claim.cursor, nextEvents(claim.cursor, 1));
+  say({ stale, kept: claim.cursor.head >= cursor.head, grown: next.head - claim.cursor.head });
+  await log.close();
+}
+
+async function appendUntilRefused(
+  log: EventLog,
+  start: Cursor,
+): Promise<{ readonly cursor: Cursor; readonly error: Error }> {
+  let cursor = start;
+  for (;;) {
+    try {
+      const event = JSON.stringify({ id: cursor.head + 1, content: "x".repeat(20_000) });
+      cursor = await log.append(cursor, { events: [event], records: [], run: row() });
+    } catch (error) {
+      return { cursor, error: error as Error };
+    }
+  }
+}
+
+async function refusal(log: EventLog, cursor: Cursor): Promise<string> {
+  const append = log.append(cursor, nextEvents(cursor, 1));
+  return append.then(
+    () => "none",
+    (error: unknown) => (error as Error).name,
+  );
+}
+
+/** Writes at once, so that nothing said is lost when the process is killed. */
+function say(value: unknown): void {
+  writeSync(1, `${JSON.stringify(value)}\n`);
+}
