@@ -24,7 +24,7 @@ export interface LogChild {
 
 /** Starts `log-child.ts` in a process of its own, behind a command if one is given. */
 export function startLogChild(
-  mode: "append" | "open" | "fill",
+  mode: "append" | "open" | "fill" | "exceed",
   directory: string,
   command: readonly string[] = [],
 ): LogChild {

@@ -20,6 +20,9 @@ switch (mode) {
   case "fill":
     await fillTheDisk();
     break;
+  case "exceed":
+    await exceedTheFileSize();
+    break;
   default:
     throw new Error(`unknown mode ${mode}`);
 }
@@ -67,6 +70,27 @@ async function fillTheDisk(): Promise<void> {
   const claim = await log.claim(runId("run"));
   const next = await log.append(claim.cursor, nextEvents(claim.cursor, 1));
   say({ stale, kept: claim.cursor.head >= cursor.head, grown: next.head - claim.cursor.head });
+  await log.close();
+}
+
+/** Appends until the system refuses to make a file larger, with others appending meanwhile. */
+async function exceedTheFileSize(): Promise<void> {
+  const log = sqliteLog(directory);
+  const others = await Promise.all([1, 2, 3].map((other) => startRun(log, `other-${other}`, 1)));
+  const start = await startRun(log, "run", 1);
+  const ends = await Promise.all([start, ...others].map((first) => appendUntilRefused(log, first)));
+  const heads = ends.map(({ cursor }) => [cursor.runId, cursor.head]);
+  const health = log.health();
+  const [run] = ends;
+  const page = await log.read(runId("run"), { after: 0 });
+  const claim = await log.claim(runId("run"));
+  say({
+    refused: ends.map(({ error }) => error.name),
+    health,
+    heads,
+    readable: page.events.length === run?.cursor.head,
+    afterClaim: await refusal(log, claim.cursor),
+  });
   await log.close();
 }
 

@@ -1,26 +1,26 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
+import type { SqliteLogOptions } from "../../src/storage/sqlite/index.ts";
 import { testEventLog } from "../../src/testing/event-log/test-event-log.ts";
+import { temporaryDirectory } from "./directories.ts";
 
-for (const durability of ["full", "relaxed"] as const) {
+testSqliteLog("SQLite", {});
+testSqliteLog("relaxed SQLite", { durability: "relaxed" });
+// So small that readers go back and forth between memory and database.
+testSqliteLog("SQLite with a small cache", { cacheBytes: 4_000, commitIntervalMs: 1 });
+
+function testSqliteLog(name: string, options: SqliteLogOptions): void {
   const directories = new WeakMap<EventLog, string>();
+
   const openIn = (directory: string): EventLog => {
-    const log = sqliteLog(directory, { durability });
+    const log = sqliteLog(directory, options);
     directories.set(log, directory);
     return log;
   };
 
   testEventLog({
-    name: `SQLite (${durability})`,
-    async open() {
-      const directory = await mkdtemp(join(tmpdir(), "sqlite-log-"));
-      onTestFinished(() => rm(directory, { recursive: true }));
-      return openIn(directory);
-    },
+    name,
+    open: async () => openIn(temporaryDirectory()),
     async reopen(log) {
       await log.close();
       return openIn(directories.get(log) ?? "");
