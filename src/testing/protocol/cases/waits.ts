@@ -180,13 +180,13 @@ export const waits: readonly Case[] = [
   },
 ];
 
-/** Answers every open wait of a turn, and waits for its end. */
+/** Reads a turn until it waits, answers all that it asks, and waits for its end. */
 async function answerAll(
   context: Context,
   turn: StartedTurn,
   value: (key: string) => unknown,
 ): Promise<void> {
-  for (const wait of ofType(await context.history(turn), "WaitForInput")) {
+  for (const wait of ofType(await context.read(turn), "WaitForInput")) {
     const keys = answerTo(wait, value);
     bodyOf(await context.resume(turn, keys, { wait_id: wait.id }, { wait: true }), 200);
   }
