@@ -27,6 +27,8 @@ export { AgentError } from "./errors.ts";
 export type { ErrorCode, ErrorDetails } from "./errors.ts";
 export { localRouter } from "./cluster/local-router.ts";
 export { defineAgent, defineTool, operation } from "./runtime/define.ts";
+export { fromMachine } from "./runtime/from-machine.ts";
+export type { MachineOperation, MachineOptions } from "./runtime/from-machine.ts";
 export type {
   Agent,
   AgentOptions,

@@ -54,9 +54,10 @@ export function defineAgent<const Ops extends Operations = Record<never, never>>
 }
 
 /** Every agent can be chatted with; one that does not say how lends the text to its own operations. */
-export interface ChatOperations extends Operations {
+export type ChatOperations = {
+  // A type and not an interface, which would admit any other name beside this one.
   readonly chat: Operation<ChatInput, ChatOutput>;
-}
+};
 
 /** Defines one operation of an agent. */
 export function operation<Input, Output>(options: {

@@ -43,6 +43,11 @@ export class Deliveries {
     if (!this.#resting) this.#deliver();
   }
 
+  /** Forgets a call whose outcome nobody waits for any more. */
+  forget(callId: CallId): void {
+    this.#waiting.delete(callId);
+  }
+
   /** Tells all who still wait the same, a turn of the event loop later. */
   end(outcome: Outcome): void {
     this.#stopped = true;

@@ -5,7 +5,7 @@ import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { canonical } from "../protocol/canonical.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
-import type { RecordBody } from "./records.ts";
+import type { MachineState, RecordBody } from "./records.ts";
 
 /** One thing that a scope did, as the log has it. */
 export interface Item {
@@ -56,7 +56,7 @@ export interface Journal {
   /** What children staged for the run's memory. */
   readonly staged: ReadonlyMap<CallId, StagedMemory>;
   /** The newest state of each machine. */
-  readonly machines: ReadonlyMap<string, Json>;
+  readonly machines: ReadonlyMap<string, MachineState>;
   /** The id of the newest ResumeWithInput, 0 for none. */
   readonly lastResume: number;
   readonly canceled: boolean;
@@ -76,7 +76,7 @@ export class JournalReader {
   readonly #callOfWait = new Map<number, CallId>();
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
   readonly #staged = new Map<CallId, StagedMemory>();
-  readonly #machines = new Map<string, Json>();
+  readonly #machines = new Map<string, MachineState>();
   #lastRecord = 0;
   #lastResume = 0;
   #canceled = false;
@@ -110,11 +110,11 @@ export class JournalReader {
   journal(): Journal {
     return {
       items: this.#items,
-      deliveries: this.#order.filter(({ callId }) => !this.#isUnderSettled(callId)),
+      deliveries: this.#order.filter(({ callId }) => !this.#isPast(callId)),
       outcomes: this.#outcomes,
       attempts: this.#attempts,
       wakeTimes: this.#wakeTimes,
-      waits: new Map([...this.#waits].filter(([callId]) => !this.#isUnderSettled(callId))),
+      waits: new Map([...this.#waits].filter(([callId]) => !this.#isPast(callId))),
       openCalls: this.#openCalls,
       staged: this.#staged,
       machines: this.#machines,
@@ -240,6 +240,12 @@ export class JournalReader {
     this.#order.push({ callId, outcome });
   }
 
+  /** Whether nothing that runs again will ask for this call. */
+  #isPast(callId: CallId): boolean {
+    const machine = this.#machines.get(scopeOf(callId));
+    return this.#isUnderSettled(callId) || (machine !== undefined && !hasOpen(machine, callId));
+  }
+
   /** Whether a call above this one has ended, so that nothing under it is run again. */
   #isUnderSettled(callId: CallId): boolean {
     for (let above = callAbove(callId); above !== undefined; above = callAbove(above)) {
@@ -266,9 +272,15 @@ export const emptyJournal: Journal = {
 
 export const NOW = "now";
 export const RANDOM = "random";
+const TEXT = "text ";
+
+/** The text of an item that is one. */
+export function textOf({ signature }: Item): string | undefined {
+  return signature.startsWith(TEXT) ? (JSON.parse(signature.slice(TEXT.length)) as string) : undefined;
+}
 
 export function textSignature(content: string): string {
-  return `text ${JSON.stringify(content)}`;
+  return TEXT + JSON.stringify(content);
 }
 
 export function callSignature(functionName: string, args: Json): string {
@@ -307,4 +319,12 @@ function callAbove(callId: CallId): CallId | undefined {
   // A branch `c1.4:0` belongs to the call of `all`, which itself never has an outcome.
   const above = colon > scope.lastIndexOf(".") ? scope.slice(0, colon) : scope;
   return above.includes(".") ? (above as CallId) : undefined;
+}
+
+function hasOpen({ waits, timers, promises }: MachineState, callId: CallId): boolean {
+  return (
+    Object.values(waits).includes(callId) ||
+    Object.values(promises).includes(callId) ||
+    timers.some((timer) => timer.callId === callId)
+  );
 }

@@ -11,6 +11,23 @@ export interface Accepted {
   readonly acceptedAt: number;
 }
 
+/** A machine agent after a transition, and the calls that it has open by what they stand for in it. */
+export interface MachineState {
+  readonly snapshot: Json;
+  readonly waits: { readonly [stateId: string]: CallId };
+  readonly timers: readonly MachineTimer[];
+  readonly promises: { readonly [childId: string]: CallId };
+}
+
+/** A delayed event of a machine. */
+export interface MachineTimer {
+  readonly callId: CallId;
+  readonly ms: number;
+  /** The id by which the machine cancels it. */
+  readonly id: string;
+  readonly event: JsonObject;
+}
+
 /** The journal entries of the runtime: what the log must hold although no client sees it. */
 export type RecordBody =
   /** A request was taken; its turn may start much later. */
@@ -36,7 +53,7 @@ export type RecordBody =
       readonly mime_type: string;
     }
   /** The state of a machine agent after a transition. */
-  | { readonly type: "MachineState"; readonly scope: string; readonly state: Json }
+  | { readonly type: "MachineState"; readonly scope: string; readonly state: MachineState }
   /** An agent's memory of the run; with a call id, staged by a child until the turn succeeds. */
   | {
       readonly type: "MemoryCommitted";

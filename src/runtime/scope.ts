@@ -53,6 +53,12 @@ export class Scope {
     return { scope: this.path, expected: item.signature, actual: signature };
   }
 
+  /** Passes over everything that the log holds of this scope. */
+  skip(): readonly Item[] {
+    this.#count = this.#items.length;
+    return this.#items;
+  }
+
   /** What is wrong if the scope ends now. */
   end(): Divergence | undefined {
     const item = this.#items[this.#count];

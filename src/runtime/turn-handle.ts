@@ -66,6 +66,12 @@ export class TurnHandle implements Turn {
     };
   }
 
+  /** Where a turn stands, for the parts of the runtime that do more than a handler may. */
+  static place(turn: Turn): { readonly actor: Actor; readonly scope: Scope } {
+    if (!(turn instanceof TurnHandle)) throw new TypeError("a turn of this runtime is expected");
+    return { actor: turn.#actor, scope: turn.#scope };
+  }
+
   get signal(): AbortSignal {
     return this.#actor.signal;
   }

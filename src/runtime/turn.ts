@@ -182,12 +182,17 @@ export class ActiveTurn {
 
   /** Ends whatever is open under a call, deepest first. */
   closeBelow(call: OpenCall): void {
-    for (const open of call.below()) {
-      this.#close(open);
-      const body = canceledBody(open);
-      if (body) this.options.recorder.event(open.speaker, body);
-      open.abort();
-    }
+    for (const open of call.below()) this.#giveUp(open);
+  }
+
+  /** Ends one call that nobody needs any more, with all that is open under it. */
+  drop(callId: CallId): void {
+    this.deliveries.forget(callId);
+    if (this.#ended) return;
+    const call = [...this.root.below()].find((open) => open.callId === callId);
+    if (call === undefined) return;
+    this.closeBelow(call);
+    this.#giveUp(call);
   }
 
   /** Ends the turn; only the first call counts, and has an answer: the encoded RequestCompleted. */
@@ -246,6 +251,13 @@ export class ActiveTurn {
   #answerIssued(): void {
     for (const answer of this.#issued.values()) answer();
     this.#issued.clear();
+  }
+
+  #giveUp(call: OpenCall): void {
+    this.#close(call);
+    const body = canceledBody(call);
+    if (body) this.options.recorder.event(call.speaker, body);
+    call.abort();
   }
 
   #close(call: OpenCall): void {
