@@ -53,27 +53,35 @@ function tooLarge(limitBytes: number): AgentError {
   return new AgentError("too_large", `the body is larger than ${limitBytes} bytes`);
 }
 
+function cutOff(): AgentError {
+  return new AgentError("invalid_request", "the body ended too early");
+}
+
 /** Reads Node's own stream: a web stream around it would cost more than the whole request. */
 function collect(incoming: Incoming, limitBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
     let sizeBytes = 0;
+    let isOver = false;
     incoming.on("data", (chunk: Buffer) => {
       sizeBytes += chunk.byteLength;
       if (sizeBytes <= limitBytes) chunks.push(chunk);
-      else fail(tooLarge(limitBytes));
+      else finish(() => reject(tooLarge(limitBytes)));
     });
-    incoming.once("end", () => {
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    incoming.on("end", () => {
+      finish(() =>
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+      );
+    });
+    incoming.on("close", () => finish(() => reject(cutOff())));
+    incoming.on("error", () => finish(() => reject(cutOff())));
+
+    function finish(settle: () => void): void {
+      if (isOver) return;
+      isOver = true;
+      settle();
       // The listeners live as long as the connection, which may be a long stream; the body must not.
       chunks = [];
-    });
-    incoming.once("close", () => fail(new AgentError("invalid_request", "the body ended too early")));
-    incoming.once("error", () => fail(new AgentError("invalid_request", "the body ended too early")));
-
-    function fail(error: AgentError): void {
-      chunks = [];
-      reject(error);
     }
   });
 }

@@ -98,7 +98,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
 
   function watch(name: string, help: string, number: () => number): void {
     registry.removeSingleMetric(name);
-    const gauge = new Gauge({ name, help, registers: [], collect: () => gauge.set(number()) });
+    const gauge: Gauge = new Gauge({ name, help, registers: [], collect: () => gauge.set(number()) });
     registry.registerMetric(gauge);
   }
 }

@@ -1,11 +1,12 @@
 import type { Context } from "hono";
+import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 
 /** How an answer differs from 200 with JSON. */
 export interface ReplyOptions {
   readonly status?: number;
   readonly type?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Answers with a text, which is JSON unless told otherwise, and with the headers that all answers have. */
@@ -14,10 +15,13 @@ export function reply(
   text: string,
   { status = 200, type = "application/json", headers }: ReplyOptions = {},
 ): Response {
-  return new Response(text, {
-    status,
-    headers: { ...API_HEADERS, "content-type": type, ...corsOf(c), ...headers },
-  });
+  const all = { ...API_HEADERS, "content-type": type, ...corsOf(c), ...headers };
+  const outgoing = nodeOf(c)?.outgoing;
+  if (outgoing === undefined) return new Response(text, { status, headers: all });
+  // A Response, taken apart again by the adapter, would cost 50 µs, more than all the rest of a small answer.
+  outgoing.writeHead(status, { ...all, "content-length": Buffer.byteLength(text) });
+  outgoing.end(c.req.method === "HEAD" ? undefined : text);
+  return ALREADY_SENT;
 }
 
 /** Answers without a body. */
@@ -39,3 +43,6 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
 export function corsOf(c: Context<AppEnv>): Readonly<Record<string, string>> | undefined {
   return c.get("cors");
 }
+
+/** Tells Node's adapter that the answer is on its way already. */
+export const ALREADY_SENT: Response = new Response(null, { headers: { "x-hono-already-sent": "true" } });

@@ -1,9 +1,10 @@
 import type { Context } from "hono";
+import { AgentError } from "../errors.ts";
 import type { Feed } from "../runtime/api.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 import { nodePipe, webPipe } from "./pipe.ts";
-import { API_HEADERS, corsOf, reply, replyEmpty } from "./reply.ts";
+import { ALREADY_SENT, API_HEADERS, corsOf, reply, replyEmpty } from "./reply.ts";
 import { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
 
@@ -66,7 +67,7 @@ function start(c: Context<AppEnv>, host: StreamHost, { id, feed, stop, headers }
   const { streams } = host;
   const cors = corsOf(c);
   const all = cors || headers ? { ...SSE_HEADERS, ...cors, ...headers } : SSE_HEADERS;
-  const gone = (): void => stop.abort();
+  const gone = (): void => stop.abort(GONE);
   const times = { heartbeatMs: streams.heartbeatMs, stallMs: streams.stallMs, endsAt: streams.endOfLife() };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
@@ -97,5 +98,5 @@ const SSE_HEADERS: Readonly<Record<string, string>> = {
   "x-accel-buffering": "no",
 };
 
-/** Tells the host's adapter that the answer is on its way already. */
-const ALREADY_SENT = new Response(null, { headers: { "x-hono-already-sent": "true" } });
+/** Made once, because an error costs more than the rest of ending a stream. */
+const GONE = new AgentError("request_timeout", "the reader has gone");
