@@ -1,0 +1,76 @@
+import { fromMachine } from "troupe";
+import { assign, emit, setup } from "xstate";
+import { z } from "zod";
+
+const machine = setup({
+  types: {
+    context: {} as { readonly item: string; readonly shipped: boolean },
+    events: {} as
+      | { readonly type: "book"; readonly item?: string }
+      | { readonly type: "chat"; readonly input: string }
+      | { readonly type: "resume"; readonly confirmed: boolean },
+    emitted: {} as { readonly type: "TextOutput"; readonly content: string },
+    output: {} as { readonly item: string; readonly shipped: boolean },
+  },
+  actions: {
+    say: emit((_, content: string) => ({ type: "TextOutput", content })),
+  },
+  guards: {
+    confirmed: ({ event }) => event.type === "resume" && event.confirmed,
+  },
+  delays: { packing: 50 },
+}).createMachine({
+  context: { item: "your order", shipped: false },
+  initial: "open",
+  states: {
+    open: {
+      on: {
+        book: {
+          target: "booked",
+          actions: assign({ item: ({ context, event }) => event.item ?? context.item }),
+        },
+        // In a chat, "book a lamp" books a lamp and a mere "book" books what there is to book.
+        chat: {
+          target: "booked",
+          actions: assign({
+            item: ({ context, event }) => event.input.replace(/^book\s*/, "") || context.item,
+          }),
+        },
+      },
+    },
+    booked: {
+      entry: { type: "say", params: ({ context }) => `Booked ${context.item}.\n` },
+      tags: "wait",
+      meta: { request_keys: { confirmed: "Shall it be shipped?" } },
+      on: { resume: [{ guard: "confirmed", target: "packing" }, { target: "canceled" }] },
+    },
+    packing: {
+      after: { packing: "shipped" },
+    },
+    shipped: {
+      entry: [
+        assign({ shipped: true }),
+        { type: "say", params: ({ context }) => `Shipped ${context.item}.\n` },
+      ],
+      type: "final",
+    },
+    canceled: {
+      entry: { type: "say", params: ({ context }) => `Canceled ${context.item}.\n` },
+      type: "final",
+    },
+  },
+  output: ({ context }) => context,
+});
+
+/** Books something, waits until it is confirmed, and ships it. */
+export const order = fromMachine({
+  name: "order",
+  purpose: "Takes an order, has it confirmed, and ships it.",
+  machine,
+  operations: {
+    book: {
+      description: "Books an item; it is shipped once that is confirmed.",
+      input: z.object({ item: z.string().min(1).optional() }),
+    },
+  },
+});

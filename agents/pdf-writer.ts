@@ -1,0 +1,54 @@
+import { PDFDocument, PageSizes, StandardFonts, breakTextIntoLines } from "pdf-lib";
+import { defineAgent } from "troupe";
+
+/** Makes a PDF of a title and a text. */
+export const pdfWriter = defineAgent({
+  name: "pdf-writer",
+  purpose: "Writes a text with a title into a PDF.",
+
+  async chat(input, turn) {
+    const [, title, text] = /^\s*([^:\s][^:\n]{0,99}):\s*(\S.*)$/s.exec(input) ?? [];
+    if (title === undefined || text === undefined) {
+      await turn.text('Give me a title and a text, as in "Moon: it is far away".');
+      return;
+    }
+    const { name } = await turn.artifact({
+      name: `${title.trimEnd()}.pdf`,
+      mimeType: "application/pdf",
+      data: await toPdf(title, text),
+    });
+    await turn.text(name);
+  },
+});
+
+/** Lays out a document. The same words always make the same bytes, because no date is written. */
+async function toPdf(title: string, text: string): Promise<Uint8Array> {
+  const document = await PDFDocument.create({ updateMetadata: false });
+  document.setTitle(title);
+  const font = await document.embedFont(StandardFonts.Helvetica);
+  const letters = new Set(font.getCharacterSet().map((code) => String.fromCodePoint(code)));
+  const [width, height] = PageSizes.A4;
+  const margin = 72;
+
+  let page = document.addPage(PageSizes.A4);
+  let y = height - margin;
+  const write = (words: string, size: number) => {
+    const prose = words.replace(/[^\S\n]+/g, " ");
+    const known = Array.from(prose, (char) => (char === "\n" || letters.has(char) ? char : "?")).join("");
+    // No letter is wider than high: this many fit on a line, and a longer word is broken.
+    const longest = Math.floor((width - 2 * margin) / size);
+    const broken = known.replace(new RegExp(`\\S{${longest}}(?=\\S)`, "g"), "$& ");
+    const widthOf = (part: string) => font.widthOfTextAtSize(part, size);
+    for (const line of breakTextIntoLines(broken, [" "], width - 2 * margin, widthOf)) {
+      if (y < margin) {
+        page = document.addPage(PageSizes.A4);
+        y = height - margin;
+      }
+      page.drawText(line, { x: margin, y, size, font });
+      y -= size * 1.5;
+    }
+  };
+  write(title, 20);
+  write(text, 12);
+  return document.save();
+}

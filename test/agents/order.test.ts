@@ -1,0 +1,61 @@
+import { createRuntime, memoryLog } from "troupe";
+import { collect } from "troupe/testing";
+import { afterAll, describe, expect, test } from "vitest";
+import { order } from "../../agents/order.ts";
+import { requestOf, textsOf } from "./events.ts";
+
+const runtime = createRuntime({ agents: [order], log: memoryLog() });
+afterAll(() => runtime.close());
+
+describe("order", () => {
+  test("books an item and ships it once that is confirmed", async () => {
+    const booked = await collect(runtime, "order", {
+      type: "OperationRequest",
+      operation: "book",
+      input: { item: "a lamp" },
+    });
+    expect(textsOf(booked)).toEqual(["Booked a lamp.\n"]);
+    expect(booked.at(-1)).toMatchObject({
+      type: "WaitForInput",
+      request_keys: { confirmed: "Shall it be shipped?" },
+    });
+
+    const shipped = await collect(runtime, "order", {
+      type: "ResumeWithInput",
+      request_id: requestOf(booked),
+      request_keys: { confirmed: true },
+    });
+    expect(textsOf(shipped)).toEqual(["Shipped a lamp.\n"]);
+    expect(shipped.at(-1)).toMatchObject({
+      type: "RequestCompleted",
+      finish_reason: "success",
+      result: "Booked a lamp.\nShipped a lamp.\n",
+      output: { item: "a lamp", shipped: true },
+    });
+  });
+
+  test("ships nothing when it is not confirmed", async () => {
+    const booked = await collect(runtime, "order", {
+      type: "OperationRequest",
+      operation: "book",
+      input: { item: "a lamp" },
+    });
+    const canceled = await collect(runtime, "order", {
+      type: "ResumeWithInput",
+      request_id: requestOf(booked),
+      request_keys: { confirmed: false },
+    });
+    expect(textsOf(canceled)).toEqual(["Canceled a lamp.\n"]);
+    expect(canceled.at(-1)).toMatchObject({ finish_reason: "success", output: { shipped: false } });
+  });
+
+  test.each([
+    ["book", "Booked your order.\n"],
+    ["book a chair", "Booked a chair.\n"],
+    ["a chair", "Booked a chair.\n"],
+  ])("takes %j in a chat", async (input, text) => {
+    const events = await collect(runtime, "order", { type: "ChatRequest", input });
+    expect(textsOf(events)).toEqual([text]);
+    expect(events.at(-1)).toMatchObject({ type: "WaitForInput" });
+  });
+});
