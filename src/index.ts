@@ -5,6 +5,7 @@ import type { RuntimeOptions } from "./runtime/options.ts";
 import { createRuntime as createRuntimeOn } from "./runtime/runtime.ts";
 import { memoryArtifacts } from "./storage/memory-artifacts.ts";
 import { memoryLog } from "./storage/memory-log.ts";
+import { memorySecrets } from "./storage/memory-secrets.ts";
 
 /** What `createRuntime` takes: the agents, and engines where the ones in memory will not do. */
 export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<RuntimeOptions>;
@@ -18,6 +19,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
     environment: nodeEnvironment(),
     log: options.log ?? memoryLog(),
     artifacts: options.artifacts ?? memoryArtifacts(),
+    secrets: options.secrets ?? memorySecrets(),
     router: options.router ?? localRouter(),
     ...options,
   });

@@ -2,6 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
+import type { SecretStore } from "../ports/secret-store.ts";
 import { createSpeaker, encodeEvent } from "../protocol/encode.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
@@ -19,6 +20,7 @@ import type { Message, Reply } from "./messages.ts";
 import type { Reading } from "./reading.ts";
 import type { Registry } from "./registry.ts";
 import { parseWith } from "./schema.ts";
+import { withoutSecrets } from "./secrets.ts";
 import { readEvent } from "./status.ts";
 
 /** What takes requests needs. */
@@ -28,6 +30,7 @@ export interface IntakeOptions {
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
   readonly environment: Environment;
+  readonly secrets: SecretStore;
   /** How each agent's new runs are configured. */
   readonly configs: Map<string, JsonObject>;
   send(runId: RunId, message: Message): Promise<Reply>;
@@ -142,12 +145,16 @@ export class Intake {
   }
 
   async #configure(agentName: string, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
-    const { registry, configs, environment, send } = this.#options;
+    const { registry, configs, environment, secrets, send } = this.#options;
     const agent = registry.get(agentName);
     if (named !== undefined) await this.#checkRun(agentName, named);
     if (agent.config) await parseWith(agent.config, args, `the configuration of ${agentName}`);
-    const reply = await send(named ?? configRunId(agentName), { kind: "configure", args });
-    if (named === undefined) configs.set(agentName, { ...configs.get(agentName), ...args });
+    const runId = named ?? configRunId(agentName);
+    const kept = withoutSecrets(args, runId);
+    // First the values, then what refers to them.
+    if (Object.keys(kept.secrets).length > 0) await secrets.put(kept.secrets);
+    const reply = await send(runId, { kind: "configure", args: kept.args });
+    if (named === undefined) configs.set(agentName, { ...configs.get(agentName), ...kept.args });
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
     const event = encodeEvent(createSpeaker(address), 0, new Date(environment.now()).toISOString(), {

@@ -2,6 +2,7 @@ import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Router } from "../ports/router.ts";
+import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Agent } from "./agent.ts";
 
@@ -10,6 +11,7 @@ export interface RuntimeOptions {
   readonly agents: readonly Agent[];
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
+  readonly secrets: SecretStore;
   readonly router: Router;
   readonly environment: Environment;
   readonly telemetry?: Telemetry;

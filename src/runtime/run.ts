@@ -2,6 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { Claim, EventLog } from "../ports/event-log.ts";
+import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
@@ -29,6 +30,7 @@ export interface RunDependencies {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
+  readonly secrets: SecretStore;
   readonly limits: Limits;
   readonly commitIntervalMs: number;
   agentOf(name: string): Agent | undefined;

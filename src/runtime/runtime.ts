@@ -22,7 +22,15 @@ const PROBE_MS = 1_000;
  * and the router belong to the runtime from now on; `close` closes them.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { log, artifacts, router, environment, telemetry = noTelemetry, commitIntervalMs = 0 } = options;
+  const {
+    log,
+    artifacts,
+    secrets,
+    router,
+    environment,
+    telemetry = noTelemetry,
+    commitIntervalMs = 0,
+  } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const registry = new Registry(options.agents, options.defaultAgent);
   const reading = new Reading(log);
@@ -32,6 +40,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment,
     telemetry,
     artifacts,
+    secrets,
     limits,
     commitIntervalMs,
     agentOf: (name) => registry.find(name),
@@ -89,7 +98,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const started = start();
   // Whoever asks whether the runtime is ready hears of it.
   started.catch((error: unknown) => telemetry.fault("the runtime could not start", error));
-  const intake = new Intake({ registry, reading, log, artifacts, environment, configs, send });
+  const intake = new Intake({ registry, reading, log, artifacts, environment, secrets, configs, send });
 
   async function createRun(
     agent: string,
@@ -171,6 +180,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       });
       reading.forget(runId);
       await artifacts.removeRun(runId);
+      await secrets.remove(`${runId}.`);
     },
     upload,
     async artifact(artifactId) {

@@ -1,6 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
+import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
@@ -18,6 +19,7 @@ import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
+import { withSecrets } from "./secrets.ts";
 import { ActiveTurn } from "./turn.ts";
 import type { TurnEnd } from "./turn.ts";
 
@@ -29,6 +31,7 @@ export interface TurnSlotOptions {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
+  readonly secrets: SecretStore;
   readonly limits: Limits;
   agentOf(name: string): Agent | undefined;
   /** Called when the end of the turn is written, before it is committed. */
@@ -183,7 +186,7 @@ export class TurnSlot {
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
   #open(journal: Journal): ActiveTurn | undefined {
-    const { runId, ledger, environment, telemetry, artifacts, limits, agentOf } = this.#options;
+    const { runId, ledger, environment, telemetry, artifacts, secrets, limits, agentOf } = this.#options;
     const open = ledger.started;
     if (open?.turn === undefined) return undefined;
     const { accepted, turn: number, config } = open;
@@ -203,7 +206,7 @@ export class TurnSlot {
       agent,
       journal,
       memory: ledger.state.memory,
-      config: config?.args ?? {},
+      config: withSecrets(config?.args ?? {}, secrets),
       recorder: ledger.recorder,
       environment,
       telemetry,

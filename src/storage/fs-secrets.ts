@@ -1,0 +1,49 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { SecretStore } from "../ports/secret-store.ts";
+
+/** Secrets in a JSON file that only its owner may read. Written whole and renamed into place, one change after the other. */
+export function fsSecrets(path: string): SecretStore {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  let values = load(path);
+  let last: Promise<void> = Promise.resolve();
+
+  function change(toChanged: (values: ReadonlyMap<string, string>) => Map<string, string>): Promise<void> {
+    const done = last.then(async () => {
+      const changed = toChanged(values);
+      await save(path, changed);
+      values = changed;
+    });
+    // A failed change is its caller's to hear of; the next one starts from what is in the file.
+    last = done.catch(() => {});
+    return done;
+  }
+
+  return {
+    get: (name) => values.get(name),
+    put: (added) => change((before) => new Map([...before, ...Object.entries(added)])),
+    remove: (prefix) => change((before) => new Map([...before].filter(([name]) => !name.startsWith(prefix)))),
+  };
+}
+
+function load(path: string): Map<string, string> {
+  try {
+    return new Map(Object.entries(JSON.parse(readFileSync(path, "utf8")) as Record<string, string>));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
+    throw new Error("the file of secrets cannot be read", { cause: error });
+  }
+}
+
+async function save(path: string, values: ReadonlyMap<string, string>): Promise<void> {
+  const temporary = `${path}.new`;
+  const file = await open(temporary, "w", 0o600);
+  try {
+    await file.writeFile(JSON.stringify(Object.fromEntries(values)));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}
