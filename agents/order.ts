@@ -18,7 +18,7 @@ const machine = setup({
   guards: {
     confirmed: ({ event }) => event.type === "resume" && event.confirmed,
   },
-  delays: { packing: 50 },
+  delays: { packing: 200 },
 }).createMachine({
   context: { item: "your order", shipped: false },
   initial: "open",
@@ -29,11 +29,11 @@ const machine = setup({
           target: "booked",
           actions: assign({ item: ({ context, event }) => event.item ?? context.item }),
         },
-        // In a chat, "book a lamp" books a lamp and a mere "book" books what there is to book.
+        // A chat that is only "book" comes as that operation, any other as this event.
         chat: {
           target: "booked",
           actions: assign({
-            item: ({ context, event }) => event.input.replace(/^book\s*/, "") || context.item,
+            item: ({ context, event }) => event.input.replace(/^book /, "") || context.item,
           }),
         },
       },
@@ -41,7 +41,10 @@ const machine = setup({
     booked: {
       entry: { type: "say", params: ({ context }) => `Booked ${context.item}.\n` },
       tags: "wait",
-      meta: { request_keys: { confirmed: "Shall it be shipped?" } },
+      meta: {
+        request_keys: { confirmed: "Shall it be shipped?" },
+        schema: z.object({ confirmed: z.boolean() }),
+      },
       on: { resume: [{ guard: "confirmed", target: "packing" }, { target: "canceled" }] },
     },
     packing: {

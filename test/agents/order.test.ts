@@ -49,10 +49,23 @@ describe("order", () => {
     expect(canceled.at(-1)).toMatchObject({ finish_reason: "success", output: { shipped: false } });
   });
 
+  test("goes on waiting when the answer is not a yes or a no", async () => {
+    const booked = await collect(runtime, "order", { type: "ChatRequest", input: "book" });
+    const request_id = requestOf(booked);
+    const answered = runtime.process("order", {
+      type: "ResumeWithInput",
+      request_id,
+      request_keys: { confirmed: "yes" },
+    });
+    await expect(answered).rejects.toMatchObject({ code: "unprocessable" });
+    expect(await runtime.status(request_id)).toMatchObject({ status: "waiting" });
+  });
+
   test.each([
     ["book", "Booked your order.\n"],
     ["book a chair", "Booked a chair.\n"],
     ["a chair", "Booked a chair.\n"],
+    ["", "Booked your order.\n"],
   ])("takes %j in a chat", async (input, text) => {
     const events = await collect(runtime, "order", { type: "ChatRequest", input });
     expect(textsOf(events)).toEqual([text]);
