@@ -3,6 +3,9 @@ import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import { loadState } from "./load-run.ts";
 
+/** The agent of a run that holds only a configuration. */
+export const NO_AGENT = "";
+
 /** The run in whose log the configuration of an agent is kept; it is listed nowhere. */
 export function configRunId(agent: string): RunId {
   return `config-${agent}` as RunId;
@@ -10,7 +13,7 @@ export function configRunId(agent: string): RunId {
 
 /** Whether a run is one of those, which no client may see. */
 export function isConfigRun({ agent }: { readonly agent: string }): boolean {
-  return agent === "";
+  return agent === NO_AGENT;
 }
 
 /** Reads how each agent was configured before. */

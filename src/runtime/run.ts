@@ -8,6 +8,7 @@ import { createSpeaker } from "../protocol/encode.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent } from "./agent.ts";
+import { NO_AGENT } from "./configuration.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "./answers.ts";
 import type { Journal } from "./journal.ts";
@@ -240,12 +241,15 @@ export class Run {
   }
 
   #configure(args: JsonObject): Reply {
+    // The configuration of an agent is kept in a log without turns, under no agent's name.
+    if (!this.#ledger.begun) this.#ledger.begin(NO_AGENT, null, {}, undefined);
     const version = (this.#ledger.state.config?.version ?? 0) + 1;
     this.#ledger.change({
       type: "ConfigRecorded",
       version,
       args: { ...this.#ledger.state.config?.args, ...args },
     });
+    this.#save();
     return this.#reply(this.#ledger.recorder.head);
   }
 
