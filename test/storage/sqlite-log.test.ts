@@ -5,9 +5,8 @@ import { testEventLog } from "../../src/testing/event-log/test-event-log.ts";
 import { temporaryDirectory } from "./directories.ts";
 
 testSqliteLog("SQLite", {});
-testSqliteLog("relaxed SQLite", { durability: "relaxed" });
-// So small that readers go back and forth between memory and database.
-testSqliteLog("SQLite with a small cache", { cacheBytes: 4_000, commitIntervalMs: 1 });
+// So small a cache that readers go back and forth between memory and database.
+testSqliteLog("relaxed SQLite", { durability: "relaxed", cacheBytes: 4_000, commitIntervalMs: 1 });
 
 function testSqliteLog(name: string, options: SqliteLogOptions): void {
   const directories = new WeakMap<EventLog, string>();

@@ -1,0 +1,136 @@
+import { randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { AgentError } from "../errors.ts";
+import type { ArtifactStore, NewArtifact, StoredArtifact } from "../ports/artifact-store.ts";
+import type { ArtifactId, RunId } from "../protocol/ids.ts";
+import { isId } from "../protocol/ids.ts";
+
+/**
+ * Keeps artifacts as files in a directory of its own, which it creates if need be. File names come from
+ * ids alone; what is known of an artifact stands in a second file beside its bytes.
+ */
+export function fsArtifacts(directory: string): ArtifactStore {
+  // Bytes that are still coming in; what a crash left there belongs to nothing.
+  const incoming = join(directory, "incoming");
+  // For each run a folder of empty files that are named like its artifacts.
+  const runs = join(directory, "runs");
+  const ready = prepare();
+  // If that fails, the calls that wait for it say so.
+  ready.catch(() => {});
+
+  async function prepare(): Promise<void> {
+    await mkdir(runs, { recursive: true, mode: 0o700 });
+    await rm(incoming, { recursive: true, force: true });
+    await mkdir(incoming, { mode: 0o700 });
+  }
+
+  async function put(artifact: NewArtifact): Promise<StoredArtifact> {
+    const { artifactId, runId, name, mimeType } = artifact;
+    const path = toPath(directory, artifactId);
+    await ready;
+    if (runId !== undefined) {
+      await mkdir(toPath(runs, runId), { recursive: true, mode: 0o700 });
+      await writeFile(join(toPath(runs, runId), artifactId), "", { mode: 0o600 });
+    }
+    const sizeBytes = await writeWhole(`${path}.bytes`, limited(artifact));
+    const info = { artifactId, ...(runId !== undefined && { runId }), name, mimeType, sizeBytes };
+    // An artifact exists from when this file does.
+    await writeWhole(`${path}.json`, [Buffer.from(JSON.stringify(info))]);
+    await syncDirectory(directory);
+    return info;
+  }
+
+  /** Writes a file elsewhere and moves it to its place when all of it is on the disk. */
+  async function writeWhole(
+    path: string,
+    body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  ): Promise<number> {
+    const unfinished = join(incoming, randomUUID());
+    try {
+      const bytes = await writeAndSync(unfinished, body);
+      await rename(unfinished, path);
+      return bytes;
+    } catch (error) {
+      await rm(unfinished, { force: true });
+      throw error;
+    }
+  }
+
+  async function get(artifactId: ArtifactId): Promise<StoredArtifact | undefined> {
+    if (!isId(artifactId)) return undefined;
+    const text = await readFile(`${toPath(directory, artifactId)}.json`, "utf8").catch(missing);
+    return text === undefined ? undefined : (JSON.parse(text) as StoredArtifact);
+  }
+
+  async function* read(artifactId: ArtifactId): AsyncIterable<Uint8Array> {
+    if ((await get(artifactId)) === undefined) {
+      throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+    }
+    yield* createReadStream(`${toPath(directory, artifactId)}.bytes`) as AsyncIterable<Uint8Array>;
+  }
+
+  async function removeRun(runId: RunId): Promise<void> {
+    await ready;
+    const folder = toPath(runs, runId);
+    for (const artifactId of (await readdir(folder).catch(missing)) ?? []) {
+      const path = toPath(directory, artifactId);
+      await rm(`${path}.json`, { force: true });
+      await rm(`${path}.bytes`, { force: true });
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  return { put, get, read, removeRun, close: () => ready };
+}
+
+function toPath(directory: string, id: string): string {
+  if (!isId(id)) throw new AgentError("invalid_request", "an id has letters, digits, _ and - only");
+  return join(directory, id);
+}
+
+/** The bytes of an artifact, up to its limit. */
+async function* limited({ body, limitBytes, name }: NewArtifact): AsyncIterable<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
+    bytes += chunk.byteLength;
+    if (bytes > limitBytes) {
+      throw new AgentError("too_large", `artifact ${name} is larger than ${limitBytes} bytes`);
+    }
+    yield chunk;
+  }
+}
+
+async function writeAndSync(
+  path: string,
+  body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<number> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    let bytes = 0;
+    for await (const chunk of body) {
+      await file.writeFile(chunk);
+      bytes += chunk.byteLength;
+    }
+    await file.sync();
+    return bytes;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes the names of new files survive a loss of power. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Turns the error for a file that does not exist into `undefined`. */
+function missing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+}

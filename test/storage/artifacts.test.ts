@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { ArtifactStore, NewArtifact } from "../../src/ports/artifact-store.ts";
+import type { ArtifactId, RunId } from "../../src/protocol/ids.ts";
+import { fsArtifacts } from "../../src/storage/fs-artifacts.ts";
+import { memoryArtifacts } from "../../src/storage/memory-artifacts.ts";
+import { temporaryDirectory } from "./directories.ts";
+
+const id = "artifact-1" as ArtifactId;
+
+describe.each([
+  { name: "memory", open: memoryArtifacts },
+  { name: "files", open: () => fsArtifacts(join(temporaryDirectory(), "artifacts")) },
+])("artifacts in $name", ({ open }) => {
+  test("come back byte for byte, with what is known of them", async () => {
+    const store = open();
+    const body = Buffer.from([0, 1, 2, 255, 10, 13]);
+    const info = await store.put({ ...file(id), runId: "run" as RunId, body });
+
+    expect(info).toEqual({
+      artifactId: id,
+      runId: "run",
+      name: "../odd name é.pdf",
+      mimeType: "application/pdf",
+      sizeBytes: 6,
+    });
+    expect(await store.get(id)).toEqual(info);
+    expect(await readAll(store, id)).toEqual(body);
+    await store.close();
+  });
+
+  test("are taken chunk by chunk", async () => {
+    const store = open();
+    const chunks = Array.from({ length: 100 }, (_, index) => Buffer.alloc(10_000, index));
+    const info = await store.put({ ...file(id), body: stream(chunks) });
+
+    expect(info.sizeBytes).toBe(1_000_000);
+    expect(Buffer.compare(await readAll(store, id), Buffer.concat(chunks))).toBe(0);
+  });
+
+  test("are not kept when they are too large, and the rest is not even asked for", async () => {
+    const store = open();
+    let asked = 0;
+    async function* endless(): AsyncIterable<Uint8Array> {
+      for (;;) {
+        asked += 1;
+        yield Buffer.alloc(400);
+      }
+    }
+    const put = store.put({ ...file(id), body: endless(), limitBytes: 1_000 });
+
+    await expect(put).rejects.toMatchObject({ code: "too_large" });
+    expect(asked).toBe(3);
+    expect(await store.get(id)).toBeUndefined();
+    await expect(readAll(store, id)).rejects.toMatchObject({ code: "not_found" });
+    const body = Buffer.alloc(1_000);
+    expect(await store.put({ ...file(id), body, limitBytes: 1_000 })).toMatchObject({ sizeBytes: 1_000 });
+  });
+
+  test("replace what was there under their id", async () => {
+    const store = open();
+    await store.put({ ...file(id), body: Buffer.from("a first and longer one") });
+    await store.put({ ...file(id), body: Buffer.from("second") });
+
+    expect((await readAll(store, id)).toString()).toBe("second");
+    expect(await store.get(id)).toMatchObject({ sizeBytes: 6 });
+  });
+
+  test("go with their run, and with no other", async () => {
+    const store = open();
+    await store.put({ ...file(id), runId: "run-1" as RunId });
+    await store.put({ ...file("artifact-2" as ArtifactId), runId: "run-2" as RunId });
+    await store.put(file("artifact-3" as ArtifactId));
+    await store.removeRun("run-1" as RunId);
+    await store.removeRun("unknown" as RunId);
+
+    expect(await store.get(id)).toBeUndefined();
+    await expect(readAll(store, id)).rejects.toMatchObject({ code: "not_found" });
+    expect(await store.get("artifact-2" as ArtifactId)).toMatchObject({ runId: "run-2" });
+    expect(await store.get("artifact-3" as ArtifactId)).toBeDefined();
+  });
+
+  test("that nobody put are not found", async () => {
+    const store = open();
+    expect(await store.get("none" as ArtifactId)).toBeUndefined();
+    expect(await store.get("../../etc/passwd" as ArtifactId)).toBeUndefined();
+  });
+});
+
+describe("artifact files", () => {
+  test("are there when the store is opened again, and what a crash left is not", async () => {
+    const directory = temporaryDirectory();
+    const first = fsArtifacts(directory);
+    const info = await first.put({ ...file(id), body: Buffer.from("kept") });
+    writeFileSync(join(directory, "incoming", "left-behind"), "half of");
+    const again = fsArtifacts(directory);
+    await again.close();
+
+    expect(await again.get(id)).toEqual(info);
+    expect((await readAll(again, id)).toString()).toBe("kept");
+    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+  });
+
+  test("are named by id, hold the bytes alone, and only their owner can read them", async () => {
+    const directory = temporaryDirectory();
+    const store = fsArtifacts(directory);
+    await store.put({ ...file(id), body: Buffer.from("%PDF") });
+
+    expect(readFileSync(join(directory, "artifact-1.bytes"), "utf8")).toBe("%PDF");
+    expect(readdirSync(directory).toSorted()).toEqual([
+      "artifact-1.bytes",
+      "artifact-1.json",
+      "incoming",
+      "runs",
+    ]);
+    expect(statSync(join(directory, "artifact-1.bytes")).mode & 0o777).toBe(0o600);
+    const odd = store.put(file("../artifact" as ArtifactId));
+    await expect(odd).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
+  test("leave nothing behind when their source fails", async () => {
+    const directory = temporaryDirectory();
+    const store = fsArtifacts(directory);
+    async function* failing(): AsyncIterable<Uint8Array> {
+      yield Buffer.from("half");
+      throw new Error("the sender went away");
+    }
+
+    await expect(store.put({ ...file(id), body: failing() })).rejects.toThrow("went away");
+    expect(await store.get(id)).toBeUndefined();
+    expect(readdirSync(directory).toSorted()).toEqual(["incoming", "runs"]);
+    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+  });
+});
+
+function file(artifactId: ArtifactId): NewArtifact {
+  return {
+    artifactId,
+    name: "../odd name é.pdf",
+    mimeType: "application/pdf",
+    body: Buffer.from("bytes"),
+    limitBytes: 10_000_000,
+  };
+}
+
+async function* stream(chunks: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
+  yield* chunks;
+}
+
+async function readAll(store: ArtifactStore, artifactId: ArtifactId): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of store.read(artifactId)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
