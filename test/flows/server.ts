@@ -8,12 +8,38 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
+import { sqliteLog } from "troupe/storage/sqlite";
 import { agents } from "./agents.ts";
 
+/** A server in this process. */
+export interface Server {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
 /** Serves all agents from this process, on a free port and a log in memory. */
-export async function startServer(): Promise<{ url: string; close(): Promise<void> }> {
+export async function startServer(): Promise<Server> {
   return serve(createRuntime({ agents }), { port: 0 });
 }
+
+/** The same with a durable log, which is removed in the end. */
+export async function startDurableServer(): Promise<Server> {
+  const directory = await mkdtemp(join(tmpdir(), "troupe-flows-"));
+  const server = await serve(createRuntime({ agents, log: sqliteLog(directory) }), { port: 0 });
+  return {
+    url: server.url,
+    async close() {
+      await server.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Both, for what has to hold on either. */
+export const servers: readonly (readonly [log: string, start: () => Promise<Server>])[] = [
+  ["a log in memory", startServer],
+  ["a durable log", startDurableServer],
+];
 
 /** A server in a process of its own, with a data directory of its own, that can be killed and comes back. */
 export class ServerProcess implements AsyncDisposable {
