@@ -10,7 +10,7 @@ import type { Host } from "./host.ts";
 import { API_HEADERS, corsOf, reply } from "./reply.ts";
 
 /** Adds the routes that take and give files. */
-export function addArtifactRoutes(app: Hono<AppEnv>, { runtime, fileLimitBytes }: Host): void {
+export function addArtifactRoutes(app: Hono<AppEnv>, { runtime, fileLimitBytes, report }: Host): void {
   app.post("/artifacts", async (c) => {
     const query = queryOf(c);
     const runId = read(query, "run_id", parseName);
@@ -29,7 +29,7 @@ export function addArtifactRoutes(app: Hono<AppEnv>, { runtime, fileLimitBytes }
 
   app.get("/artifacts/:id", async (c) => {
     const { info, body } = await runtime.artifact(checkId(c.req.param("id")) as ArtifactId);
-    return new Response(toStream(body), { headers: { ...toHeaders(info), ...corsOf(c) } });
+    return new Response(toStream(body, report), { headers: { ...toHeaders(info), ...corsOf(c) } });
   });
 }
 
@@ -72,14 +72,20 @@ function toExtendedValue(name: string): string {
   );
 }
 
-function toStream(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+function toStream(chunks: AsyncIterable<Uint8Array>, report: Host["report"]): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        const next = await iterator.next();
-        if (next.done === true) controller.close();
-        else controller.enqueue(next.value);
+        try {
+          const next = await iterator.next();
+          if (next.done === true) controller.close();
+          else controller.enqueue(next.value);
+        } catch (thrown) {
+          report("reading an artifact failed", thrown);
+          // What breaks the stream may reach the client as text, so it says nothing of the cause.
+          controller.error(new AgentError("internal", "the artifact could not be read"));
+        }
       },
       cancel: async () => {
         await iterator.return?.();

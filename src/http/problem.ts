@@ -9,11 +9,17 @@ export interface ProblemReply {
   readonly body: string;
 }
 
-/** Translates whatever was thrown. What is not an AgentError tells the caller nothing but that it happened. */
-export function toProblem(thrown: unknown): ProblemReply {
+/**
+ * Translates whatever was thrown. What is not an AgentError tells the caller nothing but that it happened.
+ * A status of its own is for what HTTP tells apart and our codes do not.
+ */
+export function toProblem(
+  thrown: unknown,
+  own?: { readonly status: number; readonly title: string },
+): ProblemReply {
   const { code, message, details } = toAgentError(thrown);
   const { hint, issues, retryAfterS = RETRY_AFTER_S[code], facts } = details;
-  const { status, title, as = code } = STATUSES[code];
+  const { as = code, status, title } = { ...STATUSES[code], ...own };
   const body = {
     ...facts,
     type: "about:blank",

@@ -1,0 +1,132 @@
+import { createServer } from "node:http";
+import type { Server as HttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { AgentError } from "../errors.ts";
+import { createApp } from "../http/app.ts";
+import type { AppOptions } from "../http/app.ts";
+import { toProblem } from "../http/problem.ts";
+import type { Runtime } from "../runtime/api.ts";
+import { answerClientError } from "./client-error.ts";
+
+/** What `serve` takes. */
+export interface ServeOptions extends Omit<AppOptions, "signal"> {
+  /** Address to bind. Default 127.0.0.1; any but a loopback address needs a token. */
+  readonly hostname?: string;
+  /** Default 0, which takes any free port. */
+  readonly port?: number;
+}
+
+/** A server that listens. */
+export interface Server {
+  readonly url: string;
+  /**
+   * Takes no more connections, ends all streams in good order, and waits for the answers under way;
+   * what is left after `graceMs` (default 1 s) is cut. The runtime goes on.
+   */
+  close(options?: { readonly graceMs?: number }): Promise<void>;
+}
+
+/**
+ * Serves a runtime over HTTP. Fails with `forbidden` where everybody on the network could use it without
+ * a token, and with `unavailable` where it cannot listen.
+ */
+export async function serve(
+  runtime: Runtime,
+  { hostname = "127.0.0.1", port = 0, ...options }: ServeOptions = {},
+): Promise<Server> {
+  if (!isLoopback(hostname) && options.token === undefined) {
+    throw new AgentError(
+      "forbidden",
+      `${hostname} can be reached from other machines, and there is no token`,
+      {
+        hint: "set a token, or bind 127.0.0.1",
+      },
+    );
+  }
+  const stopping = new AbortController();
+  const allowedHosts = [...(options.allowedHosts ?? []), ...namesOf(hostname)];
+  const app = createApp(runtime, { ...options, allowedHosts, signal: stopping.signal });
+  const listener = getRequestListener(app.fetch, {
+    hostname,
+    overrideGlobalObjects: false,
+    errorHandler: (thrown) => refuse(thrown),
+  });
+  const server = createServer(SETTINGS, (incoming, outgoing) => void listener(incoming, outgoing));
+  server.maxHeadersCount = 64;
+  server.maxConnections = 12_000;
+  server.maxRequestsPerSocket = 10_000;
+  server.on("clientError", answerClientError);
+  await listen(server, hostname, port);
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${bound}`,
+    close: async ({ graceMs = 1_000 } = {}) => {
+      stopping.abort();
+      await close(server, graceMs);
+    },
+  };
+}
+
+/** Far below Node's own: a client that is slow on purpose must not hold what others need. */
+const SETTINGS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 8_192,
+  keepAlive: true,
+  keepAliveInitialDelay: 30_000,
+  requireHostHeader: true,
+  rejectNonStandardBodyWrites: true,
+};
+
+const IDLE_CHECK_MS = 20;
+
+/** The names that a bound address gives the server; "all addresses" is no name. */
+function namesOf(hostname: string): string[] {
+  if (hostname === "0.0.0.0" || hostname === "::") return [];
+  return [hostname.includes(":") ? `[${hostname}]` : hostname];
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "::1" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+}
+
+/** The answer to a request whose target or host cannot be understood at all. */
+function refuse(thrown: unknown): Response {
+  const isRequestError = thrown instanceof Error && thrown.name === "RequestError";
+  const error = isRequestError
+    ? new AgentError("invalid_request", "the request's address cannot be understood")
+    : thrown;
+  const { status, headers, body } = toProblem(error);
+  return new Response(body, { status, headers: { ...headers, "content-type": "application/problem+json" } });
+}
+
+async function listen(server: HttpServer, hostname: string, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen(port, hostname, resolve);
+  try {
+    await promise;
+  } catch (cause) {
+    const why = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+    const fact = why === "EADDRINUSE" ? "the port is taken" : why;
+    throw new AgentError("unavailable", `cannot listen on ${hostname}, port ${port}: ${fact}`, { cause });
+  }
+  server.off("error", reject);
+  // From here on an error concerns one connection that could not be accepted; the others go on.
+  server.on("error", () => {});
+}
+
+async function close(server: HttpServer, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  // A connection whose stream has just ended is kept alive for the next request, which will not be taken.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
+  const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(grace);
+}
