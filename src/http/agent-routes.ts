@@ -106,6 +106,8 @@ async function acknowledge(
   receipt: Receipt,
   { wait, waitMs }: Delivery,
 ): Promise<string | undefined> {
+  // What had ended before it was canceled has its end to show, to whoever asks.
+  if (receipt.kind === "cancel" && receipt.replayed) return receipt.event;
   if (wait === "none") return undefined;
   // Mostly the event is known already, and there is nothing to wait for.
   if (wait === "acknowledged" && receipt.event !== undefined) return receipt.event;
