@@ -1,0 +1,36 @@
+// An agent in a few lines, asked from code.
+import assert from "node:assert/strict";
+import { createRuntime, defineAgent } from "troupe";
+import type { Event } from "troupe/protocol";
+
+const hello = defineAgent({
+  name: "hello",
+  purpose: "Greets whom it is told to greet.",
+
+  async chat(name, turn) {
+    await turn.text("Hello, ");
+    await turn.text(`${name}!`);
+  },
+});
+
+const runtime = createRuntime({ agents: [hello] });
+const { requestId } = await runtime.process("hello", { type: "ChatRequest", input: "Ada" });
+
+// Everything an agent does is an event in a log; to follow a request is to read the log as it grows.
+const events: Event[] = [];
+const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
+for await (const page of feed.pages) {
+  for (const text of page.events) {
+    console.log(text);
+    events.push(JSON.parse(text) as Event);
+  }
+}
+await runtime.close();
+
+assert.deepEqual(
+  events.map((event) => event.type),
+  ["RequestStarted", "TextOutput", "TextOutput", "RequestCompleted"],
+);
+const end = events.at(-1);
+assert(end?.type === "RequestCompleted");
+assert.equal(end.result, "Hello, Ada!");
