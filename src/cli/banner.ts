@@ -1,0 +1,25 @@
+import { relative } from "node:path";
+import { styleText } from "node:util";
+import type { ServerOptions } from "./server-options.ts";
+import type { ServerReport } from "./server-report.ts";
+
+/** The lines that say where the server is and what it serves. */
+export function toBanner(
+  { url, agents, defaultAgent }: Omit<ServerReport, "type">,
+  { data, durability }: ServerOptions,
+  version: string,
+): string {
+  const names = agents.map((name) => (name === defaultAgent ? `${name} (default)` : name));
+  const kept = durability === "full" ? "every event fsynced" : "relaxed: a loss of power may cost the newest";
+  return [
+    `${styleText("bold", `troupe ${version}`)}  ${styleText("cyan", url)}`,
+    `agents        ${names.join(", ")}`,
+    `data          ${shortPath(data)} (${kept})`,
+  ].join("\n");
+}
+
+/** A path as one would type it here. */
+function shortPath(path: string): string {
+  const below = relative(process.cwd(), path);
+  return below === "" || below.startsWith("..") ? path : below;
+}

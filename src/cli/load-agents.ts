@@ -1,0 +1,77 @@
+import { readdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Agent } from "../runtime/agent.ts";
+import { EXIT, Exit } from "./exit.ts";
+
+/** Imports the files of a directory and returns the agents they export, in the order of the files' names. */
+export async function loadAgents(directory: string): Promise<Agent[]> {
+  const agents = new Map<string, { readonly agent: Agent; readonly file: string }>();
+  for (const file of await listFiles(directory)) {
+    for (const agent of Object.values(await load(join(directory, file))).filter(isAgent)) {
+      const known = agents.get(agent.name);
+      if (known !== undefined && known.agent !== agent) {
+        throw new Exit(EXIT.agents, `${known.file} and ${file} both define an agent "${agent.name}"`);
+      }
+      if (known === undefined) agents.set(agent.name, { agent, file });
+    }
+  }
+  if (agents.size === 0) {
+    throw new Exit(
+      EXIT.agents,
+      `no file in ${directory} exports an agent`,
+      'export one: export const hello = defineAgent({ name: "hello", … })',
+    );
+  }
+  return [...agents.values()].map(({ agent }) => agent);
+}
+
+/** What to say of a directory of agents that cannot be read. */
+export function toUnreadable(directory: string, cause: unknown): Exit {
+  return new Exit(
+    EXIT.usage,
+    `cannot read the directory ${resolve(directory)}: ${(cause as NodeJS.ErrnoException).code}`,
+    "name the directory of your agent files with --agents",
+  );
+}
+
+/** Says whether a value was made by `defineAgent` or `fromMachine`. */
+function isAgent(value: unknown): value is Agent {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, purpose, kind, operations } = value as Partial<Agent>;
+  return (
+    typeof name === "string" &&
+    typeof purpose === "string" &&
+    kind === "agent" &&
+    typeof operations === "object"
+  );
+}
+
+async function listFiles(directory: string): Promise<string[]> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile() && AGENT_FILE.test(entry.name))
+      .map(({ name }) => name)
+      .sort();
+  } catch (cause) {
+    throw toUnreadable(directory, cause);
+  }
+}
+
+const AGENT_FILE = /^[^._].*(?<!\.d|\.test|\.spec)\.[cm]?[jt]s$/;
+
+async function load(file: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(resolve(file)).href)) as Record<string, unknown>;
+  } catch (thrown) {
+    throw new Exit(EXIT.agents, `${file} cannot be loaded`, toText(thrown));
+  }
+}
+
+/** A syntax error names its place only in its stack, and the frames below that say nothing of the file. */
+function toText(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const lines = (thrown.stack ?? thrown.message).split("\n");
+  return lines.filter((line) => !/^\s+at .*(node:internal|\/cli\/)/.test(line)).join("\n");
+}

@@ -1,0 +1,37 @@
+import { Command, CommanderError } from "commander";
+import { conformanceCommand } from "./conformance.ts";
+import { devCommand } from "./dev.ts";
+import { EXIT, Exit } from "./exit.ts";
+import { readVersion } from "./package-version.ts";
+import { serveCommand } from "./serve.ts";
+
+/** Runs the command line. Returns when the command is done; a server goes on until it is told to stop. */
+export async function runProgram(argv: readonly string[]): Promise<void> {
+  const program = new Command("troupe")
+    .description("Runs AI agents as actors and serves them over the Agent Protocol.")
+    .version(readVersion())
+    .showHelpAfterError("(troupe --help lists the options)");
+  for (const command of [devCommand(), serveCommand(), conformanceCommand()]) {
+    program.addCommand(command.copyInheritedSettings(program));
+  }
+  for (const command of [program, ...program.commands]) command.exitOverride();
+  try {
+    await program.parseAsync(argv);
+  } catch (thrown) {
+    // At once: whatever a failed start has left open would keep the process alive.
+    process.exit(report(thrown));
+  }
+}
+
+/** Says what went wrong, and returns the exit code that goes with it. */
+function report(thrown: unknown): number {
+  // Commander has already printed its message; help and version come this way too, with code 0.
+  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : EXIT.usage;
+  if (thrown instanceof Exit) {
+    console.error(`troupe: ${thrown.message}`);
+    if (thrown.hint !== undefined) console.error(thrown.hint);
+    return thrown.code;
+  }
+  console.error(thrown);
+  return 1;
+}

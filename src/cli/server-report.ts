@@ -1,0 +1,26 @@
+/** What a server process tells the one that watches over it. */
+export interface ServerReport {
+  readonly type: "ready";
+  readonly url: string;
+  readonly agents: readonly string[];
+  readonly defaultAgent: string;
+}
+
+/** What the watching process tells a server: end at once, what was cut goes on after the next start. */
+export interface StopMessage {
+  readonly type: "stop";
+}
+
+/** Says whether a message between the two is a report. */
+export function isServerReport(message: unknown): message is ServerReport {
+  return hasType(message, "ready");
+}
+
+/** Says whether a message between the two asks to stop. */
+export function isStopMessage(message: unknown): message is StopMessage {
+  return hasType(message, "stop");
+}
+
+function hasType(message: unknown, type: string): boolean {
+  return typeof message === "object" && message !== null && "type" in message && message.type === type;
+}

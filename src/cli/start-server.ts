@@ -1,0 +1,111 @@
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { localRouter } from "../cluster/local-router.ts";
+import { toAgentError } from "../errors.ts";
+import { createMetrics } from "../http/metrics.ts";
+import type { Metrics } from "../http/metrics.ts";
+import { nodeEnvironment } from "../node/environment.ts";
+import { serve } from "../node/serve.ts";
+import type { Server } from "../node/serve.ts";
+import { superviseProcess } from "../node/supervise.ts";
+import type { EventLog } from "../ports/event-log.ts";
+import type { Runtime } from "../runtime/api.ts";
+import { createRuntime } from "../runtime/runtime.ts";
+import { fsArtifacts } from "../storage/fs-artifacts.ts";
+import { fsSecrets } from "../storage/fs-secrets.ts";
+import { DamagedLog, DirectoryInUse } from "../storage/sqlite/errors.ts";
+import { sqliteLog } from "../storage/sqlite/sqlite-log.ts";
+import { EXIT, Exit } from "./exit.ts";
+import { loadAgents } from "./load-agents.ts";
+import { printFault } from "./print-fault.ts";
+import type { ServerOptions } from "./server-options.ts";
+import { writePid } from "./write-pid.ts";
+
+/** A runtime on a data directory, and the server in front of it. */
+export interface StartedServer {
+  readonly runtime: Runtime;
+  readonly server: Server;
+}
+
+/** Loads agents, opens their log and serves them; resolves when whatever was interrupted goes on. */
+export async function startServer(options: ServerOptions): Promise<StartedServer> {
+  const { data } = options;
+  const metrics = createMetrics({ log: printFault });
+  const agents = await loadAgents(options.agents);
+  const log = openLog(options);
+  writePid(join(data, "pid"));
+  const runtime = createRuntime({
+    agents,
+    log,
+    artifacts: fsArtifacts(join(data, "artifacts")),
+    secrets: fsSecrets(join(data, "secrets.json")),
+    router: localRouter(),
+    environment: nodeEnvironment(),
+    telemetry: metrics,
+  });
+  superviseProcess(runtime, { telemetry: metrics });
+  try {
+    const server = await listen(runtime, options, metrics);
+    await runtime.ready();
+    return { runtime, server };
+  } catch (thrown) {
+    await runtime.close({ drainMs: 0 });
+    throw thrown;
+  }
+}
+
+function openLog({ data, durability, acceptLoss }: ServerOptions): EventLog {
+  try {
+    return sqliteLog(data, { durability, acceptLoss });
+  } catch (thrown) {
+    if (thrown instanceof DirectoryInUse) {
+      throw new Exit(
+        EXIT.inUse,
+        `${data} is in use by another process`,
+        "name another directory with --data",
+      );
+    }
+    if (thrown instanceof DamagedLog) {
+      throw new Exit(
+        EXIT.damaged,
+        `the log in ${data} is damaged: ${thrown.message}`,
+        "restore it from a copy, or go on with what is left by --accept-loss",
+      );
+    }
+    throw thrown;
+  }
+}
+
+async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics): Promise<Server> {
+  const { host, port, allowedHost, allowedOrigin, trustProxy } = options;
+  const token = process.env["TROUPE_TOKEN"] ?? "";
+  try {
+    return await serve(runtime, {
+      hostname: host,
+      port,
+      metrics,
+      allowedHosts: allowedHost,
+      allowedOrigins: allowedOrigin,
+      trustProxy,
+      ...(token !== "" && { token }),
+    });
+  } catch (thrown) {
+    const { code, message, cause } = toAgentError(thrown);
+    if (code === "forbidden") {
+      throw new Exit(EXIT.refused, message, "set TROUPE_TOKEN, or leave --host away");
+    }
+    if (code !== "unavailable") throw thrown;
+    const taken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
+    const hint = taken ? `try --port ${await findFreePort(host, port + 1)}` : undefined;
+    throw new Exit(EXIT.port, message, hint);
+  }
+}
+
+/** Tries one port after the other. */
+async function findFreePort(host: string, port: number): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const probe = createServer()
+    .once("error", () => resolve(false))
+    .listen({ host, port: port > 65_535 ? 0 : port }, () => probe.close(() => resolve(true)));
+  return (await promise) ? port : findFreePort(host, port + 1);
+}

@@ -1,0 +1,122 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { onTestFinished } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** A running `troupe` command. */
+export interface RunningCommand {
+  readonly pid: number;
+  /** Everything it and its children have printed so far. */
+  output(): string;
+  /** Resolves with the first match in the output from a position on; rejects when the command ends without one. */
+  match(pattern: RegExp, from?: number): Promise<RegExpExecArray>;
+  kill(signal?: NodeJS.Signals): void;
+  /** Resolves with the exit code, or the signal that ended it. */
+  readonly exited: Promise<number | NodeJS.Signals>;
+  /** Resolves when neither it nor a child of it can print any more. */
+  readonly silent: Promise<void>;
+}
+
+/** Starts the built command line in a directory; it ends with the test. */
+export function startCommand(args: readonly string[], { cwd, env = {} }: CommandOptions): RunningCommand {
+  const child = spawn(process.execPath, [join(root, "dist/cli/main.js"), ...args], {
+    cwd,
+    env: { ...process.env, NO_COLOR: "1", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const waiting = new Set<() => void>();
+  let output = "";
+  let closed = false;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+      for (const check of waiting) check();
+    });
+  }
+  const exited = new Promise<number | NodeJS.Signals>((fulfil) => {
+    child.once("exit", (code, signal) => fulfil(code ?? signal ?? "SIGKILL"));
+  });
+  const silent = new Promise<void>((fulfil) => {
+    child.once("close", () => {
+      closed = true;
+      for (const check of waiting) check();
+      fulfil();
+    });
+  });
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await silent;
+  });
+
+  return {
+    pid: child.pid ?? 0,
+    output: () => output,
+    match(pattern, from = 0) {
+      return new Promise((fulfil, reject) => {
+        const check = (): void => {
+          const found = pattern.exec(output.slice(from));
+          if (found === null && !closed) return;
+          waiting.delete(check);
+          if (found === null) reject(new Error(`the command ended without ${pattern}, after:\n${output}`));
+          else fulfil(found);
+        };
+        waiting.add(check);
+        check();
+      });
+    },
+    kill: (signal = "SIGTERM") => void child.kill(signal),
+    exited,
+    silent,
+  };
+}
+
+/** Where and with which further environment a command runs. */
+export interface CommandOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Makes a project directory in which files can import `troupe`; it is removed after the test. */
+export async function createProject(files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "troupe-cli-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await mkdir(join(folder, "node_modules"));
+  await mkdir(join(folder, "agents"));
+  await symlink(root, join(folder, "node_modules/troupe"));
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+  return folder;
+}
+
+/** The source of an agent file whose chat answers one word. */
+export function agentSaying(word: string, name = "speaker"): string {
+  return `import { defineAgent } from "troupe";
+export const ${name} = defineAgent({
+  name: "${name}",
+  purpose: "Says ${word}.",
+  async chat(_input, turn) { await turn.text("${word}"); },
+});
+`;
+}
+
+/** Asks an agent and resolves with the event that ends its turn. */
+export async function chat(url: string, agent: string, fields: object = {}): Promise<Completed> {
+  const response = await fetch(`${url}/${agent}/process?wait=completed`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ type: "ChatRequest", input: "?", ...fields }),
+  });
+  return (await response.json()) as Completed;
+}
+
+/** What `chat` gives, as far as the tests look at it. */
+export interface Completed {
+  readonly id: number;
+  readonly run_id: string;
+  readonly request_id: string;
+  readonly type: string;
+  readonly result?: string | null;
+}

@@ -1,0 +1,124 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { agentSaying, chat, createProject, startCommand } from "./command.ts";
+import type { RunningCommand } from "./command.ts";
+
+test("serves the agents of a directory and says where, what and with which data", async () => {
+  const cwd = await createProject({
+    "agents/a.ts": agentSaying("one", "alpha"),
+    "agents/b.ts": agentSaying("two", "echo"),
+    "agents/notes.md": "not an agent",
+  });
+  const { command, url } = await startDev(cwd);
+
+  expect(await (await fetch(`${url}/`)).json()).toEqual([
+    { name: "alpha", path: "/alpha" },
+    { name: "echo", path: "/echo" },
+  ]);
+  expect(command.output()).toMatch(/agents +alpha, echo \(default\)/);
+  expect(command.output()).toMatch(/data +\.troupe \(every event fsynced\)/);
+});
+
+test("a changed agent is served at the same address, and the runs are kept", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+  const { command, url } = await startDev(cwd);
+  const before = await chat(url, "speaker");
+  expect(before.result).toBe("before");
+
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+  await command.match(/ready again/);
+
+  const after = await chat(url, "speaker", { run_id: before.run_id });
+  expect(after).toMatchObject({ result: "after", run_id: before.run_id, id: before.id + 3 });
+});
+
+test("a broken file is explained, and the next change is waited for", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+  const { command, url } = await startDev(cwd);
+
+  await writeFile(join(cwd, "agents/speaker.ts"), "export const = 1;\n");
+  await command.match(/waiting for a change in agents/);
+  expect(command.output()).toMatch(/agents.speaker\.ts cannot be loaded/);
+  expect(command.output()).toMatch(/export const = 1;/);
+  await expect(fetch(url)).rejects.toThrow("fetch failed");
+
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+  await command.match(/ready again/);
+  expect((await chat(url, "speaker")).result).toBe("after");
+});
+
+test("a stream is cut when an agent changes, and read on after the restart", async () => {
+  const cwd = await createProject({ "agents/waiter.ts": WAITER });
+  const { command, url } = await startDev(cwd);
+  const { request_id } = await chat(url, "waiter");
+  const stream = await fetch(`${url}/getevents/${request_id}?stream=true&follow=true`);
+
+  await writeFile(join(cwd, "agents/waiter.ts"), `${WAITER}\n`);
+  // However it is cut, it is over.
+  const before = await stream.text().catch(() => "");
+  await command.match(/ready again/);
+
+  expect(before).not.toContain("RequestCompleted");
+  const resumed = await chat(url, "waiter", {
+    type: "ResumeWithInput",
+    request_id,
+    request_keys: { answer: "yes" },
+  });
+  expect(resumed).toMatchObject({ type: "RequestCompleted", request_id, result: "yes" });
+});
+
+test("a server that was killed is started again with everything it had", async () => {
+  const cwd = await createProject({ "agents/waiter.ts": WAITER });
+  const { command, url } = await startDev(cwd);
+  const { request_id } = await chat(url, "waiter");
+
+  process.kill(Number(await readFile(join(cwd, ".troupe/pid"), "utf8")), "SIGKILL");
+  await command.match(/ready again/);
+
+  const resumed = await chat(url, "waiter", {
+    type: "ResumeWithInput",
+    request_id,
+    request_keys: { answer: "still here" },
+  });
+  expect(resumed).toMatchObject({ type: "RequestCompleted", result: "still here" });
+});
+
+test("the server dies with the command that watches over it", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const { command, url } = await startDev(cwd);
+
+  command.kill("SIGKILL");
+  await command.silent;
+
+  await expect(fetch(url)).rejects.toThrow("fetch failed");
+});
+
+test.each(["SIGINT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const { command } = await startDev(cwd);
+
+  command.kill(signal);
+
+  expect(await command.exited).toBe(0);
+});
+
+/** An agent that asks for an answer and says it. */
+const WAITER = `import { defineAgent } from "troupe";
+export const waiter = defineAgent({
+  name: "waiter",
+  purpose: "Waits.",
+  async chat(_input, turn) {
+    const { answer } = await turn.waitForInput({ answer: "Well?" });
+    await turn.text(String(answer));
+  },
+});
+`;
+
+/** Starts the command on a free port, and resolves when it serves. */
+async function startDev(cwd: string): Promise<{ readonly command: RunningCommand; readonly url: string }> {
+  const command = startCommand(["dev", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await command.match(/^data /m);
+  return { command, url };
+}

@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { agentSaying, chat, createProject, startCommand } from "./command.ts";
+
+test("serves until it is told to stop", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  expect((await chat(url, "speaker")).result).toBe("hello");
+  command.kill("SIGTERM");
+
+  expect(await command.exited).toBe(0);
+  await expect(fetch(url)).rejects.toThrow("fetch failed");
+});
+
+test("a second server on one data directory exits with 75", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const first = startCommand(["serve", "--port=0"], { cwd });
+  await first.match(/http:/);
+
+  const second = startCommand(["serve", "--port=0"], { cwd });
+
+  expect(await second.exited).toBe(75);
+  expect(second.output()).toMatch(/\.troupe is in use by another process/);
+});
+
+test("a port that is taken exits with 69 and offers a free one", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const other = createServer();
+  other.listen(0, "127.0.0.1");
+  await once(other, "listening");
+  onTestFinished(() => void other.close());
+  const { port } = other.address() as AddressInfo;
+
+  const command = startCommand(["serve", `--port=${port}`], { cwd });
+
+  expect(await command.exited).toBe(69);
+  const [, offered] = await command.match(/--port (\d+)/);
+  const again = startCommand(["serve", `--port=${offered}`], { cwd });
+  await again.match(/http:/);
+});
+
+test("an address off loopback without a token exits with 78", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+
+  const command = startCommand(["serve", "--port=0", "--host=0.0.0.0"], { cwd, env: { TROUPE_TOKEN: "" } });
+
+  expect(await command.exited).toBe(78);
+  expect(command.output()).toContain("TROUPE_TOKEN");
+});
+
+test("two agents with one name exit with 65", async () => {
+  const cwd = await createProject({
+    "agents/a.ts": agentSaying("one"),
+    "agents/b.ts": agentSaying("two"),
+  });
+
+  const command = startCommand(["serve", "--port=0"], { cwd });
+
+  expect(await command.exited).toBe(65);
+  expect(command.output()).toContain('a.ts and b.ts both define an agent "speaker"');
+});
+
+test.each([
+  ["an unknown option", ["serve", "--prot=1"]],
+  ["an unknown command", ["sevre"]],
+  ["a port that is no number", ["serve", "--port=http"]],
+  ["a directory of agents that is not there", ["serve", "--agents=nowhere"]],
+  ["the same with dev", ["dev", "--agents=nowhere"]],
+  ["a url that is none", ["conformance", "localhost"]],
+])("%s exits with 2", async (_, args) => {
+  const cwd = await createProject({});
+
+  const command = startCommand(args, { cwd });
+
+  expect(await command.exited).toBe(2);
+});
+
+test("a log that lost entries exits with 74, and starts when the loss is accepted", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const first = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await first.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await chat(url, "speaker");
+  first.kill("SIGTERM");
+  await first.exited;
+  // What is left is the file that knows how far the log had come.
+  for (const file of ["log.db", "log.db-wal", "log.db-shm"]) {
+    await rm(join(cwd, ".troupe", file), { force: true });
+  }
+
+  const second = startCommand(["serve", "--port=0"], { cwd });
+  expect(await second.exited).toBe(74);
+  expect(second.output()).toContain("--accept-loss");
+
+  const third = startCommand(["serve", "--port=0", "--accept-loss"], { cwd });
+  await third.match(/http:/);
+});
