@@ -101,6 +101,10 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       updated_at: timestamp,
       initial_input: json,
       turns: count,
+      forked_from: z
+        .object({ run_id: runId, id: count })
+        .exactOptional()
+        .describe("The run and event from which this one was forked."),
       last_event_id: count,
     } satisfies Shape<RunSummary>)
     .describe("A run in the list of runs."),

@@ -54,6 +54,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     input: json,
     attachments: z.array(artifactId).exactOptional(),
     config_version: count.exactOptional(),
+    agent_version: text.exactOptional().describe("The version of the agent's code."),
   }),
   WaitForInput: event(
     "WaitForInput",
@@ -160,6 +161,10 @@ function event<Type extends EventType>(
     parent_call_id: callId
       .exactOptional()
       .describe("The call under which the event arose, at depth 1 and more."),
+    forked_from: z
+      .object({ run_id: runId, id: ordinal })
+      .exactOptional()
+      .describe("Where the event stood first, in a run that was forked."),
     ...fields,
     ...more,
   });

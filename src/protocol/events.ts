@@ -43,6 +43,8 @@ export type EventBody =
       readonly input: Json;
       readonly attachments?: readonly ArtifactId[];
       readonly config_version?: number;
+      /** The version of the agent that the turn was started with, where the agent has one. */
+      readonly agent_version?: string;
     }
   | {
       readonly type: "WaitForInput";
@@ -157,6 +159,14 @@ export interface EventAddress {
   readonly ts: string;
   /** The call under which the event arose; on every event at depth 1 or more. */
   readonly parent_call_id?: CallId;
+  /** Where the event stood first, in a run that was forked from another. */
+  readonly forked_from?: ForkedFrom;
+}
+
+/** A place in another run. */
+export interface ForkedFrom {
+  readonly run_id: RunId;
+  readonly id: number;
 }
 
 /** An event as clients see it. A WaitForInput also carries `wait_id`, which is its id. */

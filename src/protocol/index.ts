@@ -12,6 +12,7 @@ export type {
   EventBody,
   EventType,
   FinishReason,
+  ForkedFrom,
   Questions,
   Role,
   ToolErrorCode,

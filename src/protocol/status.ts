@@ -1,4 +1,4 @@
-import type { FinishReason, Questions, TurnError } from "./events.ts";
+import type { FinishReason, ForkedFrom, Questions, TurnError } from "./events.ts";
 import type { RequestId, RunId } from "./ids.ts";
 import type { Json } from "./json.ts";
 
@@ -37,5 +37,7 @@ export interface RunSummary {
   readonly updated_at: string;
   readonly initial_input: Json;
   readonly turns: number;
+  /** The place in another run from which this one was forked. */
+  readonly forked_from?: ForkedFrom;
   readonly last_event_id: number;
 }

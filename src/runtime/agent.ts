@@ -37,6 +37,8 @@ export interface Agent<Ops extends Operations = Operations> {
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
+  /** Other versions whose interrupted turns this one can continue. */
+  readonly compatible: readonly string[];
   readonly kind: "agent" | "tool";
   readonly effect: Effect;
   /** By name; `chat` is among them when the agent defines how it chats. */
@@ -54,8 +56,10 @@ export interface AgentOptions<Ops extends Operations> {
   readonly name: string;
   /** One sentence for people and models. */
   readonly purpose: string;
-  /** A turn that was interrupted continues only under the same version. */
+  /** A turn that was interrupted continues only under the same version, or one that says it is compatible. */
   readonly version?: string;
+  /** Other versions whose interrupted turns this one can continue: it takes the same path through them. */
+  readonly compatible?: readonly string[];
   /** Answers a chat: by `turn.text`, or by what it returns. */
   readonly chat?: (input: string, turn: Turn) => ChatAnswer | Promise<ChatAnswer>;
   readonly operations?: Ops;

@@ -52,6 +52,12 @@ export interface Runtime {
   /** Creates a run without a turn, or finds the one that was created with the same alias. */
   createRun(agent: string, options: CreateRunOptions): Promise<RunId>;
 
+  /**
+   * Begins a new run with the history of another up to an event, for trying again from there: 0 or the
+   * id of a turn's RequestCompleted, else `conflict`. The other run is not touched.
+   */
+  fork(runId: RunId, options: { readonly after: number }): Promise<RunId>;
+
   /** Removes an idle run with its events and artifacts; `conflict` while a request is open. */
   removeRun(runId: RunId): Promise<void>;
 

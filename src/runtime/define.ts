@@ -21,6 +21,7 @@ export function defineAgent<const Ops extends Operations = Record<never, never>>
     name,
     purpose,
     version,
+    compatible = [],
     chat,
     operations,
     tools = [],
@@ -44,6 +45,7 @@ export function defineAgent<const Ops extends Operations = Record<never, never>>
     name,
     purpose,
     ...(version !== undefined && { version }),
+    compatible,
     kind: "agent",
     effect,
     operations: all as Ops & ChatOperations,
@@ -76,6 +78,7 @@ export function defineTool<Input, Output>(options: ToolOptions<Input, Output>): 
   return {
     name,
     purpose: description,
+    compatible: [],
     kind: "tool",
     effect,
     operations: { [name]: { description, input, ...(output && { output }), run } },

@@ -10,6 +10,7 @@ export interface MachineOptions {
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
+  readonly compatible?: readonly string[];
   readonly machine: AnyStateMachine;
   /** What it can be asked for beside a chat; an operation arrives as the event of its name with its input. */
   readonly operations?: { readonly [name: string]: MachineOperation };

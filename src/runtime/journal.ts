@@ -1,4 +1,3 @@
-import type { Page } from "../ports/event-log.ts";
 import { requestIdOf } from "../protocol/encode.ts";
 import type { Event } from "../protocol/events.ts";
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
@@ -60,9 +59,11 @@ export interface Journal {
   /** The id of the newest ResumeWithInput, 0 for none. */
   readonly lastResume: number;
   readonly canceled: boolean;
+  /** The version of the agent when the turn was started. */
+  readonly agentVersion: string | undefined;
 }
 
-/** Collects a turn's journal from the pages of its run's log. */
+/** Collects a turn's journal from the entries of its run's log. */
 export class JournalReader {
   readonly #requestId: RequestId;
   readonly #root: string;
@@ -77,9 +78,9 @@ export class JournalReader {
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
   readonly #staged = new Map<CallId, StagedMemory>();
   readonly #machines = new Map<string, MachineState>();
-  #lastRecord = 0;
   #lastResume = 0;
   #canceled = false;
+  #agentVersion: string | undefined;
 
   /** `root` is the scope of the turn's own handler. */
   constructor(requestId: RequestId, root: string) {
@@ -87,24 +88,9 @@ export class JournalReader {
     this.#root = root;
   }
 
-  /** Takes the next page, read with records from `after` on. */
-  add(page: Page, after: number): void {
-    let next = 0;
-    const { records } = page;
-    const takeRecords = (upTo: number): void => {
-      for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
-        next += 1;
-        // Pages overlap at their borders.
-        if (record.n <= this.#lastRecord) continue;
-        this.#lastRecord = record.n;
-        this.#record(record as unknown as RecordBody);
-      }
-    };
-    takeRecords(after);
-    page.events.forEach((text, index) => {
-      if (requestIdOf(text) === this.#requestId) this.#event(JSON.parse(text) as Event);
-      takeRecords(after + index + 1);
-    });
+  /** Takes the next event of the run. */
+  event(text: string): void {
+    if (requestIdOf(text) === this.#requestId) this.#event(JSON.parse(text) as Event);
   }
 
   journal(): Journal {
@@ -120,6 +106,7 @@ export class JournalReader {
       machines: this.#machines,
       lastResume: this.#lastResume,
       canceled: this.#canceled,
+      agentVersion: this.#agentVersion,
     };
   }
 
@@ -183,6 +170,9 @@ export class JournalReader {
         this.#settle(callId, { ok: true, value: event.request_keys });
         return;
       }
+      case "RequestStarted":
+        this.#agentVersion = event.agent_version;
+        return;
       case "CancelRequest":
         this.#canceled = true;
         return;
@@ -191,7 +181,8 @@ export class JournalReader {
     }
   }
 
-  #record(record: RecordBody): void {
+  /** Takes the next record of the run. */
+  record(record: RecordBody): void {
     switch (record.type) {
       case "Sleep":
         this.#call(record.call_id, sleepSignature(record.ms));
@@ -255,8 +246,13 @@ export class JournalReader {
   }
 }
 
-/** The journal of a turn that has only just begun. */
-export const emptyJournal: Journal = {
+/** The journal of a turn that has only just begun, with an agent of a version. */
+export function newJournal(agentVersion: string | undefined): Journal {
+  return agentVersion === undefined ? emptyJournal : { ...emptyJournal, agentVersion };
+}
+
+/** A journal without anything in it. */
+const emptyJournal: Journal = {
   items: new Map(),
   deliveries: [],
   outcomes: new Map(),
@@ -268,6 +264,7 @@ export const emptyJournal: Journal = {
   machines: new Map(),
   lastResume: 0,
   canceled: false,
+  agentVersion: undefined,
 };
 
 export const NOW = "now";

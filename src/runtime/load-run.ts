@@ -1,4 +1,4 @@
-import type { EventLog, Page, Snapshot } from "../ports/event-log.ts";
+import type { EventLog, Snapshot } from "../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../protocol/encode.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import { JournalReader } from "./journal.ts";
@@ -15,58 +15,77 @@ export async function loadState(
   runId: RunId,
   snapshot: Snapshot | undefined,
 ): Promise<RunState> {
-  let state = snapshot === undefined ? newRun : fromSnapshot(snapshot.data);
-  let lastRecord = snapshot?.records ?? 0;
-  for await (const { page, after } of pagesFrom(log, runId, snapshot?.head ?? 0)) {
-    let next = 0;
-    const takeRecords = (upTo: number): void => {
-      for (
-        let record = page.records[next];
-        record !== undefined && record.after <= upTo;
-        record = page.records[next]
-      ) {
-        next += 1;
-        if (record.n <= lastRecord) continue;
-        lastRecord = record.n;
-        state = withRecord(state, record as unknown as RecordBody);
-      }
-    };
-    takeRecords(after);
-    page.events.forEach((text, index) => {
-      state = withEvent(state, text);
-      takeRecords(after + index + 1);
-    });
-  }
-  return state;
+  const start = snapshot === undefined ? newRun : fromSnapshot(snapshot.data);
+  return fold(log, runId, start, snapshot ?? { head: 0, records: 0 });
+}
+
+/** The state of a run as it was when its event with an id was the newest and nothing had followed it. */
+export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
+  return fold(log, runId, newRun, { head: 0, records: 0, end: id });
 }
 
 /** Rebuilds the journal of a turn whose RequestStarted has the given id. */
 export async function loadJournal(
   log: EventLog,
   runId: RunId,
-  {
-    requestId,
-    root,
-    started,
-  }: { readonly requestId: RequestId; readonly root: string; readonly started: number },
+  turn: { readonly requestId: RequestId; readonly root: string; readonly started: number },
 ): Promise<Journal> {
-  const reader = new JournalReader(requestId, root);
-  for await (const { page, after } of pagesFrom(log, runId, started - 1)) reader.add(page, after);
+  const reader = new JournalReader(turn.requestId, turn.root);
+  await forEachEntry(log, runId, { head: turn.started - 1, records: 0 }, reader);
   return reader.journal();
 }
 
-/** The log from a place on, page by page, with its records. */
-async function* pagesFrom(
-  log: EventLog,
-  runId: RunId,
-  start: number,
-): AsyncGenerator<{ readonly page: Page; readonly after: number }> {
-  for (let after = start; ;) {
-    const page = await log.read(runId, { after, ...PAGE });
-    yield { page, after };
-    after += page.events.length;
-    if (page.events.length === 0 || after >= page.head) return;
+/** Which part of a log to go through: what follows an event and a record, up to an event. */
+interface Range {
+  readonly head: number;
+  readonly records: number;
+  readonly end?: number;
+}
+
+/** Who is told of the entries of a log. */
+interface Visitor {
+  event(text: string): void;
+  record(record: RecordBody): void;
+}
+
+/** Goes through the events and records of a run in the order in which they were appended. */
+async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: Visitor): Promise<void> {
+  const { end = Infinity } = range;
+  let lastRecord = range.records;
+  for (let after = range.head; ;) {
+    const { events, records, head } = await log.read(runId, { after, ...PAGE });
+    let next = 0;
+    const visitRecords = (upTo: number): void => {
+      for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
+        next += 1;
+        // Pages overlap in the records at their borders.
+        if (record.n <= lastRecord || record.after >= end) continue;
+        lastRecord = record.n;
+        visitor.record(record as unknown as RecordBody);
+      }
+    };
+    visitRecords(after);
+    for (const text of events) {
+      after += 1;
+      if (after > end) return;
+      visitor.event(text);
+      visitRecords(after);
+    }
+    if (events.length === 0 || after >= head) return;
   }
+}
+
+async function fold(log: EventLog, runId: RunId, start: RunState, range: Range): Promise<RunState> {
+  let state = start;
+  await forEachEntry(log, runId, range, {
+    event(text) {
+      state = withEvent(state, text);
+    },
+    record(record) {
+      state = withRecord(state, record);
+    },
+  });
+  return state;
 }
 
 function withEvent(state: RunState, text: string): RunState {
@@ -83,6 +102,7 @@ function withRecord(state: RunState, record: RecordBody): RunState {
   switch (record.type) {
     case "Accepted":
     case "ConfigRecorded":
+    case "Forked":
     case "MemoryCommitted":
     case "RecoveryStarted":
     case "Released":

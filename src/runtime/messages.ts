@@ -17,6 +17,7 @@ export type Message =
   | { readonly kind: "configure"; readonly args: JsonObject }
   | CreateMessage
   | UploadMessage
+  | ForkMessage
   | { readonly kind: "recover" };
 
 /** Begins a run without a turn. */
@@ -26,6 +27,13 @@ export interface CreateMessage {
   readonly input: Json;
   readonly metadata: JsonObject;
   readonly alias?: string;
+}
+
+/** Begins a run with the history of another, up to an event. */
+export interface ForkMessage {
+  readonly kind: "fork";
+  readonly source: RunId;
+  readonly after: number;
 }
 
 /** A client has stored a file with the run. */

@@ -1,6 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { EventLog, RequestEntry, RunEntry } from "../ports/event-log.ts";
 import { requestIdOf } from "../protocol/encode.ts";
+import type { ForkedFrom } from "../protocol/events.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { LoggingLevel } from "../protocol/requests.ts";
 import type { RequestStatus, RunSummary } from "../protocol/status.ts";
@@ -159,24 +160,17 @@ interface Remembered {
   readonly level: LoggingLevel;
 }
 
-function toSummary({
-  runId,
-  agent,
-  status,
-  createdAt,
-  updatedAt,
-  initialInput,
-  turns,
-  head,
-}: RunEntry): RunSummary {
+function toSummary(run: RunEntry): RunSummary {
+  const forkedFrom = run.metadata["forked_from"] as unknown as ForkedFrom | undefined;
   return {
-    run_id: runId,
-    agent,
-    status,
-    created_at: new Date(createdAt).toISOString(),
-    updated_at: new Date(updatedAt).toISOString(),
-    initial_input: initialInput,
-    turns,
-    last_event_id: head,
+    run_id: run.runId,
+    agent: run.agent,
+    status: run.status,
+    created_at: new Date(run.createdAt).toISOString(),
+    updated_at: new Date(run.updatedAt).toISOString(),
+    initial_input: run.initialInput,
+    turns: run.turns,
+    ...(forkedFrom && { forked_from: forkedFrom }),
+    last_event_id: run.head,
   };
 }

@@ -82,6 +82,13 @@ export class Recorder {
     return { id, text };
   }
 
+  /** Records an event that is encoded already, with the id that is next. */
+  encoded(text: string): void {
+    this.#nextId += 1;
+    this.#pending.events.push(text);
+    this.#schedule(true);
+  }
+
   /** Records a journal entry after the newest event. */
   record(body: RecordBody): { readonly n: number; readonly after: number } {
     const position = { n: this.#nextRecord, after: this.#nextId - 1 };

@@ -61,5 +61,7 @@ export type RecordBody =
       readonly value: Json;
       readonly call_id?: CallId;
     }
+  /** The run began as a copy of another's history, with so many turns. */
+  | { readonly type: "Forked"; readonly turns: number }
   /** The configuration of an agent, or of a run. */
   | { readonly type: "ConfigRecorded"; readonly version: number; readonly args: JsonObject };

@@ -61,7 +61,7 @@ export class RunLedger {
   }
 
   /** Writes the start of a turn. */
-  start(speaker: Speaker, { requestId, request }: Accepted): Recorded {
+  start(speaker: Speaker, { requestId, request }: Accepted, agentVersion: string | undefined): Recorded {
     const version = this.#state.config?.version;
     this.#evolve({ type: "RequestStarted", requestId });
     const started = this.recorder.event(speaker, {
@@ -70,6 +70,7 @@ export class RunLedger {
       input: request.input,
       ...(request.attachments && { attachments: request.attachments }),
       ...(version !== undefined && { config_version: version }),
+      ...(agentVersion !== undefined && { agent_version: agentVersion }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
     return started;

@@ -68,6 +68,8 @@ export function evolve(state: RunState, change: RunChange): RunState {
       return { ...state, memory: { ...state.memory, [change.agent]: change.value } };
     case "ConfigRecorded":
       return { ...state, config: { version: change.version, args: change.args } };
+    case "Forked":
+      return { ...state, turns: change.turns };
     case "Sleep":
     case "Woke":
     case "Now":

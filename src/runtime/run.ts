@@ -11,12 +11,13 @@ import type { Agent } from "./agent.ts";
 import { NO_AGENT } from "./configuration.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "./answers.ts";
+import { copyHistory } from "./fork.ts";
 import type { Journal } from "./journal.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { loadJournal, loadState } from "./load-run.ts";
 import { Mailbox } from "./mailbox.ts";
-import type { CreateMessage, Message, Reply, UploadMessage } from "./messages.ts";
+import type { CreateMessage, ForkMessage, Message, Reply, UploadMessage } from "./messages.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
 import { Recorder } from "./recorder.ts";
@@ -156,6 +157,8 @@ export class Run {
         return this.#configure(message.args);
       case "create":
         return this.#create(message);
+      case "fork":
+        return this.#fork(message);
       case "uploaded":
         return this.#uploaded(message);
       case "recover":
@@ -233,7 +236,7 @@ export class Run {
   #cancelQueued(accepted: Accepted): string {
     const { requestId: request_id, agent } = accepted;
     const speaker = createSpeaker({ run_id: this.runId, request_id, agent, depth: 0 });
-    this.#ledger.start(speaker, accepted);
+    this.#ledger.start(speaker, accepted, this.#deps.agentOf(agent)?.version);
     this.#ledger.recorder.event(speaker, { type: "CancelRequest" });
     const text = this.#ledger.end(speaker, accepted, CANCELED);
     this.#save();
@@ -260,6 +263,21 @@ export class Run {
     recorder.event(this.#ownSpeaker(agent), { type: "RunCreated", input, metadata });
     this.#save();
     return this.#reply(0);
+  }
+
+  async #fork({ source: sourceId, after }: ForkMessage): Promise<Reply> {
+    const { log } = this.#deps;
+    const source = await log.run(sourceId);
+    if (source === undefined) throw new AgentError("not_found", `there is no run ${sourceId}`);
+    // The run shows in no list until its history is complete.
+    this.#ledger.begin(NO_AGENT, null, {}, undefined);
+    this.#save();
+    await copyHistory(log, this.#ledger, { source, after, target: this.runId });
+    const forkedFrom = { forked_from: { run_id: sourceId, id: after } };
+    const config = after === 0 ? this.#deps.configOf(source.agent) : undefined;
+    this.#ledger.begin(source.agent, source.initialInput, { ...source.metadata, ...forkedFrom }, config);
+    this.#save(true);
+    return this.#reply(after);
   }
 
   #uploaded({ agent, artifact: { artifactId, name, mimeType, sizeBytes, url } }: UploadMessage): Reply {

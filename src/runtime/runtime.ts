@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import { acknowledge } from "./acknowledge.ts";
 import type { CreateRunOptions, Runtime, Upload } from "./api.ts";
 import { loadConfigurations } from "./configuration.ts";
+import { checkForkPoint } from "./fork.ts";
 import { Intake } from "./intake.ts";
 import type { Message, Reply } from "./messages.ts";
 import { defaultLimits, noTelemetry } from "./options.ts";
@@ -121,6 +122,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     }
   }
 
+  async function fork(sourceId: RunId, { after }: { readonly after: number }): Promise<RunId> {
+    checkOpen();
+    await started;
+    await checkForkPoint(log, await reading.run(sourceId), after);
+    const runId = `run_${environment.newId()}` as RunId;
+    await send(runId, { kind: "fork", source: sourceId, after });
+    return runId;
+  }
+
   async function upload({
     runId,
     ...file
@@ -171,6 +181,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     status: (requestId) => reading.status(requestId),
     runs: (query) => reading.runs(query),
     createRun,
+    fork,
     async removeRun(runId) {
       checkOpen();
       await reading.run(runId);

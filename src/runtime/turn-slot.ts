@@ -3,12 +3,13 @@ import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { TurnError } from "../protocol/events.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Agent } from "./agent.ts";
 import type { GivenAnswer } from "./answers.ts";
-import { emptyJournal } from "./journal.ts";
+import { newJournal } from "./journal.ts";
 import type { Journal, LoggedCall } from "./journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { toolCanceled } from "./open-call.ts";
@@ -93,12 +94,12 @@ export class TurnSlot {
 
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */
   start(accepted: Accepted): string {
-    const { ledger, lifecycle } = this.#options;
+    const { ledger, lifecycle, agentOf } = this.#options;
     this.#lastResume = 0;
     this.#segment = undefined;
-    const started = ledger.start(this.#speakerOf(accepted), accepted);
+    const started = ledger.start(this.#speakerOf(accepted), accepted, agentOf(accepted.agent)?.version);
     lifecycle.send("start");
-    const turn = this.#open(emptyJournal);
+    const turn = this.#open(newJournal(agentOf(accepted.agent)?.version));
     // What the log does not hold has not happened: no agent code runs before its start is committed.
     if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
     return started.text;
@@ -191,12 +192,9 @@ export class TurnSlot {
     if (open?.turn === undefined) return undefined;
     const { accepted, turn: number, config } = open;
     const agent = agentOf(accepted.agent);
-    if (agent === undefined) {
-      const error = {
-        code: "interrupted",
-        message: `agent ${accepted.agent} is not served any more`,
-      } as const;
-      this.#endDormant({ finishReason: "error", result: null, output: null, error });
+    const error = whyNot(accepted.agent, agent, journal);
+    if (agent === undefined || error !== undefined) {
+      this.#endDormant({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
     }
     const turn: ActiveTurn = new ActiveTurn({
@@ -228,7 +226,7 @@ export class TurnSlot {
 
   /** Runs the handler of the dormant turn again. */
   #revive(): ActiveTurn | undefined {
-    const turn = this.#open(this.#dormant ?? emptyJournal);
+    const turn = this.#dormant && this.#open(this.#dormant);
     if (turn) this.#run(turn);
     return turn;
   }
@@ -268,6 +266,19 @@ function toSpeaker({ agent, depth, parentCallId }: LoggedCall): {
   readonly parent_call_id?: CallId;
 } {
   return { agent, depth, ...(parentCallId !== undefined && { parent_call_id: parentCallId }) };
+}
+
+/** Why a turn cannot go on with the agent as it is now. */
+function whyNot(
+  name: string,
+  agent: Agent | undefined,
+  { agentVersion: before }: Journal,
+): TurnError | undefined {
+  if (agent === undefined) return { code: "interrupted", message: `agent ${name} is not served any more` };
+  const { version: now, compatible } = agent;
+  if (before === now || (before !== undefined && compatible.includes(before))) return undefined;
+  const versions = `from version ${before ?? "(none)"} to ${now ?? "(none)"}`;
+  return { code: "version_mismatch", message: `agent ${name} has changed ${versions} since the turn began` };
 }
 
 /** The run hears of a failed commit by itself. */

@@ -1,0 +1,96 @@
+import { createRuntime, defineAgent } from "troupe";
+import type { Runtime } from "troupe";
+import type { Event, RunId } from "troupe/protocol";
+import { expect, test } from "vitest";
+
+const notes = defineAgent({
+  name: "notes",
+  purpose: "Lists what it was told in this run.",
+  chat(input, turn) {
+    const list = [...((turn.memory.get() ?? []) as readonly string[]), input];
+    turn.memory.set(list);
+    return list.join(",");
+  },
+});
+
+async function chat(
+  runtime: Runtime,
+  input: string,
+  runId?: RunId,
+): Promise<Event & { type: "RequestCompleted" }> {
+  const request = { type: "ChatRequest", input, ...(runId !== undefined && { run_id: runId }) } as const;
+  const receipt = await runtime.process("notes", request);
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  return JSON.parse(end ?? "") as Event & { type: "RequestCompleted" };
+}
+
+async function history(runtime: Runtime, runId: RunId): Promise<readonly Event[]> {
+  const page = await runtime.read(await runtime.resolve(runId), { after: 0 });
+  return page.events.map((text) => JSON.parse(text) as Event);
+}
+
+test("a fork goes on from the point it was made at, and leaves the first run as it was", async () => {
+  const runtime = createRuntime({ agents: [notes] });
+  const first = await chat(runtime, "one");
+  const second = await chat(runtime, "two", first.run_id);
+  await chat(runtime, "three", first.run_id);
+  const before = await history(runtime, first.run_id);
+
+  const forked = await runtime.fork(first.run_id, { after: second.id });
+  const other = await chat(runtime, "four", forked);
+
+  expect(other.result).toBe("one,two,four");
+  expect(await history(runtime, first.run_id)).toEqual(before);
+  const copied = (await history(runtime, forked)).slice(0, second.id);
+  expect(copied).toEqual(
+    before
+      .slice(0, second.id)
+      .map((event) => ({ ...event, run_id: forked, forked_from: { run_id: first.run_id, id: event.id } })),
+  );
+  const { runs } = await runtime.runs({ limit: 10 });
+  expect(runs.find(({ run_id }) => run_id === forked)).toMatchObject({
+    agent: "notes",
+    turns: 3,
+    forked_from: { run_id: first.run_id, id: second.id },
+  });
+  await runtime.close();
+});
+
+test("a fork of a fork names the run it was taken from", async () => {
+  const runtime = createRuntime({ agents: [notes] });
+  const first = await chat(runtime, "one");
+  const fork = await runtime.fork(first.run_id, { after: first.id });
+  const again = await runtime.fork(fork, { after: first.id });
+  const [started] = await history(runtime, again);
+  expect(started).toMatchObject({ run_id: again, forked_from: { run_id: fork, id: 1 } });
+  await runtime.close();
+});
+
+test("a run forked at its beginning has no history", async () => {
+  const runtime = createRuntime({ agents: [notes] });
+  const first = await chat(runtime, "one");
+  const fork = await runtime.fork(first.run_id, { after: 0 });
+  expect(await history(runtime, fork)).toEqual([]);
+  expect((await chat(runtime, "two", fork)).result).toBe("two");
+  await runtime.close();
+});
+
+test("a run is forked only where a turn has ended", async () => {
+  const runtime = createRuntime({ agents: [notes] });
+  const { run_id: runId, id } = await chat(runtime, "one");
+  await expect(runtime.fork(runId, { after: 1 })).rejects.toMatchObject({ code: "conflict" });
+  await expect(runtime.fork(runId, { after: id + 1 })).rejects.toMatchObject({ code: "conflict" });
+  await expect(runtime.fork("run_unknown" as RunId, { after: 0 })).rejects.toMatchObject({
+    code: "not_found",
+  });
+  await runtime.close();
+});
+
+test("a request keeps its place in the run in which it was made", async () => {
+  const runtime = createRuntime({ agents: [notes] });
+  const first = await chat(runtime, "one");
+  await runtime.fork(first.run_id, { after: first.id });
+  const status = await runtime.status(first.request_id ?? ("" as never));
+  expect(status.run_id).toBe(first.run_id);
+  await runtime.close();
+});
