@@ -1,11 +1,17 @@
 // Serves all agents with a durable log in the directory that is its one argument, and prints its address.
+import { join } from "node:path";
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
+import { fsArtifacts } from "../../src/storage/fs-artifacts.ts";
 import { agents } from "./agents.ts";
 
 const [, , directory = "."] = process.argv;
-const runtime = createRuntime({ agents, log: sqliteLog(directory) });
+const runtime = createRuntime({
+  agents,
+  log: sqliteLog(directory),
+  artifacts: fsArtifacts(join(directory, "artifacts")),
+});
 await runtime.ready();
 const { url } = await serve(runtime, { port: 0 });
 console.log(url);

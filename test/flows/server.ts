@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { createRuntime } from "troupe";
+import type { Runtime } from "troupe";
 import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { agents } from "./agents.ts";
@@ -18,19 +19,30 @@ export interface Server {
 }
 
 /** Serves all agents from this process, on a free port and a log in memory. */
-export async function startServer(): Promise<Server> {
-  return serve(createRuntime({ agents }), { port: 0 });
+export function startServer(): Promise<Server> {
+  return start(createRuntime({ agents }));
 }
 
 /** The same with a durable log, which is removed in the end. */
 export async function startDurableServer(): Promise<Server> {
   const directory = await mkdtemp(join(tmpdir(), "troupe-flows-"));
-  const server = await serve(createRuntime({ agents, log: sqliteLog(directory) }), { port: 0 });
+  const server = await start(createRuntime({ agents, log: sqliteLog(directory) }));
   return {
     url: server.url,
     async close() {
       await server.close();
       await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function start(runtime: Runtime): Promise<Server> {
+  const server = await serve(runtime, { port: 0 });
+  return {
+    url: server.url,
+    async close() {
+      await server.close();
+      await runtime.close();
     },
   };
 }

@@ -28,6 +28,21 @@ export const files: readonly Case[] = [
     },
   },
   {
+    id: "56d",
+    title: "an artifact is there after the server was killed",
+    needs: ["pdf-writer", "restart"],
+    async run(context) {
+      const events = await context.read(await context.start("pdf-writer", "Moon: it is far away"));
+      const path = String(only(events, "ArtifactGenerated").url);
+      const before = await context.wire.ask("GET", context.wire.resolve(path));
+      const { wire } = await context.restart();
+      const after = await wire.ask("GET", wire.resolve(path));
+      checkStatus(after, 200);
+      const equal = after.bytes.length === before.bytes.length && after.text === before.text;
+      check(equal, `the same ${before.bytes.length} bytes`, after.bytes.length);
+    },
+  },
+  {
     id: "56a",
     title: "an unknown artifact is a 404",
     needs: [],
