@@ -1,0 +1,134 @@
+import { execFile, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { readFile, symlink } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, expect, test } from "vitest";
+import { chat, createProject, startCommand } from "../cli/command.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const readme = readFileSync(join(root, "README.md"), "utf8");
+
+let hasCurl = false;
+beforeAll(async () => {
+  const { stdout } = await promisify(execFile)("curl", ["--version"]);
+  hasCurl = /^curl ([89]|7\.8[2-9]|7\.9)/.test(stdout);
+});
+
+test("the tour by curl does what it says", { timeout: 60_000 }, async () => {
+  const cwd = await createProject({});
+  const command = startCommand(["dev", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
+  const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  const run = (heading: string, block = 0): Promise<string> => runBlock(heading, block, address, cwd);
+
+  const lookAround = await run("Look around");
+  expect(lookAround).toContain('{"name":"echo","path":"/echo"}');
+  expect(lookAround).toContain('"name":"payments"');
+
+  const streamed = toEvents(await run("Stream an answer"));
+  expect(streamed[0]).toMatchObject({ id: 1, type: "RequestStarted" });
+  expect(streamed.at(-1)).toMatchObject({ type: "RequestCompleted", result: "to be or not to be" });
+
+  expect(await run("Talk twice in one run")).toContain(JSON.stringify("1. buy milk\n2. call Ada"));
+
+  const asked = await run("Answer an agent that asks");
+  expect(asked).toContain('"request_keys":{"approved":"Pay 30 to bob?"}');
+  expect(asked).toContain('"status":"waiting"');
+  expect(asked).toContain('"output":{"receipt":"bob:30"}');
+
+  const killed = await run("Kill the server while an agent waits");
+  expect(command.output()).toContain("starting it again");
+  expect(killed).toContain('"status":"waiting"');
+  expect(killed).toContain('"finish_reason":"success"');
+  const history = JSON.parse(/\[\{"id":1,.*\]$/s.exec(killed.trim())?.[0] ?? "[]") as readonly Event[];
+  expect(history.map(({ id }) => id)).toEqual(history.map((_, index) => index + 1));
+  expect(history.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
+
+  expect(await run("Cancel")).toContain('"finish_reason":"canceled"');
+
+  await run("Follow from two terminals", 0);
+  const resumed = await run("Follow from two terminals", 1);
+  const first = await readFile(join(cwd, "first.txt"), "utf8");
+  const second = await readFile(join(cwd, "second.txt"), "utf8");
+  expect(toEvents(second).at(-1)?.type).toBe("TextOutput");
+  expect(toDataLines(second + resumed)).toEqual(toDataLines(first));
+  expect(toEvents(first).at(-1)).toMatchObject({ type: "RequestCompleted" });
+
+  await run("Download what an agent made");
+  expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
+});
+
+test("the smallest program runs as it stands", async () => {
+  const [code = ""] = findBlocks("## The smallest program", "ts");
+  const cwd = await createProject({ "hello.ts": code.replace("port: 4100", "port: 0") });
+  const child = spawn(process.execPath, ["hello.ts"], { cwd });
+  try {
+    const url = await new Promise<string>((printed) => {
+      child.stdout.once("data", (data: Buffer) => printed(data.toString().trim()));
+    });
+    expect((await chat(url, "hello", { input: "Ada" })).result).toBe("Hello, Ada!");
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("the agent that shows how to write one is served as it stands", async () => {
+  const [code = ""] = findBlocks("## Write an agent", "ts");
+  const cwd = await createProject({ "agents/greeter.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  const asked = await chat(url, "greeter", {
+    type: "OperationRequest",
+    operation: "greet",
+    input: { language: "de" },
+  });
+  const greeted = await chat(url, "greeter", {
+    type: "ResumeWithInput",
+    request_id: asked.request_id,
+    request_keys: { name: "Ada" },
+  });
+
+  expect(asked.type).toBe("WaitForInput");
+  expect(greeted).toMatchObject({ output: { greeting: "Guten Tag, Ada!" } });
+});
+
+test("the readme says the two commands", () => {
+  expect(findBlocks("## Start", "sh")).toEqual(["npm ci && npm start\n", "npm ci && npm test\n"]);
+});
+
+interface Event {
+  readonly id: number;
+  readonly type: string;
+}
+
+/** Runs one block of the tour in a shell against the server, and resolves with what it printed. */
+async function runBlock(heading: string, block: number, address: string, cwd: string): Promise<string> {
+  expect(hasCurl, "the tour needs curl 7.82 or newer").toBe(true);
+  const script = findBlocks(`### ${heading}`, "sh")[block]?.replaceAll("localhost:4100", address) ?? "exit 1";
+  const { stdout } = await promisify(execFile)("bash", ["-uc", script], { cwd }).catch(
+    (error: unknown) => error as { readonly stdout: string },
+  );
+  return stdout;
+}
+
+/** The code blocks below a heading, up to the next heading of the same or a higher level. */
+function findBlocks(heading: string, language: string): string[] {
+  const start = readme.indexOf(`\n${heading}\n`);
+  const level = heading.indexOf(" ");
+  const rest = readme.slice(start + heading.length + 2);
+  const end = rest.search(new RegExp(`^#{1,${level}} `, "m"));
+  const section = start === -1 ? "" : rest.slice(0, end === -1 ? undefined : end);
+  return [...section.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(
+    ([, code = ""]) => code,
+  );
+}
+
+function toDataLines(stream: string): string[] {
+  return stream.split("\n").filter((line) => line.startsWith("data: "));
+}
+
+function toEvents(stream: string): Event[] {
+  return toDataLines(stream).map((line) => JSON.parse(line.slice("data: ".length)) as Event);
+}
