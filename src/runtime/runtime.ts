@@ -171,9 +171,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     acknowledgement: (receipt, wanted) =>
       acknowledge(receipt, wanted, environment, async (signal) => {
-        const { requestId, runId, after } = receipt;
+        const { requestId, runId, kind, after } = receipt;
         const address = { kind: "request", requestId, runId: runId as RunId, agent: "" } as const;
-        return (await reading.follow(address, { after, signal, filter: { level: "all" } })).pages;
+        // What an answer leaves open may have been asked long before it: that is in the current segment.
+        const from = kind === "resume" && wanted.until === "completed" ? {} : { after };
+        return (await reading.follow(address, { ...from, signal, filter: { level: "all" } })).pages;
       }),
     resolve: (id) => reading.resolve(id),
     read: (address, range) => reading.read(address, range),

@@ -10,7 +10,7 @@ function asker(options: { readonly version?: string; readonly compatible?: reado
     ...options,
     async chat(_input, turn) {
       const { name } = await turn.waitForInput({ name: "Your name?" });
-      return `Hello ${String(name)}`;
+      return `Hello ${name as string}`;
     },
   });
 }
