@@ -1,6 +1,8 @@
 export { collect } from "./collect.ts";
 export { testEventLog } from "./event-log/test-event-log.ts";
 export type { EventLogSubject } from "./event-log/subject.ts";
+export { manualEnvironment } from "./manual-environment.ts";
+export type { ManualEnvironment, ManualEnvironmentOptions } from "./manual-environment.ts";
 export { runConformance } from "./protocol/conformance.ts";
 export type { CaseInfo, CaseResult, ConformanceOptions, Report } from "./protocol/conformance.ts";
 export { testProtocol } from "./protocol/register.ts";
