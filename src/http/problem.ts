@@ -32,7 +32,10 @@ export function toProblem(
   };
   return {
     status,
-    headers: retryAfterS === undefined ? NO_HEADERS : { "retry-after": String(Math.ceil(retryAfterS)) },
+    headers: {
+      ...(retryAfterS !== undefined && { "retry-after": String(Math.ceil(retryAfterS)) }),
+      ...(code === "unauthorized" && { "www-authenticate": "Bearer" }),
+    },
     body: JSON.stringify(body),
   };
 }
@@ -73,5 +76,3 @@ const STATUSES: Readonly<Record<ErrorCode, Status>> = {
 
 /** When to come back, where the error does not say. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { overloaded: 1, unavailable: 1 };
-
-const NO_HEADERS = {};

@@ -19,9 +19,11 @@ export class Waits {
     const timer = setTimeout(giveUp, timeoutMs);
     outgoing?.once("close", giveUp);
     this.#open.add(stop);
-    if (this.#isClosed || outgoing?.destroyed === true) giveUp();
     try {
-      return await wait(stop.signal);
+      const result = wait(stop.signal);
+      // Only now, because a signal that has fired already tells those nothing who listen to it later.
+      if (this.#isClosed || outgoing?.destroyed === true) giveUp();
+      return await result;
     } finally {
       clearTimeout(timer);
       outgoing?.off("close", giveUp);

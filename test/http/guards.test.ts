@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+import { bodyOf, post, startApp } from "./server.ts";
+
+const LIST = "http://localhost/";
+const from = (headers: Record<string, string>): RequestInit => ({ headers });
+
+test.each(["localhost", "localhost:4100", "127.0.0.1:80", "[::1]:4100", "LOCALHOST:1"])(
+  "the server answers to the loopback name %s",
+  async (host) => {
+    await using server = await startApp();
+    expect((await server.app.request(LIST, from({ host }))).status).toBe(200);
+  },
+);
+
+test.each([
+  "evil.test",
+  "localhost.evil.test",
+  "127.0.0.1.evil.test:4100",
+  "0.0.0.0:4100",
+  "localhost:4100@evil.test",
+  "::1",
+  "local host",
+])("a page that reached the server as %s is misdirected, on every route", async (host) => {
+  await using server = await startApp();
+  for (const path of ["", "echo/describe", "getevents/req_1?stream=true", "metrics", "nothing"]) {
+    const answer = await server.app.request(`${LIST}${path}`, from({ host }));
+    expect(answer.status).toBe(421);
+    expect(await bodyOf(answer)).toMatchObject({ code: "misdirected" });
+  }
+});
+
+test("names of the server's own are allowed with any port, or with the given one only", async () => {
+  await using server = await startApp({ allowedHosts: ["troupe.example", "other.example:81"] });
+  const statusOf = async (host: string): Promise<number> =>
+    (await server.app.request(LIST, from({ host }))).status;
+  expect(await statusOf("troupe.example")).toBe(200);
+  expect(await statusOf("Troupe.Example:8443")).toBe(200);
+  expect(await statusOf("other.example:81")).toBe(200);
+  expect(await statusOf("other.example")).toBe(421);
+});
+
+test("health is shown under any name", async () => {
+  await using server = await startApp();
+  for (const path of ["healthz", "readyz"]) {
+    expect((await server.app.request(`${LIST}${path}`, from({ host: "10.0.0.7:4100" }))).status).toBe(200);
+  }
+});
+
+test("more than one Host is a 400", async () => {
+  await using server = await startApp();
+  expect((await server.app.request(LIST, from({ host: "localhost, evil.test" }))).status).toBe(400);
+});
+
+test("the name that a proxy was asked for counts only when the proxy is trusted", async () => {
+  await using trusting = await startApp({ trustProxy: true });
+  await using careful = await startApp();
+  const forwarded = from({ host: "localhost", "x-forwarded-host": "evil.test" });
+  expect((await trusting.app.request(LIST, forwarded)).status).toBe(421);
+  expect((await careful.app.request(LIST, forwarded)).status).toBe(200);
+});
+
+test.each(["http://evil.test", "null", "http://localhost:3000", "https://localhost:4100.evil.test"])(
+  "a page of %s may neither read nor ask",
+  async (origin) => {
+    await using server = await startApp();
+    const headers = { host: "localhost:4100", origin };
+    expect((await server.app.request(LIST, from(headers))).status).toBe(403);
+    const asked = await post(server.app, "/echo/process", { type: "ChatRequest", input: "a" }, headers);
+    expect(asked.status).toBe(403);
+    expect((await server.runtime.runs({ limit: 10 })).runs).toEqual([]);
+  },
+);
+
+test("the server's own pages may", async () => {
+  await using server = await startApp();
+  const own = { host: "localhost:4100", origin: "http://localhost:4100", "sec-fetch-site": "same-origin" };
+  const answer = await server.app.request(LIST, from(own));
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+});
+
+test("a request that some page caused without saying which is refused, but a visit is welcome", async () => {
+  await using server = await startApp();
+  for (const site of ["cross-site", "same-site"]) {
+    const image = { "sec-fetch-site": site, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" };
+    expect((await server.app.request(LIST, from(image))).status).toBe(403);
+    const visit = { "sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    expect((await server.app.request(LIST, from(visit))).status).toBe(200);
+    expect((await server.app.request(`${LIST}runs`, from(visit))).status).toBe(403);
+  }
+  expect((await server.app.request(LIST, from({ "sec-fetch-site": "none" }))).status).toBe(200);
+});
+
+test("a page of a listed origin may read the answers, refusals included", async () => {
+  const origin = "https://app.example";
+  await using server = await startApp({ allowedOrigins: [origin] });
+  const headers = { origin, "sec-fetch-site": "cross-site" };
+  for (const [path, status] of [
+    ["", 200],
+    ["getevents/req_none", 404],
+  ] as const) {
+    const answer = await server.app.request(`${LIST}${path}`, from(headers));
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(answer.headers.get("vary")).toBe("Origin");
+  }
+  const streamed = await post(server.app, "/echo/stream_request", { input: "a" }, headers);
+  expect(streamed.headers.get("access-control-allow-origin")).toBe(origin);
+  await streamed.text();
+});
+
+test("a listed origin may ask beforehand, before any token, what it may do", async () => {
+  await using server = await startApp({ allowedOrigins: ["https://app.example"], token: "secret" });
+  const preflight = (origin: string): Promise<Response> =>
+    Promise.resolve(
+      server.app.request(`${LIST}echo/process`, {
+        method: "OPTIONS",
+        headers: { origin, "access-control-request-method": "POST" },
+      }),
+    );
+  const allowed = await preflight("https://app.example");
+  expect(allowed.status).toBe(204);
+  expect(Object.fromEntries(allowed.headers)).toMatchObject({
+    "access-control-allow-origin": "https://app.example",
+    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-headers": "content-type, authorization, last-event-id",
+    "access-control-max-age": "600",
+  });
+  expect(allowed.headers.has("access-control-allow-credentials")).toBe(false);
+  expect((await preflight("https://evil.test")).status).toBe(403);
+});
+
+test("answers tell browsers to keep, sniff, frame and run nothing", async () => {
+  await using server = await startApp();
+  for (const path of ["", "nothing", "openapi.json"]) {
+    const { headers } = await server.app.request(`${LIST}${path}`);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "cache-control": "no-store",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+      "cross-origin-resource-policy": "same-origin",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+    });
+    expect(headers.has("strict-transport-security")).toBe(false);
+  }
+});

@@ -1,0 +1,50 @@
+import { createRuntime } from "troupe";
+import type { Agent, Runtime } from "troupe";
+import { createApp } from "troupe/http";
+import type { AppOptions } from "troupe/http";
+import { echo } from "../../agents/echo.ts";
+import { payments } from "../../agents/payments.ts";
+import { ticker } from "../../agents/ticker.ts";
+
+/** What the tests of this folder are about. */
+export type App = ReturnType<typeof createApp>;
+
+/** An app that serves real agents on a log in memory; it goes with the test. */
+export async function startApp(
+  options: AppOptions = {},
+  agents: readonly Agent[] = [echo, payments, ticker],
+): Promise<{ readonly app: App; readonly runtime: Runtime } & AsyncDisposable> {
+  const runtime = createRuntime({ agents });
+  await runtime.ready();
+  const app = createApp(runtime, options);
+  return { app, runtime, [Symbol.asyncDispose]: () => runtime.close() };
+}
+
+/** Posts a JSON body. */
+export async function post(
+  app: App,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return app.request(path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", ...headers },
+  });
+}
+
+/** The body of an answer, whatever is in it. */
+export async function bodyOf(response: Response): Promise<Record<string, unknown>> {
+  return (await response.json()) as Record<string, unknown>;
+}
+
+/** Starts a turn and gives its RequestStarted. */
+export async function start(
+  app: App,
+  path: string,
+  input: string,
+): Promise<{ run_id: string; request_id: string }> {
+  const answer = await post(app, `${path}/process?wait=true`, { type: "ChatRequest", input });
+  return (await answer.json()) as { run_id: string; request_id: string };
+}
