@@ -27,6 +27,8 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
 
 export { AgentError } from "./errors.ts";
 export type { ErrorCode, ErrorDetails } from "./errors.ts";
+export { ModelError } from "./ports/model.ts";
+export type { Model, ModelContext, ModelPart } from "./ports/model.ts";
 export { localRouter } from "./cluster/local-router.ts";
 export { defineAgent, defineTool, operation } from "./runtime/define.ts";
 export { fromMachine } from "./runtime/from-machine.ts";
@@ -47,6 +49,7 @@ export type {
 export type {
   Artifact,
   ArtifactOptions,
+  CompletionOptions,
   EffectContext,
   Memory,
   Turn,

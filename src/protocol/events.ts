@@ -106,7 +106,16 @@ export type EventBody =
       readonly call_id: CallId;
       readonly usage: Usage;
       readonly elapsed_ms: number;
+      /** What the agent goes on with; `null` when the completion failed. */
       readonly result: Json;
+      /** Why it failed. */
+      readonly error?: string;
+    }
+  | {
+      readonly type: "ReasoningOutput";
+      readonly content: string;
+      readonly call_id: CallId;
+      readonly attempt: number;
     }
   | {
       readonly type: "ArtifactGenerated";
@@ -192,6 +201,7 @@ export function roleOf(type: EventType): Role {
     case "RequestCompleted":
     case "CompletionCall":
     case "CompletionResult":
+    case "ReasoningOutput":
     case "RunCreated":
       return "system";
     default: {

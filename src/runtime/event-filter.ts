@@ -57,7 +57,7 @@ const isAnswer = (type: EventType, depth: number): boolean =>
 const LEVELS: Readonly<Record<LoggingLevel, ((type: EventType, depth: number) => boolean) | undefined>> = {
   minimal: isAnswer,
   tools: (type, depth) => isAnswer(type, depth) || type.startsWith("Tool"),
-  llm: (type, depth) => isAnswer(type, depth) || type.startsWith("Completion"),
+  llm: (type, depth) => isAnswer(type, depth) || type.startsWith("Completion") || type === "ReasoningOutput",
   agents: (type, depth) => isAnswer(type, depth) || depth > 0,
   default: undefined,
   all: undefined,

@@ -1,5 +1,5 @@
 import { requestIdOf } from "../protocol/encode.ts";
-import type { Event } from "../protocol/events.ts";
+import type { Event, Usage } from "../protocol/events.ts";
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { canonical } from "../protocol/canonical.ts";
@@ -52,6 +52,10 @@ export interface Journal {
   readonly waits: ReadonlyMap<CallId, OpenWait>;
   /** The calls of agents and effects without an outcome, oldest first. */
   readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
+  /** What each completion said, in its newest attempt. */
+  readonly completions: ReadonlyMap<CallId, string>;
+  /** What all completions together cost. */
+  readonly usage: Usage;
   /** What children staged for the run's memory. */
   readonly staged: ReadonlyMap<CallId, StagedMemory>;
   /** The newest state of each machine. */
@@ -76,10 +80,12 @@ export class JournalReader {
   readonly #waits = new Map<CallId, OpenWait>();
   readonly #callOfWait = new Map<number, CallId>();
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
+  readonly #completions = new Map<CallId, string>();
   readonly #staged = new Map<CallId, StagedMemory>();
   readonly #machines = new Map<string, MachineState>();
   #lastResume = 0;
   #canceled = false;
+  #usage: Usage = {};
   #agentVersion: string | undefined;
 
   /** `root` is the scope of the turn's own handler. */
@@ -102,6 +108,8 @@ export class JournalReader {
       wakeTimes: this.#wakeTimes,
       waits: new Map([...this.#waits].filter(([callId]) => !this.#isPast(callId))),
       openCalls: this.#openCalls,
+      completions: this.#completions,
+      usage: this.#usage,
       staged: this.#staged,
       machines: this.#machines,
       lastResume: this.#lastResume,
@@ -116,7 +124,11 @@ export class JournalReader {
       case "TextOutput":
       case "ToolTextOutput":
         // What a model streams belongs to its completion.
-        if ("call_id" in event && event.call_id !== undefined) return;
+        if ("call_id" in event && event.call_id !== undefined) {
+          const { call_id: callId, content } = event;
+          this.#completions.set(callId, (this.#completions.get(callId) ?? "") + content);
+          return;
+        }
         this.#item(event.branch ?? spoken(), { signature: textSignature(event.content) });
         return;
       case "ArtifactGenerated": {
@@ -143,6 +155,8 @@ export class JournalReader {
         return;
       case "CompletionCall":
         this.#attempts.set(event.call_id, event.attempt);
+        // The text of an attempt takes the place of what the one before said.
+        this.#completions.delete(event.call_id);
         if (event.attempt > 1) return;
         this.#call(event.call_id, completionSignature(event.model));
         return;
@@ -153,7 +167,13 @@ export class JournalReader {
         this.#settle(event.tool_call_id, { ok: false, code: event.code, message: event.content });
         return;
       case "CompletionResult":
-        this.#settle(event.call_id, { ok: true, value: event.result });
+        this.#usage = addUsage(this.#usage, event.usage);
+        this.#settle(
+          event.call_id,
+          event.error === undefined
+            ? { ok: true, value: event.result }
+            : { ok: false, code: "model_error", message: event.error },
+        );
         return;
       case "WaitForInput": {
         const { id, call_id: callId, request_keys: questions, schema } = event;
@@ -260,6 +280,8 @@ const emptyJournal: Journal = {
   wakeTimes: new Map(),
   waits: new Map(),
   openCalls: new Map(),
+  completions: new Map(),
+  usage: {},
   staged: new Map(),
   machines: new Map(),
   lastResume: 0,
@@ -324,4 +346,13 @@ function hasOpen({ waits, timers, promises }: MachineState, callId: CallId): boo
     Object.values(promises).includes(callId) ||
     timers.some((timer) => timer.callId === callId)
   );
+}
+
+/** What two completions cost together. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum = (key: keyof Usage): Usage => {
+    const total = (a[key] ?? 0) + (b[key] ?? 0);
+    return a[key] === undefined && b[key] === undefined ? {} : { [key]: total };
+  };
+  return { ...sum("input_tokens"), ...sum("output_tokens"), ...sum("cost") };
 }

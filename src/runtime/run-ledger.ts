@@ -80,7 +80,7 @@ export class RunLedger {
   end(
     speaker: Speaker,
     { requestId }: Accepted,
-    { finishReason, result, truncated, output, error, memory }: LedgerEnd,
+    { finishReason, result, truncated, output, error, usage, memory }: LedgerEnd,
   ): string {
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
@@ -90,6 +90,7 @@ export class RunLedger {
       ...(truncated && { result_truncated: true }),
       output,
       ...(error && { error }),
+      ...(usage && { usage }),
     });
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });

@@ -1,3 +1,4 @@
+import type { Model } from "../ports/model.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Agent, Effect, Operation, Operations, Schema, Tool } from "./agent.ts";
@@ -56,6 +57,12 @@ export interface Turn {
     options?: { readonly effect?: Effect },
   ): Promise<Value>;
 
+  /**
+   * Asks a model. What it says is streamed as text of this agent, what it made is journaled, and a
+   * completion that the log has is never asked for again.
+   */
+  complete(options: CompletionOptions): Promise<Json>;
+
   /** Waits; a restart does not start the time again. */
   sleep(ms: number): Promise<void>;
 
@@ -100,6 +107,13 @@ export interface EffectContext {
   /** 1 the first time. */
   readonly attempt: number;
   readonly signal: AbortSignal;
+}
+
+/** What to ask which model. */
+export interface CompletionOptions {
+  readonly model: Model;
+  /** What the model takes; kept nowhere, since a replay makes it again. */
+  readonly input: Json;
 }
 
 /** A file to publish. */

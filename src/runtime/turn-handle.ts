@@ -5,11 +5,13 @@ import { CHAT } from "./actor.ts";
 import type { Actor, Asked } from "./actor.ts";
 import type { Agent, Effect, Operations, Schema, Tool } from "./agent.ts";
 import { callAgent, performEffect } from "./call.ts";
+import { complete } from "./complete.ts";
 import type { Outcome } from "./deliveries.ts";
 import {
   allSignature,
   artifactSignature,
   callSignature,
+  completionSignature,
   NOW,
   RANDOM,
   sleepSignature,
@@ -25,6 +27,7 @@ import { wait } from "./wait.ts";
 import type {
   Artifact,
   ArtifactOptions,
+  CompletionOptions,
   EffectContext,
   Memory,
   OperationInput,
@@ -145,6 +148,21 @@ export class TurnHandle implements Turn {
     const outcome = this.#outcome(begun.callId);
     if (!begun.settled) void performEffect(this.#actor, { ...begun, name, args: {} }, effect, perform);
     return (await outcome) as Value;
+  }
+
+  async complete({ model, input }: CompletionOptions): Promise<Json> {
+    const begun = this.#begin(completionSignature(model.name));
+    if (begun === undefined) return this.#actor.turn.over();
+    const outcome = this.#outcome(begun.callId);
+    if (begun.settled)
+      this.#actor.heard(this.#actor.turn.options.journal.completions.get(begun.callId) ?? "");
+    else
+      void complete(this.#actor, {
+        ...begun,
+        model,
+        input: toJson(input, "the input of the model", Infinity),
+      });
+    return outcome;
   }
 
   async sleep(ms: number): Promise<void> {

@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { EventBody, FinishReason, TurnError } from "../protocol/events.ts";
+import type { EventBody, FinishReason, TurnError, Usage } from "../protocol/events.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RunId } from "../protocol/ids.ts";
@@ -11,6 +11,7 @@ import type { Agent } from "./agent.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
+import { addUsage } from "./journal.ts";
 import type { Journal, StagedMemory } from "./journal.ts";
 import { canceledBody, OpenCall } from "./open-call.ts";
 import type { CallKind, LiveWait } from "./open-call.ts";
@@ -48,6 +49,8 @@ export interface TurnEnd {
   readonly truncated?: boolean;
   readonly output: Json;
   readonly error?: TurnError;
+  /** What the completions of the turn cost, where there were any. */
+  readonly usage?: Usage;
   /** What to keep for the run, by agent. */
   readonly memory: ReadonlyMap<string, Json>;
 }
@@ -68,6 +71,7 @@ export class ActiveTurn {
   readonly staged: Map<CallId, StagedMemory>;
   readonly #waits = new Map<number, LiveWait>();
   readonly #issued = new Map<CallId, () => void>();
+  #usage: Usage;
   #resting = 0;
   #agentCalls = 0;
   #ended = false;
@@ -83,6 +87,7 @@ export class ActiveTurn {
       name: agent.name,
       speaker: this.speaker,
     });
+    this.#usage = journal.usage;
     this.staged = new Map(journal.staged);
     this.deliveries = new Deliveries(journal.deliveries, environment.macrotask);
   }
@@ -111,6 +116,11 @@ export class ActiveTurn {
   countAgentCall(): boolean {
     this.#agentCalls += 1;
     return this.#agentCalls <= this.options.limits.agentCalls;
+  }
+
+  /** Adds what a completion cost. */
+  addUsage(usage: Usage): void {
+    this.#usage = addUsage(this.#usage, usage);
   }
 
   /** Notes that a call is open. */
@@ -203,6 +213,7 @@ export class ActiveTurn {
     this.root.close();
     const text = this.options.complete({
       ...end,
+      ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
       memory: end.finishReason === "success" ? this.memory : new Map(),
     });
     this.deliveries.end({ ok: false, code: "canceled", message: "the turn has ended" });

@@ -85,6 +85,11 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   }),
   ToolTextOutput: some("ToolTextOutput", { content: text, tool_call_id: callId }, { branch: text }),
   CompletionCall: some("CompletionCall", { model: text, call_id: callId, attempt }),
+  ReasoningOutput: some("ReasoningOutput", {
+    content: text,
+    call_id: callId,
+    attempt: fc.integer({ min: 1, max: 3 }),
+  }),
   CompletionResult: some("CompletionResult", {
     model: text,
     call_id: callId,

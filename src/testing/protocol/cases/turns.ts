@@ -84,6 +84,7 @@ const ROLE_OF_TYPE: Readonly<Record<string, string>> = {
   RequestCompleted: "system",
   CompletionCall: "system",
   CompletionResult: "system",
+  ReasoningOutput: "system",
   TextOutput: "assistant",
   WaitForInput: "assistant",
   ArtifactGenerated: "assistant",

@@ -1,0 +1,111 @@
+import { createRuntime, defineAgent, memoryLog, ModelError } from "troupe";
+import type { Model, Runtime } from "troupe";
+import { collect } from "troupe/testing";
+import { expect, test } from "vitest";
+
+/** A model that says a text word by word; each call may first fail as the list says. */
+function talker(failures: (ModelError | undefined)[] = []): Model & { readonly asked: number[] } {
+  const asked: number[] = [];
+  return {
+    asked,
+    name: "talker",
+    async *generate(input, { attempt }) {
+      asked.push(attempt);
+      yield { type: "reasoning", text: "hm" };
+      for (const word of ["Good ", "day ", String(input)]) yield { type: "text", text: word };
+      const failure = failures.shift();
+      if (failure) throw failure;
+      yield { type: "result", result: { said: 3 }, usage: { input_tokens: 10, output_tokens: 3 } };
+    },
+  };
+}
+
+function talk(model: Model): Parameters<typeof createRuntime>[0]["agents"] {
+  return [
+    defineAgent({
+      name: "talk",
+      purpose: "Lets a model talk, twice.",
+      async chat(input, turn) {
+        await turn.complete({ model, input });
+        await turn.waitForInput({ more: "More?" });
+        await turn.complete({ model, input: "again" });
+      },
+    }),
+  ];
+}
+
+const answer = { type: "ResumeWithInput", request_keys: { more: true } } as const;
+
+async function requestOf(runtime: Runtime): Promise<{ readonly first: Awaited<ReturnType<typeof collect>> }> {
+  return { first: await collect(runtime, "talk", { type: "ChatRequest", input: "sir" }) };
+}
+
+test("what a model says is streamed, what it thinks too, and its cost is summed", async () => {
+  const runtime = createRuntime({ agents: talk(talker()) });
+  const { first } = await requestOf(runtime);
+  const requestId = first[0]?.request_id;
+  const rest = await collect(runtime, "talk", { ...answer, ...(requestId && { request_id: requestId }) });
+
+  expect(first.map(({ type }) => type)).toEqual([
+    "RequestStarted",
+    "CompletionCall",
+    "ReasoningOutput",
+    "TextOutput",
+    "TextOutput",
+    "TextOutput",
+    "CompletionResult",
+    "WaitForInput",
+  ]);
+  expect(rest.at(-1)).toMatchObject({
+    result: "Good day sirGood day again",
+    usage: { input_tokens: 20, output_tokens: 6 },
+  });
+  await runtime.close();
+});
+
+test("a completion that the log has is not asked for again after a restart", async () => {
+  const model = talker();
+  const log = { ...memoryLog(), close: async () => {} };
+  const before = createRuntime({ agents: talk(model), log });
+  const { first } = await requestOf(before);
+  await before.close();
+
+  const after = createRuntime({ agents: talk(model), log });
+  const requestId = first[0]?.request_id;
+  const rest = await collect(after, "talk", { ...answer, ...(requestId && { request_id: requestId }) });
+
+  expect(model.asked).toEqual([1, 1]);
+  expect(rest.at(-1)).toMatchObject({
+    result: "Good day sirGood day again",
+    usage: { input_tokens: 20, output_tokens: 6 },
+  });
+  await after.close();
+});
+
+test("a passing fault of a model is tried again, and the text of the failed attempt does not count", async () => {
+  const model = talker([new ModelError("busy", { transient: true, retryAfterMs: 1 })]);
+  const runtime = createRuntime({ agents: talk(model) });
+  const { first } = await requestOf(runtime);
+  const requestId = first[0]?.request_id;
+  const rest = await collect(runtime, "talk", { ...answer, ...(requestId && { request_id: requestId }) });
+
+  expect(model.asked).toEqual([1, 2, 1]);
+  expect(first.filter(({ type }) => type === "CompletionCall")).toMatchObject([
+    { attempt: 1 },
+    { attempt: 2 },
+  ]);
+  expect(rest.at(-1)).toMatchObject({ finish_reason: "success", result: "Good day sirGood day again" });
+  await runtime.close();
+});
+
+test("a fault of a model that will not pass ends the completion with what the agent may read", async () => {
+  const model = talker([new ModelError("no such model", { transient: false })]);
+  const runtime = createRuntime({ agents: talk(model) });
+  const { first } = await requestOf(runtime);
+  expect(first.find(({ type }) => type === "CompletionResult")).toMatchObject({ error: "no such model" });
+  expect(first.at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "agent_error", message: "no such model" },
+  });
+  await runtime.close();
+});
