@@ -12,7 +12,7 @@ function talker(failures: (ModelError | undefined)[] = []): Model & { readonly a
     async *generate(input, { attempt }) {
       asked.push(attempt);
       yield { type: "reasoning", text: "hm" };
-      for (const word of ["Good ", "day ", String(input)]) yield { type: "text", text: word };
+      for (const word of ["Good ", "day ", input as string]) yield { type: "text", text: word };
       const failure = failures.shift();
       if (failure) throw failure;
       yield { type: "result", result: { said: 3 }, usage: { input_tokens: 10, output_tokens: 3 } };
