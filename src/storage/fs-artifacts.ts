@@ -120,8 +120,9 @@ async function writeAndSync(
   }
 }
 
-/** Makes the names of new files survive a loss of power. */
+/** Makes the names of new files survive a loss of power, where the system can. */
 async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === "win32") return;
   const handle = await open(directory);
   try {
     await handle.sync();

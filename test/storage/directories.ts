@@ -26,10 +26,13 @@ export interface LogChild {
 export function startLogChild(
   mode: "append" | "open" | "fill" | "exceed",
   directory: string,
-  command: readonly string[] = [],
+  {
+    command = [],
+    durability = "full",
+  }: { readonly command?: readonly string[]; readonly durability?: "full" | "relaxed" } = {},
 ): LogChild {
   const program = fileURLToPath(new URL("log-child.ts", import.meta.url));
-  const [file, ...args] = [...command, process.execPath, program, mode, directory];
+  const [file, ...args] = [...command, process.execPath, program, mode, directory, durability];
   const child = spawn(file, args, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const { promise: ended, resolve } = Promise.withResolvers<number | string | null>();

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync, writeSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Cursor, EventLog } from "../../src/ports/event-log.ts";
@@ -8,7 +8,7 @@ import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/su
 // A process of its own for tests that take its process, its disk or its files away.
 // Everything it says is one line of JSON.
 
-const [, , mode = "", directory = ""] = process.argv;
+const [, , mode = "", directory = "", durability] = process.argv;
 
 switch (mode) {
   case "append":
@@ -29,7 +29,7 @@ switch (mode) {
 
 /** Appends to eight runs at once and says what was acknowledged. */
 async function appendForever(): Promise<void> {
-  const log = sqliteLog(directory);
+  const log = sqliteLog(directory, { durability: durability === "relaxed" ? "relaxed" : "full" });
   const owners = Array.from({ length: 8 }, async (_, index) => {
     let { cursor } = await log.claim(runId(`run-${index}`));
     for (;;) {
@@ -117,7 +117,7 @@ async function refusal(log: EventLog, cursor: Cursor): Promise<string> {
   );
 }
 
-/** Writes at once, so that nothing said is lost when the process is killed. */
+/** A pipe is written to at once, so that nothing said is lost when the process is killed. */
 function say(value: unknown): void {
-  writeSync(1, `${JSON.stringify(value)}\n`);
+  process.stdout.write(`${JSON.stringify(value)}\n`);
 }

@@ -20,7 +20,7 @@ test.skipIf(!canHaveSmallDisk)(
   async () => {
     const directory = temporaryDirectory();
     const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
-    const child = startLogChild("fill", directory, [...SMALL_DISK, script]);
+    const child = startLogChild("fill", directory, { command: [...SMALL_DISK, script] });
     const said: unknown[] = [];
     for await (const line of child.lines) said.push(JSON.parse(line));
 
@@ -40,7 +40,7 @@ test.skipIf(!canHaveSmallDisk)(
 test("after a failed write nothing more is appended until the log is opened again, and nothing is lost", async () => {
   const directory = temporaryDirectory();
   const limited = ["bash", "-c", `trap "" XFSZ; ulimit -f 3000; exec "$0" "$@"`];
-  const child = startLogChild("exceed", directory, limited);
+  const child = startLogChild("exceed", directory, { command: limited });
   const said: unknown[] = [];
   for await (const line of child.lines) said.push(JSON.parse(line));
 

@@ -16,8 +16,8 @@ export interface StoredRun {
 
 /** Reads the events and records of runs. */
 export interface Chunks {
-  /** Finds a run; `undefined` for one that nothing was appended to. */
-  stored(runId: RunId): StoredRun | undefined;
+  /** Finds a run, and checks that its newest event is whole; `undefined` for one that nothing was appended to. */
+  checked(runId: RunId): StoredRun | undefined;
   /** Reads a page; of a run that is being appended to no further than `head`. */
   page(runId: RunId, options: ReadOptions, head: number): Page;
   snapshot(rid: number): Snapshot | undefined;
@@ -54,21 +54,27 @@ export function createChunks(database: DatabaseSync): Chunks {
     return { rid: row.rid, removed, head: row.last ?? 0, records: row.records_end ?? 0 };
   }
 
+  function page(runId: RunId, options: ReadOptions, limitHead: number): Page {
+    // One transaction, so that all of the page is of one moment.
+    begin.run();
+    try {
+      const run = stored(runId);
+      if (run === undefined || run.removed) return { events: [], records: [], head: 0 };
+      const head = Math.min(run.head, limitHead);
+      const from = options.records === true ? options.after : options.after + 1;
+      return collect(run.rid, chunks.iterate(run.rid, from, head), options, head);
+    } finally {
+      end.run();
+    }
+  }
+
   return {
-    stored,
-    page(runId, options, limitHead) {
-      // One transaction, so that all of the page is of one moment.
-      begin.run();
-      try {
-        const run = stored(runId);
-        if (run === undefined || run.removed) return { events: [], records: [], head: 0 };
-        const head = Math.min(run.head, limitHead);
-        const from = options.records === true ? options.after : options.after + 1;
-        return collect(run.rid, chunks.iterate(run.rid, from, head), options, head);
-      } finally {
-        end.run();
-      }
+    checked(runId) {
+      const run = stored(runId);
+      if (run !== undefined && run.head > 0) page(runId, { after: run.head - 1 }, run.head);
+      return run;
     },
+    page,
     snapshot(rid) {
       const row = snapshots.get(rid) as SnapshotRow | undefined;
       if (row === undefined) return undefined;

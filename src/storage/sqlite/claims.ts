@@ -1,5 +1,5 @@
 import { Fenced } from "../../ports/event-log.ts";
-import type { Cursor } from "../../ports/event-log.ts";
+import type { Batch, Cursor } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 
@@ -88,6 +88,21 @@ export class Claims {
     for (const run of this.#runs.values()) run.epoch = 0;
     this.#runs.clear();
     return runIds;
+  }
+}
+
+/** Brings a run up to what the log now holds of it. */
+export function advance(run: OwnedRun, { events, records, run: row, requests = [] }: Batch): void {
+  run.head += events.length;
+  run.records += records.length;
+  run.stored = true;
+  if (row !== undefined) {
+    run.initialInput = row.initialInput;
+    run.metadata = row.metadata;
+  }
+  for (const { requestId, phase } of requests) {
+    if (phase === "completed") run.requests.delete(requestId);
+    else run.requests.add(requestId);
   }
 }
 

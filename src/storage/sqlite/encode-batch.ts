@@ -1,11 +1,11 @@
 import type { Batch, RequestMark } from "../../ports/event-log.ts";
 import type { OwnedRun } from "./claims.ts";
+import type { Append } from "./job.ts";
 import type { Changes, RequestChange, RunChange } from "./message.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "./schema.ts";
-import type { Job } from "./writer-client.ts";
 
 /** Writes an append down as the writer takes it. */
-export function encodeBatch(run: OwnedRun, batch: Batch): NonNullable<Job["append"]> {
+export function encodeBatch(run: OwnedRun, batch: Batch): Append {
   const { events, records } = batch;
   const changes =
     batch.run !== undefined ||

@@ -1,3 +1,3 @@
 export { DamagedLog, DirectoryInUse } from "./errors.ts";
+export type { SqliteLogOptions } from "./options.ts";
 export { sqliteLog } from "./sqlite-log.ts";
-export type { SqliteLogOptions } from "./sqlite-log.ts";

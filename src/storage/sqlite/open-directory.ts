@@ -7,7 +7,7 @@ import { DamagedLog, toTrouble } from "./errors.ts";
 import { openHeadFile, readHeadFile } from "./head-file.ts";
 import type { Head } from "./head-file.ts";
 import { takeLock } from "./lock.ts";
-import { createPrivateFile } from "./private-file.ts";
+import { createPrivateFile, syncDirectory } from "./private-file.ts";
 import { createSchema, openDatabase } from "./schema.ts";
 import type { Durability } from "./schema.ts";
 
@@ -55,6 +55,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
     headFile.reset(head);
     headFile.sync();
     headFile.close();
+    syncDirectory(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
     return { database, head };
   } catch (error) {

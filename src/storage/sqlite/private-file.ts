@@ -1,4 +1,4 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fsyncSync, openSync } from "node:fs";
 
 /**
  * Creates an empty file that only its owner can read, if it does not exist. A file that exists is not
@@ -9,5 +9,16 @@ export function createPrivateFile(path: string): void {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** Makes the names of the files in a directory survive a loss of power, where the system can. */
+export function syncDirectory(path: string): void {
+  if (process.platform === "win32") return;
+  const directory = openSync(path, "r");
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
   }
 }

@@ -1,34 +1,17 @@
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog, Page, ReadOptions } from "../../ports/event-log.ts";
+import type { Batch, Claim, Cursor, EventLog, Page, ReadOptions, RunEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { Tails } from "../tails.ts";
-import { createChunks } from "./chunks.ts";
-import { Claims } from "./claims.ts";
+import { advance, Claims } from "./claims.ts";
 import type { OwnedRun } from "./claims.ts";
 import { encodeBatch } from "./encode-batch.ts";
-import { toTrouble } from "./errors.ts";
+import type { Job } from "./job.ts";
 import { openDirectory } from "./open-directory.ts";
-import { createRows } from "./rows.ts";
-import type { Durability } from "./schema.ts";
+import type { SqliteLogOptions } from "./options.ts";
+import { createReader } from "./reader.ts";
 import { TailCache } from "./tail-cache.ts";
 import { WriterClient } from "./writer-client.ts";
-import type { Job } from "./writer-client.ts";
-
-/** How a log on disk behaves. */
-export interface SqliteLogOptions {
-  /**
-   * `full`, the default, syncs every commit to the disk before it is acknowledged. `relaxed` leaves that
-   * to the system: a crash of the process loses nothing, a loss of power may lose the last seconds.
-   */
-  readonly durability?: Durability;
-  /** Opens a log that has lost some of what it had acknowledged, with what is left. Default false. */
-  readonly acceptLoss?: boolean;
-  /** The shortest time between two commits. More gathers in each, and each event comes later. Default 0. */
-  readonly commitIntervalMs?: number;
-  /** How much of the newest events is held in memory for live readers, over all runs. Default 16 MiB. */
-  readonly cacheBytes?: number;
-}
 
 /**
  * Opens a log in a directory of its own, on SQLite, and creates both if need be. Fails at once with
@@ -44,12 +27,11 @@ export function sqliteLog(
   }: SqliteLogOptions = {},
 ): EventLog {
   const { database, head, unlock } = openDirectory(directory, { durability, acceptLoss });
-  const rows = createRows(database);
-  const chunks = createChunks(database);
+  const reader = createReader(database);
   const claims = new Claims(head.epoch);
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
-  let lastRid = chunks.lastRid();
+  let lastRid = reader.ask((tables) => tables.lastRid());
   let closing: Promise<void> | undefined;
   let appended: RunId[] = [];
 
@@ -70,11 +52,12 @@ export function sqliteLog(
 
   async function claim(runId: RunId): Promise<Claim> {
     await claims.fence(runId);
-    const stored = guard(() => chunks.stored(runId));
+    const { stored, entry, snapshot } = reader.ask((tables) => {
+      const stored = tables.checked(runId);
+      return { stored, entry: tables.run(runId), snapshot: stored && tables.snapshot(stored.rid) };
+    });
     if (stored === undefined) lastRid += 1;
     const { rid, removed, head, records } = stored ?? { ...NEW_RUN, rid: lastRid };
-    const entry = stored && guard(() => rows.run(runId));
-    const snapshot = guard(() => chunks.snapshot(rid));
     cache.drop(runId);
     const { epoch } = claims.take({
       runId,
@@ -102,9 +85,7 @@ export function sqliteLog(
     const encoded = encodeBatch(run, batch);
     return commit(run, { rid: run.rid, append: encoded }, () => {
       const first = run.head + 1;
-      run.head += batch.events.length;
-      run.records += batch.records.length;
-      remember(run, batch);
+      advance(run, batch);
       if (batch.events.length > 0) {
         cache.add(run.runId, first, batch.events, encoded.body.length);
       }
@@ -160,7 +141,13 @@ export function sqliteLog(
       const page = cache.read(runId, options);
       if (page !== undefined) return page;
     }
-    return guard(() => chunks.page(runId, options, run?.head ?? Infinity));
+    return reader.ask((tables) => tables.page(runId, options, run?.head ?? Infinity));
+  }
+
+  /** The row of a run without what is committed but not acknowledged yet, as `read` has it too. */
+  function acknowledged(entry: RunEntry): RunEntry {
+    const head = Math.min(entry.head, claims.get(entry.runId)?.head ?? Infinity);
+    return head === entry.head ? entry : { ...entry, head };
   }
 
   function health() {
@@ -169,7 +156,7 @@ export function sqliteLog(
 
   async function close(): Promise<void> {
     await writer.close();
-    database.close();
+    reader.close();
     unlock();
   }
 
@@ -180,11 +167,17 @@ export function sqliteLog(
     release,
     read,
     tail: (runId, wake) => tails.add(runId, wake),
-    lookup: async (requestId) => guard(() => rows.lookup(requestId)),
-    run: async (runId) => guard(() => rows.run(runId)),
-    find: async (alias) => guard(() => rows.find(alias)),
-    list: async (query) => guard(() => rows.list(query)),
-    open: async () => guard(() => rows.open()),
+    lookup: async (requestId) => reader.ask((tables) => tables.lookup(requestId)),
+    async run(runId) {
+      const entry = reader.ask((tables) => tables.run(runId));
+      return entry && acknowledged(entry);
+    },
+    find: async (alias) => reader.ask((tables) => tables.find(alias)),
+    async list(query) {
+      const page = reader.ask((tables) => tables.list(query));
+      return { ...page, runs: page.runs.map(acknowledged) };
+    },
+    open: async () => reader.ask((tables) => tables.open()),
     remove,
     health,
     close: () => (closing ??= close()),
@@ -194,26 +187,3 @@ export function sqliteLog(
 const NEW_RUN = { removed: false, head: 0, records: 0 };
 
 const CLOSED = { writable: false, reason: "the log is closed" };
-
-/** Keeps in mind what the database now has of a run. */
-function remember(run: OwnedRun, { run: row, requests = [] }: Batch): void {
-  run.stored = true;
-  if (row !== undefined) {
-    run.initialInput = row.initialInput;
-    run.metadata = row.metadata;
-  }
-  for (const { requestId, phase } of requests) {
-    if (phase === "completed") run.requests.delete(requestId);
-    else run.requests.add(requestId);
-  }
-}
-
-/** Turns trouble with the database into `Unavailable`. */
-function guard<Result>(read: () => Result): Result {
-  try {
-    return read();
-  } catch (error) {
-    if (toTrouble(error) === undefined) throw error;
-    throw new Unavailable("the log cannot be read here", { cause: error });
-  }
-}

@@ -40,13 +40,12 @@ export class TailCache {
     if (chunks === undefined || oldest === undefined || newest === undefined) return undefined;
     if (after < oldest.first - 1 || after > newest.last) return undefined;
 
-    let events: readonly string[] = [];
-    for (let index = findAfter(chunks, after); index < chunks.length; index += 1) {
-      const chunk = chunks.at(index);
-      if (chunk === undefined || events.length >= limit) break;
-      const skip = Math.max(after + 1 - chunk.first, 0);
-      const next = skip === 0 ? chunk.events : chunk.events.slice(skip);
-      events = events.length === 0 ? next : events.concat(next);
+    const index = findAfter(chunks, after);
+    const chunk = chunks.at(index);
+    let events = chunk?.events ?? [];
+    // A reader at the newest chunk, the usual one, gets it without a copy.
+    if (index < chunks.length - 1 || chunk?.first !== after + 1) {
+      events = gather(chunks, index, after, limit);
     }
     if (events.length > limit) events = events.slice(0, limit);
     if (limitBytes !== undefined) {
@@ -91,6 +90,18 @@ interface Chunk {
 
 /** What a chunk costs beside its events. */
 const CHUNK_BYTES = 256;
+
+/** The events after one, from a chunk on, until there are enough. */
+function gather(chunks: Queue<Chunk>, from: number, after: number, limit: number): readonly string[] {
+  const events: string[] = [];
+  for (let index = from; index < chunks.length && events.length < limit; index += 1) {
+    const chunk = chunks.at(index);
+    for (const [place, event] of chunk?.events.entries() ?? []) {
+      if (chunk !== undefined && chunk.first + place > after) events.push(event);
+    }
+  }
+  return events;
+}
 
 /** The index of the first chunk that ends after an event. */
 function findAfter(chunks: Queue<Chunk>, after: number): number {

@@ -3,27 +3,10 @@ import { Worker } from "node:worker_threads";
 import { AgentError } from "../../errors.ts";
 import type { LogHealth } from "../../ports/event-log.ts";
 import { Unavailable } from "../../ports/event-log.ts";
+import { countForCommit, NOTHING } from "./job.ts";
+import type { Job } from "./job.ts";
 import type { FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
 import { SharedBodies } from "./shared-bodies.ts";
-
-/** Something to be committed. */
-export interface Job {
-  /** Without a body it is the removal of the run. */
-  readonly append?: {
-    /** The item, up to the length of its body in bytes. */
-    readonly position: readonly [first: number, last: number, recordsEnd: number];
-    readonly body: string;
-    readonly records: Item[5];
-    readonly changes: Item[6];
-  };
-  readonly rid: number;
-  /** Called once: without an error when it is in the log. */
-  settle(error?: Error): void;
-}
-
-/** Bounds of a commit, so that what comes next never waits long. */
-const COMMIT_EVENTS = 1_000;
-const COMMIT_CHARACTERS = 1024 * 1024;
 
 /**
  * Hands appends to the writer's thread, one commit at a time: a commit takes what all runs have
@@ -40,7 +23,7 @@ export class WriterClient {
   #sent: readonly Job[] | undefined;
   #sentAt = -Infinity;
   #scheduled = false;
-  #failure: string | undefined;
+  #failure: Unavailable | undefined;
   #closing: (() => void) | undefined;
 
   constructor(
@@ -60,14 +43,16 @@ export class WriterClient {
     const workerData: WriterData = { ...data, signal: this.#signal };
     this.#worker = new Worker(file, { workerData, name: "log-writer" });
     this.#worker.on("message", (message: FromWriter) => this.#hear(message));
-    this.#worker.on("error", () => this.#stop("the writer has failed"));
+    this.#worker.on("error", (cause) => this.#stop("the writer has failed", cause));
     this.#worker.on("exit", () => this.#stop("the writer has ended"));
     // An open log does not keep a program alive, a commit under way does.
     this.#worker.unref();
   }
 
   get health(): LogHealth {
-    return this.#failure === undefined ? { writable: true } : { writable: false, reason: this.#failure };
+    return this.#failure === undefined
+      ? { writable: true }
+      : { writable: false, reason: this.#failure.message };
   }
 
   /** Takes a job and calls its `settle` later. */
@@ -161,43 +146,24 @@ export class WriterClient {
     if (this.#queue.length > 0) this.#schedule();
   }
 
-  #fail(reason: string): void {
-    this.#failure = reason;
+  #fail(reason: string, cause?: unknown): void {
+    this.#failure = new Unavailable(reason, { cause });
     const jobs = this.#sent ?? [];
     this.#sent = undefined;
     this.#worker.unref();
-    for (const job of jobs) job.settle(new Unavailable(reason));
+    for (const job of jobs) job.settle(this.#failure);
     this.#refuseAll();
   }
 
   #refuseAll(): void {
     const jobs = this.#queue;
     this.#queue = [];
-    for (const job of jobs) job.settle(new Unavailable(this.#failure));
+    for (const job of jobs) job.settle(this.#failure);
   }
 
-  #stop(reason: string): void {
-    this.#fail(reason);
+  #stop(reason: string, cause?: unknown): void {
+    // The first failure says most.
+    if (this.#failure === undefined) this.#fail(reason, cause);
     this.#closing?.();
   }
-}
-
-const NOTHING: NonNullable<Job["append"]> = {
-  position: [1, 0, 0],
-  body: "",
-  records: null,
-  changes: null,
-};
-
-/** How many jobs go into one commit: at least one, and appends only. */
-function countForCommit(queue: readonly Job[]): number {
-  let events = 0;
-  let characters = 0;
-  for (const [index, { append }] of queue.entries()) {
-    if (append === undefined) return index;
-    events += append.position[1] - append.position[0] + 1;
-    characters += append.body.length;
-    if (index > 0 && (events > COMMIT_EVENTS || characters > COMMIT_CHARACTERS)) return index;
-  }
-  return queue.length;
 }

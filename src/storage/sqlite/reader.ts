@@ -1,0 +1,34 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Unavailable } from "../../ports/event-log.ts";
+import { createChunks } from "./chunks.ts";
+import type { Chunks } from "./chunks.ts";
+import { toTrouble } from "./errors.ts";
+import { createRows } from "./rows.ts";
+import type { Rows } from "./rows.ts";
+
+/** Asks the database; trouble with it becomes `Unavailable`. */
+export interface Reader {
+  ask<Answer>(question: (database: Rows & Chunks) => Answer): Answer;
+  close(): void;
+}
+
+/** Asks a connection of its own, so that nothing that is read waits for the writer. */
+export function createReader(database: DatabaseSync): Reader {
+  const tables = { ...createRows(database), ...createChunks(database) };
+  let closed = false;
+  return {
+    ask(question) {
+      if (closed) throw new Unavailable("the log is closed");
+      try {
+        return question(tables);
+      } catch (error) {
+        if (toTrouble(error) === undefined) throw error;
+        throw new Unavailable("the log cannot be read here", { cause: error });
+      }
+    },
+    close() {
+      closed = true;
+      database.close();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { localRouter } from "../../src/cluster/local-router.ts";
+import type { RunId } from "../../src/protocol/ids.ts";
+
+const run = "run" as RunId;
+
+test("a message goes to the handler that serves, and its answer comes back", async () => {
+  const router = localRouter();
+  router.serve({
+    deliver: async (runId, message) => [runId, message],
+    orphaned: async () => {},
+  });
+
+  expect(await router.send(run, { type: "ping" })).toEqual(["run", { type: "ping" }]);
+});
+
+test("a handler's failure is the sender's failure", async () => {
+  const router = localRouter();
+  router.serve({
+    deliver: async () => {
+      throw new Error("no such run");
+    },
+    orphaned: async () => {},
+  });
+
+  await expect(router.send(run, null)).rejects.toThrow("no such run");
+});
+
+test("nobody to take a message is an error at once", async () => {
+  const router = localRouter();
+  const stop = router.serve({ deliver: async () => null, orphaned: async () => {} });
+  await stop();
+
+  await expect(router.send(run, null)).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("a handler stops when its messages have been answered, and gets no new ones", async () => {
+  const router = localRouter();
+  const { promise: answer, resolve } = Promise.withResolvers<string>();
+  const stop = router.serve({ deliver: () => answer, orphaned: async () => {} });
+  const sent = router.send(run, null);
+  let stopped = false;
+  const stopping = stop().then(() => {
+    stopped = true;
+  });
+
+  await expect(router.send(run, null)).rejects.toMatchObject({ code: "unavailable" });
+  expect(stopped).toBe(false);
+  resolve("done");
+  await stopping;
+  expect(await sent).toBe("done");
+});

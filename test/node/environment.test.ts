@@ -1,0 +1,70 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { currentTurn, nodeEnvironment } from "../../src/node/environment.ts";
+import { isId } from "../../src/protocol/ids.ts";
+import type { RequestId, RunId } from "../../src/protocol/ids.ts";
+
+const turn = { runId: "run" as RunId, requestId: "request" as RequestId };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("a timer may take longer than the timers of Node can", () => {
+  vi.useFakeTimers();
+  const tenWeeksMs = 70 * 24 * 3_600_000;
+  const fire = vi.fn<() => void>();
+  nodeEnvironment().timer(tenWeeksMs, fire);
+
+  vi.advanceTimersByTime(tenWeeksMs - 1);
+  expect(fire).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(fire).toHaveBeenCalledOnce();
+});
+
+test("a stopped timer does not fire, however far it has come", () => {
+  vi.useFakeTimers();
+  const fire = vi.fn<() => void>();
+  const stop = nodeEnvironment().timer(3_000_000_000, fire);
+
+  vi.advanceTimersByTime(2_900_000_000);
+  stop();
+  vi.advanceTimersByTime(1_000_000_000);
+  expect(fire).not.toHaveBeenCalled();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a macrotask comes after all microtasks", async () => {
+  const order: string[] = [];
+  await new Promise<void>((resolve) => {
+    nodeEnvironment().macrotask(() => {
+      order.push("macrotask");
+      resolve();
+    });
+    void Promise.resolve()
+      .then(() => order.push("microtask"))
+      .then(() => order.push("microtask after it"));
+  });
+
+  expect(order).toEqual(["microtask", "microtask after it", "macrotask"]);
+});
+
+test("new ids are ids, 21 characters long, and differ", () => {
+  const environment = nodeEnvironment();
+  const ids = Array.from({ length: 1_000 }, () => environment.newId());
+
+  expect(new Set(ids).size).toBe(1_000);
+  expect(ids.every((id) => isId(id) && id.length === 21)).toBe(true);
+});
+
+test("what a turn leaves behind can be traced to it", async () => {
+  const environment = nodeEnvironment();
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const answer = environment.attribute(turn, () => {
+    setTimeout(() => resolve(currentTurn()), 0);
+    return "at once";
+  });
+
+  expect(answer).toBe("at once");
+  expect(currentTurn()).toBeUndefined();
+  expect(await promise).toBe(turn);
+});
