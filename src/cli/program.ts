@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { AgentError } from "../errors.ts";
 import { conformanceCommand } from "./conformance.ts";
 import { devCommand } from "./dev.ts";
 import { EXIT, Exit } from "./exit.ts";
@@ -32,6 +33,6 @@ function report(thrown: unknown): number {
     if (thrown.hint !== undefined) console.error(thrown.hint);
     return thrown.code;
   }
-  console.error(thrown);
+  console.error(thrown instanceof AgentError ? `troupe: ${thrown.message}` : thrown);
   return 1;
 }

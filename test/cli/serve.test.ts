@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { get } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { rm } from "node:fs/promises";
@@ -16,6 +18,31 @@ test("serves until it is told to stop", async () => {
 
   expect(await command.exited).toBe(0);
   await expect(fetch(url)).rejects.toThrow("fetch failed");
+});
+
+test("shows its durability", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["serve", "--port=0", "--durability=relaxed"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ durability: "relaxed" });
+  await command.match(/relaxed: a loss of power may cost the newest/);
+});
+
+test("off loopback, only who has the token is served", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["serve", "--port=0", "--host=0.0.0.0", "--allowed-host=example.test"], {
+    cwd,
+    env: { TROUPE_TOKEN: "a-token-for-this-test" },
+  });
+  const [, port] = await command.match(/http:\/\/0\.0\.0\.0:(\d+)/);
+  const list = (headers: Record<string, string>): Promise<number> =>
+    status(`http://127.0.0.1:${port}/`, headers);
+
+  expect(await list({})).toBe(401);
+  expect(await list({ authorization: "Bearer a-token-for-this-test" })).toBe(200);
+  expect(await list({ authorization: "Bearer a-token-for-this-test", host: "example.test" })).toBe(200);
+  expect(await list({ authorization: "Bearer a-token-for-this-test", host: "example.org" })).toBe(421);
 });
 
 test("a second server on one data directory exits with 75", async () => {
@@ -100,3 +127,10 @@ test("a log that lost entries exits with 74, and starts when the loss is accepte
   const third = startCommand(["serve", "--port=0", "--accept-loss"], { cwd });
   await third.match(/http:/);
 });
+
+/** The status of an answer; unlike `fetch`, it lets a test choose the Host. */
+async function status(url: string, headers: Record<string, string>): Promise<number> {
+  const [response] = (await once(get(url, { headers }), "response")) as [IncomingMessage];
+  response.resume();
+  return response.statusCode ?? 0;
+}
