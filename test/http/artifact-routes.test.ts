@@ -10,7 +10,7 @@ async function upload(
   { query = "", type }: { readonly query?: string; readonly type?: string } = {},
 ): Promise<Response> {
   const headers = new Headers(type === undefined ? {} : { "content-type": type });
-  return app.request(`/artifacts${query}`, { method: "POST", headers, body, duplex: "half" } as RequestInit);
+  return app.request(`/artifacts${query}`, { method: "POST", headers, body, duplex: "half" });
 }
 
 test("a file comes back as it was sent, as an attachment under its name", async () => {

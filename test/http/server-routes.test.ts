@@ -43,7 +43,7 @@ test.each([
   await using server = await startApp();
   // A Request of the web cannot be made with every method that may come over the wire.
   const request = new Proxy(new Request(`http://localhost${path}`), {
-    get: (target, key) => (key === "method" ? method : Reflect.get(target, key, target)),
+    get: (target, key): unknown => (key === "method" ? method : Reflect.get(target, key, target)),
   });
   const answer = await server.app.fetch(request);
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, allow]);

@@ -1,0 +1,199 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createRuntime } from "troupe";
+import { serve } from "troupe/node";
+import { expect, test } from "vitest";
+import { echo } from "../../agents/echo.ts";
+import { answerClientError } from "../../src/node/client-error.ts";
+import { RawClient } from "./raw-client.ts";
+import { chat, startServer } from "./server.ts";
+
+const HOST = "Host: localhost";
+
+test.each(["0.0.0.0", "::", "192.0.2.1", "example.test"])(
+  "a server that others can reach at %s does not start without a token",
+  async (hostname) => {
+    const runtime = createRuntime({ agents: [echo] });
+    await expect(serve(runtime, { hostname })).rejects.toMatchObject({ code: "forbidden" });
+    await runtime.close();
+  },
+);
+
+test("with a token it does, and is not taken for another server", async () => {
+  await using server = await startServer({ hostname: "0.0.0.0", token: "secret" });
+  const local = server.url.replace("0.0.0.0", "127.0.0.1");
+  expect((await fetch(local)).status).toBe(401);
+  expect((await fetch(local, { headers: { authorization: "Bearer secret" } })).status).toBe(200);
+  expect((await fetch(server.url, { headers: { authorization: "Bearer secret" } })).status).toBe(421);
+});
+
+test("a port that is taken is said to be", async () => {
+  await using server = await startServer();
+  const port = Number(new URL(server.url).port);
+  await expect(serve(server.runtime, { port })).rejects.toMatchObject({
+    code: "unavailable",
+    message: `cannot listen on 127.0.0.1, port ${port}: the port is taken`,
+  });
+});
+
+test.each([
+  ["no HTTP", ["hello"], 400],
+  ["no Host", ["GET / HTTP/1.1"], 400],
+  ["no Host, in HTTP/1.0", ["GET / HTTP/1.0"], 400],
+  ["two of them", ["GET / HTTP/1.1", HOST, "Host: evil.test"], 400],
+  ["another Host", ["GET / HTTP/1.1", "Host: evil.test"], 421],
+  ["another host in the target", ["GET http://evil.test/ HTTP/1.1", HOST], 421],
+  [
+    "our host in the target, another in the header",
+    ["GET http://localhost/ HTTP/1.1", "Host: evil.test"],
+    421,
+  ],
+  ["a Host that is none", ["GET / HTTP/1.1", "Host: local host"], 400],
+  ["a backslash in the path", ["GET /a\\b HTTP/1.1", HOST], 400],
+  ["headers of 9 KB", ["GET / HTTP/1.1", HOST, `X: ${"x".repeat(9_000)}`], 431],
+  ["two lengths", ["POST /echo/process HTTP/1.1", HOST, "Content-Length: 1", "Content-Length: 2"], 400],
+  [
+    "a length and chunks",
+    ["POST /echo/process HTTP/1.1", HOST, "Content-Length: 5", "Transfer-Encoding: chunked"],
+    400,
+  ],
+  ["an encoding that is none", ["POST /echo/process HTTP/1.1", HOST, "Transfer-Encoding: xchunked"], 400],
+  ["a folded header", ["GET / HTTP/1.1", HOST, "X: a", " b"], 400],
+])("a request with %s is refused", async (_, lines, status) => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  client.send(...lines);
+  await client.until(/\r\n\r\n/);
+  expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+});
+
+test("what is no HTTP is answered by a problem, and the connection is closed", async () => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  client.send("hello");
+  await client.closed();
+  const [head = "", body = ""] = client.text.split("\r\n\r\n");
+  expect(head).toContain("Content-Type: application/problem+json");
+  expect(JSON.parse(body)).toMatchObject({ status: 400, code: "invalid_request" });
+});
+
+test("a client that is slow on purpose gets a 408 and is cut", async () => {
+  const server = createServer(
+    { headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 10 },
+    (incoming, outgoing) => incoming.resume().once("end", () => outgoing.end("in time")),
+  );
+  server.on("clientError", answerClientError);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const part of [
+    "GET / HT",
+    "GET / HTTP/1.1\r\nHost: a",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{",
+  ]) {
+    await using client = new RawClient(url);
+    client.socket.write(part);
+    await client.closed();
+    expect(client.text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(client.text).toContain('"code":"request_timeout"');
+  }
+  server.close();
+});
+
+test("an answer that is on its way is not spoilt by what its client says in between", async () => {
+  await using server = await startServer();
+  const { request_id } = await chat(`${server.url}/ticker/process?wait=true`, { input: "2 600000" });
+  await using client = new RawClient(server.url);
+  client.send(`GET /getevents/${String(request_id)}?stream=true HTTP/1.1`, HOST);
+  await client.until('"TextOutput"');
+  client.send("hello");
+  await client.closed();
+  expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  await expect.poll(() => server.streams()).toBe(0);
+});
+
+test("a body above the limit is refused as soon as that is known", async () => {
+  await using server = await startServer();
+  const head = ["POST /echo/process HTTP/1.1", HOST, "Content-Type: application/json"];
+  await using announced = new RawClient(server.url);
+  announced.send(...head, "Content-Length: 100000000");
+  await announced.until('"code":"too_large"');
+  await using chunked = new RawClient(server.url);
+  chunked.send(...head, "Transfer-Encoding: chunked");
+  chunked.socket.write(`${(2_000_000).toString(16)}\r\n`);
+  chunked.socket.write("a".repeat(1_100_000));
+  await chunked.until('"code":"too_large"');
+  expect([announced.text, chunked.text].map((text) => text.slice(0, 13))).toEqual([
+    "HTTP/1.1 413 ",
+    "HTTP/1.1 413 ",
+  ]);
+});
+
+test("a body that breaks off leaves nothing behind", async () => {
+  await using server = await startServer();
+  const client = new RawClient(server.url);
+  client.send("POST /echo/process HTTP/1.1", HOST, "Content-Type: application/json", "Content-Length: 50");
+  client.socket.write('{"input":"a"');
+  await once(client.socket, "connect");
+  client.socket.end();
+  await client.closed();
+  expect((await server.runtime.runs({ limit: 10 })).runs).toEqual([]);
+});
+
+test("HEAD gives the head of an answer and no body", async () => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  for (const path of ["/", "/echo/describe", "/nothing"]) {
+    client.text = "";
+    client.send(`HEAD ${path} HTTP/1.1`, HOST);
+    client.send("GET /healthz HTTP/1.1", HOST);
+    await client.until('"status":"ok"');
+    expect(client.text).toMatch(/^HTTP\/1\.1 [^]*\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"status":"ok"/);
+  }
+});
+
+test("a 204 has no body, and its connection goes on", async () => {
+  await using server = await startServer();
+  const end = await chat(`${server.url}/echo/process?wait=completed`, { input: "hello" });
+  await using client = new RawClient(server.url);
+  client.send(`GET /getevents/${String(end["request_id"])}?stream=true HTTP/1.1`, HOST, "Last-Event-ID: 3");
+  client.send("GET /healthz HTTP/1.1", HOST);
+  await client.until('"status":"ok"');
+  expect(client.text).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
+});
+
+test("a file goes both ways in pieces", async () => {
+  await using server = await startServer();
+  const bytes = Buffer.alloc(5_000_000, "abcdefghij");
+  const sent = await fetch(`${server.url}/artifacts?name=big`, { method: "POST", body: bytes });
+  const { url } = (await sent.json()) as { url: string };
+  const got = await fetch(`${server.url}${url}`);
+  expect(got.headers.get("content-length")).toBe("5000000");
+  expect(bytes.equals(Buffer.from(await got.arrayBuffer()))).toBe(true);
+});
+
+test("a file above the limit is refused while it is still coming", async () => {
+  await using server = await startServer({ fileLimitBytes: 100_000 });
+  await using client = new RawClient(server.url);
+  client.send("POST /artifacts HTTP/1.1", HOST, "Transfer-Encoding: chunked");
+  client.socket.write(`${(1_000_000).toString(16)}\r\n${"a".repeat(200_000)}`);
+  await client.until('"code":"too_large"');
+  expect(client.text).toMatch(/^HTTP\/1\.1 413 /);
+});
+
+test("a server that closes ends its streams in good order and lets go of all connections", async () => {
+  const runtime = createRuntime({ agents: [echo] });
+  const server = await serve(runtime);
+  const started = await chat(`${server.url}/echo/process?wait=completed`, { input: "hello" });
+  await using reader = new RawClient(server.url);
+  await using idle = new RawClient(server.url);
+  reader.send(`GET /getevents/${String(started["run_id"])}?stream=true&follow=true HTTP/1.1`, HOST);
+  idle.send("GET / HTTP/1.1", HOST);
+  await Promise.all([reader.until('"RequestCompleted"'), idle.until("echo")]);
+  await server.close({ graceMs: 60_000 });
+  await Promise.all([reader.closed(), idle.closed()]);
+  expect(reader.text).toMatch(/retry: 1000\n\n\r\n0\r\n\r\n$/);
+  expect((await runtime.runs({ limit: 1 })).runs).toHaveLength(1);
+  await runtime.close();
+});

@@ -1,0 +1,89 @@
+import { fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { RawClient } from "./raw-client.ts";
+import { chat } from "./server.ts";
+
+/** A server in a process of its own. */
+class ServerProcess implements AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+  /** What it said on its error output. */
+  log = "";
+
+  constructor() {
+    const execArgv = ["--conditions=source", "--disable-warning=ExperimentalWarning"];
+    this.child = fork(SERVER, { execArgv, stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    this.child.stderr?.on("data", (text) => {
+      this.log += String(text);
+    });
+    this.ended = once(this.child, "close").then(([code]) => code as number | null);
+  }
+
+  async url(): Promise<string> {
+    const [url] = (await once(this.child, "message")) as [string];
+    return url;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+}
+
+const SERVER = fileURLToPath(new URL("supervised-server.ts", import.meta.url));
+
+test.each(["timer", "microtask", "rejection"])(
+  "an error that a turn left behind costs that turn only (%s)",
+  async (kind) => {
+    await using server = new ServerProcess();
+    const url = await server.url();
+    const other = await chat(`${url}/ticker/process?wait=true`, { input: "2 600000" });
+    const end = await chat(`${url}/careless/process`, { input: kind, wait: "completed" });
+    expect(end).toMatchObject({
+      type: "RequestCompleted",
+      finish_reason: "error",
+      error: { code: "agent_crashed" },
+    });
+    expect(JSON.stringify(end)).not.toContain("ada");
+    const status = await fetch(`${url}/request/${String(other["request_id"])}`);
+    expect(await status.json()).toMatchObject({ status: "running" });
+    expect(server.log).toContain(`code of request ${String(end["request_id"])} failed out of any call`);
+  },
+);
+
+test("an error that belongs to no turn ends the process, after saying so", async () => {
+  await using server = new ServerProcess();
+  await server.url();
+  server.child.send("throw");
+  expect(await server.ended).toBe(70);
+  expect(server.log).toContain("an error was caught by nobody");
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server in good order", async (signal) => {
+  await using server = new ServerProcess();
+  const url = await server.url();
+  const { run_id } = await chat(`${url}/echo/process?wait=completed`, { input: "hello" });
+  await using reader = new RawClient(url);
+  reader.send(`GET /getevents/${String(run_id)}?stream=true&follow=true HTTP/1.1`, "Host: localhost");
+  await reader.until('"RequestCompleted"');
+  server.child.kill(signal);
+  await reader.closed();
+  expect(reader.text).toMatch(/retry: 1000\n\n\r\n0\r\n\r\n$/);
+  expect(await server.ended).toBe(0);
+});
+
+test("a second signal ends a server at once that is still waiting for a turn", async () => {
+  await using server = new ServerProcess();
+  const url = await server.url();
+  await chat(`${url}/ticker/process?wait=true`, { input: "100000 50" });
+  await using reader = new RawClient(url);
+  reader.send("GET / HTTP/1.1", "Host: localhost");
+  await reader.until("echo");
+  server.child.kill("SIGTERM");
+  await reader.closed();
+  server.child.kill("SIGTERM");
+  expect(await server.ended).toBe(130);
+});

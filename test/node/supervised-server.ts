@@ -1,0 +1,30 @@
+// A server that its parent watches die: it tells its address, and throws when it is told to.
+import { createRuntime, defineAgent } from "troupe";
+import { createMetrics } from "troupe/http";
+import { drainOnSignals, serve, superviseProcess } from "troupe/node";
+import { echo } from "../../agents/echo.ts";
+import { ticker } from "../../agents/ticker.ts";
+
+const careless = defineAgent({
+  name: "careless",
+  purpose: "Leaves something behind that fails when nobody looks.",
+  async chat(input, turn) {
+    if (input === "timer") setTimeout(fail, 1);
+    else if (input === "microtask") queueMicrotask(fail);
+    else void Promise.resolve().then(fail);
+    await turn.sleep(600_000);
+  },
+});
+
+function fail(): never {
+  throw new Error("left behind in /home/ada/agent.ts");
+}
+
+const telemetry = createMetrics({ log: (message) => console.error(message) });
+const runtime = createRuntime({ agents: [echo, ticker, careless], telemetry });
+await runtime.ready();
+superviseProcess(runtime, { telemetry });
+const server = await serve(runtime, { metrics: telemetry });
+drainOnSignals(server, runtime);
+process.on("message", () => void setImmediate(fail));
+process.send?.(server.url);
