@@ -144,6 +144,14 @@ export function sqliteLog(
     return reader.ask((tables) => tables.page(runId, options, run?.head ?? Infinity));
   }
 
+  /**
+   * Resolves when nothing of a run is committed that its owner was not told of, so that what is then
+   * read at once says no more than `read` shows.
+   */
+  async function settled(runId: RunId): Promise<void> {
+    for (let run = claims.get(runId); run?.pending !== undefined; run = claims.get(runId)) await run.pending;
+  }
+
   /** The row of a run without what is committed but not acknowledged yet, as `read` has it too. */
   function acknowledged(entry: RunEntry): RunEntry {
     const head = Math.min(entry.head, claims.get(entry.runId)?.head ?? Infinity);
@@ -167,10 +175,15 @@ export function sqliteLog(
     release,
     read,
     tail: (runId, wake) => tails.add(runId, wake),
-    lookup: async (requestId) => reader.ask((tables) => tables.lookup(requestId)),
+    async lookup(requestId) {
+      const entry = reader.ask((tables) => tables.lookup(requestId));
+      if (entry === undefined || claims.get(entry.runId)?.pending === undefined) return entry;
+      await settled(entry.runId);
+      return reader.ask((tables) => tables.lookup(requestId));
+    },
     async run(runId) {
-      const entry = reader.ask((tables) => tables.run(runId));
-      return entry && acknowledged(entry);
+      await settled(runId);
+      return reader.ask((tables) => tables.run(runId));
     },
     find: async (alias) => reader.ask((tables) => tables.find(alias)),
     async list(query) {
