@@ -218,17 +218,21 @@ export class Run {
     if (asked === undefined)
       throw new AgentError("conflict", `no request of run ${this.runId} waits for input`);
     const picked = asked === started ? pickWait(this.#slot.waits, given) : undefined;
+    // The answer before this one may still be on its way into the log.
+    if (picked === undefined) await this.#committed();
     const recorded = picked
       ? await this.#slot.answer(picked.callId, given)
       : await findAnswer(this.#deps.log, this.runId, asked, given);
     return { ...this.#reply(recorded.id - 1, asked, recorded.text), replayed: picked === undefined };
   }
 
-  #cancel(requestId: RequestId): Reply {
+  async #cancel(requestId: RequestId): Promise<Reply> {
     const after = this.#ledger.recorder.head;
     const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
     if (queued) return this.#reply(after, requestId, this.#cancelQueued(queued));
     if (this.#slot.requestId === requestId) return this.#reply(after, requestId, this.#slot.cancel());
+    // It may just have ended: whoever looks into the log for its end has to find it there.
+    await this.#committed();
     throw new AgentError("conflict", `request ${requestId} is not open`);
   }
 
