@@ -24,7 +24,7 @@ export function startServer(): Promise<Server> {
 }
 
 /** The same with a durable log, which is removed in the end. */
-export async function startDurableServer(): Promise<Server> {
+async function startDurableServer(): Promise<Server> {
   const directory = await mkdtemp(join(tmpdir(), "troupe-flows-"));
   const server = await start(createRuntime({ agents, log: sqliteLog(directory) }));
   return {

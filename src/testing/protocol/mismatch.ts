@@ -19,8 +19,8 @@ export function checkEqual(actual: unknown, wanted: unknown, what: string): void
   }
 }
 
-/** A short text for what came: an answer with its status, events as a list, anything else as JSON. */
-export function excerpt(value: unknown): string {
+/** An answer with its status, events as a list, anything else as JSON. */
+function excerpt(value: unknown): string {
   if (Array.isArray(value) && value.length > 0 && value.every(isEventLike)) {
     return cut(`[${value.map((event) => `${String(event.id)} ${String(event.type)}`).join(", ")}]`);
   }
