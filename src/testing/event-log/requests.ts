@@ -54,6 +54,36 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await log.open()).toEqual([]);
     });
 
+    test("what the index says of a request can be read at once", async () => {
+      const log = await openFor(subject);
+      for (let round = 0; round < 50; round += 1) {
+        const cursor = await startRun(log, `round-${round}`, 1);
+        const mark = accepted(`in-time-${round}`, { createdAt: 1, accepted: { n: 1, after: 1 } });
+        let appending = true;
+        const append = log
+          .append(cursor, {
+            ...nextEvents(cursor, 1),
+            requests: [{ ...mark, phase: "completed", completed: 2 }],
+          })
+          .finally(() => {
+            appending = false;
+          });
+        while (appending) {
+          const { completed = 0 } = (await log.lookup(mark.requestId)) ?? {};
+          const { events: readable, head } = await log.read(cursor.runId, { after: 0 });
+          const row = await log.run(cursor.runId);
+          expect(readable.length).toBeGreaterThanOrEqual(completed);
+          expect(head).toBe(readable.length);
+          expect(row?.head).toBeLessThanOrEqual((await log.read(cursor.runId, { after: 0 })).head);
+          // The append goes on between two turns of the loop.
+          await new Promise<void>((resolve) => {
+            setImmediate(resolve);
+          });
+        }
+        await append;
+      }
+    });
+
     test("open lists what has not completed, oldest first", async () => {
       const log = await openFor(subject);
       for (const [index, createdAt] of [30, 10, 20, 40].entries()) {
