@@ -33,9 +33,9 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "runtime",
     ours: ["../protocol/**", "../errors.ts", "../ports/**"],
-    packages: ["xstate", "eventemitter3", "nanoid", "@standard-schema/spec"],
+    packages: ["xstate", "@standard-schema/spec"],
   },
-  { folder: "storage", ours: RUNTIME, packages: [] },
+  { folder: "storage", ours: RUNTIME, packages: ["eventemitter3"] },
   { folder: "cluster", ours: RUNTIME, packages: [] },
   { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
   { folder: "client", ours: RUNTIME, packages: [] },

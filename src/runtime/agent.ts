@@ -1,5 +1,4 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Json } from "../protocol/json.ts";
 import type { Turn } from "./turn-api.ts";
 
 /** A schema of any library that follows Standard Schema; zod 4 in our own agents. */
@@ -91,6 +90,3 @@ export interface ToolOptions<Input, Output> {
 export type Tool<Input = unknown, Output = unknown> = Agent<{
   readonly [name: string]: Operation<Input, Output>;
 }>;
-
-/** A value that a handler can return and the log can hold. */
-export type Result = Json | undefined;

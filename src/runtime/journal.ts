@@ -327,7 +327,7 @@ export function artifactSignature(name: string, mimeType: string): string {
 }
 
 /** The scope in which a call was made: its id without the last number. */
-export function scopeOf(callId: CallId): string {
+function scopeOf(callId: CallId): string {
   return callId.slice(0, callId.lastIndexOf("."));
 }
 

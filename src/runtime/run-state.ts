@@ -1,4 +1,3 @@
-import type { RunPhase } from "../protocol/status.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Accepted, RecordBody } from "./records.ts";
@@ -93,11 +92,6 @@ export function toSnapshot(state: RunState): Json {
 /** The state that a snapshot kept. */
 export function fromSnapshot(data: Json): RunState {
   return data as unknown as RunState;
-}
-
-/** What the list of runs says of a run in this state, where it is not waiting. */
-export function phaseOf(state: RunState): RunPhase {
-  return state.open.length > 0 ? "running" : "idle";
 }
 
 function patch(
