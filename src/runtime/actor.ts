@@ -108,6 +108,7 @@ export class Actor {
   ): () => void {
     const { environment, runId, accepted } = this.turn.options;
     const { name, operation, input } = asked;
+    let over = false;
     const answer = async (signal: AbortSignal): Promise<void> => {
       this.#signal = signal;
       try {
@@ -118,17 +119,27 @@ export class Actor {
         const value = await this.#checkOutput(asked, returned);
         if (signal.aborted) return;
         const divergence = this.scope.end();
-        if (divergence) this.turn.diverge(divergence);
-        else done(this.#toAnswer(value, name));
+        if (divergence) {
+          this.turn.diverge(divergence);
+          return;
+        }
+        const answered = this.#toAnswer(value, name);
+        over = true;
+        done(answered);
       } catch (thrown) {
-        if (!signal.aborted) failed(thrown);
+        if (signal.aborted) return;
+        over = true;
+        failed(thrown);
       }
     };
     const actor = createActor(handler, { input: answer });
     // Without an observer of errors XState would take the process down with the actor.
     actor.subscribe({ error: failed });
     actor.start();
-    return () => actor.stop();
+    return () => {
+      // A handler that has ended lets its actor end by itself; to fire its signal would cost 20 µs.
+      if (!over) actor.stop();
+    };
   }
 
   /** Says a text; resolves when it is in the log. */
