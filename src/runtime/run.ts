@@ -12,7 +12,6 @@ import { NO_AGENT } from "./configuration.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "./answers.ts";
 import { copyHistory } from "./fork.ts";
-import type { Journal } from "./journal.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { loadJournal, loadState } from "./load-run.ts";
@@ -25,6 +24,7 @@ import { CANCELED, RunLedger } from "./run-ledger.ts";
 import { newRun } from "./run-state.ts";
 import type { RunState } from "./run-state.ts";
 import { TurnSlot } from "./turn-slot.ts";
+import type { DormantTurn } from "./turn-slot.ts";
 
 /** What every run is given by its runtime. */
 export interface RunDependencies {
@@ -52,7 +52,7 @@ export class Run {
   readonly #slot: TurnSlot;
   #messages = 0;
 
-  private constructor(deps: RunDependencies, { cursor, run }: Claim, state: RunState, dormant?: Journal) {
+  private constructor(deps: RunDependencies, { cursor, run }: Claim, state: RunState, dormant?: DormantTurn) {
     const { log, environment, telemetry, commitIntervalMs, limits } = deps;
     const { runId } = cursor;
     this.runId = runId;
@@ -90,7 +90,8 @@ export class Run {
     const { requestId } = open.accepted;
     const entry = await deps.log.lookup(requestId);
     const place = { requestId, root: `c${open.turn}`, started: entry?.started ?? 1 };
-    return new Run(deps, claim, state, await loadJournal(deps.log, runId, place));
+    const journal = await loadJournal(deps.log, runId, place);
+    return new Run(deps, claim, state, { journal, waiting: entry?.phase === "waiting" });
   }
 
   /** Whether nothing would be lost by letting go of the run: it is idle, or waits for its caller. */

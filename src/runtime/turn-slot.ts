@@ -46,6 +46,13 @@ export interface AskedWait {
   readonly questions: { readonly [key: string]: string };
 }
 
+/** A turn that is only in the log. */
+export interface DormantTurn {
+  readonly journal: Journal;
+  /** Whether it waits for its caller, so that nothing goes on in it until an answer comes. */
+  readonly waiting: boolean;
+}
+
 /** A recovery without progress in between is tried so often. */
 const RECOVERIES = 3;
 
@@ -62,13 +69,13 @@ export class TurnSlot {
   #lastResume: number;
   #segment: number | undefined;
 
-  constructor(options: TurnSlotOptions, dormant: Journal | undefined) {
+  constructor(options: TurnSlotOptions, dormant: DormantTurn | undefined) {
     this.#options = options;
-    this.#dormant = dormant;
-    this.#lastResume = dormant?.lastResume ?? 0;
+    this.#dormant = dormant?.journal;
+    this.#lastResume = dormant?.journal.lastResume ?? 0;
     if (dormant === undefined) return;
     options.lifecycle.send("start");
-    if (dormant.waits.size > 0) options.lifecycle.send("park");
+    if (dormant.waiting) options.lifecycle.send("park");
   }
 
   /** The request whose turn it is. */

@@ -1,0 +1,282 @@
+import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
+import type { Agent, Limits, Receipt, Runtime } from "troupe";
+import type { Event, Request } from "troupe/protocol";
+import { manualEnvironment } from "troupe/testing";
+import type { ManualEnvironment } from "troupe/testing";
+import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
+import type { Environment } from "../../src/ports/environment.ts";
+import type { Batch, EventLog } from "../../src/ports/event-log.ts";
+import { Unavailable } from "../../src/ports/event-log.ts";
+import type { Telemetry } from "../../src/ports/telemetry.ts";
+
+/** What befalls a commit: the process dies or the log fails, before the commit is written or just after. */
+export interface Mishap {
+  /** Which commit, counted from 1 over the life of the world. */
+  readonly commit: number;
+  readonly kind: "crash" | "failure";
+  readonly written: boolean;
+}
+
+/** What a world is made with. */
+export interface WorldOptions {
+  readonly agents: readonly Agent[];
+  readonly limits?: Partial<Limits>;
+  /** Decides in which order things happen that are ready at the same time. Default 0: as they came. */
+  readonly seed?: number;
+  readonly mishaps?: readonly Mishap[];
+}
+
+/**
+ * A runtime whose time stands still, on a log that outlives it. The process can die at any commit or
+ * between two: whatever it had under way then is gone, and a new one starts on what the log has.
+ */
+export class World {
+  readonly environment: ManualEnvironment;
+  readonly log: EventLog = memoryLog();
+  readonly artifacts: ArtifactStore = memoryArtifacts();
+  /** What the runtime told its own log of faults. */
+  readonly faults: string[] = [];
+  readonly dropped: string[] = [];
+  /** How many commits were begun. */
+  commits = 0;
+  #options: WorldOptions;
+  #mishaps: readonly Mishap[];
+  #life = new Life();
+  #runtime: Runtime;
+  #writable = true;
+  #held: (() => void)[] | undefined;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    this.#mishaps = options.mishaps ?? [];
+    this.environment = manualEnvironment({ seed: options.seed ?? 0 });
+    this.#runtime = this.#start();
+  }
+
+  get runtime(): Runtime {
+    return this.#runtime;
+  }
+
+  /** Whether the process has died and none was started after it. */
+  get crashed(): boolean {
+    return !this.#life.alive;
+  }
+
+  /** Ends the process: nothing of it goes on. */
+  crash(): void {
+    this.#life.end();
+  }
+
+  /** Starts a process on what the last one left, and waits until it has come to rest. */
+  async restart(agents?: readonly Agent[]): Promise<void> {
+    this.#life.end();
+    this.#life = new Life();
+    if (agents) this.#options = { ...this.#options, agents };
+    this.#runtime = this.#start();
+    await this.environment.idle();
+  }
+
+  /** Makes something befall the commit after so many others. */
+  plan({ after = 0, ...mishap }: Omit<Mishap, "commit"> & { readonly after?: number }): void {
+    this.#mishaps = [...this.#mishaps, { ...mishap, commit: this.commits + 1 + after }];
+  }
+
+  /** Lets a log that failed take commits again. */
+  repair(): void {
+    this.#writable = true;
+  }
+
+  /** Makes commits wait until they are let go. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  /** Lets the commits go that wait, and all that follow. */
+  async letGo(): Promise<void> {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const commit of held) commit();
+    await this.environment.idle();
+  }
+
+  /** Lets only the oldest commit go that waits. */
+  async letOneGo(): Promise<void> {
+    this.#held?.shift()?.();
+    await this.environment.idle();
+  }
+
+  /** Asks for something and waits until all that follows from it has happened. */
+  async ask(agent: string, request: Request): Promise<Receipt> {
+    const receipt = this.#runtime.process(agent, request);
+    receipt.catch(() => {});
+    await this.environment.idle();
+    return receipt;
+  }
+
+  /** All events of a run, or of one request. */
+  async events(id: string): Promise<readonly Event[]> {
+    const entry = await this.log.lookup(id as never);
+    const { events } = await this.log.read(entry?.runId ?? (id as never), { after: 0 });
+    const all = events.map((text) => JSON.parse(text) as Event);
+    return entry ? all.filter(({ request_id: requestId }) => requestId === id) : all;
+  }
+
+  /** Runs a macrotask that dies with the process, as agent code's own do. */
+  macrotask(run: () => void): void {
+    this.#environmentOf(this.#life).macrotask(run);
+  }
+
+  #start(): Runtime {
+    const { agents, limits } = this.#options;
+    return createRuntime({
+      agents,
+      log: this.#logOf(this.#life),
+      artifacts: this.#artifactsOf(this.#life),
+      environment: this.#environmentOf(this.#life),
+      telemetry: this.#telemetry(),
+      ...(limits && { limits }),
+    });
+  }
+
+  #telemetry(): Telemetry {
+    return {
+      accepted() {},
+      completed() {},
+      committed() {},
+      dropped: (what) => void this.dropped.push(what),
+      fault: (message, detail) => void this.faults.push(`${message}: ${String(detail)}`),
+    };
+  }
+
+  #environmentOf(life: Life): Environment {
+    const { environment } = this;
+    return {
+      ...environment,
+      timer: (ms, fire) => life.timer(environment, ms, fire),
+      macrotask: (run) =>
+        environment.macrotask(() => {
+          if (life.alive) run();
+        }),
+    };
+  }
+
+  #logOf(life: Life): EventLog {
+    const { log } = this;
+    const mortal =
+      <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
+      (...given: Given): Promise<Answer> =>
+        life.unlessOver(ask(...given));
+    return {
+      ...log,
+      claim: mortal(log.claim),
+      append: mortal((cursor, batch) => this.#append(life, () => log.append(cursor, throughJson(batch)))),
+      release: (cursor) => {
+        if (life.alive) log.release(cursor);
+      },
+      read: mortal(log.read),
+      tail: (runId, wake) =>
+        log.tail(runId, () => {
+          if (life.alive) wake();
+        }),
+      lookup: mortal(log.lookup),
+      run: mortal(log.run),
+      find: mortal(log.find),
+      list: mortal(log.list),
+      open: mortal(log.open),
+      remove: mortal(log.remove),
+      health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
+      close: async () => {},
+    };
+  }
+
+  /** Writes after a while and answers after another, unless something befalls it. */
+  async #append<Answer>(life: Life, write: () => Promise<Answer>): Promise<Answer> {
+    if (!this.#writable) throw new Unavailable("the disk is gone");
+    if (life.alive) this.commits += 1;
+    const { commits } = this;
+    await this.#pause(life);
+    await this.#release();
+    const mishap = this.#mishaps.find(({ commit }) => commit === commits);
+    if (mishap === undefined || mishap.written) {
+      const answer = await write();
+      if (mishap === undefined) {
+        await this.#pause(life);
+        return answer;
+      }
+    }
+    if (mishap?.kind === "crash") life.end();
+    else this.#writable = false;
+    throw new Unavailable("the disk is gone");
+  }
+
+  /** Resolves when commits are not held back any more. */
+  #release(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#held) this.#held.push(resolve);
+      else resolve();
+    });
+  }
+
+  #pause(life: Life): Promise<void> {
+    return new Promise((resolve) => {
+      this.environment.macrotask(() => {
+        if (life.alive) resolve();
+      });
+    });
+  }
+
+  #artifactsOf(life: Life): ArtifactStore {
+    const { artifacts } = this;
+    return {
+      ...artifacts,
+      put: (artifact) => life.unlessOver(artifacts.put(artifact)),
+      get: (artifactId) => life.unlessOver(artifacts.get(artifactId)),
+      close: async () => {},
+    };
+  }
+}
+
+/** The time between a process's start and its end. */
+class Life {
+  readonly #stops = new Set<() => void>();
+  alive = true;
+
+  end(): void {
+    this.alive = false;
+    for (const stop of this.#stops) stop();
+    this.#stops.clear();
+  }
+
+  timer(environment: ManualEnvironment, ms: number, fire: () => void): () => void {
+    if (!this.alive) return () => {};
+    const stop = (): void => {
+      this.#stops.delete(stop);
+      stopTimer();
+    };
+    const stopTimer = environment.timer(ms, () => {
+      this.#stops.delete(stop);
+      fire();
+    });
+    this.#stops.add(stop);
+    return stop;
+  }
+
+  /** What was asked for, which never comes once the process has ended. */
+  unlessOver<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      asked.then(
+        (answer) => {
+          if (this.alive) resolve(answer);
+        },
+        (error: unknown) => {
+          if (this.alive) reject(error);
+        },
+      );
+    });
+  }
+}
+
+/** What a log on a disk makes of a batch. */
+function throughJson(batch: Batch): Batch {
+  return JSON.parse(JSON.stringify(batch)) as Batch;
+}
