@@ -43,10 +43,11 @@ export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): voi
       });
     }
     return replyWithStream(c, host, {
-      id: request.request_id ?? "",
+      id: request.request_id,
       open: async (signal): Promise<OpenedStream> => {
         const receipt = await runtime.process(agent, request);
-        return { feed: await follow(receipt, signal), ...(receipt.replayed && { headers: REPLAYED }) };
+        const { after, replayed } = receipt;
+        return { after, feed: await follow(receipt, signal), ...(replayed && { headers: REPLAYED }) };
       },
     });
   });

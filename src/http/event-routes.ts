@@ -58,7 +58,7 @@ function stream(c: Context<AppEnv>, host: Host, { id, address, asked }: Reading)
   const options = { forever, ...(after !== undefined && { after }), ...(filter && { filter }) };
   return replyWithStream(c, host, {
     id,
-    open: async (signal) => ({ feed: await host.runtime.follow(address, { ...options, signal }) }),
+    open: async (signal) => ({ after, feed: await host.runtime.follow(address, { ...options, signal }) }),
   });
 }
 

@@ -1,5 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 
+type Outgoing = HttpBindings["outgoing"];
+
 /** The way of a stream's text to its reader. */
 export interface Pipe {
   /** Sends a text. False when the reader is behind: then wait for `drained` before the next one. */
@@ -23,54 +25,59 @@ export interface PipeOptions {
 }
 
 /** A pipe into Node's response itself, which costs half of what a web stream around it does. */
-export function nodePipe(
-  outgoing: HttpBindings["outgoing"],
-  headers: Readonly<Record<string, string>>,
-  { gone, stallMs }: PipeOptions,
-): Pipe {
-  let caughtUp: (() => void) | undefined;
-  let hasEnded = false;
-  outgoing.writeHead(200, headers);
-  // Node sends the length, the text and the line ends of a chunk as four pieces. Put together here they
-  // are one, which saves 15 % of all that a stream costs.
-  const isChunked = outgoing.chunkedEncoding;
-  outgoing.chunkedEncoding = false;
-  outgoing.on("drain", goOn);
-  outgoing.on("close", close);
-  // A reader that hangs up in the middle of a write is no fault; "close" follows.
-  outgoing.on("error", close);
-  if (outgoing.destroyed) gone();
+export class NodePipe implements Pipe {
+  readonly #outgoing: Outgoing;
+  readonly #isChunked: boolean;
+  readonly #options: PipeOptions;
+  #hasEnded = false;
 
-  return {
-    write: (text) => outgoing.write(isChunked ? toChunk(text) : text),
-    drained: () => {
-      if (outgoing.destroyed || !outgoing.writableNeedDrain) return Promise.resolve();
-      return new Promise((resolve) => {
-        caughtUp = resolve;
-      });
-    },
-    open: () => {
-      outgoing.flushHeaders();
-    },
-    end: () => {
-      hasEnded = true;
-      // Nobody watches the stream from here on, so the socket has to watch itself.
-      outgoing.socket?.setTimeout(stallMs);
-      outgoing.end(isChunked ? LAST_CHUNK : "");
-    },
-    cut: () => {
-      outgoing.destroy();
-    },
-  };
-
-  function goOn(): void {
-    caughtUp?.();
-    caughtUp = undefined;
+  constructor(outgoing: Outgoing, headers: Readonly<Record<string, string>>, options: PipeOptions) {
+    this.#outgoing = outgoing;
+    this.#options = options;
+    outgoing.writeHead(200, headers);
+    // Node sends the length, the text and the line ends of a chunk as four pieces. Put together here they
+    // are one, which saves 15 % of all that a stream costs.
+    this.#isChunked = outgoing.chunkedEncoding;
+    outgoing.chunkedEncoding = false;
+    // A reader that hangs up in the middle of a write is no fault; "close" follows.
+    outgoing.on("error", ignore);
+    outgoing.once("close", () => {
+      if (!this.#hasEnded) options.gone();
+    });
+    if (outgoing.destroyed) options.gone();
   }
 
-  function close(): void {
-    if (!hasEnded) gone();
-    goOn();
+  write(text: string): boolean {
+    return this.#outgoing.write(this.#isChunked ? toChunk(text) : text);
+  }
+
+  drained(): Promise<void> {
+    const outgoing = this.#outgoing;
+    if (outgoing.destroyed || !outgoing.writableNeedDrain) return Promise.resolve();
+    return new Promise((resolve) => {
+      const goOn = (): void => {
+        outgoing.off("drain", goOn);
+        outgoing.off("close", goOn);
+        resolve();
+      };
+      outgoing.on("drain", goOn);
+      outgoing.on("close", goOn);
+    });
+  }
+
+  open(): void {
+    this.#outgoing.flushHeaders();
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    // Nobody watches the stream from here on, so the socket has to watch itself.
+    this.#outgoing.socket?.setTimeout(this.#options.stallMs);
+    this.#outgoing.end(this.#isChunked ? LAST_CHUNK : "");
+  }
+
+  cut(): void {
+    this.#outgoing.destroy();
   }
 }
 
@@ -127,6 +134,8 @@ export function webPipe({ gone }: PipeOptions): {
     goOn();
   }
 }
+
+function ignore(): void {}
 
 const LAST_CHUNK = "0\r\n\r\n";
 

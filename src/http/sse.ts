@@ -3,22 +3,25 @@ import { AgentError } from "../errors.ts";
 import type { Feed } from "../runtime/api.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
-import { nodePipe, webPipe } from "./pipe.ts";
+import { NodePipe, webPipe } from "./pipe.ts";
 import { ALREADY_SENT, API_HEADERS, corsOf, reply, replyEmpty } from "./reply.ts";
 import { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
 
 /** What a stream is answered from. */
 export interface StreamSource {
-  /** What is streamed: the id of a request or a run; empty when it is not known before. */
-  readonly id: string;
+  /** What is streamed: the id of a request or a run, where it is known before. */
+  readonly id: string | undefined;
   /** Finds the events; what it throws becomes an ordinary problem. */
   open(signal: AbortSignal): Promise<OpenedStream>;
 }
 
-/** A feed, and what the head of the answer says of it. */
+/** A feed, and what else there is to know of it. */
 export interface OpenedStream {
   readonly feed: Feed;
+  /** Where it begins, if that is known. */
+  readonly after: number | undefined;
+  /** What the head of the answer says of it. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -47,47 +50,51 @@ export async function replyWithStream(
     streams.leave(id);
     throw thrown;
   }
-  const { feed, headers } = opened;
-  if (feed.finished) {
+  if (opened.feed.finished) {
     streams.leave(id);
-    return replyEmpty(c, headers);
+    return replyEmpty(c, opened.headers);
   }
-  return start(c, { streams, report }, { id, feed, stop, headers });
+  return start(c, { streams, report }, { ...opened, id, stop });
 }
 
-interface Started {
-  readonly id: string;
-  readonly feed: Feed;
+interface Started extends OpenedStream {
+  readonly id: string | undefined;
   readonly stop: AbortController;
-  readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
 /** Hooks the feed to the connection and lets them run. What it leaves behind does not hold on to the request. */
-function start(c: Context<AppEnv>, host: StreamHost, { id, feed, stop, headers }: Started): Response {
+function start(c: Context<AppEnv>, host: StreamHost, { id, feed, after, stop, headers }: Started): Response {
   const { streams } = host;
   const cors = corsOf(c);
   const all = cors || headers ? { ...SSE_HEADERS, ...cors, ...headers } : SSE_HEADERS;
   const gone = (): void => stop.abort(GONE);
-  const times = { heartbeatMs: streams.heartbeatMs, stallMs: streams.stallMs, endsAt: streams.endOfLife() };
+  const options = { gone, stallMs: streams.times.stallMs };
+  const span = { after, endsAt: streams.endOfLife() };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
-    run(new Stream(nodePipe(outgoing, all, { gone, stallMs: streams.stallMs }), gone, times), feed, id, host);
+    void run(new Stream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);
     return ALREADY_SENT;
   }
-  const { pipe, body } = webPipe({ gone, stallMs: streams.stallMs });
-  run(new Stream(pipe, gone, times), feed, id, host);
+  const { pipe, body } = webPipe(options);
+  void run(new Stream(pipe, gone, streams.times, span), feed, id, host);
   return new Response(body, { headers: all });
 }
 
-function run(stream: Stream, feed: Feed, id: string, { streams, report }: StreamHost): void {
+async function run(
+  stream: Stream,
+  feed: Feed,
+  id: string | undefined,
+  { streams, report }: StreamHost,
+): Promise<void> {
   streams.add(stream);
-  stream
-    .run(feed.pages)
-    .catch((thrown: unknown) => report("a stream of events failed", thrown))
-    .finally(() => {
-      streams.remove(stream);
-      streams.leave(id);
-    });
+  try {
+    await stream.run(feed.pages);
+  } catch (thrown) {
+    report("a stream of events failed", thrown);
+  } finally {
+    streams.remove(stream);
+    streams.leave(id);
+  }
 }
 
 const SSE_HEADERS: Readonly<Record<string, string>> = {

@@ -2,10 +2,17 @@ import type { EventPage } from "../runtime/api.ts";
 import type { Pipe } from "./pipe.ts";
 import { COME_BACK, toFrame, toHeartbeat } from "./sse-format.ts";
 
-/** When a stream says that it is alive, when it gives up on its reader, and when it asks to be opened anew. */
+/** When a stream says that it is alive, and when it gives up on its reader. */
 export interface StreamTimes {
   readonly heartbeatMs: number;
   readonly stallMs: number;
+}
+
+/** Where a stream begins and when it ends. */
+export interface StreamSpan {
+  /** The reader's place in the log, where that is known. */
+  readonly after: number | undefined;
+  /** When its reader has to open it anew, in milliseconds of `performance.now`. */
   readonly endsAt: number;
 }
 
@@ -17,7 +24,8 @@ export class Stream {
   readonly #pipe: Pipe;
   readonly #stop: () => void;
   readonly #times: StreamTimes;
-  /** The reader's place in the log; unknown before the first page. */
+  readonly #endsAt: number;
+  /** The reader's place in the log; may be unknown before the first page. */
   #cursor: number | undefined;
   #quietSince: number = performance.now();
   #isOpen = false;
@@ -25,10 +33,12 @@ export class Stream {
   #isBehind = false;
   #isLeaving = false;
 
-  constructor(pipe: Pipe, stop: () => void, times: StreamTimes) {
+  constructor(pipe: Pipe, stop: () => void, times: StreamTimes, { after, endsAt }: StreamSpan) {
     this.#pipe = pipe;
     this.#stop = stop;
     this.#times = times;
+    this.#cursor = after;
+    this.#endsAt = endsAt;
   }
 
   /** Writes all pages, each at once and in one piece, then ends the answer. */
@@ -60,11 +70,11 @@ export class Stream {
 
   /** Does what is due; called every now and then. */
   tick(now: number): void {
-    const { heartbeatMs, stallMs, endsAt } = this.#times;
+    const { heartbeatMs, stallMs } = this.#times;
     const quietMs = now - this.#quietSince;
     if (this.#isBehind) {
       if (quietMs >= stallMs) this.#pipe.cut();
-    } else if (now >= endsAt) {
+    } else if (now >= this.#endsAt) {
       this.leave();
     } else if (quietMs >= heartbeatMs && !this.#isLeaving) {
       this.#write(toHeartbeat(this.#cursor));

@@ -1,5 +1,5 @@
 import { AgentError } from "../errors.ts";
-import type { Stream } from "./stream.ts";
+import type { Stream, StreamTimes } from "./stream.ts";
 
 /** How many streams there may be, and how long they last. */
 export interface StreamOptions {
@@ -17,8 +17,8 @@ export interface StreamOptions {
 
 /** All open streams. One timer looks after all of them, so that an idle one costs next to nothing. */
 export class Streams {
-  readonly stallMs: number;
-  readonly heartbeatMs: number;
+  /** What is the same for all of them. */
+  readonly times: StreamTimes;
   readonly #lifeMs: number;
   readonly #limit: number;
   readonly #limitEach: number;
@@ -37,8 +37,7 @@ export class Streams {
   }: StreamOptions = {}) {
     this.#limit = limit;
     this.#limitEach = limitEach;
-    this.heartbeatMs = heartbeatMs;
-    this.stallMs = stallMs;
+    this.times = { heartbeatMs, stallMs };
     this.#lifeMs = lifeMs;
   }
 
@@ -47,23 +46,29 @@ export class Streams {
     return this.#taken;
   }
 
-  /** Takes a place among the streams of an id, or throws when there are too many. Give it back with `leave`. */
-  take(id: string): void {
+  /**
+   * Takes a place among the streams of an id, or throws when there are too many; without an id only all
+   * of them are counted. The place is given back with `leave`.
+   */
+  take(id: string | undefined): void {
     if (this.#taken >= this.#limit) {
       throw new AgentError("unavailable", `the server has ${this.#limit} streams open`, { retryAfterS: 5 });
     }
-    const count = this.#perId.get(id) ?? 0;
-    if (id !== "" && count >= this.#limitEach) {
-      throw new AgentError("overloaded", `${id} has ${this.#limitEach} streams open`, { retryAfterS: 5 });
+    if (id !== undefined) {
+      const count = this.#perId.get(id) ?? 0;
+      if (count >= this.#limitEach) {
+        throw new AgentError("overloaded", `${id} has ${this.#limitEach} streams open`, { retryAfterS: 5 });
+      }
+      this.#perId.set(id, count + 1);
     }
     this.#taken += 1;
-    this.#perId.set(id, count + 1);
   }
 
   /** Gives a place back. */
-  leave(id: string): void {
-    const count = this.#perId.get(id) ?? 0;
+  leave(id: string | undefined): void {
     this.#taken -= 1;
+    if (id === undefined) return;
+    const count = this.#perId.get(id) ?? 0;
     if (count > 1) this.#perId.set(id, count - 1);
     else this.#perId.delete(id);
   }
@@ -94,7 +99,8 @@ export class Streams {
   }
 
   #startTimer(): ReturnType<typeof setInterval> {
-    const shortest = Math.min(this.heartbeatMs, this.stallMs, this.#lifeMs);
+    const { heartbeatMs, stallMs } = this.times;
+    const shortest = Math.min(heartbeatMs, stallMs, this.#lifeMs);
     const timer = setInterval(
       () => {
         const now = performance.now();

@@ -8,7 +8,7 @@ import { payments } from "../../agents/payments.ts";
 import { ticker } from "../../agents/ticker.ts";
 
 /** Says `N M`: N texts of M characters each. */
-export const flood: Agent = defineAgent({
+const flood: Agent = defineAgent({
   name: "flood",
   purpose: "Says a lot.",
   async chat(input, turn) {
