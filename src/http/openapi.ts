@@ -21,6 +21,15 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
           "204": empty("It is removed."),
         }),
       },
+      "/runs/{run_id}/fork": {
+        parameters: [inPath("run_id")],
+        post: operation(
+          "Begins a new run with this one's history up to the end of a turn.",
+          { "201": json(forked, "The new run; Location leads to its events.") },
+          [],
+          { "application/json": { schema: forkPoint } },
+        ),
+      },
     },
     components: { schemas: { ...components } },
   };
@@ -31,6 +40,21 @@ type Responses = { readonly [status: string]: JsonObject };
 const text: JsonObject = { type: "string" };
 const whole: JsonObject = { type: "integer", minimum: 0 };
 const flag: JsonObject = { type: "boolean" };
+
+const forkPoint: JsonObject = {
+  type: "object",
+  properties: { after: { ...whole, description: "0, or the id of a turn's RequestCompleted." } },
+  required: ["after"],
+};
+
+const forked: JsonObject = {
+  type: "object",
+  properties: {
+    run_id: text,
+    forked_from: { type: "object", properties: { run_id: text, id: whole }, required: ["run_id", "id"] },
+  },
+  required: ["run_id", "forked_from"],
+};
 
 const accepted = {
   "202": {

@@ -1,16 +1,22 @@
 import type { Hono } from "hono";
+import { AgentError } from "../errors.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Parsed } from "../protocol/parse.ts";
 import type { RunPhase } from "../protocol/status.ts";
 import type { RunsQuery } from "../runtime/api.ts";
 import type { AppEnv } from "./app-env.ts";
+import { readJson } from "./body.ts";
 import { nextPage, parseCount, parseName, queryOf, read } from "./event-query.ts";
 import { checkId, unknown } from "./event-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply, replyEmpty } from "./reply.ts";
 
 /** Adds the routes that tell of requests and runs; below an agent's path, of its own only. */
-export function addRunRoutes(app: Hono<AppEnv>, { runtime }: Host, { path, agent }: Place): void {
+export function addRunRoutes(
+  app: Hono<AppEnv>,
+  { runtime, bodyLimitBytes }: Host,
+  { path, agent }: Place,
+): void {
   app.get(`${path}/request/:id`, async (c) => {
     const requestId = checkId(c.req.param("id")) as RequestId;
     const status = await runtime.status(requestId);
@@ -26,9 +32,26 @@ export function addRunRoutes(app: Hono<AppEnv>, { runtime }: Host, { path, agent
   });
 
   if (agent !== undefined) return;
+  app.post(`${path}/runs/:id/fork`, async (c) => {
+    const source = checkId(c.req.param("id")) as RunId;
+    const after = parseForkPoint(await readJson(c, bodyLimitBytes));
+    const runId = await runtime.fork(source, { after });
+    const forked = { run_id: runId, forked_from: { run_id: source, id: after } };
+    const location = `${c.req.path.slice(0, c.req.path.lastIndexOf("/runs/"))}/events/${runId}`;
+    return reply(c, JSON.stringify(forked), { status: 201, headers: { location } });
+  });
+
   app.delete(`${path}/runs/:id`, async (c) => {
     await runtime.removeRun(checkId(c.req.param("id")) as RunId);
     return replyEmpty(c);
+  });
+}
+
+function parseForkPoint(body: unknown): number {
+  const after = (body as { readonly after?: unknown } | null)?.after;
+  if (typeof after === "number" && Number.isSafeInteger(after) && after >= 0) return after;
+  throw new AgentError("invalid_request", "after has to be the id of an event, or 0", {
+    issues: [{ path: "after", message: "a whole number of 0 or more is expected" }],
   });
 }
 
