@@ -62,8 +62,6 @@ export class Actor {
   #signal: AbortSignal = NEVER;
   #said = "";
   #saidAll = true;
-  #uncommittedTexts = 0;
-  #uncommittedCharacters = 0;
 
   readonly #toHandle: ToHandle;
 
@@ -149,8 +147,8 @@ export class Actor {
       throw new AgentError("too_large", `a text is larger than ${EVENT_LIMIT_BYTES} bytes`);
     }
     if (
-      this.#uncommittedTexts >= limits.uncommittedTexts ||
-      this.#uncommittedCharacters > limits.uncommittedCharacters
+      recorder.uncommittedEvents >= limits.uncommittedTexts ||
+      recorder.uncommittedCharacters > limits.uncommittedCharacters
     ) {
       this.turn.fail(
         "overloaded",
@@ -166,28 +164,13 @@ export class Actor {
         ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
         : { type: "TextOutput", content, ...place },
     );
-    return this.#committed(content.length);
+    return recorder.committed();
   }
 
   /** Adds a text to what the actor has said, in replay too. */
   heard(content: string): void {
     if (this.#said.length < RESULT_LIMIT_BYTES) this.#said += content;
     else this.#saidAll = false;
-  }
-
-  #committed(characters: number): Promise<void> {
-    this.#uncommittedTexts += 1;
-    this.#uncommittedCharacters += characters;
-    const committed = this.turn.options.recorder.committed();
-    if (this.#uncommittedTexts > 1) return committed;
-    // The first of a batch resets the count for all of it: they are committed together or soon after.
-    const counted = committed.then(() => {
-      this.#uncommittedTexts = 0;
-      this.#uncommittedCharacters = 0;
-    });
-    // Nobody has to wait for a text; the run hears of a failed commit by itself.
-    counted.catch(() => {});
-    return counted;
   }
 
   async #checkOutput({ name, operation }: Asked, returned: unknown): Promise<unknown> {

@@ -30,7 +30,7 @@ export interface RuntimeOptions {
 export interface Limits {
   /** Requests that wait for one run, beside the one that runs. Default 8. */
   readonly queuedRequests: number;
-  /** Texts of one actor that may wait for their commit. Default 1,000. */
+  /** Events of one turn that may wait for their commit before it says more. Default 1,000. */
   readonly uncommittedTexts: number;
   /** The same in characters. Default 1 Mi. */
   readonly uncommittedCharacters: number;

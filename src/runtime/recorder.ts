@@ -1,10 +1,12 @@
-import type { Batch, Cursor, EventLog, LogRecord, RequestMark, RunRow } from "../ports/event-log.ts";
+import type { Cursor, EventLog, LogRecord, RequestMark, RunRow } from "../ports/event-log.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { encodeEvent } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
+import { committedOf, hasContent, newPending, notCommitted, rejectPending } from "./pending.ts";
+import type { Pending } from "./pending.ts";
 import type { RecordBody } from "./records.ts";
 
 /** What a recorder needs, and whom it tells. */
@@ -12,6 +14,8 @@ export interface RecorderOptions {
   readonly log: EventLog;
   readonly cursor: Cursor;
   readonly environment: Environment;
+  /** The present time as events carry it. */
+  readonly timestamp: () => string;
   readonly telemetry: Telemetry;
   /** How long ordinary events may gather before they are committed, in milliseconds; 0 for not at all. */
   readonly commitIntervalMs: number;
@@ -41,9 +45,8 @@ export class Recorder {
   #inFlight: Pending | undefined;
   #scheduled = false;
   #stopTimer: (() => void) | undefined;
-  #stopped = false;
-  #ts = "";
-  #tsMs = Number.NaN;
+  /** Makes the error for whoever still waits for a commit; `undefined` while commits are made. */
+  #stopped: (() => unknown) | undefined;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -72,21 +75,29 @@ export class Recorder {
     return this.#inFlight === undefined && !hasContent(this.#pending);
   }
 
+  /** How many events wait for their commit. */
+  get uncommittedEvents(): number {
+    return this.#pending.events.length + (this.#inFlight?.events.length ?? 0);
+  }
+
+  /** How many characters these events have. */
+  get uncommittedCharacters(): number {
+    return this.#pending.characters + (this.#inFlight?.characters ?? 0);
+  }
+
   /** Records an event. Texts may wait for others to gather; every other event is committed as soon as can be. */
   event(speaker: Speaker, body: EventBody): Recorded {
     const id = this.#nextId;
-    const text = encodeEvent(speaker, id, this.#time(), body);
+    const text = encodeEvent(speaker, id, this.#options.timestamp(), body);
     this.#nextId = id + 1;
-    this.#pending.events.push(text);
-    this.#schedule(body.type !== "TextOutput");
+    this.#push(text, body.type !== "TextOutput");
     return { id, text };
   }
 
   /** Records an event that is encoded already, with the id that is next. */
   encoded(text: string): void {
     this.#nextId += 1;
-    this.#pending.events.push(text);
-    this.#schedule(true);
+    this.#push(text, true);
   }
 
   /** Records a journal entry after the newest event. */
@@ -100,13 +111,13 @@ export class Recorder {
 
   /** Changes a request's entry in the index, together with what else is in the next commit. */
   mark(mark: RequestMark): void {
-    this.#pending.marks.push(mark);
+    (this.#pending.requests ??= []).push(mark);
     this.#schedule(true);
   }
 
   /** Replaces the run's row and, if given, its snapshot in the next commit. */
   row(row: RunRow, snapshot?: Json): void {
-    this.#pending.row = row;
+    this.#pending.run = row;
     if (snapshot !== undefined) this.#pending.snapshot = snapshot;
     this.#schedule(true);
   }
@@ -119,32 +130,28 @@ export class Recorder {
 
   /** Resolves when everything recorded so far is committed; rejects when that failed. */
   committed(): Promise<void> {
-    if (this.#stopped) return this.#pending.done.promise;
-    if (hasContent(this.#pending)) return this.#pending.done.promise;
-    return this.#inFlight?.done.promise ?? RESOLVED;
+    if (this.#stopped !== undefined) return notCommitted(this.#stopped());
+    const last = hasContent(this.#pending) ? this.#pending : this.#inFlight;
+    return last === undefined ? RESOLVED : committedOf(last);
   }
 
-  /** Takes no more; what was not committed is lost. */
-  stop(error: unknown): void {
-    if (this.#stopped) return;
-    this.#stopped = true;
+  /** Takes no more; what was not committed is lost, and whoever waits for it gets the error. */
+  stop(toError: () => unknown): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = toError;
     this.#stopTimer?.();
-    this.#pending.done.reject(error);
+    rejectPending(this.#pending, toError);
   }
 
-  #time(): string {
-    const now = this.#options.environment.now();
-    // Many events fall into one millisecond, and making a date text costs more than an event.
-    if (now !== this.#tsMs) {
-      this.#tsMs = now;
-      this.#ts = new Date(now).toISOString();
-    }
-    return this.#ts;
+  #push(text: string, urgent: boolean): void {
+    this.#pending.events.push(text);
+    this.#pending.characters += text.length;
+    this.#schedule(urgent);
   }
 
   #schedule(urgent: boolean): void {
     if (urgent) this.#pending.urgent = true;
-    if (this.#scheduled || this.#inFlight !== undefined || this.#stopped) return;
+    if (this.#scheduled || this.#inFlight !== undefined || this.#stopped !== undefined) return;
     const { commitIntervalMs, environment } = this.#options;
     if (this.#pending.urgent || commitIntervalMs === 0) this.#commitSoon();
     else this.#stopTimer ??= environment.timer(commitIntervalMs, () => this.#commitSoon());
@@ -160,7 +167,7 @@ export class Recorder {
   }
 
   #commit(): void {
-    if (this.#stopped) return;
+    if (this.#stopped !== undefined) return;
     this.#options.beforeCommit();
     this.#scheduled = false;
     const pending = this.#pending;
@@ -168,18 +175,18 @@ export class Recorder {
     this.#inFlight = pending;
     const { log, environment, telemetry } = this.#options;
     const started = environment.monotonic();
-    log.append(this.#cursor, toBatch(pending)).then(
+    log.append(this.#cursor, pending).then(
       (cursor) => {
         this.#cursor = cursor;
         this.#inFlight = undefined;
         telemetry.committed(pending.events.length, environment.monotonic() - started);
-        pending.done.resolve();
+        pending.done?.resolve();
         if (hasContent(this.#pending)) this.#schedule(false);
       },
       (error: unknown) => {
         this.#inFlight = undefined;
-        pending.done.reject(error);
-        this.stop(error);
+        rejectPending(pending, () => error);
+        this.stop(() => error);
         this.#options.failed(error);
       },
     );
@@ -187,38 +194,3 @@ export class Recorder {
 }
 
 const RESOLVED = Promise.resolve();
-
-interface Pending {
-  readonly events: string[];
-  readonly records: LogRecord[];
-  readonly marks: RequestMark[];
-  readonly done: PromiseWithResolvers<void>;
-  row?: RunRow;
-  snapshot?: Json;
-  alias?: string;
-  urgent: boolean;
-}
-
-function newPending(): Pending {
-  const done = Promise.withResolvers<void>();
-  // Whoever waits for the commit hears of its failure; when nobody does, the run's owner does.
-  done.promise.catch(() => {});
-  return { events: [], records: [], marks: [], done, urgent: false };
-}
-
-function hasContent({ events, records, marks, row, alias }: Pending): boolean {
-  return (
-    events.length > 0 || records.length > 0 || marks.length > 0 || row !== undefined || alias !== undefined
-  );
-}
-
-function toBatch({ events, records, marks, row, snapshot, alias }: Pending): Batch {
-  return {
-    events,
-    records,
-    ...(marks.length > 0 && { requests: marks }),
-    ...(row && { run: row }),
-    ...(snapshot !== undefined && { snapshot }),
-    ...(alias !== undefined && { alias }),
-  };
-}

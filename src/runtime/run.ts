@@ -35,6 +35,8 @@ export interface RunDependencies {
   readonly secrets: SecretStore;
   readonly limits: Limits;
   readonly commitIntervalMs: number;
+  /** The present time as events carry it. */
+  readonly timestamp: () => string;
   agentOf(name: string): Agent | undefined;
   /** The configuration of an agent that its new runs begin with. */
   configOf(agent: string): JsonObject | undefined;
@@ -53,7 +55,7 @@ export class Run {
   #messages = 0;
 
   private constructor(deps: RunDependencies, { cursor, run }: Claim, state: RunState, dormant?: DormantTurn) {
-    const { log, environment, telemetry, commitIntervalMs, limits } = deps;
+    const { log, environment, timestamp, telemetry, commitIntervalMs, limits } = deps;
     const { runId } = cursor;
     this.runId = runId;
     this.#deps = deps;
@@ -62,6 +64,7 @@ export class Run {
       log,
       cursor,
       environment,
+      timestamp,
       telemetry,
       commitIntervalMs,
       beforeCommit: () => this.#slot.beforeCommit(),
@@ -134,7 +137,7 @@ export class Run {
     const { recorder } = this.#ledger;
     this.#lifecycle.send("close");
     this.#slot.release();
-    recorder.stop(new AgentError("unavailable", `run ${this.runId} was let go of`, { retryAfterS: 1 }));
+    recorder.stop(() => letGoOf(this.runId));
     this.#deps.log.release(recorder.cursor);
   }
 
@@ -344,4 +347,9 @@ export class Run {
       });
     }
   }
+}
+
+/** Made only for whoever waits: an error costs more than to let go of a run. */
+function letGoOf(runId: RunId): AgentError {
+  return new AgentError("unavailable", `run ${runId} was let go of`, { retryAfterS: 1 });
 }

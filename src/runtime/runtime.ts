@@ -14,6 +14,7 @@ import { artifactUrl } from "./publish.ts";
 import { Reading } from "./reading.ts";
 import { recover } from "./recovery.ts";
 import { Registry } from "./registry.ts";
+import { createTimestamp } from "./timestamp.ts";
 
 /** How often a log that failed is asked whether it takes events again, in milliseconds. */
 const PROBE_MS = 1_000;
@@ -44,6 +45,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     secrets,
     limits,
     commitIntervalMs,
+    timestamp: createTimestamp(environment.now),
     agentOf: (name) => registry.find(name),
     configOf: (agent) => configs.get(agent),
     failed(run, error) {

@@ -1,0 +1,58 @@
+import type { Batch, LogRecord, RequestMark, RunRow } from "../ports/event-log.ts";
+import type { Json } from "../protocol/json.ts";
+
+/** What gathers for the next commit: a batch in the making, and whoever waits for it. */
+export interface Pending extends Batch {
+  readonly events: string[];
+  readonly records: LogRecord[];
+  requests?: RequestMark[];
+  run?: RunRow;
+  snapshot?: Json;
+  alias?: string;
+  /** Whether it holds anything that must not wait for more to gather. */
+  urgent: boolean;
+  /** Characters of its events. */
+  characters: number;
+  /** Made when the first one waits. */
+  done?: PromiseWithResolvers<void>;
+}
+
+/** A batch with nothing in it. */
+export function newPending(): Pending {
+  return { events: [], records: [], urgent: false, characters: 0 };
+}
+
+/** Whether there is anything to commit. */
+export function hasContent({ events, records, requests, run, alias }: Pending): boolean {
+  return (
+    events.length > 0 ||
+    records.length > 0 ||
+    requests !== undefined ||
+    run !== undefined ||
+    alias !== undefined
+  );
+}
+
+/** Resolves when a batch is committed; rejects when that failed. */
+export function committedOf(pending: Pending): Promise<void> {
+  pending.done ??= Promise.withResolvers<void>();
+  return pending.done.promise;
+}
+
+/** Tells whoever waits for a batch that it was not committed. */
+export function rejectPending({ done }: Pending, toError: () => unknown): void {
+  if (done === undefined) return;
+  silence(done.promise);
+  done.reject(toError());
+}
+
+/** The answer to whoever waits for what was never going to be committed. */
+export function notCommitted(error: unknown): Promise<void> {
+  return silence(Promise.reject<void>(error));
+}
+
+/** Nobody has to listen: the run's owner hears of a failed commit by itself. */
+function silence(promise: Promise<void>): Promise<void> {
+  promise.catch(() => {});
+  return promise;
+}
