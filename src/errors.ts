@@ -1,25 +1,11 @@
 import type { Issue } from "./protocol/issue.ts";
+import type { ProblemCode } from "./protocol/problem.ts";
 
-/** What kind of thing went wrong; callers branch on it. Each wire has its own table from these to its statuses. */
-export type ErrorCode =
-  | "invalid_request"
-  | "unauthorized"
-  | "forbidden"
-  | "not_found"
-  | "method_not_allowed"
-  | "request_timeout"
-  | "conflict"
-  | "gone"
-  | "too_large"
-  | "unsupported_media_type"
-  | "misdirected"
-  | "unprocessable"
-  | "overloaded"
-  | "run_full"
-  | "call_failed"
-  | "internal"
-  | "unavailable"
-  | "timeout";
+/**
+ * What kind of thing went wrong; callers branch on it. Each wire has its own table from these to its
+ * statuses. `call_failed` is thrown to agent code alone, by a call that ended in an error.
+ */
+export type ErrorCode = ProblemCode | "call_failed";
 
 /** What an error may carry beside its message; all but `cause` is shown to the caller. */
 export interface ErrorDetails {
