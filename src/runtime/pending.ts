@@ -42,17 +42,14 @@ export function committedOf(pending: Pending): Promise<void> {
 /** Tells whoever waits for a batch that it was not committed. */
 export function rejectPending({ done }: Pending, toError: () => unknown): void {
   if (done === undefined) return;
-  silence(done.promise);
+  // Nobody has to listen: the run's owner hears of a failed commit by itself.
+  done.promise.catch(() => {});
   done.reject(toError());
 }
 
-/** The answer to whoever waits for what was never going to be committed. */
-export function notCommitted(error: unknown): Promise<void> {
-  return silence(Promise.reject<void>(error));
-}
-
-/** Nobody has to listen: the run's owner hears of a failed commit by itself. */
-function silence(promise: Promise<void>): Promise<void> {
-  promise.catch(() => {});
-  return promise;
+/** The answer to whoever waits for what is never going to be committed. */
+export function notCommitted(toError: () => unknown): Promise<void> {
+  const done = Promise.withResolvers<void>();
+  rejectPending({ ...newPending(), done }, toError);
+  return done.promise;
 }

@@ -130,7 +130,7 @@ export class Recorder {
 
   /** Resolves when everything recorded so far is committed; rejects when that failed. */
   committed(): Promise<void> {
-    if (this.#stopped !== undefined) return notCommitted(this.#stopped());
+    if (this.#stopped !== undefined) return notCommitted(this.#stopped);
     const last = hasContent(this.#pending) ? this.#pending : this.#inFlight;
     return last === undefined ? RESOLVED : committedOf(last);
   }
