@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { servers } from "./server.ts";
 
 const chat = fc.record({
@@ -12,6 +12,7 @@ test.each(servers)(
   { timeout: 120_000 },
   async (_, start) => {
     const server = await start();
+    onTestFinished(() => server.close());
     await fc.assert(
       fc.asyncProperty(
         chat,
@@ -38,7 +39,6 @@ test.each(servers)(
       ),
       { numRuns: 40 },
     );
-    await server.close();
   },
 );
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { servers } from "./server.ts";
 
 /** What a careless client does: which of its requests it means, and whether it waits for the answer. */
@@ -16,6 +16,7 @@ test.each(servers)(
   { timeout: 300_000 },
   async (_, start) => {
     const server = await start();
+    onTestFinished(() => server.close());
     await fc.assert(
       fc.asyncProperty(fc.array(move, { minLength: 1, maxLength: 25 }), async (moves) => {
         const client = new CarelessClient(server.url);
@@ -36,7 +37,6 @@ test.each(servers)(
       }),
       { numRuns: 60 },
     );
-    await server.close();
   },
 );
 
