@@ -202,6 +202,8 @@ export interface Page {
 export interface RunQuery {
   readonly agent?: string;
   readonly status?: RunPhase;
+  /** Only runs that were not updated after this time, in milliseconds since 1970. */
+  readonly notAfter?: number;
   readonly limit: number;
   /** The `next` of the page before. */
   readonly cursor?: string;

@@ -23,6 +23,11 @@ export interface RuntimeOptions {
    * and every text that much later.
    */
   readonly commitIntervalMs?: number;
+  /**
+   * How long an idle run is kept after its last change, in milliseconds; then it is removed with its
+   * artifacts. Default: for ever.
+   */
+  readonly retainMs?: number;
   readonly limits?: Partial<Limits>;
 }
 

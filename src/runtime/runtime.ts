@@ -14,6 +14,7 @@ import { artifactUrl } from "./publish.ts";
 import { Reading } from "./reading.ts";
 import { recover } from "./recovery.ts";
 import { Registry } from "./registry.ts";
+import { startRetention } from "./retention.ts";
 import { createTimestamp } from "./timestamp.ts";
 
 /** How often a log that failed is asked whether it takes events again, in milliseconds. */
@@ -101,6 +102,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const started = start();
   // Whoever asks whether the runtime is ready hears of it.
   started.catch((error: unknown) => telemetry.fault("the runtime could not start", error));
+  const stopRetention =
+    options.retainMs === undefined
+      ? undefined
+      : startRetention({ log, environment, telemetry, retainMs: options.retainMs, remove: removeRun });
   const intake = new Intake({ registry, reading, log, artifacts, environment, secrets, configs, send });
 
   async function createRun(
@@ -131,6 +136,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const runId = `run_${environment.newId()}` as RunId;
     await send(runId, { kind: "fork", source: sourceId, after });
     return runId;
+  }
+
+  async function removeRun(runId: RunId): Promise<void> {
+    checkOpen();
+    await reading.run(runId);
+    await owners.use(runId, async (run) => {
+      await run.remove();
+      owners.drop(run);
+    });
+    reading.forget(runId);
+    await artifacts.removeRun(runId);
+    await secrets.remove(`${runId}.`);
   }
 
   async function upload({
@@ -186,17 +203,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     runs: (query) => reading.runs(query),
     createRun,
     fork,
-    async removeRun(runId) {
-      checkOpen();
-      await reading.run(runId);
-      await owners.use(runId, async (run) => {
-        await run.remove();
-        owners.drop(run);
-      });
-      reading.forget(runId);
-      await artifacts.removeRun(runId);
-      await secrets.remove(`${runId}.`);
-    },
+    removeRun,
     upload,
     async artifact(artifactId) {
       const info = await artifacts.get(artifactId);
@@ -218,6 +225,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (closing) return;
       closing = true;
       stopProbe?.();
+      stopRetention?.();
       await started.catch(() => {});
       await drain(drainMs);
       await Promise.allSettled(owners.loaded.map((run) => run.settle()));

@@ -16,7 +16,7 @@ import type {
 import { Fenced, Unavailable } from "../ports/event-log.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import { applyMark } from "./request-entry.ts";
-import { compareRuns, parseListCursor, toListCursor, toRemovedEntry } from "./run-list.ts";
+import { compareRuns, positionOf, toListCursor, toRemovedEntry } from "./run-list.ts";
 import { Tails } from "./tails.ts";
 import { countFitting } from "./utf8.ts";
 
@@ -86,8 +86,9 @@ export function memoryLog(): EventLog {
     return run?.row && { ...run.row, runId, head: run.events.length };
   }
 
-  function list({ agent, status, limit, cursor }: RunQuery): RunPage {
-    const position = cursor === undefined ? undefined : parseListCursor(cursor);
+  function list(query: RunQuery): RunPage {
+    const { agent, status, limit } = query;
+    const position = positionOf(query);
     const found: RunEntry[] = [];
     for (const [runId, { row, events }] of runs) {
       if (row === undefined) continue;

@@ -1,5 +1,5 @@
 import { AgentError } from "../errors.ts";
-import type { RunEntry } from "../ports/event-log.ts";
+import type { RunEntry, RunQuery } from "../ports/event-log.ts";
 import type { RunId } from "../protocol/ids.ts";
 
 /** A place in the list of runs: after this run. */
@@ -21,12 +21,19 @@ export function toListCursor({ updatedAt, runId }: ListPosition): string {
 }
 
 /** Reads a cursor of the list; `invalid_request` for a text that is none. */
-export function parseListCursor(cursor: string): ListPosition {
+function parseListCursor(cursor: string): ListPosition {
   const [, updatedAt, runId] = /^(\d{1,16})\.([A-Za-z0-9_-]+)$/.exec(cursor) ?? [];
   if (updatedAt === undefined || runId === undefined) {
     throw new AgentError("invalid_request", "the cursor is not one that the list of runs gave");
   }
   return { updatedAt: Number(updatedAt), runId };
+}
+
+/** Where in the list a query begins; `undefined` for its beginning. */
+export function positionOf({ cursor, notAfter }: RunQuery): ListPosition | undefined {
+  if (cursor !== undefined) return parseListCursor(cursor);
+  // No run's id is empty, so this place lies before all runs of its moment.
+  return notAfter === undefined ? undefined : { updatedAt: notAfter, runId: "" };
 }
 
 /** The row of a run that was removed. */

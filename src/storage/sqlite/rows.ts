@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { RequestEntry, RunEntry, RunPage, RunQuery } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { parseListCursor, toListCursor, toRemovedEntry } from "../run-list.ts";
+import { positionOf, toListCursor, toRemovedEntry } from "../run-list.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "./schema.ts";
 
 /** Finds runs and requests. */
@@ -109,7 +109,9 @@ function toRequest(row: RequestRow): RequestEntry {
 }
 
 /** Each way to narrow the list is a text of its own, so that each finds its index. */
-function toListSql({ agent, status, cursor }: RunQuery) {
+function toListSql(query: RunQuery) {
+  const { agent, status } = query;
+  const position = positionOf(query);
   const conditions = ["removed = 0"];
   const values: (string | number)[] = [];
   if (agent !== undefined) {
@@ -120,8 +122,8 @@ function toListSql({ agent, status, cursor }: RunQuery) {
     conditions.push(status === "idle" ? "status = ?" : "status > 0 AND status = ?");
     values.push(RUN_PHASES.indexOf(status));
   }
-  if (cursor !== undefined) {
-    const { updatedAt, runId } = parseListCursor(cursor);
+  if (position !== undefined) {
+    const { updatedAt, runId } = position;
     conditions.push("updated <= ? AND (updated < ? OR run_id > ?)");
     values.push(updatedAt, updatedAt, runId);
   }

@@ -77,6 +77,15 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await ids({ agent: "team" })).toEqual([]);
     });
 
+    test("the list can leave out what was updated lately", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [20, 40, 10, 30]);
+      const first = await log.list({ limit: 2, notAfter: 30 });
+      expect(first.runs.map((entry) => entry.updatedAt)).toEqual([30, 20]);
+      const rest = await log.list({ limit: 2, notAfter: 30, ...(first.next && { cursor: first.next }) });
+      expect(rest.runs.map((entry) => entry.updatedAt)).toEqual([10]);
+    });
+
     test("a cursor that the list did not give is refused", async () => {
       const log = await openFor(subject);
       const list = log.list({ limit: 1, cursor: "?" });

@@ -1,0 +1,36 @@
+import { createRuntime } from "troupe";
+import { collect, manualEnvironment } from "troupe/testing";
+import { expect, test } from "vitest";
+import { payments } from "../../agents/payments.ts";
+import { pdfWriter } from "../../agents/pdf-writer.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("an idle run is removed when its time is over, with its files; one that waits is kept", async () => {
+  const environment = manualEnvironment();
+  const runtime = createRuntime({ agents: [payments, pdfWriter], environment, retainMs: 10 * HOUR_MS });
+  const written = await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
+  const asked = await collect(runtime, "payments", { type: "ChatRequest", input: "pay 1 to bob" });
+  const file = written.find((event) => event.type === "ArtifactGenerated");
+  const runId = written[0]?.run_id;
+  const waiting = asked[0]?.run_id;
+  if (file === undefined || runId === undefined || waiting === undefined) throw new Error("both turns began");
+
+  await environment.advance(9 * HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(2);
+  await environment.advance(3 * HOUR_MS);
+
+  expect((await runtime.runs({ limit: 10 })).runs.map(({ run_id }) => run_id)).toEqual([waiting]);
+  await expect(runtime.resolve(runId)).rejects.toMatchObject({ code: "gone" });
+  await expect(runtime.artifact(file.artifact_id)).rejects.toMatchObject({ code: "not_found" });
+  await runtime.close();
+});
+
+test("without a limit nothing is removed", async () => {
+  const environment = manualEnvironment();
+  const runtime = createRuntime({ agents: [pdfWriter], environment });
+  await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
+  await environment.advance(10_000 * HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+  await runtime.close();
+});
