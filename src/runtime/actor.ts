@@ -32,6 +32,13 @@ export interface Asked {
   readonly input: Json;
 }
 
+/** Who is told how a handler ended: one of the two, once. */
+export interface HandlerEnd {
+  done(answer: Answer): void;
+  /** `unfit` says that the input did not fit, so that the handler never ran. */
+  failed(thrown: unknown, unfit: boolean): void;
+}
+
 /** Makes what a handler gets to work with. */
 export type ToHandle = (actor: Actor, scope: Scope, asked: Asked) => Turn;
 
@@ -86,6 +93,11 @@ export class Actor {
     this.memory = createMemory(this);
   }
 
+  /** Whether the actor's result is in the log, or was given up: nothing it says afterwards counts. */
+  get ended(): boolean {
+    return this.turn.ended || !this.call.open;
+  }
+
   /** Fires when the actor is stopped. */
   get signal(): AbortSignal {
     return this.#signal;
@@ -96,47 +108,27 @@ export class Actor {
     return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle);
   }
 
-  /**
-   * Runs a handler of the agent as an XState actor, to which the answer gives the way to stop it.
-   * `done` and `failed` are called at most once, and not after the stop.
-   */
-  start(
-    asked: Asked,
-    { done, failed }: { readonly done: (answer: Answer) => void; readonly failed: (thrown: unknown) => void },
-  ): () => void {
+  /** Runs a handler of the agent as an XState actor; the answer is how to stop it, after which `end` hears nothing. */
+  start(asked: Asked, end: HandlerEnd): () => void {
     const { environment, runId, accepted } = this.turn.options;
-    const { name, operation, input } = asked;
+    const address = { runId, requestId: accepted.requestId };
     let over = false;
     const answer = async (signal: AbortSignal): Promise<void> => {
       this.#signal = signal;
-      try {
-        const parsed = await parseWith(operation.input, input, `the input of ${this.agent.name}`);
-        const handle = this.#toHandle(this, this.scope, asked);
-        const run = (): unknown => operation.run(parsed, handle);
-        const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
-        const value = await this.#checkOutput(asked, returned);
-        if (signal.aborted) return;
-        const divergence = this.scope.end();
-        if (divergence) {
-          this.turn.diverge(divergence);
-          return;
-        }
-        const answered = this.#toAnswer(value, name);
-        over = true;
-        done(answered);
-      } catch (thrown) {
-        if (signal.aborted) return;
-        over = true;
-        failed(thrown);
-      }
+      const tell = await this.#perform(asked, end);
+      if (signal.aborted) return;
+      over = true;
+      const divergence = this.scope.end();
+      if (divergence) this.turn.diverge(divergence);
+      else tell();
     };
     const actor = createActor(handler, { input: answer });
     // Without an observer of errors XState would take the process down with the actor.
-    actor.subscribe({ error: failed });
+    actor.subscribe({ error: (thrown) => end.failed(thrown, false) });
     actor.start();
     return () => {
       // A handler that has ended lets its actor end by itself; to fire its signal would cost 20 µs.
-      if (!over) actor.stop();
+      if (!over) environment.attribute(address, () => actor.stop());
     };
   }
 
@@ -171,6 +163,26 @@ export class Actor {
   heard(content: string): void {
     if (this.#said.length < RESULT_LIMIT_BYTES) this.#said += content;
     else this.#saidAll = false;
+  }
+
+  /** Runs the handler; the answer is how to tell what came of it. */
+  async #perform({ name, operation, input }: Asked, { done, failed }: HandlerEnd): Promise<() => void> {
+    const { environment, runId, accepted } = this.turn.options;
+    let parsed: unknown;
+    try {
+      parsed = await parseWith(operation.input, input, `the input of ${this.agent.name}`);
+    } catch (thrown) {
+      return () => failed(thrown, true);
+    }
+    try {
+      const handle = this.#toHandle(this, this.scope, { name, operation, input });
+      const run = (): unknown => operation.run(parsed, handle);
+      const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+      const answer = this.#toAnswer(await this.#checkOutput({ name, operation, input }, returned), name);
+      return () => done(answer);
+    } catch (thrown) {
+      return () => failed(thrown, false);
+    }
   }
 
   async #checkOutput({ name, operation }: Asked, returned: unknown): Promise<unknown> {

@@ -1,4 +1,3 @@
-import { AgentError } from "../errors.ts";
 import type { ToolErrorCode } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
@@ -52,7 +51,8 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
       stageMemory(child);
       finish(caller, open, answer, child.files);
     },
-    failed: (thrown) => fail(caller, open, codeOf(thrown), faultMessage(thrown)),
+    failed: (thrown, unfit) =>
+      fail(caller, open, unfit ? "invalid_input" : "tool_error", faultMessage(thrown)),
   });
 }
 
@@ -65,17 +65,19 @@ export async function performEffect(
 ): Promise<void> {
   const { runId, accepted, environment } = caller.turn.options;
   const abort = new AbortController();
-  const open = openCall(caller, call, "effect", () => abort.abort());
+  const address = { runId, requestId: accepted.requestId };
+  const stop = (): void => environment.attribute(address, () => abort.abort());
+  const open = openCall(caller, call, "effect", stop);
   const attempt = await announce(caller, open, call, effect);
   if (!attempt) return;
   const context = { callId: call.callId, attempt, signal: abort.signal };
   try {
     const run = (): unknown => perform(context);
-    const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+    const returned = await environment.attribute(address, run);
     const value = toJson(returned, `what ${call.name} returned`);
     finish(caller, open, { value, summary: toSummary(value) }, []);
   } catch (thrown) {
-    fail(caller, open, codeOf(thrown), faultMessage(thrown));
+    fail(caller, open, "tool_error", faultMessage(thrown));
   }
 }
 
@@ -167,8 +169,4 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
       tool_call_id: open.callId,
     }),
   );
-}
-
-function codeOf(thrown: unknown): ToolErrorCode {
-  return thrown instanceof AgentError && thrown.code === "unprocessable" ? "invalid_input" : "tool_error";
 }

@@ -48,6 +48,13 @@ export class Deliveries {
     this.#waiting.delete(callId);
   }
 
+  /** Gives whoever waits for a call an outcome that is not in the log, a turn of the event loop later. */
+  fail(callId: CallId, outcome: Outcome): void {
+    const take = this.#waiting.get(callId);
+    this.#waiting.delete(callId);
+    if (take) this.#macrotask(() => take(outcome));
+  }
+
   /** Tells all who still wait the same, a turn of the event loop later. */
   end(outcome: Outcome): void {
     this.#stopped = true;

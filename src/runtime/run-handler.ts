@@ -1,6 +1,6 @@
-import { AgentError } from "../errors.ts";
 import { Actor, CHAT } from "./actor.ts";
 import { operationNames, toAsked } from "./ask.ts";
+import { faultMessage } from "./fault-message.ts";
 import { TurnClock } from "./turn-clock.ts";
 import { TurnHandle } from "./turn-handle.ts";
 import type { ActiveTurn } from "./turn.ts";
@@ -48,13 +48,10 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
           output: asked.name === CHAT ? null : value,
         });
       },
-      failed(thrown) {
+      failed(thrown, unfit) {
         // A chat whose text turned out not to fit says so; every other input was checked before.
-        const unfit =
-          accepted.request.type === "ChatRequest" &&
-          thrown instanceof AgentError &&
-          thrown.code === "unprocessable";
-        if (unfit && asked.name !== CHAT) turn.fail("unsupported_input", thrown.message);
+        const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
+        if (unfit && isChat) turn.fail("unsupported_input", faultMessage(thrown));
         else turn.failWith(thrown);
       },
     });

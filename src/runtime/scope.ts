@@ -20,6 +20,8 @@ export class Scope {
   #count = 0;
   /** True while branches of this scope run, which then cannot do anything itself. */
   branching = false;
+  /** Set when the handler or branch has ended, and nothing more may be done here. */
+  ended = false;
 
   constructor(path: string, items: readonly Item[] = [], parent?: Scope) {
     this.path = path;
@@ -40,9 +42,13 @@ export class Scope {
   /** Takes the next place for something new. Only while not replaying. */
   advance(): Divergence | undefined {
     this.#count += 1;
-    // Its parent went on after the branches had ended: they cannot have had more to do.
-    if (this.#parent?.replaying !== true) return undefined;
+    if (!this.#isPast) return undefined;
     return { scope: this.path, expected: "the end of the branch", actual: "more" };
+  }
+
+  /** Whether a scope above went on after its branches had ended, so that they cannot have had more to do. */
+  get #isPast(): boolean {
+    return this.#parent !== undefined && (this.#parent.replaying || this.#parent.#isPast);
   }
 
   /** Takes the next place for something that the log must hold. Only while replaying. */
@@ -59,8 +65,9 @@ export class Scope {
     return this.#items;
   }
 
-  /** What is wrong if the scope ends now. */
+  /** Ends the scope; the answer is what is wrong with that. */
   end(): Divergence | undefined {
+    this.ended = true;
     const item = this.#items[this.#count];
     return item && { scope: this.path, expected: item.signature, actual: "the end" };
   }

@@ -82,7 +82,7 @@ export class TurnHandle implements Turn {
   text(content: string): Promise<void> {
     if (typeof content !== "string") throw new TypeError("turn.text takes a string");
     const { turn } = this.#actor;
-    if (turn.ended) return turn.over();
+    if (this.#actor.ended) return turn.over();
     if (this.#scope.replaying) {
       if (this.#begin(textSignature(content)) === undefined) return turn.over();
       this.#actor.heard(content);
@@ -97,7 +97,7 @@ export class TurnHandle implements Turn {
 
   tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Promise<Output> {
     const [name] = Object.keys(tool.operations);
-    return this.#call(tool, name ?? tool.name, input) as Promise<Output>;
+    return handled(this.#call(tool, name ?? tool.name, input)) as Promise<Output>;
   }
 
   call<Ops extends Operations, Name extends keyof Ops & string>(
@@ -105,12 +105,50 @@ export class TurnHandle implements Turn {
     operation: Name,
     input: OperationInput<Ops[Name]>,
   ): Promise<OperationOutput<Ops[Name]>> {
-    return this.#call(agent, operation, input) as Promise<OperationOutput<Ops[Name]>>;
+    return handled(this.#call(agent, operation, input)) as Promise<OperationOutput<Ops[Name]>>;
   }
 
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
   waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
-  async waitForInput(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
+  waitForInput(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
+    return handled(this.#wait(asked));
+  }
+
+  artifact(artifact: ArtifactOptions): Promise<Artifact> {
+    return handled(this.#publish(artifact));
+  }
+
+  effect<Value extends Json | undefined | void>(
+    name: string,
+    perform: (context: EffectContext) => Value | Promise<Value>,
+    { effect = "unsafe" }: { readonly effect?: Effect } = {},
+  ): Promise<Value> {
+    return handled(this.#perform(name, perform, effect)) as Promise<Value>;
+  }
+
+  complete(completion: CompletionOptions): Promise<Json> {
+    return handled(this.#complete(completion));
+  }
+
+  sleep(ms: number): Promise<void> {
+    return handled(this.#sleep(ms));
+  }
+
+  now(): number {
+    return this.#sample(NOW, "Now", () => this.#actor.turn.options.environment.now());
+  }
+
+  random(): number {
+    return this.#sample(RANDOM, "Random", () => this.#actor.turn.options.environment.random());
+  }
+
+  all<Branches extends readonly ((turn: Turn) => unknown)[]>(
+    branches: readonly [...Branches],
+  ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }> {
+    return handled(this.#all(branches)) as Promise<never>;
+  }
+
+  async #wait(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
     const schema = isSchema(asked) ? asked : undefined;
     const jsonSchema = schema && toJsonSchema(schema, "input");
     const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
@@ -124,7 +162,7 @@ export class TurnHandle implements Turn {
     return schema ? parseWith(schema, values, "the answer") : values;
   }
 
-  async artifact({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {
+  async #publish({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {
     const artifactId = this.#actor.turn.options.environment.newId() as ArtifactId;
     const begun = this.#begin(artifactSignature(name, mimeType));
     if (begun === undefined) return this.#actor.turn.over();
@@ -138,34 +176,26 @@ export class TurnHandle implements Turn {
     return artifact;
   }
 
-  async effect<Value extends Json | undefined | void>(
-    name: string,
-    perform: (context: EffectContext) => Value | Promise<Value>,
-    { effect = "unsafe" }: { readonly effect?: Effect } = {},
-  ): Promise<Value> {
+  async #perform(name: string, perform: (context: EffectContext) => unknown, effect: Effect): Promise<Json> {
     const begun = this.#begin(callSignature(name, {}));
     if (begun === undefined) return this.#actor.turn.over();
     const outcome = this.#outcome(begun.callId);
     if (!begun.settled) void performEffect(this.#actor, { ...begun, name, args: {} }, effect, perform);
-    return (await outcome) as Value;
+    return outcome;
   }
 
-  async complete({ model, input }: CompletionOptions): Promise<Json> {
+  async #complete({ model, input: given }: CompletionOptions): Promise<Json> {
+    const input = toJson(given, "the input of the model", Infinity);
     const begun = this.#begin(completionSignature(model.name));
     if (begun === undefined) return this.#actor.turn.over();
     const outcome = this.#outcome(begun.callId);
     if (begun.settled)
       this.#actor.heard(this.#actor.turn.options.journal.completions.get(begun.callId) ?? "");
-    else
-      void complete(this.#actor, {
-        ...begun,
-        model,
-        input: toJson(input, "the input of the model", Infinity),
-      });
+    else void complete(this.#actor, { ...begun, model, input });
     return outcome;
   }
 
-  async sleep(ms: number): Promise<void> {
+  async #sleep(ms: number): Promise<void> {
     if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep takes milliseconds, 0 or more");
     const begun = this.#begin(sleepSignature(ms));
     if (begun === undefined) return this.#actor.turn.over();
@@ -174,17 +204,7 @@ export class TurnHandle implements Turn {
     await outcome;
   }
 
-  now(): number {
-    return this.#sample(NOW, "Now", () => this.#actor.turn.options.environment.now());
-  }
-
-  random(): number {
-    return this.#sample(RANDOM, "Random", () => this.#actor.turn.options.environment.random());
-  }
-
-  async all<Branches extends readonly ((turn: Turn) => unknown)[]>(
-    branches: readonly [...Branches],
-  ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }> {
+  async #all(branches: readonly ((turn: Turn) => unknown)[]): Promise<readonly unknown[]> {
     const { turn } = this.#actor;
     const begun = this.#begin(allSignature(branches.length));
     if (begun === undefined) return turn.over();
@@ -197,17 +217,18 @@ export class TurnHandle implements Turn {
     this.#scope.branching = false;
     const failed = ends.find((end) => end.status === "rejected");
     if (failed) throw failed.reason;
-    return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value) as never;
+    return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
   }
 
   async #runBranch(branch: (turn: Turn) => unknown, path: string): Promise<unknown> {
     const { turn } = this.#actor;
     const scope = new Scope(path, turn.options.journal.items.get(path), this.#scope);
-    const value = await branch(new TurnHandle(this.#actor, scope, this.#asked));
-    const divergence = scope.end();
-    if (divergence === undefined || turn.ended) return value;
-    turn.diverge(divergence);
-    return turn.over();
+    try {
+      return await branch(new TurnHandle(this.#actor, scope, this.#asked));
+    } finally {
+      const divergence = scope.end();
+      if (divergence && !this.#actor.ended) turn.diverge(divergence);
+    }
   }
 
   async #call(agent: Agent, operationName: string, input: unknown): Promise<Json> {
@@ -234,10 +255,10 @@ export class TurnHandle implements Turn {
     return value;
   }
 
-  /** Takes the next place of the scope; `undefined` when the turn has ended, also by this. */
+  /** Takes the next place of the scope; `undefined` when the actor has ended, also by this. */
   #begin(signature: string): Begun | undefined {
-    const { turn } = this.#actor;
-    if (turn.ended) return undefined;
+    const { turn, ended } = this.#actor;
+    if (ended) return undefined;
     this.#checkFree();
     const logged = this.#scope.replaying;
     const place = logged ? this.#scope.replay(signature) : this.#scope.advance();
@@ -267,6 +288,7 @@ export class TurnHandle implements Turn {
   }
 
   #checkFree(): void {
+    if (this.#scope.ended) throw new AgentError("conflict", "the branch that this turn was for has ended");
     if (!this.#scope.branching) return;
     throw new AgentError(
       "conflict",
@@ -281,6 +303,12 @@ interface Begun {
   readonly logged: boolean;
   readonly settled: boolean;
   readonly value?: Json;
+}
+
+/** A call may be left alone: what came of it is in the log, and its failure is no fault of the process. */
+function handled<Value>(outcome: Promise<Value>): Promise<Value> {
+  outcome.catch(() => {});
+  return outcome;
 }
 
 function isSchema(asked: object): asked is Schema<unknown> {

@@ -59,6 +59,9 @@ export interface TurnEnd {
 const RESTING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
 const WAITING: ReadonlySet<CallKind> = new Set(["wait"]);
 
+/** What code is told that still waits for a call when nobody needs it any more. */
+const GIVEN_UP = { ok: false, code: "canceled", message: "the call was canceled" } as const;
+
 /** One turn under way: what it has open, what it is owed, and its one end. */
 export class ActiveTurn {
   readonly options: TurnOptions;
@@ -172,8 +175,8 @@ export class ActiveTurn {
 
   /** Closes a call, says so, and delivers the outcome once that is in the log. */
   settle<Said>(call: OpenCall, outcome: Outcome, say: () => Said): Said {
-    this.closeBelow(call);
     this.#close(call);
+    this.closeBelow(call);
     const said = say();
     this.options.recorder.committed().then(
       () => this.deliveries.push({ callId: call.callId, outcome }),
@@ -192,7 +195,7 @@ export class ActiveTurn {
 
   /** Ends whatever is open under a call, deepest first. */
   closeBelow(call: OpenCall): void {
-    for (const open of call.below()) this.#giveUp(open);
+    this.#giveUp([...call.below()]);
   }
 
   /** Ends one call that nobody needs any more, with all that is open under it. */
@@ -201,22 +204,21 @@ export class ActiveTurn {
     if (this.#ended) return;
     const call = [...this.root.below()].find((open) => open.callId === callId);
     if (call === undefined) return;
-    this.closeBelow(call);
-    this.#giveUp(call);
+    this.#giveUp([...call.below(), call]);
   }
 
   /** Ends the turn; only the first call counts, and has an answer: the encoded RequestCompleted. */
   end(end: Omit<TurnEnd, "memory">): string | undefined {
     if (this.#ended) return undefined;
-    this.closeBelow(this.root);
     this.#ended = true;
+    this.closeBelow(this.root);
     this.root.close();
     const text = this.options.complete({
       ...end,
       ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
       memory: end.finishReason === "success" ? this.memory : new Map(),
     });
-    this.deliveries.end({ ok: false, code: "canceled", message: "the turn has ended" });
+    this.deliveries.end(GIVEN_UP);
     this.#answerIssued();
     return text;
   }
@@ -239,6 +241,7 @@ export class ActiveTurn {
 
   /** Lets go of the turn without an end; it continues from the log some other time. */
   release(): void {
+    this.#ended = true;
     this.deliveries.stop();
     this.#waits.clear();
     this.#answerIssued();
@@ -246,7 +249,6 @@ export class ActiveTurn {
       open.close();
       open.abort();
     }
-    this.#ended = true;
   }
 
   /** What a call returns when its turn has ended: a rejection, a turn of the loop later, so that no loop can spin on it. */
@@ -264,11 +266,15 @@ export class ActiveTurn {
     this.#issued.clear();
   }
 
-  #giveUp(call: OpenCall): void {
-    this.#close(call);
-    const body = canceledBody(call);
-    if (body) this.options.recorder.event(call.speaker, body);
-    call.abort();
+  #giveUp(calls: readonly OpenCall[]): void {
+    for (const call of calls) {
+      this.#close(call);
+      this.deliveries.fail(call.callId, GIVEN_UP);
+      const body = canceledBody(call);
+      if (body) this.options.recorder.event(call.speaker, body);
+    }
+    // Last, because code that hears of it may want to say something, for which it is too late.
+    for (const call of calls) call.abort();
   }
 
   #close(call: OpenCall): void {

@@ -262,17 +262,14 @@ class Life {
   }
 
   /** What was asked for, which never comes once the process has ended. */
-  unlessOver<Answer>(asked: Promise<Answer>): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      asked.then(
-        (answer) => {
-          if (this.alive) resolve(answer);
-        },
-        (error: unknown) => {
-          if (this.alive) reject(error);
-        },
-      );
-    });
+  async unlessOver<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    try {
+      const answer = await asked;
+      if (this.alive) return answer;
+    } catch (error) {
+      if (this.alive) throw error;
+    }
+    return new Promise(() => {});
   }
 }
 
