@@ -33,19 +33,32 @@ export function testReading(subject: EventLogSubject): void {
       const log = await openFor(subject);
       // Characters of one, two, three and four bytes.
       const encoded = ['"12345678"', '"éé€😀"', `"${"x".repeat(98)}"`, '"abcdefgh"'];
-      const bytes = encoded.map((text) => new TextEncoder().encode(text).length);
-      const { cursor } = await log.claim(runId("run"));
-      await log.append(cursor, { events: encoded, records: [], run: row() });
+      const whole = await log.claim(runId("whole"));
+      log.release(await log.append(whole.cursor, { events: encoded, records: [], run: row() }));
+      let { cursor } = await log.claim(runId("parts"));
+      for (const event of encoded) {
+        cursor = await log.append(cursor, { events: [event], records: [], run: row() });
+      }
 
-      const read = async (after: number, limitBytes: number) =>
-        (await log.read(runId("run"), { after, limitBytes })).events.length;
-      const [one = 0, two = 0, three = 0] = bytes;
-      expect(await read(0, 1)).toBe(1);
-      expect(await read(0, one + two)).toBe(2);
-      expect(await read(0, one + two - 1)).toBe(1);
-      expect(await read(0, one + two + three - 1)).toBe(2);
-      expect(await read(2, 20)).toBe(1);
-      expect(await read(0, 1_000)).toBe(4);
+      const counts = async (id: string) => {
+        const read = async (after: number, limitBytes: number) =>
+          (await log.read(runId(id), { after, limitBytes })).events.length;
+        const [one = 0, two = 0, three = 0] = encoded.map((text) => new TextEncoder().encode(text).length);
+        return [
+          await read(0, 1),
+          await read(0, one + two),
+          await read(0, one + two - 1),
+          await read(0, one + two + three - 1),
+          await read(1, two + three),
+          await read(2, 20),
+          await read(0, 1_000),
+        ];
+      };
+      const expected = [1, 2, 1, 2, 2, 1, 4];
+      expect(await counts("whole")).toEqual(expected);
+      expect(await counts("parts")).toEqual(expected);
+      log.release(cursor);
+      expect(await counts("parts")).toEqual(expected);
     });
 
     test("a page holds the records from its position to its last event, both included", async () => {
@@ -95,6 +108,13 @@ export function testReading(subject: EventLogSubject): void {
         const found = await readToEnd(log, runId("run"), after, () => 1 + random.below(20));
         expect(found.events).toEqual(whole.events.slice(after));
         expect(found.records).toEqual(whole.records.filter((entry) => entry.after >= after));
+      }
+      for (const owned of [true, false]) {
+        if (!owned) log.release(cursor);
+        for (let after = 0; after <= cursor.head; after += 1) {
+          const page = await log.read(runId("run"), { after, limit: 7 });
+          expect(page).toEqual({ ...whole, events: whole.events.slice(after, after + 7), records: [] });
+        }
       }
     });
 
