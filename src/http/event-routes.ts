@@ -76,7 +76,8 @@ async function poll(
     await waits.until(c, timeoutMs, (signal) => arrival(host, { id, address, asked }, cursor, signal));
     page = await runtime.read(address, { after: cursor, ...(filter && { filter }) });
   }
-  if (since === undefined) cursors.advance(id, consumer, page.cursor);
+  // HEAD looks and takes nothing.
+  if (since === undefined && c.req.method === "GET") cursors.advance(id, consumer, page.cursor);
   const headers = page.more ? { link: nextPage(c, query, "since", page.cursor) } : undefined;
   return reply(c, `[${page.events.join(",")}]`, headers && { headers });
 }

@@ -21,6 +21,13 @@ test("a poll without since gives each consumer what is new to it", async () => {
   expect(await idsOf(await server.app.request(`/getevents/${id}?since=9`))).toEqual([]);
 });
 
+test("HEAD of a poll takes nothing from the next one", async () => {
+  await using server = await startApp();
+  const { request_id: id } = await run(server.app, "one");
+  await server.app.request(`/getevents/${id}`, { method: "HEAD" });
+  expect(await idsOf(await server.app.request(`/getevents/${id}`))).toEqual([1, 2, 3]);
+});
+
 test.each([
   "since=-1",
   "since=1.5",
