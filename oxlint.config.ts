@@ -57,7 +57,7 @@ const LAYERS: readonly Layer[] = [
 ];
 
 /** The files that may re-export: the entries of the package. */
-const ENTRIES = ["src/index.ts", "src/*/index.ts", "src/storage/sqlite/index.ts", "src/adapters/*/index.ts"];
+const ENTRIES = ["src/index.ts", "src/*/index.ts", "src/storage/*/index.ts", "src/adapters/*/index.ts"];
 
 export default defineConfig({
   plugins: ["typescript", "import", "unicorn", "oxc", "promise", "vitest", "node"],
@@ -124,10 +124,9 @@ export default defineConfig({
     ...LAYERS.flatMap(toOverrides),
     { files: ["src/errors.ts"], rules: { "no-restricted-imports": only(["./protocol/**"], []) } },
     {
-      files: ["src/storage/sqlite/*"],
+      files: ["src/storage/{sqlite,fs}/*"],
       rules: { "no-restricted-imports": only([...deeper(RUNTIME), ...NODE], NESTED) },
     },
-    { files: ["src/storage/fs-*"], rules: { "no-restricted-imports": only([...RUNTIME, ...NODE]) } },
     { files: ENTRIES, rules: { "house/no-barrel": "off" } },
     {
       files: ["src/{protocol,ports,runtime}/**"],

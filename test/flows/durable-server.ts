@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
-import { fsArtifacts } from "../../src/storage/fs-artifacts.ts";
+import { fsArtifacts } from "troupe/storage/fs";
 import { agents } from "./agents.ts";
 
 const [, , directory = "."] = process.argv;

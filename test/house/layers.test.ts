@@ -53,7 +53,7 @@ const right: readonly (readonly [file: string, content: string])[] = [
     'import type { A } from "@standard-schema/spec";\nexport const a: A | undefined = undefined;',
   ],
   ["src/storage/sqlite/right.ts", 'import "node:sqlite";\nimport "../../ports/event-log.ts";'],
-  ["src/storage/fs-artifacts.ts", 'import "node:fs";'],
+  ["src/storage/fs/artifacts.ts", 'import "node:fs";'],
   ["src/http/index.ts", 'export { b } from "./right.ts";'],
   ["src/http/right.ts", 'import "hono/streaming";\nexport const b = 1;'],
   [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { expect, test } from "vitest";
 import type { Batch } from "../../src/ports/event-log.ts";
-import { fsSecrets } from "../../src/storage/fs-secrets.ts";
+import { fsSecrets } from "../../src/storage/fs/secrets.ts";
 import { memorySecrets } from "../../src/storage/memory-secrets.ts";
 
 const reader = defineAgent({

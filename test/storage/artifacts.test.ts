@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ArtifactStore, NewArtifact } from "../../src/ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../src/protocol/ids.ts";
-import { fsArtifacts } from "../../src/storage/fs-artifacts.ts";
+import { fsArtifacts } from "troupe/storage/fs";
 import { memoryArtifacts } from "../../src/storage/memory-artifacts.ts";
 import { temporaryDirectory } from "./directories.ts";
 

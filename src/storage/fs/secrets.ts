@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { SecretStore } from "../ports/secret-store.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
 
 /** Secrets in a JSON file that only its owner may read. Written whole and renamed into place, one change after the other. */
 export function fsSecrets(path: string): SecretStore {

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { AgentError } from "../errors.ts";
-import type { ArtifactStore, NewArtifact, StoredArtifact } from "../ports/artifact-store.ts";
-import type { ArtifactId, RunId } from "../protocol/ids.ts";
-import { isId } from "../protocol/ids.ts";
+import { AgentError } from "../../errors.ts";
+import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
+import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import { isId } from "../../protocol/ids.ts";
 
 /**
  * Keeps artifacts as files in a directory of its own, which it creates if need be. File names come from

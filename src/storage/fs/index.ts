@@ -1,0 +1,2 @@
+export { fsArtifacts } from "./artifacts.ts";
+export { fsSecrets } from "./secrets.ts";
