@@ -1,5 +1,7 @@
 import type { JsonObject } from "../protocol/json.ts";
 import { components } from "../protocol/json-schema.ts";
+import { empty, flag, inPath, inQuery, json, listOf, operation, ref, text, whole } from "./openapi-parts.ts";
+import type { Responses } from "./openapi-parts.ts";
 
 /** Describes all routes as an OpenAPI 3.1 document; the schemas are those that requests are checked with. */
 export function createOpenApi(agents: readonly string[]): JsonObject {
@@ -34,12 +36,6 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
     components: { schemas: { ...components } },
   };
 }
-
-type Responses = { readonly [status: string]: JsonObject };
-
-const text: JsonObject = { type: "string" };
-const whole: JsonObject = { type: "integer", minimum: 0 };
-const flag: JsonObject = { type: "boolean" };
 
 const forkPoint: JsonObject = {
   type: "object",
@@ -191,46 +187,4 @@ function agentPaths(base: string, parameters: readonly JsonObject[]): JsonObject
     },
   ]);
   return Object.fromEntries(entries) as JsonObject;
-}
-
-function operation(
-  summary: string,
-  responses: Responses,
-  parameters: readonly JsonObject[] = [],
-  content?: JsonObject,
-): JsonObject {
-  const problem = {
-    description: "A refusal.",
-    content: { "application/problem+json": { schema: ref("Problem") } },
-  };
-  return {
-    summary,
-    ...(parameters.length > 0 && { parameters }),
-    ...(content && { requestBody: { required: true, content } }),
-    responses: { ...responses, default: problem },
-  };
-}
-
-function ref(name: string): JsonObject {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-function listOf(items: JsonObject): JsonObject {
-  return { type: "array", items };
-}
-
-function json(schema: JsonObject, description: string): JsonObject {
-  return { description, content: { "application/json": { schema } } };
-}
-
-function empty(description: string): JsonObject {
-  return { description };
-}
-
-function inQuery(name: string, schema: JsonObject, description: string): JsonObject {
-  return { name, in: "query", schema, description };
-}
-
-function inPath(name: string): JsonObject {
-  return { name, in: "path", required: true, schema: text };
 }
