@@ -52,6 +52,7 @@ export type {
   CompletionOptions,
   EffectContext,
   Memory,
+  ToolTurn,
   Turn,
   TurnRequestInfo,
 } from "./runtime/turn-api.ts";

@@ -106,6 +106,10 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     content: text,
     tool_call_id: callId,
     branch,
+    progress: z
+      .literal(true)
+      .exactOptional()
+      .describe("Set where it tells of something outside, which may happen again after an interruption."),
   }),
   CompletionCall: event("CompletionCall", "The agent asks a model for a completion.", {
     model: text,

@@ -93,6 +93,8 @@ export type EventBody =
       readonly content: string;
       readonly tool_call_id: CallId;
       readonly branch?: string;
+      /** Set where the text tells of something outside, which may happen again after an interruption. */
+      readonly progress?: true;
     }
   | {
       readonly type: "CompletionCall";

@@ -55,6 +55,9 @@ export const CHAT = "chat";
 /** Texts of one result are kept up to this length. */
 const RESULT_LIMIT_BYTES = 128 * 1024;
 
+/** One word on how far a tool has come is kept up to this length. */
+const PROGRESS_LIMIT_BYTES = 16 * 1024;
+
 /** One running instance of an agent: the handler of one request or of one call, and what it has said. */
 export class Actor {
   readonly turn: ActiveTurn;
@@ -157,6 +160,21 @@ export class Actor {
         : { type: "TextOutput", content, ...place },
     );
     return recorder.committed();
+  }
+
+  /** Tells how far a tool has come, if the log can take it. */
+  progress(content: string): void {
+    const { recorder, limits } = this.turn.options;
+    const isAhead =
+      recorder.uncommittedEvents >= limits.uncommittedTexts ||
+      recorder.uncommittedCharacters > limits.uncommittedCharacters;
+    if (this.ended || isAhead) return;
+    recorder.event(this.speaker, {
+      type: "ToolTextOutput",
+      content: cut(content, PROGRESS_LIMIT_BYTES),
+      tool_call_id: this.call.callId,
+      progress: true,
+    });
   }
 
   /** Adds a text to what the actor has said, in replay too. */

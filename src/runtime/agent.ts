@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Turn } from "./turn-api.ts";
+import type { ToolTurn, Turn } from "./turn-api.ts";
 
 /** A schema of any library that follows Standard Schema; zod 4 in our own agents. */
 export type Schema<Value> = StandardSchemaV1<unknown, Value>;
@@ -83,7 +83,7 @@ export interface ToolOptions<Input, Output> {
   readonly output?: Schema<Output>;
   /** Default `unsafe`: after a crash in mid-call the caller gets a ToolError instead of a second call. */
   readonly effect?: Effect;
-  run(input: Input, turn: Turn): Output | Promise<Output>;
+  run(input: Input, turn: ToolTurn): Output | Promise<Output>;
 }
 
 /** A tool: an agent with one operation, named like the tool. */

@@ -129,6 +129,8 @@ export class JournalReader {
           this.#completions.set(callId, (this.#completions.get(callId) ?? "") + content);
           return;
         }
+        // What came from outside cannot be expected to come again.
+        if (event.type === "ToolTextOutput" && event.progress) return;
         this.#item(event.branch ?? spoken(), { signature: textSignature(event.content) });
         return;
       case "ArtifactGenerated": {

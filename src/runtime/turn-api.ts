@@ -78,6 +78,18 @@ export interface Turn {
   ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }>;
 }
 
+/** What a tool gets: a turn, and a way to tell what happens outside while it happens. */
+export interface ToolTurn extends Turn {
+  /** Names the call, equally on every attempt: the idempotency key for the other side. */
+  readonly callId: string;
+
+  /**
+   * Tells how far the tool has come. Unlike a text it is not compared when the tool runs again after a
+   * crash, so it may come from outside; what the log has no room for at the moment is left out.
+   */
+  progress(content: string): void;
+}
+
 /** The input that an operation takes. */
 export type OperationInput<Op> = Op extends Operation<infer Input, infer _> ? Input : never;
 

@@ -32,12 +32,13 @@ import type {
   Memory,
   OperationInput,
   OperationOutput,
+  ToolTurn,
   Turn,
   TurnRequestInfo,
 } from "./turn-api.ts";
 
 /** What a handler gets: one sequence of an actor's doings, told to the log or compared with it. */
-export class TurnHandle implements Turn {
+export class TurnHandle implements ToolTurn {
   readonly request: TurnRequestInfo;
   readonly agent: string;
   readonly metadata: JsonObject;
@@ -79,6 +80,10 @@ export class TurnHandle implements Turn {
     return this.#actor.signal;
   }
 
+  get callId(): CallId {
+    return this.#actor.call.callId;
+  }
+
   text(content: string): Promise<void> {
     if (typeof content !== "string") throw new TypeError("turn.text takes a string");
     const { turn } = this.#actor;
@@ -93,6 +98,11 @@ export class TurnHandle implements Turn {
     if (divergence === undefined) return this.#actor.say(content, this.#branch);
     turn.diverge(divergence);
     return turn.over();
+  }
+
+  progress(content: string): void {
+    if (this.#actor.agent.kind !== "tool") throw new TypeError("only a tool tells how far it has come");
+    this.#actor.progress(String(content));
   }
 
   tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Promise<Output> {

@@ -83,7 +83,11 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     code: fc.constantFrom("tool_error", "invalid_input", "interrupted", "canceled", "timeout"),
     tool_call_id: callId,
   }),
-  ToolTextOutput: some("ToolTextOutput", { content: text, tool_call_id: callId }, { branch: text }),
+  ToolTextOutput: some(
+    "ToolTextOutput",
+    { content: text, tool_call_id: callId },
+    { branch: text, progress: fc.constant(true) },
+  ),
   CompletionCall: some("CompletionCall", { model: text, call_id: callId, attempt }),
   ReasoningOutput: some("ReasoningOutput", {
     content: text,
