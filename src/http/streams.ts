@@ -25,6 +25,7 @@ export class Streams {
   readonly #open = new Set<Stream>();
   readonly #perId = new Map<string, number>();
   #taken = 0;
+  #isClosed = false;
   #fresh: Stream[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -51,6 +52,7 @@ export class Streams {
    * of them are counted. The place is given back with `leave`.
    */
   take(id: string | undefined): void {
+    if (this.#isClosed) throw new AgentError("unavailable", "the server is stopping");
     if (this.#taken >= this.#limit) {
       throw new AgentError("unavailable", `the server has ${this.#limit} streams open`, { retryAfterS: 5 });
     }
@@ -84,6 +86,7 @@ export class Streams {
     this.#timer ??= this.#startTimer();
     if (this.#fresh.length === 0) setTimeout(() => this.#openFresh(), FRESH_MS).unref();
     this.#fresh.push(stream);
+    if (this.#isClosed) stream.leave();
   }
 
   remove(stream: Stream): void {
@@ -93,8 +96,9 @@ export class Streams {
     this.#timer = undefined;
   }
 
-  /** Asks all readers to come back later. */
+  /** Asks all readers to come back later, also those to come. */
   close(): void {
+    this.#isClosed = true;
     for (const stream of this.#open) stream.leave();
   }
 

@@ -201,6 +201,17 @@ test("there is a limit for the streams of one request, and one for all", async (
   await expect.poll(async () => (await open(first)).status).toBe(200);
 });
 
+test("streams end when the server is about to stop, and none is opened any more", async () => {
+  const stopping = new AbortController();
+  await using server = await startApp({ signal: stopping.signal });
+  const { request_id: id } = await start(server.app, "/ticker", "2 600000");
+  const path = `/getevents/${id}?stream=true`;
+  const open = await server.app.request(path);
+  stopping.abort();
+  expect(await open.text()).toMatch(/retry: 1000\n\n$/);
+  expect((await server.app.request(path)).status).toBe(503);
+});
+
 test("a reader in process that stops reading does not hold up the turn, and gets all when it goes on", async () => {
   const flood = defineAgent({
     name: "flood",
