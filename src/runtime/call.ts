@@ -1,7 +1,7 @@
 import type { ToolErrorCode } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
-import { toSummary } from "./actor.ts";
+import { CHAT, toSummary } from "./actor.ts";
 import type { Actor, Answer, PublishedFile } from "./actor.ts";
 import type { Agent, Effect, Operation } from "./agent.ts";
 import { faultMessage } from "./fault-message.ts";
@@ -28,6 +28,12 @@ export interface AgentCall extends Call {
 
 /** Part of what an event may hold is left for the structured result beside its text. */
 const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
+
+/** The name of a call in the log: an agent's own for its chat or its only operation, else with the operation's. */
+export function callName(agent: Agent, operationName: string): string {
+  const isPlain = operationName === CHAT || Object.keys(agent.operations).length === 1;
+  return isPlain ? agent.name : `${agent.name}.${operationName}`;
+}
 
 /** Asks another agent for an operation: an actor of its own, one deeper than its caller. */
 export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {

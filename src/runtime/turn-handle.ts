@@ -1,10 +1,9 @@
 import { AgentError } from "../errors.ts";
 import type { ArtifactId, CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import { CHAT } from "./actor.ts";
 import type { Actor, Asked } from "./actor.ts";
 import type { Agent, Effect, Operations, Schema, Tool } from "./agent.ts";
-import { callAgent, performEffect } from "./call.ts";
+import { callAgent, callName, performEffect } from "./call.ts";
 import { complete } from "./complete.ts";
 import type { Outcome } from "./deliveries.ts";
 import {
@@ -246,8 +245,7 @@ export class TurnHandle implements ToolTurn {
     if (operation === undefined)
       throw new AgentError("not_found", `agent ${agent.name} has no operation ${operationName}`);
     const args = toJson(input, `the input of ${agent.name}`);
-    const single = operationName === CHAT || Object.keys(agent.operations).length === 1;
-    const name = single ? agent.name : `${agent.name}.${operationName}`;
+    const name = callName(agent, operationName);
     const begun = this.#begin(callSignature(name, args));
     if (begun === undefined) return this.#actor.turn.over();
     const outcome = this.#outcome(begun.callId);
