@@ -90,13 +90,14 @@ export class TurnSlot {
 
   /** The open waits, oldest first. */
   get waits(): readonly AskedWait[] {
-    if (this.#turn)
-      return this.#turn.waits.map(({ waitId, call, questions }) => ({
-        waitId,
-        callId: call.callId,
-        questions,
-      }));
-    return [...(this.#dormant?.waits.values() ?? [])];
+    if (this.#turn === undefined) return [...(this.#dormant?.waits.values() ?? [])];
+    const asked = this.#turn.waits.map(({ waitId, call: { callId }, questions }) => ({
+      waitId,
+      callId,
+      questions,
+    }));
+    // What the log has open can be answered before the handler has come to it again.
+    return [...asked, ...this.#turn.waitsAhead].sort((a, b) => a.waitId - b.waitId);
   }
 
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */

@@ -12,7 +12,7 @@ import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
 import { addUsage } from "./journal.ts";
-import type { Journal, StagedMemory } from "./journal.ts";
+import type { Journal, OpenWait, StagedMemory } from "./journal.ts";
 import { canceledBody, OpenCall } from "./open-call.ts";
 import type { CallKind, LiveWait } from "./open-call.ts";
 import type { Limits } from "./options.ts";
@@ -73,6 +73,8 @@ export class ActiveTurn {
   /** What children want to keep, until the outcome of their call is delivered. */
   readonly staged: Map<CallId, StagedMemory>;
   readonly #waits = new Map<number, LiveWait>();
+  /** The waits of the log that the handler, run again, has yet to come to. */
+  readonly #waitsAhead: Map<CallId, OpenWait>;
   readonly #issued = new Map<CallId, () => void>();
   #usage: Usage;
   #resting = 0;
@@ -92,6 +94,7 @@ export class ActiveTurn {
     });
     this.#usage = journal.usage;
     this.staged = new Map(journal.staged);
+    this.#waitsAhead = new Map(journal.waits);
     this.deliveries = new Deliveries(journal.deliveries, environment.macrotask);
   }
 
@@ -115,6 +118,11 @@ export class ActiveTurn {
     return [...this.#waits.values()];
   }
 
+  /** The open waits of the log that the handler, run again, has yet to come to, oldest first. */
+  get waitsAhead(): readonly OpenWait[] {
+    return [...this.#waitsAhead.values()];
+  }
+
   /** Counts a call of an agent against the turn's budget. */
   countAgentCall(): boolean {
     this.#agentCalls += 1;
@@ -134,6 +142,7 @@ export class ActiveTurn {
   /** Notes that a wait is open and can be answered. */
   waiting(wait: LiveWait): void {
     this.#waits.set(wait.waitId, wait);
+    this.#waitsAhead.delete(wait.call.callId);
     this.#issued.get(wait.call.callId)?.();
     this.#issued.delete(wait.call.callId);
   }
