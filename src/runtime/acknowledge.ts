@@ -16,6 +16,8 @@ export async function acknowledge(
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   const stopTimer = environment.timer(timeoutMs, stop);
+  // A signal that has fired already tells its listeners nothing more.
+  if (signal?.aborted === true) stop();
   signal?.addEventListener("abort", stop);
   const waits = new Map<number, string>();
   try {

@@ -12,7 +12,11 @@ export interface FollowRange {
   readonly signal: AbortSignal | undefined;
 }
 
+/** A poll's page, unless it asks for less. */
 const PAGE = { limit: 1_000, limitBytes: 1_048_576 };
+
+/** A stream's page: what a reader that stops reading holds of the log. */
+const STREAM_PAGE = { limit: 1_000, limitBytes: 262_144 };
 
 /** Reads one page of a run's log, and leaves out what the reader does not want. */
 export async function readPage(
@@ -28,10 +32,10 @@ export async function readPage(
     readonly limit?: number;
     readonly limitBytes?: number;
   },
-): Promise<EventPage & { readonly head: number }> {
+): Promise<EventPage> {
   const { events, head } = await log.read(address.runId, { after, ...PAGE, ...limits });
   const cursor = after + events.length;
-  return { events: wanted ? events.filter(wanted) : events, cursor, more: cursor < head, head };
+  return { events: wanted ? events.filter(wanted) : events, cursor, more: cursor < head };
 }
 
 /**
@@ -51,17 +55,19 @@ export async function* follow(
   try {
     for (let after = range.after; signal?.aborted !== true;) {
       bell.reset();
-      const page = await readPage(log, address, { after, wanted });
+      const { events: all, head } = await log.read(address.runId, { after, ...STREAM_PAGE });
       // A run that has less than it had was removed.
-      if (page.head < after) return;
-      after = page.cursor;
-      end?.saw(page.events);
-      if (page.events.length > 0) yield page;
+      if (head < after) return;
+      after += all.length;
+      const events = wanted ? all.filter(wanted) : all;
+      end?.saw(events);
+      // A page of which nothing is wanted moves the reader's cursor all the same.
+      if (all.length > 0) yield { events, cursor: after, more: after < head };
       if (end?.sure === true) return;
-      if (page.more) continue;
+      if (after < head) continue;
       // What was appended while asking may be more to deliver.
-      if (end && (await end.reached()) && !bell.wasRung) return;
-      await bell.rung;
+      if (end?.mayBeReached === true && (await end.reached()) && !bell.wasRung) return;
+      if (!bell.wasRung) await bell.rung;
     }
   } finally {
     stopTail();
@@ -112,16 +118,19 @@ class StreamEnd {
     }
   }
 
+  /** Whether it is worth asking: most of the time a stream is in the middle of a turn. */
+  get mayBeReached(): boolean {
+    return this.#waits.size > 0 || (this.#address.kind === "run" && this.#mayBeIdle);
+  }
+
   /** Asks, with everything delivered, whether there is nothing more to wait for. */
   async reached(): Promise<boolean> {
     const { kind, runId } = this.#address;
     if (kind === "run") {
-      if (this.#waits.size === 0 && !this.#mayBeIdle) return false;
       const run = await this.#log.run(runId);
       if (run === undefined || run.removed === true || run.status === "idle") return true;
       return this.#waits.size > 0 && run.status === "waiting";
     }
-    if (this.#waits.size === 0) return false;
     const entry = await this.#log.lookup(this.#address.requestId);
     return entry === undefined || entry.phase === "waiting" || entry.phase === "completed";
   }
