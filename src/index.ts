@@ -39,6 +39,7 @@ export type {
   ChatAnswer,
   ChatInput,
   ChatOutput,
+  Collaborators,
   Effect,
   Operation,
   Operations,
@@ -49,6 +50,7 @@ export type {
 export type {
   Artifact,
   ArtifactOptions,
+  Call,
   CompletionOptions,
   EffectContext,
   Memory,

@@ -20,6 +20,7 @@ export async function checkTurnRequest(
   request: TurnRequest,
   artifacts: ArtifactStore,
 ): Promise<void> {
+  await agent.foreign?.ready();
   const asked = toAsked(agent, request);
   const text = request.type === "ChatRequest" ? request.input : JSON.stringify(request.input);
   if (

@@ -5,6 +5,8 @@ import { createSpeaker } from "../protocol/encode.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { faultMessage } from "./fault-message.ts";
+import { performForeign } from "./foreign-actor.ts";
+import type { ForeignResult, PublishedFile } from "./foreign.ts";
 import { createMemory } from "./memory.ts";
 import type { ActorMemory } from "./memory.ts";
 import type { OpenCall } from "./open-call.ts";
@@ -22,6 +24,8 @@ export interface Answer {
   readonly text: string | null;
   /** The result as a text for whoever called the agent as a tool. */
   readonly summary: string;
+  /** What RequestCompleted carries as the structured result. */
+  readonly output: Json;
   readonly truncated: boolean;
 }
 
@@ -41,13 +45,6 @@ export interface HandlerEnd {
 
 /** Makes what a handler gets to work with. */
 export type ToHandle = (actor: Actor, scope: Scope, asked: Asked) => Turn;
-
-/** A file that an actor published. */
-export interface PublishedFile {
-  readonly name: string;
-  readonly mimeType: string;
-  readonly url: string;
-}
 
 /** The operation that every agent can be asked for. */
 export const CHAT = "chat";
@@ -74,14 +71,23 @@ export class Actor {
   #saidAll = true;
 
   readonly #toHandle: ToHandle;
+  readonly #caller: Actor | undefined;
 
-  constructor(turn: ActiveTurn, agent: Agent, depth: number, call: OpenCall, toHandle: ToHandle) {
+  constructor(
+    turn: ActiveTurn,
+    agent: Agent,
+    depth: number,
+    call: OpenCall,
+    toHandle: ToHandle,
+    caller?: Actor,
+  ) {
     const { runId, accepted, journal } = turn.options;
     this.turn = turn;
     this.agent = agent;
     this.depth = depth;
     this.call = call;
     this.#toHandle = toHandle;
+    this.#caller = caller;
     this.speaker =
       depth === 0
         ? turn.speaker
@@ -92,6 +98,7 @@ export class Actor {
             depth,
             parent_call_id: call.callId,
           });
+    if (depth > 0) turn.introduce(this.speaker, call.callId);
     this.scope = new Scope(call.callId, journal.items.get(call.callId));
     this.memory = createMemory(this);
   }
@@ -108,7 +115,12 @@ export class Actor {
 
   /** Makes the actor of an agent that this one calls. */
   child(agent: Agent, call: OpenCall): Actor {
-    return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle);
+    return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle, this);
+  }
+
+  /** How often an agent stands among this actor and its callers. */
+  standing(agent: Agent): number {
+    return (this.agent === agent ? 1 : 0) + (this.#caller?.standing(agent) ?? 0);
   }
 
   /** Runs a handler of the agent as an XState actor; the answer is how to stop it, after which `end` hears nothing. */
@@ -192,7 +204,12 @@ export class Actor {
     } catch (thrown) {
       return () => failed(thrown, true);
     }
+    const { foreign } = this.agent;
     try {
+      if (foreign) {
+        const answer = this.#toForeignAnswer(await performForeign(this, foreign, { name, input }), name);
+        return () => done(answer);
+      }
       const handle = this.#toHandle(this, this.scope, { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
       const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
@@ -221,8 +238,21 @@ export class Actor {
     return {
       value: operation === CHAT ? { output: text } : value,
       text,
+      output: operation === CHAT ? null : value,
       summary: operation === CHAT || value === null ? (text ?? "") : toSummary(value),
       truncated: text !== whole || (own === undefined && !this.#saidAll),
+    };
+  }
+
+  #toForeignAnswer({ result, output, truncated }: ForeignResult, operation: string): Answer {
+    const isChat = operation === CHAT;
+    const text = result ?? (this.#said === "" && !isChat ? null : this.#said);
+    return {
+      value: isChat ? { output: text } : output,
+      text,
+      output,
+      summary: isChat || output === null ? (text ?? "") : toSummary(output),
+      truncated: truncated || (result === null && !this.#saidAll),
     };
   }
 }

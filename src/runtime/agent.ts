@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Foreign } from "./foreign.ts";
 import type { ToolTurn, Turn } from "./turn-api.ts";
 
 /** A schema of any library that follows Standard Schema; zod 4 in our own agents. */
@@ -44,13 +45,20 @@ export interface Agent<Ops extends Operations = Operations> {
   readonly operations: Ops;
   /** The agents it calls; shown in its description, and served nowhere unless also given to the runtime. */
   readonly tools: readonly Agent[];
+  /** The agents it works with, by its own names for them. */
+  readonly uses: Collaborators;
   readonly config?: Schema<unknown>;
   /** What a run starts with as its memory of this agent. */
   readonly memory: "own" | "run";
+  /** Set where the work is done elsewhere. */
+  readonly foreign?: Foreign;
 }
 
+/** Agents by the names that another agent has for them. */
+export type Collaborators = { readonly [name: string]: Agent };
+
 /** What `defineAgent` takes. */
-export interface AgentOptions<Ops extends Operations> {
+export interface AgentOptions<Ops extends Operations, Uses extends Collaborators = Collaborators> {
   /** Lower-case letters, digits and `-`, starting with a letter; at most 63. */
   readonly name: string;
   /** One sentence for people and models. */
@@ -60,9 +68,15 @@ export interface AgentOptions<Ops extends Operations> {
   /** Other versions whose interrupted turns this one can continue: it takes the same path through them. */
   readonly compatible?: readonly string[];
   /** Answers a chat: by `turn.text`, or by what it returns. */
-  readonly chat?: (input: string, turn: Turn) => ChatAnswer | Promise<ChatAnswer>;
+  readonly chat?: (input: string, turn: Turn<Uses>) => ChatAnswer | Promise<ChatAnswer>;
   readonly operations?: Ops;
+  /** The tools and agents that it calls. */
   readonly tools?: readonly Agent[];
+  /**
+   * The agents that it calls as `turn.uses.name`. They are what it works with unless the runtime is told
+   * to `bind` another tool, agent or remote agent to a name. Its calls are named after these names.
+   */
+  readonly uses?: Uses;
   /** Schema of its configuration; without one anything is taken. */
   readonly config?: Schema<unknown>;
   /** Default `idempotent`: after a crash a turn continues from its journal. */

@@ -3,26 +3,56 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { TurnRequest } from "../protocol/requests.ts";
 import { CHAT } from "./actor.ts";
 import type { Asked } from "./actor.ts";
-import type { Agent } from "./agent.ts";
+import type { Agent, Operation } from "./agent.ts";
+import type { Foreign } from "./foreign.ts";
 import { toJsonSchema } from "./schema.ts";
 
 /** Finds what a request asks an agent for; throws `not_found` for an operation it does not have. */
 export function toAsked(agent: Agent, request: TurnRequest): Asked | undefined {
+  if (agent.foreign) return checkedForeign(agent, agent.foreign, request);
   if (request.type === "ChatRequest") return fromText(agent, request.input);
   const { operation: name, input } = request;
   const operation = agent.operations[name];
   if (operation && Object.hasOwn(agent.operations, name)) return { name, operation, input };
   const text = (input as { readonly input?: unknown } | null)?.input;
   if (name === CHAT && typeof text === "string") return fromText(agent, text);
-  throw new AgentError("not_found", `agent ${agent.name} has no operation ${name}`, {
-    hint: `its operations: ${operationNames(agent).join(", ")}`,
-  });
+  throw noOperation(agent, name);
+}
+
+/** What a request asks of an agent elsewhere, which may be able to do more than is known of it. */
+export function toForeignAsked(agent: Agent, request: TurnRequest): Asked {
+  const name = request.type === "ChatRequest" ? CHAT : request.operation;
+  const input = request.type === "ChatRequest" ? { input: request.input } : request.input;
+  return { name, operation: foreignOperation(agent, name), input };
+}
+
+/** An operation of an agent elsewhere, or one that takes anything where none is known by that name. */
+export function foreignOperation({ operations }: Agent, name: string): Operation {
+  return (Object.hasOwn(operations, name) ? operations[name] : undefined) ?? ANYTHING;
 }
 
 /** The names that `describe` lists: every agent can be chatted with. */
 export function operationNames(agent: Agent): readonly string[] {
   return [...new Set([CHAT, ...Object.keys(agent.operations)])];
 }
+
+function checkedForeign(agent: Agent, { known }: Foreign, request: TurnRequest): Asked {
+  const asked = toForeignAsked(agent, request);
+  if (known && asked.operation === ANYTHING) throw noOperation(agent, asked.name);
+  return asked;
+}
+
+function noOperation(agent: Agent, name: string): AgentError {
+  return new AgentError("not_found", `agent ${agent.name} has no operation ${name}`, {
+    hint: `its operations: ${operationNames(agent).join(", ")}`,
+  });
+}
+
+const ANYTHING: Operation = {
+  description: "",
+  input: { "~standard": { version: 1, vendor: "troupe", validate: (value) => ({ value }) } },
+  run() {},
+};
 
 /** What a chat means to an agent; `undefined` when nothing it can do fits a text. */
 function fromText(agent: Agent, text: string): Asked | undefined {

@@ -2,9 +2,11 @@ import type { ToolErrorCode } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import { CHAT, toSummary } from "./actor.ts";
-import type { Actor, Answer, PublishedFile } from "./actor.ts";
+import type { Actor, Answer } from "./actor.ts";
 import type { Agent, Effect, Operation } from "./agent.ts";
 import { faultMessage } from "./fault-message.ts";
+import { ForeignFailure } from "./foreign.ts";
+import type { PublishedFile } from "./foreign.ts";
 import { OpenCall } from "./open-call.ts";
 import { cut, EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
 import type { EffectContext } from "./turn-api.ts";
@@ -29,10 +31,14 @@ export interface AgentCall extends Call {
 /** Part of what an event may hold is left for the structured result beside its text. */
 const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
 
-/** The name of a call in the log: an agent's own for its chat or its only operation, else with the operation's. */
-export function callName(agent: Agent, operationName: string): string {
-  const isPlain = operationName === CHAT || Object.keys(agent.operations).length === 1;
-  return isPlain ? agent.name : `${agent.name}.${operationName}`;
+/**
+ * The name of a call in the log: the agent's own, or that by which its caller uses it, for its chat or its
+ * only operation, else with the operation's. What an agent elsewhere can do may change from one day to the
+ * next, so that its operations are always named.
+ */
+export function callName({ name, operations, foreign }: Agent, operationName: string, usedAs = name): string {
+  const isPlain = operationName === CHAT || (!foreign && Object.keys(operations).length === 1);
+  return isPlain ? usedAs : `${usedAs}.${operationName}`;
 }
 
 /** Asks another agent for an operation: an actor of its own, one deeper than its caller. */
@@ -46,6 +52,10 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     fail(caller, open, "tool_error", `agents call each other more than ${limits.depth} deep`);
     return;
   }
+  if (caller.standing(call.agent) > limits.selfCalls) {
+    fail(caller, open, "tool_error", `${call.agent.name} calls itself more than ${limits.selfCalls} deep`);
+    return;
+  }
   if (!turn.countAgentCall()) {
     fail(caller, open, "tool_error", `the turn has called agents ${limits.agentCalls} times`);
     return;
@@ -57,8 +67,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
       stageMemory(child);
       finish(caller, open, answer, child.files);
     },
-    failed: (thrown, unfit) =>
-      fail(caller, open, unfit ? "invalid_input" : "tool_error", faultMessage(thrown)),
+    failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), faultMessage(thrown)),
   });
 }
 
@@ -175,4 +184,9 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
       tool_call_id: open.callId,
     }),
   );
+}
+
+function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {
+  if (unfit) return "invalid_input";
+  return thrown instanceof ForeignFailure ? thrown.toolCode : "tool_error";
 }

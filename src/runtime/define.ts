@@ -5,6 +5,7 @@ import type {
   ChatAnswer,
   ChatInput,
   ChatOutput,
+  Collaborators,
   Operation,
   Operations,
   Schema,
@@ -14,9 +15,10 @@ import type {
 import type { Turn } from "./turn-api.ts";
 
 /** Defines an agent. Nothing starts until a runtime is given it. */
-export function defineAgent<const Ops extends Operations = Record<never, never>>(
-  options: AgentOptions<Ops>,
-): Agent<Ops & ChatOperations> {
+export function defineAgent<
+  const Ops extends Operations = Record<never, never>,
+  const Uses extends Collaborators = Record<never, never>,
+>(options: AgentOptions<Ops, Uses>): Agent<Ops & ChatOperations> {
   const {
     name,
     purpose,
@@ -25,6 +27,7 @@ export function defineAgent<const Ops extends Operations = Record<never, never>>
     chat,
     operations,
     tools = [],
+    uses = {},
     config,
     effect = "idempotent",
     memory = "own",
@@ -41,6 +44,7 @@ export function defineAgent<const Ops extends Operations = Record<never, never>>
   if (Object.keys(all).length === 0)
     throw new AgentError("invalid_request", `agent ${name} has no operation`);
   for (const operationName of Object.keys(all)) checkOperationName(operationName);
+  for (const usedName of Object.keys(uses)) checkUsedName(name, usedName);
   return {
     name,
     purpose,
@@ -50,6 +54,7 @@ export function defineAgent<const Ops extends Operations = Record<never, never>>
     effect,
     operations: all as Ops & ChatOperations,
     tools,
+    uses,
     ...(config && { config }),
     memory,
   };
@@ -83,6 +88,7 @@ export function defineTool<Input, Output>(options: ToolOptions<Input, Output>): 
     effect,
     operations: { [name]: { description, input, ...(output && { output }), run } },
     tools: [],
+    uses: {},
     memory: "own",
   };
 }
@@ -95,6 +101,7 @@ export const chatOutput: Schema<ChatOutput> = objectWithString("output");
 
 const AGENT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const OPERATION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
+const USED_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
 /** The first segments of the routes at the root, which an agent's path would hide. */
 const RESERVED = new Set([
@@ -122,11 +129,24 @@ function checkOperationName(name: string): void {
   );
 }
 
-function chatOperation(
+function checkUsedName(agent: string, name: string): void {
+  if (USED_NAME.test(name)) return;
+  throw new AgentError(
+    "invalid_request",
+    `agent ${agent} cannot use another as "${name}": names have letters, digits, - and _, a letter first`,
+  );
+}
+
+function chatOperation<Uses extends Collaborators>(
   purpose: string,
-  chat: (input: string, turn: Turn) => ChatAnswer | Promise<ChatAnswer>,
+  chat: (input: string, turn: Turn<Uses>) => ChatAnswer | Promise<ChatAnswer>,
 ): Operation<ChatInput, ChatAnswer> {
-  return { description: purpose, input: chatInput, run: ({ input }, turn) => chat(input, turn) };
+  // The runtime gives each agent a turn with the agents that it uses.
+  return {
+    description: purpose,
+    input: chatInput,
+    run: ({ input }, turn) => chat(input, turn as unknown as Turn<Uses>),
+  };
 }
 
 /** A hand-written schema, so that defining an agent needs no schema library. */

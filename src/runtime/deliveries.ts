@@ -1,3 +1,4 @@
+import type { Event } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 
@@ -6,21 +7,22 @@ export type Outcome =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** An outcome and the call it belongs to. */
-export interface Delivery {
-  readonly callId: CallId;
-  readonly outcome: Outcome;
-}
+/** What a turn's code is told of a call: how it ended, or, if it wants to know, what happens under it. */
+export type Delivery =
+  | { readonly callId: CallId; readonly outcome: Outcome }
+  | { readonly callId: CallId; readonly event: Event };
 
 /**
- * Hands the outcomes of a turn's calls to its code, one at a time and in the order of the log, with a
- * turn of the event loop between two. The code therefore meets them in the same order and at the same
- * distance when it is replayed; outcomes that arrive live wait behind those that the log held already.
+ * Hands the outcomes of a turn's calls to its code, and the events of calls that it follows, one at a
+ * time and in the order of the log, with a turn of the event loop between two. The code therefore meets
+ * them in the same order and at the same distance when it is replayed; what arrives live waits behind
+ * what the log held already.
  */
 export class Deliveries {
   readonly #macrotask: (run: () => void) => void;
   readonly #queue: Delivery[];
   readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
+  readonly #following = new Map<CallId, (event: Event) => void>();
   #resting = false;
   #stopped = false;
   #next = 0;
@@ -37,7 +39,12 @@ export class Deliveries {
     if (this.#queue[this.#next]?.callId === callId) this.#rest();
   }
 
-  /** Adds an outcome that is in the log now. */
+  /** Calls `take` with each event of a call when it has its turn; the call itself must be expected already. */
+  follow(callId: CallId, take: (event: Event) => void): void {
+    this.#following.set(callId, take);
+  }
+
+  /** Adds what is in the log now. */
   push(delivery: Delivery): void {
     this.#queue.push(delivery);
     if (!this.#resting) this.#deliver();
@@ -84,11 +91,21 @@ export class Deliveries {
     const take = this.#waiting.get(delivery.callId);
     // The code has not come to this call yet; it will ask.
     if (take === undefined) return;
+    if ("event" in delivery) {
+      this.#advance();
+      this.#following.get(delivery.callId)?.(delivery.event);
+      return;
+    }
     this.#waiting.delete(delivery.callId);
+    this.#following.delete(delivery.callId);
+    this.#advance();
+    take(delivery.outcome);
+  }
+
+  #advance(): void {
     this.#next += 1;
     this.#compact();
     this.#rest();
-    take(delivery.outcome);
   }
 
   #compact(): void {

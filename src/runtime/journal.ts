@@ -3,7 +3,9 @@ import type { Event, Usage } from "../protocol/events.ts";
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { canonical } from "../protocol/canonical.ts";
+import { isUnder } from "./call-events.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
+import type { ForeignState } from "./foreign.ts";
 import type { MachineState, RecordBody } from "./records.ts";
 
 /** One thing that a scope did, as the log has it. */
@@ -37,11 +39,17 @@ export interface StagedMemory {
   readonly value: Json;
 }
 
+/** A call whose work is done elsewhere, and the agent that does it. */
+export interface LoggedForeign {
+  readonly agent: string;
+  readonly state: ForeignState;
+}
+
 /** What the log holds of one turn, in the form that a replay needs. */
 export interface Journal {
   /** What each scope did, in order. */
   readonly items: ReadonlyMap<string, readonly Item[]>;
-  /** How calls ended, in the order of the log, without those under a call that has ended itself. */
+  /** How calls ended and what was heard of them, in the order of the log, without those under a call that has ended itself. */
   readonly deliveries: readonly Delivery[];
   readonly outcomes: ReadonlyMap<CallId, Outcome>;
   /** How often each call was tried. */
@@ -60,6 +68,10 @@ export interface Journal {
   readonly staged: ReadonlyMap<CallId, StagedMemory>;
   /** The newest state of each machine. */
   readonly machines: ReadonlyMap<string, MachineState>;
+  /** How far each call has come whose work is done elsewhere, by its scope. */
+  readonly foreign: ReadonlyMap<string, LoggedForeign>;
+  /** The calls whose events their callers follow. */
+  readonly iterated: ReadonlySet<CallId>;
   /** The id of the newest ResumeWithInput, 0 for none. */
   readonly lastResume: number;
   readonly canceled: boolean;
@@ -83,6 +95,8 @@ export class JournalReader {
   readonly #completions = new Map<CallId, string>();
   readonly #staged = new Map<CallId, StagedMemory>();
   readonly #machines = new Map<string, MachineState>();
+  readonly #foreign = new Map<string, LoggedForeign>();
+  readonly #iterated = new Set<CallId>();
   #lastResume = 0;
   #canceled = false;
   #usage: Usage = {};
@@ -112,6 +126,8 @@ export class JournalReader {
       usage: this.#usage,
       staged: this.#staged,
       machines: this.#machines,
+      foreign: this.#foreign,
+      iterated: this.#iterated,
       lastResume: this.#lastResume,
       canceled: this.#canceled,
       agentVersion: this.#agentVersion,
@@ -119,6 +135,10 @@ export class JournalReader {
   }
 
   #event(event: Event): void {
+    for (const callId of this.#iterated) {
+      const { parent_call_id: under } = event;
+      if (under !== undefined && isUnder(under, callId)) this.#order.push({ callId, event });
+    }
     const spoken = (): string => event.parent_call_id ?? this.#root;
     switch (event.type) {
       case "TextOutput":
@@ -229,6 +249,12 @@ export class JournalReader {
       case "MachineState":
         this.#machines.set(record.scope, record.state);
         return;
+      case "Iterated":
+        this.#iterated.add(record.call_id);
+        return;
+      case "RemoteCursor":
+        this.#foreign.set(record.scope, { agent: record.agent, state: record.state });
+        return;
       case "MemoryCommitted":
         if (record.call_id !== undefined) this.#staged.set(record.call_id, record);
         return;
@@ -255,8 +281,12 @@ export class JournalReader {
 
   /** Whether nothing that runs again will ask for this call. */
   #isPast(callId: CallId): boolean {
-    const machine = this.#machines.get(scopeOf(callId));
-    return this.#isUnderSettled(callId) || (machine !== undefined && !hasOpen(machine, callId));
+    if (this.#isUnderSettled(callId)) return true;
+    const scope = scopeOf(callId);
+    const machine = this.#machines.get(scope);
+    const foreign = this.#foreign.get(scope);
+    if (machine) return !hasOpen(machine, callId);
+    return foreign !== undefined && !foreign.state.waits.includes(callId);
   }
 
   /** Whether a call above this one has ended, so that nothing under it is run again. */
@@ -286,6 +316,8 @@ const emptyJournal: Journal = {
   usage: {},
   staged: new Map(),
   machines: new Map(),
+  foreign: new Map(),
+  iterated: new Set(),
   lastResume: 0,
   canceled: false,
   agentVersion: undefined,
@@ -329,7 +361,7 @@ export function artifactSignature(name: string, mimeType: string): string {
 }
 
 /** The scope in which a call was made: its id without the last number. */
-function scopeOf(callId: CallId): string {
+export function scopeOf(callId: CallId): string {
   return callId.slice(0, callId.lastIndexOf("."));
 }
 

@@ -3,8 +3,20 @@ import type { EventBody } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Schema } from "./agent.ts";
 
-/** What kind of thing a turn waits for. A `root` is the turn itself. */
-export type CallKind = "root" | "agent" | "effect" | "artifact" | "completion" | "wait" | "sleep";
+/**
+ * What kind of thing a turn waits for. A `root` is the turn itself; `elsewhere` is work that goes on in
+ * another place, and a `foreign` call is one that is open there.
+ */
+export type CallKind =
+  | "root"
+  | "agent"
+  | "effect"
+  | "artifact"
+  | "completion"
+  | "wait"
+  | "sleep"
+  | "elsewhere"
+  | "foreign";
 
 /** A call that has not ended, in the tree of what a turn is doing. */
 export class OpenCall {
@@ -57,7 +69,8 @@ export class OpenCall {
 
   /** Whether all that goes on under this call is of the given kinds; a call without any under it goes on itself. */
   rests(kinds: ReadonlySet<CallKind>): boolean {
-    if (this.#children.size === 0) return kinds.has(this.kind);
+    // A foreign call goes on only while work goes on elsewhere, which is open beside it.
+    if (this.#children.size === 0) return kinds.has(this.kind) || this.kind === "foreign";
     for (const child of this.#children) if (!child.rests(kinds)) return false;
     return true;
   }
@@ -65,8 +78,11 @@ export class OpenCall {
 
 /** What the log is told of a call that ends because nobody needs it any more; `undefined` where that goes without saying. */
 export function canceledBody(call: OpenCall): EventBody | undefined {
-  return call.kind === "agent" || call.kind === "effect" ? toolCanceled(call) : undefined;
+  return TOOLS.has(call.kind) ? toolCanceled(call) : undefined;
 }
+
+/** The calls that are tools in the log. */
+const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "foreign"]);
 
 /** How a canceled call of an agent or an effect ends. */
 export function toolCanceled({

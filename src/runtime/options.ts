@@ -4,7 +4,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Router } from "../ports/router.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { Agent } from "./agent.ts";
+import type { Agent, Collaborators } from "./agent.ts";
 
 /** What a runtime is made of. */
 export interface RuntimeOptions {
@@ -15,6 +15,11 @@ export interface RuntimeOptions {
   readonly router: Router;
   readonly environment: Environment;
   readonly telemetry?: Telemetry;
+  /**
+   * Who takes the place of an agent that others use, by the name they use it under. It has to have the
+   * operations that the one it replaces has.
+   */
+  readonly bind?: Collaborators;
   /** Default: the agent called `echo` if there is one, else the first. */
   readonly defaultAgent?: string;
   /**
@@ -41,6 +46,8 @@ export interface Limits {
   readonly uncommittedCharacters: number;
   /** How deep agents may call each other. Default 8. */
   readonly depth: number;
+  /** How often an agent may stand among its own callers, directly or through others. Default 4. */
+  readonly selfCalls: number;
   /** Calls of agents in one turn, at all depths. Default 10,000. */
   readonly agentCalls: number;
   /** Events in one run, after which it takes no more turns. Default 1,000,000. */
@@ -63,6 +70,7 @@ export const defaultLimits: Limits = {
   uncommittedTexts: 1_000,
   uncommittedCharacters: 1_048_576,
   depth: 8,
+  selfCalls: 4,
   agentCalls: 10_000,
   runEvents: 1_000_000,
   turnMs: 30 * 60_000,

@@ -1,5 +1,6 @@
 import type { ArtifactId, CallId } from "../protocol/ids.ts";
 import type { Actor } from "./actor.ts";
+import { artifactUrl } from "./artifact-url.ts";
 import { openCall } from "./call.ts";
 import { faultMessage } from "./fault-message.ts";
 import type { ArtifactOptions } from "./turn-api.ts";
@@ -53,9 +54,4 @@ export async function publish(caller: Actor, publication: Publication): Promise<
     // The journal has no word for it: the turn ends, since its code could not be replayed past this.
     if (turn.accepts(open)) turn.fail("agent_error", faultMessage(thrown));
   }
-}
-
-/** Where an artifact is served, as an absolute path. */
-export function artifactUrl(artifactId: ArtifactId): string {
-  return `/artifacts/${artifactId}`;
 }

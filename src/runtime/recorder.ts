@@ -19,6 +19,8 @@ export interface RecorderOptions {
   readonly telemetry: Telemetry;
   /** How long ordinary events may gather before they are committed, in milliseconds; 0 for not at all. */
   readonly commitIntervalMs: number;
+  /** Called with every event, before it is committed. */
+  readonly recorded: (speaker: Speaker, text: string) => void;
   /** Called just before what has gathered is committed; may add to it. */
   readonly beforeCommit: () => void;
   /** Called once when a commit fails; nothing is recorded afterwards. */
@@ -91,6 +93,7 @@ export class Recorder {
     const text = encodeEvent(speaker, id, this.#options.timestamp(), body);
     this.#nextId = id + 1;
     this.#push(text, body.type !== "TextOutput");
+    this.#options.recorded(speaker, text);
     return { id, text };
   }
 

@@ -1,6 +1,7 @@
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { TurnRequest } from "../protocol/requests.ts";
+import type { ForeignState } from "./foreign.ts";
 
 /** A request as the log keeps it from its acceptance on. */
 export interface Accepted {
@@ -42,6 +43,8 @@ export type RecordBody =
   | { readonly type: "Woke"; readonly call_id: CallId }
   | { readonly type: "Now"; readonly scope: string; readonly value: number }
   | { readonly type: "Random"; readonly scope: string; readonly value: number }
+  /** The code that made a call follows its events. */
+  | { readonly type: "Iterated"; readonly call_id: CallId }
   /** Parallel branches begin. */
   | { readonly type: "All"; readonly call_id: CallId; readonly branches: number }
   /** A file is about to be stored. */
@@ -54,6 +57,13 @@ export type RecordBody =
     }
   /** The state of a machine agent after a transition. */
   | { readonly type: "MachineState"; readonly scope: string; readonly state: MachineState }
+  /** How far a call has come whose work is done elsewhere, together with the events that came with it. */
+  | {
+      readonly type: "RemoteCursor";
+      readonly scope: string;
+      readonly agent: string;
+      readonly state: ForeignState;
+    }
   /** An agent's memory of the run; with a call id, staged by a child until the turn succeeds. */
   | {
       readonly type: "MemoryCommitted";

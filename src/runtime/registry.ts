@@ -1,7 +1,8 @@
 import { AgentError } from "../errors.ts";
 import type { AgentDescriptor, OperationDescriptor } from "../protocol/descriptor.ts";
-import type { Agent } from "./agent.ts";
+import type { Agent, Collaborators } from "./agent.ts";
 import { operationNames } from "./ask.ts";
+import type { Bindings } from "./bindings.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toJsonSchema } from "./schema.ts";
 
@@ -9,9 +10,11 @@ import { toJsonSchema } from "./schema.ts";
 export class Registry {
   readonly #agents = new Map<string, Agent>();
   readonly #descriptors = new Map<string, AgentDescriptor>();
+  readonly #bindings: Bindings;
   readonly defaultAgent: string;
 
-  constructor(agents: readonly Agent[], defaultAgent: string | undefined) {
+  constructor(agents: readonly Agent[], bindings: Bindings, defaultAgent: string | undefined) {
+    this.#bindings = bindings;
     for (const agent of agents) {
       if (this.#agents.has(agent.name))
         throw new AgentError("invalid_request", `two agents are called ${agent.name}`);
@@ -43,8 +46,10 @@ export class Registry {
   describe(name: string): AgentDescriptor {
     const known = this.#descriptors.get(name);
     if (known) return known;
-    const descriptor = toDescriptor(this.get(name));
-    this.#descriptors.set(name, descriptor);
+    const agent = this.get(name);
+    const descriptor = toDescriptor(agent, this.#bindings.usesOf(agent));
+    // What an agent elsewhere says of itself may change while we run.
+    if (!agent.foreign) this.#descriptors.set(name, descriptor);
     return descriptor;
   }
 }
@@ -62,7 +67,7 @@ const ENDPOINTS = [
   "artifacts",
 ];
 
-function toDescriptor(agent: Agent): AgentDescriptor {
+function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
   const config = agent.config && toJsonSchema(agent.config, "input");
   return {
     name: agent.name,
@@ -70,7 +75,7 @@ function toDescriptor(agent: Agent): AgentDescriptor {
     ...(agent.version !== undefined && { version: agent.version }),
     endpoints: ENDPOINTS,
     operations: operationNames(agent).map((name) => toOperation(agent, name)),
-    tools: agent.tools.map(({ name }) => name),
+    tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
     ...(config && { config_schema: config }),
   };
 }

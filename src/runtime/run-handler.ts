@@ -1,6 +1,7 @@
 import { Actor, CHAT } from "./actor.ts";
-import { operationNames, toAsked } from "./ask.ts";
+import { operationNames, toAsked, toForeignAsked } from "./ask.ts";
 import { faultMessage } from "./fault-message.ts";
+import { ForeignFailure } from "./foreign.ts";
 import { TurnClock } from "./turn-clock.ts";
 import { TurnHandle } from "./turn-handle.ts";
 import type { ActiveTurn } from "./turn.ts";
@@ -39,19 +40,20 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
     }
     const actor = new Actor(turn, agent, 0, root, (...handle) => new TurnHandle(...handle));
     return actor.start(asked, {
-      done({ value, text, truncated }) {
+      done({ text, output, truncated }) {
         if (actor.memory.changed !== undefined) turn.memory.set(agent.name, actor.memory.changed);
         turn.end({
           finishReason: "success",
           result: text,
           ...(truncated && { truncated }),
-          output: asked.name === CHAT ? null : value,
+          output,
         });
       },
       failed(thrown, unfit) {
         // A chat whose text turned out not to fit says so; every other input was checked before.
         const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
         if (unfit && isChat) turn.fail("unsupported_input", faultMessage(thrown));
+        else if (thrown instanceof ForeignFailure) turn.fail(thrown.turnCode, faultMessage(thrown));
         else turn.failWith(thrown);
       },
     });
@@ -59,6 +61,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
 }
 
 function askedOf({ options: { agent, accepted } }: ActiveTurn): ReturnType<typeof toAsked> {
+  if (agent.foreign) return toForeignAsked(agent, accepted.request);
   try {
     return toAsked(agent, accepted.request);
   } catch {

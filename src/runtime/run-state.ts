@@ -76,6 +76,8 @@ export function evolve(state: RunState, change: RunChange): RunState {
     case "All":
     case "Artifact":
     case "MachineState":
+    case "RemoteCursor":
+    case "Iterated":
       return state;
     default: {
       const never: never = change;

@@ -7,10 +7,11 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { Agent } from "./agent.ts";
+import type { Agent, Collaborators } from "./agent.ts";
 import { NO_AGENT } from "./configuration.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "./answers.ts";
+import type { Foreign } from "./foreign.ts";
 import { copyHistory } from "./fork.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -38,6 +39,10 @@ export interface RunDependencies {
   /** The present time as events carry it. */
   readonly timestamp: () => string;
   agentOf(name: string): Agent | undefined;
+  /** An agent elsewhere that an agent here may call. */
+  foreignOf(name: string): Foreign | undefined;
+  /** Whom an agent works with, by its own names for them. */
+  usesOf(agent: Agent): Collaborators;
   /** The configuration of an agent that its new runs begin with. */
   configOf(agent: string): JsonObject | undefined;
   /** A commit failed, or another owner has the run: it must be dropped and loaded again. */
@@ -67,6 +72,7 @@ export class Run {
       timestamp,
       telemetry,
       commitIntervalMs,
+      recorded: (speaker, text) => this.#slot.recorded(speaker, text),
       beforeCommit: () => this.#slot.beforeCommit(),
       failed: (error) => deps.failed(this, error),
     });

@@ -2,7 +2,9 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { acknowledge } from "./acknowledge.ts";
+import { Bindings } from "./bindings.ts";
 import type { CreateRunOptions, Runtime, Upload } from "./api.ts";
+import { artifactUrl } from "./artifact-url.ts";
 import { loadConfigurations } from "./configuration.ts";
 import { checkForkPoint } from "./fork.ts";
 import { Intake } from "./intake.ts";
@@ -10,7 +12,6 @@ import type { Message, Reply } from "./messages.ts";
 import { defaultLimits, noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { Owners } from "./owners.ts";
-import { artifactUrl } from "./publish.ts";
 import { Reading } from "./reading.ts";
 import { recover } from "./recovery.ts";
 import { Registry } from "./registry.ts";
@@ -35,7 +36,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     commitIntervalMs = 0,
   } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const registry = new Registry(options.agents, options.defaultAgent);
+  const bindings = new Bindings(options.agents, options.bind ?? {});
+  const registry = new Registry(options.agents, bindings, options.defaultAgent);
   const reading = new Reading(log);
   const configs = new Map<string, JsonObject>();
   const owners = new Owners({
@@ -48,6 +50,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     commitIntervalMs,
     timestamp: createTimestamp(environment.now),
     agentOf: (name) => registry.find(name),
+    foreignOf: (name) => bindings.foreign.get(name),
+    usesOf: (agent) => bindings.usesOf(agent),
     configOf: (agent) => configs.get(agent),
     failed(run, error) {
       telemetry.fault(`the log refused an append to run ${run.runId}`, error);
@@ -78,6 +82,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function start(): Promise<void> {
+    for (const foreign of bindings.foreign.values()) void foreign.ready();
     for (const [agent, args] of await loadConfigurations(log, registry.names)) configs.set(agent, args);
     await recover(log, recoverRun);
     ready = true;

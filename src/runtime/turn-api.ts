@@ -1,7 +1,8 @@
 import type { Model } from "../ports/model.ts";
+import type { Event } from "../protocol/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Agent, Effect, Operation, Operations, Schema, Tool } from "./agent.ts";
+import type { Agent, Collaborators, Effect, Operation, Operations, Schema, Tool } from "./agent.ts";
 
 /**
  * What a handler may do while it answers a request. Everything it does through its turn is an event
@@ -13,10 +14,12 @@ import type { Agent, Effect, Operation, Operations, Schema, Tool } from "./agent
  * its answers; time, randomness and I/O go through the turn; plain `await`s stand in sequence, and
  * parallel sequences use `all`.
  */
-export interface Turn {
+export interface Turn<Uses extends Collaborators = Collaborators> {
   readonly request: TurnRequestInfo;
   /** The name of the agent that answers. */
   readonly agent: string;
+  /** The agents that this one uses, or who was put in their place; `turn.call` and `turn.tool` take them. */
+  readonly uses: Uses;
   /** What the request carried as `request_metadata`. */
   readonly metadata: JsonObject;
   /** The configuration in force when the request started. */
@@ -33,14 +36,14 @@ export interface Turn {
   text(content: string): Promise<void>;
 
   /** Calls a tool with its one operation. */
-  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Promise<Output>;
+  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output>;
 
   /** Asks another agent for one of its operations, as a child of this turn. */
   call<Ops extends Operations, Name extends keyof Ops & string>(
     agent: Agent<Ops>,
     operation: Name,
     input: OperationInput<Ops[Name]>,
-  ): Promise<OperationOutput<Ops[Name]>>;
+  ): Call<OperationOutput<Ops[Name]>>;
 
   /** Asks the caller for values that fit a schema, however long it takes. */
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
@@ -73,7 +76,7 @@ export interface Turn {
   random(): number;
 
   /** Runs parallel sequences, each with a turn of its own; this turn cannot be used until all have ended. */
-  all<Branches extends readonly ((turn: Turn) => unknown)[]>(
+  all<Branches extends readonly ((turn: Turn<Uses>) => unknown)[]>(
     branches: readonly [...Branches],
   ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }>;
 }
@@ -89,6 +92,17 @@ export interface ToolTurn extends Turn {
    */
   progress(content: string): void;
 }
+
+/**
+ * A call under way: awaited, it gives its result. Iterated, it gives the events that arise under it, each
+ * when it is in the log, and ends with the call; when the call fails, so does the iteration.
+ *
+ * Events, results and answers reach a handler one at a time, in the order of the log, also when it is
+ * replayed; so it may do anything in between. Iterate where the call is made,
+ * `for await (const event of turn.call(…))`: a call whose events are asked for later throws `conflict`,
+ * because how many have passed by then is not the same every time.
+ */
+export interface Call<Output> extends Promise<Output>, AsyncIterable<Event> {}
 
 /** The input that an operation takes. */
 export type OperationInput<Op> = Op extends Operation<infer Input, infer _> ? Input : never;

@@ -2,8 +2,10 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactId, CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Actor, Asked } from "./actor.ts";
-import type { Agent, Effect, Operations, Schema, Tool } from "./agent.ts";
+import type { Agent, Collaborators, Effect, Operation, Operations, Schema, Tool } from "./agent.ts";
+import { foreignOperation } from "./ask.ts";
 import { callAgent, callName, performEffect } from "./call.ts";
+import { CallEvents, EVENTS_LIMIT, toCall } from "./call-events.ts";
 import { complete } from "./complete.ts";
 import type { Outcome } from "./deliveries.ts";
 import {
@@ -26,6 +28,7 @@ import { wait } from "./wait.ts";
 import type {
   Artifact,
   ArtifactOptions,
+  Call,
   CompletionOptions,
   EffectContext,
   Memory,
@@ -104,17 +107,23 @@ export class TurnHandle implements ToolTurn {
     this.#actor.progress(String(content));
   }
 
-  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Promise<Output> {
-    const [name] = Object.keys(tool.operations);
-    return handled(this.#call(tool, name ?? tool.name, input)) as Promise<Output>;
+  get uses(): Collaborators {
+    const { agent, turn } = this.#actor;
+    return turn.options.usesOf(agent);
+  }
+
+  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output> {
+    // Who takes the place of a tool may have more operations than that tool has.
+    const [name] = Object.keys(this.#used(tool)?.own.operations ?? tool.operations);
+    return this.#call(tool, name ?? tool.name, input) as Call<Output>;
   }
 
   call<Ops extends Operations, Name extends keyof Ops & string>(
     agent: Agent<Ops>,
     operation: Name,
     input: OperationInput<Ops[Name]>,
-  ): Promise<OperationOutput<Ops[Name]>> {
-    return handled(this.#call(agent, operation, input)) as Promise<OperationOutput<Ops[Name]>>;
+  ): Call<OperationOutput<Ops[Name]>> {
+    return this.#call(agent, operation, input) as Call<OperationOutput<Ops[Name]>>;
   }
 
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
@@ -240,18 +249,46 @@ export class TurnHandle implements ToolTurn {
     }
   }
 
-  async #call(agent: Agent, operationName: string, input: unknown): Promise<Json> {
-    const operation = agent.operations[operationName];
-    if (operation === undefined)
-      throw new AgentError("not_found", `agent ${agent.name} has no operation ${operationName}`);
-    const args = toJson(input, `the input of ${agent.name}`);
-    const name = callName(agent, operationName);
-    const begun = this.#begin(callSignature(name, args));
-    if (begun === undefined) return this.#actor.turn.over();
-    const outcome = this.#outcome(begun.callId);
-    if (!begun.settled)
-      void callAgent(this.#actor, { ...begun, name, args, agent, operationName, operation });
-    return outcome;
+  #call(agent: Agent, operationName: string, input: unknown): Call<Json> {
+    let begun: Begun | undefined;
+    const called = (async (): Promise<Json> => {
+      const operation = operationOf(agent, operationName);
+      const args = toJson(input, `the input of ${agent.name}`);
+      const used = this.#used(agent);
+      const name = callName(used?.own ?? agent, operationName, used?.name);
+      begun = this.#begin(callSignature(name, args));
+      if (begun === undefined) return this.#actor.turn.over();
+      const outcome = this.#outcome(begun.callId);
+      if (!begun.settled)
+        void callAgent(this.#actor, { ...begun, name, args, agent, operationName, operation });
+      return outcome;
+    })();
+    return toCall(handled(called), () => this.#follow(begun));
+  }
+
+  /** What the agent calls another by, and whom it meant itself, if it uses it under a name. */
+  #used(agent: Agent): { readonly name: string; readonly own: Agent } | undefined {
+    const entry = Object.entries(this.uses).find(([, bound]) => bound === agent);
+    const own = entry && this.#actor.agent.uses[entry[0]];
+    return own && { name: entry[0], own };
+  }
+
+  /** Follows the events of a call that was made just now. */
+  #follow(begun: Begun | undefined): CallEvents {
+    const events = new CallEvents();
+    if (begun === undefined) return events;
+    const { callId, logged } = begun;
+    const { turn } = this.#actor;
+    const { journal, recorder } = turn.options;
+    if (!logged) recorder.record({ type: "Iterated", call_id: callId });
+    else if (!journal.iterated.has(callId)) {
+      turn.diverge({ scope: this.#scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });
+    }
+    turn.follow(callId, (event) => {
+      if (events.push(event)) return;
+      turn.fail("overloaded", `${EVENTS_LIMIT} events of ${callId} were not taken by who iterates over it`);
+    });
+    return events;
   }
 
   #sample(signature: string, type: "Now" | "Random", take: () => number): number {
@@ -317,6 +354,13 @@ interface Begun {
 function handled<Value>(outcome: Promise<Value>): Promise<Value> {
   outcome.catch(() => {});
   return outcome;
+}
+
+function operationOf(agent: Agent, name: string): Operation {
+  if (agent.foreign) return foreignOperation(agent, name);
+  const operation = agent.operations[name];
+  if (operation && Object.hasOwn(agent.operations, name)) return operation;
+  throw new AgentError("not_found", `agent ${agent.name} has no operation ${name}`);
 }
 
 function isSchema(asked: object): asked is Schema<unknown> {

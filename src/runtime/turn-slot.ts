@@ -7,8 +7,9 @@ import type { TurnError } from "../protocol/events.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
-import type { Agent } from "./agent.ts";
+import type { Agent, Collaborators } from "./agent.ts";
 import type { GivenAnswer } from "./answers.ts";
+import type { Foreign } from "./foreign.ts";
 import { newJournal } from "./journal.ts";
 import type { Journal, LoggedCall } from "./journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -35,6 +36,10 @@ export interface TurnSlotOptions {
   readonly secrets: SecretStore;
   readonly limits: Limits;
   agentOf(name: string): Agent | undefined;
+  /** An agent elsewhere that an agent here may call. */
+  foreignOf(name: string): Foreign | undefined;
+  /** Whom an agent works with, by its own names for them. */
+  usesOf(agent: Agent): Collaborators;
   /** Called when the end of the turn is written, before it is committed. */
   ended(): void;
 }
@@ -164,6 +169,11 @@ export class TurnSlot {
     this.#turn?.fail("agent_crashed", reason);
   }
 
+  /** Tells the turn's code of an event that it follows. */
+  recorded(speaker: Speaker, text: string): void {
+    this.#turn?.recorded(speaker, text);
+  }
+
   /** Brings the request's entry in the index up to date with what is about to be committed. */
   beforeCommit(): void {
     const turn = this.#turn;
@@ -195,7 +205,8 @@ export class TurnSlot {
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
   #open(journal: Journal): ActiveTurn | undefined {
-    const { runId, ledger, environment, telemetry, artifacts, secrets, limits, agentOf } = this.#options;
+    const { runId, ledger, environment, telemetry, artifacts, secrets, limits, agentOf, usesOf } =
+      this.#options;
     const open = ledger.started;
     if (open?.turn === undefined) return undefined;
     const { accepted, turn: number, config } = open;
@@ -218,6 +229,7 @@ export class TurnSlot {
       telemetry,
       artifacts,
       limits,
+      usesOf,
       complete: (end) => this.#end(turn.speaker, accepted, end),
     });
     this.#turn = turn;
@@ -251,7 +263,18 @@ export class TurnSlot {
       const speaker = createSpeaker({ run_id: runId, request_id: accepted.requestId, ...toSpeaker(call) });
       ledger.recorder.event(speaker, toolCanceled(call));
     }
+    this.#abandon(this.#dormant);
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
+  }
+
+  /** Tells those elsewhere who still work for a turn that is not in memory. */
+  #abandon(journal: Journal | undefined): void {
+    const { environment, foreignOf, ledger } = this.#options;
+    for (const [scope, { agent, state }] of journal?.foreign ?? []) {
+      if (journal?.outcomes.has(scope as CallId)) continue;
+      const abandon = (): void => foreignOf(agent)?.abandon(state.kept, environment);
+      ledger.recorder.committed().then(abandon, ignore);
+    }
   }
 
   #end(speaker: Speaker, accepted: Accepted, end: TurnEnd): string {

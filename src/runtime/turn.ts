@@ -2,12 +2,13 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { EventBody, FinishReason, TurnError, Usage } from "../protocol/events.ts";
+import type { Event, EventBody, FinishReason, TurnError, Usage } from "../protocol/events.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Agent } from "./agent.ts";
+import type { Agent, Collaborators } from "./agent.ts";
+import { isUnder } from "./call-events.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
@@ -38,6 +39,8 @@ export interface TurnOptions {
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
   readonly limits: Limits;
+  /** Whom an agent works with, by its own names for them. */
+  readonly usesOf: (agent: Agent) => Collaborators;
   /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */
   readonly complete: (end: TurnEnd) => string;
 }
@@ -76,10 +79,15 @@ export class ActiveTurn {
   /** The waits of the log that the handler, run again, has yet to come to. */
   readonly #waitsAhead: Map<CallId, OpenWait>;
   readonly #issued = new Map<CallId, () => void>();
+  /** The calls whose events the turn's code follows. */
+  readonly #followed = new Set<CallId>();
+  /** By who speaks, the followed calls that it speaks under. */
+  readonly #audience = new Map<Speaker, readonly CallId[]>();
   #usage: Usage;
   #resting = 0;
   #agentCalls = 0;
   #ended = false;
+  #released = false;
 
   constructor(options: TurnOptions) {
     this.options = options;
@@ -103,6 +111,11 @@ export class ActiveTurn {
     return this.#ended;
   }
 
+  /** Whether the turn was let go of without an end. */
+  get released(): boolean {
+    return this.#released;
+  }
+
   /** Whether everything the turn has open waits for its caller. */
   get parked(): boolean {
     return this.#waits.size > 0 && this.root.rests(WAITING);
@@ -121,6 +134,27 @@ export class ActiveTurn {
   /** The open waits of the log that the handler, run again, has yet to come to, oldest first. */
   get waitsAhead(): readonly OpenWait[] {
     return [...this.#waitsAhead.values()];
+  }
+
+  /** Has the events that will arise under a call delivered to the turn's code. */
+  follow(callId: CallId, take: (event: Event) => void): void {
+    this.#followed.add(callId);
+    this.deliveries.follow(callId, take);
+  }
+
+  /** Notes who speaks under which call. */
+  introduce(speaker: Speaker, callId: CallId): void {
+    if (this.#followed.size === 0) return;
+    const audience = [...this.#followed].filter((followed) => isUnder(callId, followed));
+    if (audience.length > 0) this.#audience.set(speaker, audience);
+  }
+
+  /** Delivers an event to the code that follows it, once it is in the log. */
+  recorded(speaker: Speaker, text: string): void {
+    for (const callId of this.#audience.get(speaker) ?? []) {
+      const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
+      this.options.recorder.committed().then(deliver, () => {});
+    }
   }
 
   /** Counts a call of an agent against the turn's budget. */
@@ -250,6 +284,7 @@ export class ActiveTurn {
 
   /** Lets go of the turn without an end; it continues from the log some other time. */
   release(): void {
+    this.#released = !this.#ended;
     this.#ended = true;
     this.deliveries.stop();
     this.#waits.clear();

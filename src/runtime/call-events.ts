@@ -1,0 +1,83 @@
+import { AgentError } from "../errors.ts";
+import type { Event } from "../protocol/events.ts";
+import type { CallId } from "../protocol/ids.ts";
+import type { Call } from "./turn-api.ts";
+
+/** So many events of a call may wait for the code that iterates over them. */
+export const EVENTS_LIMIT = 10_000;
+
+/** Makes a call of the promise of its result; `listen` is called when its events are asked for, in the same go. */
+export function toCall<Output>(result: Promise<Output>, listen: () => CallEvents): Call<Output> {
+  let isPast = false;
+  queueMicrotask(() => {
+    isPast = true;
+  });
+  return Object.assign(result, {
+    [Symbol.asyncIterator]() {
+      if (isPast) {
+        throw new AgentError(
+          "conflict",
+          "the events of a call are asked for where it is made, or not at all",
+        );
+      }
+      const events = listen();
+      result.then(
+        () => events.end(),
+        (error: Error) => events.end({ error }),
+      );
+      return events;
+    },
+  });
+}
+
+/** Whether a call, or what speaks under it, belongs to another call. */
+export function isUnder(callId: CallId, above: CallId): boolean {
+  if (!callId.startsWith(above)) return false;
+  const next = callId[above.length];
+  return next === undefined || next === "." || next === ":";
+}
+
+/** The events of a call, for the code that made it: in the order of the log, and then the end of the call. */
+export class CallEvents implements AsyncIterator<Event, undefined> {
+  #events: Event[] = [];
+  #waiting: PromiseWithResolvers<IteratorResult<Event, undefined>>[] = [];
+  #end: { readonly error?: Error } | undefined;
+
+  /** Takes the next event; says no when the code has left too many of them. */
+  push(event: Event): boolean {
+    if (this.#end) return true;
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting.resolve({ done: false, value: event });
+    else this.#events.push(event);
+    return this.#events.length <= EVENTS_LIMIT;
+  }
+
+  /** Nothing more comes, or an error. */
+  end(end: { readonly error?: Error } = {}): void {
+    this.#end ??= end;
+    for (const waiting of this.#waiting) this.next().then(waiting.resolve, waiting.reject);
+    this.#waiting = [];
+  }
+
+  next(): Promise<IteratorResult<Event, undefined>> {
+    const event = this.#events.shift();
+    if (event) return Promise.resolve({ done: false, value: event });
+    if (this.#end === undefined) {
+      const waiting = Promise.withResolvers<IteratorResult<Event, undefined>>();
+      this.#waiting.push(waiting);
+      return waiting.promise;
+    }
+    const { error } = this.#end;
+    // An error is told once.
+    this.#end = {};
+    return error === undefined ? Promise.resolve(DONE) : Promise.reject(error);
+  }
+
+  return(): Promise<IteratorResult<Event, undefined>> {
+    this.#events = [];
+    this.end();
+    return Promise.resolve(DONE);
+  }
+}
+
+const DONE: IteratorResult<Event, undefined> = { done: true, value: undefined };

@@ -1,0 +1,275 @@
+import type { Environment } from "../ports/environment.ts";
+import { createSpeaker } from "../protocol/encode.ts";
+import type { Speaker } from "../protocol/encode.ts";
+import type { EventBody } from "../protocol/events.ts";
+import type { CallId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Actor, Asked } from "./actor.ts";
+import { artifactUrl } from "./artifact-url.ts";
+import type { Schema } from "./agent.ts";
+import { ForeignFailure } from "./foreign.ts";
+import type {
+  Foreign,
+  ForeignFile,
+  ForeignPlace,
+  ForeignQuestion,
+  ForeignResult,
+  ForeignState,
+  ForeignVoice,
+  Give,
+} from "./foreign.ts";
+import { scopeOf, textOf } from "./journal.ts";
+import { OpenCall } from "./open-call.ts";
+import type { Memory } from "./turn-api.ts";
+
+/** Has an agent that runs elsewhere perform what an actor was asked for; throws a ForeignFailure when that fails. */
+export async function performForeign(
+  actor: Actor,
+  foreign: Foreign,
+  { name: operation, input }: Pick<Asked, "name" | "input">,
+): Promise<ForeignResult> {
+  const { request_metadata: metadata = {} } = actor.turn.options.accepted.request;
+  const request = { operation, input, metadata, attachments: filesOf(actor) };
+  const end = await foreign.perform(request, new Place(actor));
+  if (end.ok) return end;
+  throw new ForeignFailure(end);
+}
+
+/** The files of the request. Another agent that asks has not been given them to pass on. */
+function filesOf({ depth, turn }: Actor): readonly ForeignFile[] {
+  if (depth > 0) return [];
+  const { accepted, artifacts } = turn.options;
+  return (accepted.request.attachments ?? []).map((artifactId) => ({
+    artifactId,
+    async open() {
+      const { name, mimeType } = (await artifacts.get(artifactId)) ?? { name: "file", mimeType: "" };
+      return { name, mimeType, body: artifacts.read(artifactId) };
+    },
+  }));
+}
+
+/** So many voices have their constant text prepared. */
+const VOICES = 256;
+
+/** What an actor whose work is done elsewhere says, asks and has open here. */
+class Place implements ForeignPlace {
+  readonly kept: Json | undefined;
+  readonly #actor: Actor;
+  /** The calls that are open there, by their id here. */
+  readonly #calls = new Map<CallId, OpenCall>();
+  readonly #waits = new Set<CallId>();
+  readonly #speakers = new Map<string, Speaker>();
+  #count: number;
+  #work: OpenCall | undefined;
+
+  constructor(actor: Actor) {
+    this.#actor = actor;
+    const { journal } = actor.turn.options;
+    // What was said before is not said again, so there is nothing to compare.
+    for (const item of actor.scope.skip()) {
+      const text = textOf(item);
+      if (text !== undefined) actor.heard(text);
+    }
+    const before = journal.foreign.get(actor.scope.path)?.state;
+    this.kept = before?.kept;
+    this.#count = before?.calls ?? 0;
+    actor.files.push(...(before?.files ?? []));
+    for (const { callId, name, agent, depth, parentCallId } of journal.openCalls.values()) {
+      if (scopeOf(callId) !== actor.scope.path) continue;
+      const parent = parentCallId === undefined ? {} : { parent: parentCallId };
+      this.began(callId, name, { agent, depth: depth - actor.depth, ...parent });
+    }
+  }
+
+  get key(): string {
+    return `${this.#actor.turn.options.runId}/${this.#actor.call.callId}`;
+  }
+
+  get environment(): Environment {
+    return this.#actor.turn.options.environment;
+  }
+
+  get signal(): AbortSignal {
+    return this.#actor.signal;
+  }
+
+  get released(): boolean {
+    return this.#actor.turn.released;
+  }
+
+  get memory(): Memory {
+    return this.#actor.memory;
+  }
+
+  get depthLimit(): number {
+    return this.#actor.turn.options.limits.depth - this.#actor.depth;
+  }
+
+  newCall(): CallId {
+    this.#count += 1;
+    return `${this.#actor.scope.path}.${this.#count}` as CallId;
+  }
+
+  say(voice: ForeignVoice, body: EventBody): void {
+    const { turn } = this.#actor;
+    if (!this.#accepts()) return;
+    turn.options.recorder.event(this.#speakerOf(voice), body);
+    if (body.type === "TextOutput" && voice.depth === 0) this.#actor.heard(body.content);
+    if (body.type === "CompletionResult") turn.addUsage(body.usage);
+  }
+
+  began(callId: CallId, name: string, voice: ForeignVoice): void {
+    const speaker = this.#speakerOf(voice);
+    this.#calls.set(
+      callId,
+      new OpenCall({ callId, kind: "foreign", name, speaker, parent: this.#actor.call }),
+    );
+  }
+
+  ended(callId: CallId): void {
+    this.#calls.get(callId)?.close();
+    this.#calls.delete(callId);
+  }
+
+  ask(voice: ForeignVoice, { callId, questions, schema, give }: ForeignQuestion): Promise<void> {
+    const { recorder } = this.#actor.turn.options;
+    if (!this.#accepts()) return NEVER;
+    const { id: waitId } = recorder.event(this.#speakerOf(voice), {
+      type: "WaitForInput",
+      request_keys: questions,
+      ...(schema && { schema }),
+      call_id: callId,
+    });
+    this.#wait(callId, { waitId, questions }, give);
+    return this.#answerTo(callId);
+  }
+
+  askedBefore(callId: CallId, give: Give): Promise<void> {
+    const { journal } = this.#actor.turn.options;
+    const asked = journal.waits.get(callId);
+    if (asked && !journal.outcomes.has(callId)) this.#wait(callId, asked, give);
+    return this.#answerTo(callId);
+  }
+
+  answered(callId: CallId, values: JsonObject): void {
+    const { turn } = this.#actor;
+    const wait = turn.waits.find(({ call }) => call.callId === callId);
+    if (wait === undefined || !this.#accepts()) return;
+    turn.settle(wait.call, { ok: true, value: values }, () =>
+      turn.options.recorder.event(turn.speaker, {
+        type: "ResumeWithInput",
+        wait_id: wait.waitId,
+        request_keys: values,
+      }),
+    );
+  }
+
+  async publish(voice: ForeignVoice, file: Parameters<ForeignPlace["publish"]>[1]): Promise<void> {
+    const { artifacts, limits, recorder, runId } = this.#actor.turn.options;
+    const { artifactId, name, mimeType } = file;
+    const stored = await artifacts.put({ ...file, runId, limitBytes: limits.artifactBytes });
+    if (!this.#accepts()) return;
+    const url = artifactUrl(artifactId);
+    if (voice.depth === 0) this.#actor.files.push({ name, mimeType, url });
+    recorder.event(this.#speakerOf(voice), {
+      type: "ArtifactGenerated",
+      name,
+      artifact_id: artifactId,
+      url,
+      mime_type: mimeType,
+      size_bytes: stored.sizeBytes,
+    });
+  }
+
+  busy(isBusy: boolean): void {
+    if (isBusy === (this.#work !== undefined)) return;
+    const { call: parent, speaker, agent } = this.#actor;
+    this.#work?.close();
+    this.#work = isBusy
+      ? new OpenCall({ callId: parent.callId, kind: "elsewhere", name: agent.name, speaker, parent })
+      : undefined;
+  }
+
+  async keep(kept: Json): Promise<void> {
+    const { agent, files, scope, turn } = this.#actor;
+    if (!this.#accepts()) return;
+    const state: ForeignState = { calls: this.#count, waits: [...this.#waits], files, kept };
+    turn.options.recorder.record({
+      type: "RemoteCursor",
+      scope: scope.path,
+      agent: agent.name,
+      // As it is now: what is recorded is encoded later.
+      state: structuredClone(state),
+    });
+    await turn.options.recorder.committed();
+  }
+
+  #wait(
+    callId: CallId,
+    {
+      waitId,
+      questions,
+    }: { readonly waitId: number; readonly questions: { readonly [key: string]: string } },
+    give: Give,
+  ): void {
+    const { call: parent, speaker, turn } = this.#actor;
+    const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
+    turn.opened(call);
+    turn.waiting({ call, waitId, questions, schema: toSchema(give) });
+  }
+
+  /** Resolves when the answer has its turn among what is delivered to the turn. */
+  #answerTo(callId: CallId): Promise<void> {
+    this.#waits.add(callId);
+    return new Promise((resolve) => {
+      this.#actor.turn.deliveries.expect(callId, (outcome) => {
+        this.#waits.delete(callId);
+        if (outcome.ok) resolve();
+      });
+    });
+  }
+
+  #accepts(): boolean {
+    const { call, turn } = this.#actor;
+    if (!turn.ended && call.open) return true;
+    turn.options.telemetry.dropped("late_event");
+    return false;
+  }
+
+  #speakerOf({ agent, depth, parent }: ForeignVoice): Speaker {
+    const { call, depth: base, speaker, turn } = this.#actor;
+    // The agent that was asked here speaks under the name by which it was asked.
+    if (base === 0 && depth === 0) return speaker;
+    const key = `${depth} ${parent ?? ""} ${agent}`;
+    const known = this.#speakers.get(key);
+    if (known) return known;
+    if (this.#speakers.size >= VOICES) this.#speakers.clear();
+    const { runId, accepted } = turn.options;
+    const made = createSpeaker({
+      run_id: runId,
+      request_id: accepted.requestId,
+      agent,
+      depth: base + depth,
+      parent_call_id: parent ?? call.callId,
+    });
+    this.#speakers.set(key, made);
+    turn.introduce(made, parent ?? call.callId);
+    return made;
+  }
+}
+
+const NEVER = new Promise<never>(() => {});
+
+/** An answer fits when the other side has taken it. */
+function toSchema(give: Give): Schema<unknown> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "troupe",
+      validate: async (values) => {
+        await give(values as JsonObject);
+        return { value: values };
+      },
+    },
+  };
+}
