@@ -195,10 +195,9 @@ async function follow(log: EventLog, id: RunId, after: number, end: number): Pro
     const page = await log.read(id, { after: after + found.length, limit: 7 });
     found.push(...page.events);
     if (after + found.length >= end) break;
-    if (after + found.length < page.head) {
-      expect(page.events.length).toBeGreaterThan(0);
-      continue;
-    }
+    // An engine that gives nothing here would be asked for ever.
+    expect(page.events.length > 0 || page.head <= after + found.length).toBe(true);
+    if (after + found.length < page.head) continue;
     await woken;
     arm();
   }
