@@ -39,7 +39,17 @@ const LAYERS: readonly Layer[] = [
   { folder: "cluster", ours: RUNTIME, packages: [] },
   { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
   { folder: "client", ours: RUNTIME, packages: [] },
-  { folder: "llm", ours: RUNTIME, packages: [] },
+  {
+    folder: "llm",
+    ours: RUNTIME,
+    packages: [
+      "ai",
+      "@ai-sdk/openai-compatible",
+      "@modelcontextprotocol/client",
+      "@modelcontextprotocol/client/**",
+      "zod",
+    ],
+  },
   { folder: "adapters", ours: [...RUNTIME, "../http/**"], packages: ["hono", "hono/**", "zod"], apart: true },
   {
     folder: "node",

@@ -1,0 +1,69 @@
+import * as z from "zod";
+import { AgentError } from "../errors.ts";
+import type { ErrorCode } from "../errors.ts";
+import { parseWith } from "../runtime/schema.ts";
+import { cut } from "../runtime/to-json.ts";
+import type { Turn } from "../runtime/turn-api.ts";
+import type { Message, ModelToolCall } from "./prompt.ts";
+import type { Callable, ToolSet } from "./tool-set.ts";
+
+/**
+ * Makes all calls of one completion side by side and gives their results in the order of the calls.
+ * What goes wrong in a call is a result too, for the model to read.
+ */
+export async function callTools(
+  turn: Turn,
+  calls: readonly ModelToolCall[],
+  tools: ToolSet,
+  limitBytes: number,
+): Promise<readonly Message[]> {
+  const each = Math.floor(limitBytes / calls.length);
+  const make = (turn: Turn, call: ModelToolCall): Promise<Message> => callTool(turn, call, tools, each);
+  // A call that is approved first is a sequence, and parallel sequences need a turn each.
+  if (calls.length > 1 && calls.some(({ name }) => tools.get(name)?.approve)) {
+    return turn.all(calls.map((call) => (branch: Turn) => make(branch, call)));
+  }
+  return Promise.all(calls.map((call) => make(turn, call)));
+}
+
+/** The errors that the model reads; any other ends the turn. */
+const TOLD: ReadonlySet<ErrorCode> = new Set(["call_failed", "unprocessable", "too_large"]);
+
+/** Arguments have to be shown whole to whoever approves them, and fit into a question. */
+const QUESTION_LIMIT = 16 * 1024;
+
+async function callTool(
+  turn: Turn,
+  call: ModelToolCall,
+  tools: ToolSet,
+  limitBytes: number,
+): Promise<Message> {
+  const { id: callId, name, input } = call;
+  const failure = (content: string): Message => ({ role: "tool", callId, name, content, isError: true });
+  const tool = tools.get(name);
+  if (tool === undefined) return failure(`there is no tool ${name}`);
+  if (call.error !== undefined) return failure(call.error);
+  try {
+    const refusal = tool.approve ? await refusalOf(turn, tool, call) : undefined;
+    if (refusal !== undefined) return failure(refusal);
+    const value = await tool.call(turn, input);
+    const content = typeof value === "string" ? value : JSON.stringify(value);
+    return { role: "tool", callId, name, content: cut(content, limitBytes) };
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError) || !TOLD.has(thrown.code)) throw thrown;
+    return failure(cut(thrown.message, limitBytes));
+  }
+}
+
+/** Asks a human for leave to make a call; the answer is why it is not to be made. */
+async function refusalOf(
+  turn: Turn,
+  tool: Callable,
+  { name, input }: ModelToolCall,
+): Promise<string | undefined> {
+  await parseWith(tool.input, input, `the input of ${name}`);
+  const question = `Call ${name} with ${JSON.stringify(input)}?`;
+  if (question.length > QUESTION_LIMIT) return "the arguments are too long for somebody to approve them";
+  const { approved } = await turn.waitForInput(z.object({ approved: z.boolean().describe(question) }));
+  return approved ? undefined : "declined: the user does not want this call to be made";
+}

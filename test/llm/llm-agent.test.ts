@@ -1,0 +1,417 @@
+import { createRuntime, defineAgent, defineTool, ModelError, operation } from "troupe";
+import type { Agent } from "troupe";
+import { llmAgent, scriptedModel } from "troupe/llm";
+import type { Prompt } from "troupe/llm";
+import type { Event } from "troupe/protocol";
+import { collect } from "troupe/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { calculator } from "../../agents/calculator.ts";
+import { payments } from "../../agents/payments.ts";
+import { ofType, requestOf, textsOf } from "../agents/events.ts";
+
+const lookup = defineTool({
+  name: "lookup",
+  description: "Finds out how warm it is in a city.",
+  input: z.object({ city: z.string() }),
+  effect: "idempotent",
+  run: ({ city }) => {
+    if (city === "Atlantis") throw new Error("there is no such city");
+    return { city, degrees: city.length };
+  },
+});
+
+const plain = { name: "clerk", purpose: "Answers.", instructions: "Be brief." };
+
+/** Asks an agent in a runtime of its own. */
+async function chat(agent: Agent, input = "hello"): Promise<readonly Event[]> {
+  const runtime = createRuntime({ agents: [agent] });
+  try {
+    return await collect(runtime, agent.name, { type: "ChatRequest", input });
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** What the model was told about its calls, in its last prompt. */
+function resultsIn({ messages }: Prompt): readonly (readonly [name: string, content: string])[] {
+  return messages.flatMap((message) => (message.role === "tool" ? [[message.name, message.content]] : []));
+}
+
+describe("an agent that a model speaks for", () => {
+  test("streams what the model says and sums what its completions cost", async () => {
+    const model = scriptedModel([{ text: ["Good ", "day."], reasoning: "Somebody greets me." }]);
+    const events = await chat(llmAgent({ ...plain, model }));
+
+    expect(events.map(({ type }) => type)).toEqual([
+      "RequestStarted",
+      "CompletionCall",
+      "ReasoningOutput",
+      "TextOutput",
+      "TextOutput",
+      "CompletionResult",
+      "RequestCompleted",
+    ]);
+    const completion = ofType(events, "CompletionResult")[0];
+    expect(completion?.usage.input_tokens).toBeGreaterThan(10);
+    expect(completion?.usage.output_tokens).toBeGreaterThan(10);
+    expect(events.at(-1)).toMatchObject({ result: "Good day.", usage: completion?.usage });
+  });
+
+  test("tells the model its instructions, what was asked, and what it may call", async () => {
+    let asked: Prompt | undefined;
+    const model = scriptedModel((prompt) => {
+      asked = prompt;
+      return "Yes.";
+    });
+    await chat(llmAgent({ ...plain, model, tools: [lookup] }), "Is it warm?");
+    expect(asked).toMatchObject({
+      instructions: "Be brief.",
+      messages: [{ role: "user", content: "Is it warm?" }],
+      tools: [
+        {
+          name: "lookup",
+          description: "Finds out how warm it is in a city.",
+          input: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+        },
+      ],
+    });
+  });
+
+  test("makes the calls of one completion side by side and tells their results in the order of the calls", async () => {
+    const started: string[] = [];
+    let letGo = (): void => {};
+    const together = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const meet = defineTool({
+      name: "meet",
+      description: "Waits for the other.",
+      input: z.object({ who: z.string() }),
+      async run({ who }) {
+        started.push(who);
+        if (started.length === 2) letGo();
+        await together;
+        return `${who} was there`;
+      },
+    });
+    let results: unknown;
+    const model = scriptedModel((prompt) => {
+      results = resultsIn(prompt);
+      if (prompt.messages.length > 1) return "Both came.";
+      return { toolCalls: ["Ada", "Bob"].map((who) => ({ name: "meet", input: { who } })) };
+    });
+    const events = await chat(llmAgent({ ...plain, model, tools: [meet] }));
+
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Both came." });
+    expect(results).toEqual([
+      ["meet", "Ada was there"],
+      ["meet", "Bob was there"],
+    ]);
+  });
+
+  test("lets the model read what went wrong with a call, and go on", async () => {
+    let results: unknown;
+    const model = scriptedModel((prompt) => {
+      results = resultsIn(prompt);
+      if (prompt.messages.length > 1) return "I do not know.";
+      return {
+        toolCalls: [
+          { name: "lookup", input: { city: "Atlantis" } },
+          { name: "lookup", input: { town: "Oslo" } },
+          { name: "search", input: {} },
+        ],
+      };
+    });
+    const events = await chat(llmAgent({ ...plain, model, tools: [lookup] }));
+
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "I do not know." });
+    expect(results).toEqual([
+      ["lookup", "there is no such city"],
+      ["lookup", expect.stringMatching(/^the input of lookup does not fit: city/)],
+      ["search", "there is no tool search"],
+    ]);
+  });
+
+  test("ends with an error that says so when the model never comes to an end", async () => {
+    const model = scriptedModel(() => ({ toolCalls: [{ name: "lookup", input: { city: "Oslo" } }] }));
+    const events = await chat(llmAgent({ ...plain, model, tools: [lookup], maxSteps: 3 }));
+    expect(ofType(events, "CompletionCall")).toHaveLength(3);
+    expect(events.at(-1)).toMatchObject({
+      finish_reason: "error",
+      error: {
+        code: "agent_error",
+        message: "agent clerk has asked its model 3 times and there is no answer yet (maxSteps)",
+      },
+    });
+  });
+
+  test("ends with the words of a provider that refuses", async () => {
+    const model = scriptedModel([{ error: new ModelError("the key is wrong", { transient: false }) }]);
+    const events = await chat(llmAgent({ ...plain, model }));
+    expect(events.at(-1)).toMatchObject({
+      finish_reason: "error",
+      error: { code: "agent_error", message: "the key is wrong" },
+    });
+  });
+
+  test("is canceled in the middle of what its model says", async () => {
+    const runtime = createRuntime({
+      agents: [
+        llmAgent({
+          ...plain,
+          model: {
+            name: "endless",
+            async *generate(_input, { signal }) {
+              for (;;) {
+                yield { type: "text", text: "and " };
+                if (signal.aborted) throw new ModelError("stopped", { transient: false });
+              }
+            },
+          },
+        }),
+      ],
+    });
+    const { requestId } = await runtime.process("clerk", { type: "ChatRequest", input: "" });
+    const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
+    let end: Event | undefined;
+    for await (const page of feed.pages) {
+      const events = page.events.map((text) => JSON.parse(text) as Event);
+      if (end === undefined && events.some(({ type }) => type === "TextOutput")) {
+        await runtime.process("clerk", { type: "CancelRequest", request_id: requestId });
+      }
+      end = events.at(-1);
+    }
+    expect(end).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
+    await runtime.close();
+  });
+
+  test("can be told its instructions by its configuration", async () => {
+    let told: string | undefined;
+    const runtime = createRuntime({
+      agents: [
+        llmAgent({
+          ...plain,
+          instructions: (turn) => `Speak ${JSON.stringify(turn.config["language"])}.`,
+          model: scriptedModel(({ instructions }) => {
+            told = instructions;
+            return "Hei.";
+          }),
+        }),
+      ],
+    });
+    await runtime.process("clerk", { type: "ConfigureRequest", args: { language: "Norwegian" } });
+    await collect(runtime, "clerk", { type: "ChatRequest", input: "hello" });
+    expect(told).toBe('Speak "Norwegian".');
+    await runtime.close();
+  });
+});
+
+describe("other agents, called by a model", () => {
+  test("are called by chat under their name and by an operation under both names", async () => {
+    let names: readonly string[] = [];
+    const model = scriptedModel((prompt) => {
+      names = prompt.tools.map(({ name }) => name);
+      const [result] = resultsIn(prompt);
+      if (result) return `It is ${result[1]}`;
+      return { toolCalls: [{ name: "calculator__divide", input: { a: 6, b: 3 } }] };
+    });
+    const events = await chat(llmAgent({ ...plain, model, agents: [calculator] }));
+
+    expect(names).toEqual([
+      "calculator",
+      "calculator__add",
+      "calculator__subtract",
+      "calculator__multiply",
+      "calculator__divide",
+    ]);
+    expect(ofType(events, "ToolCall")).toMatchObject([
+      { function_name: "calculator.divide", args: { a: 6, b: 3 } },
+    ]);
+    expect(textsOf(events).join("")).toBe('It is {"value":2}');
+  });
+
+  test("ask the caller of the turn what they ask", async () => {
+    const model = scriptedModel([
+      { toolCalls: [{ name: "payments", input: { input: "pay 3 to bob" } }] },
+      "It is done.",
+    ]);
+    const runtime = createRuntime({ agents: [llmAgent({ ...plain, model, agents: [payments] })] });
+    const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "pay bob" });
+    expect(asked.at(-1)).toMatchObject({ agent: "payments", request_keys: { approved: "Pay 3 to bob?" } });
+
+    const rest = await collect(runtime, "clerk", {
+      type: "ResumeWithInput",
+      request_id: requestOf(asked),
+      request_keys: { approved: true },
+    });
+    expect(ofType(rest, "ToolResult")[0]?.result).toEqual({ output: "Paid 3 to bob." });
+    expect(rest.at(-1)).toMatchObject({ result: "It is done." });
+    await runtime.close();
+  });
+
+  test("cannot have the name of another tool", () => {
+    const twin = defineAgent({ name: "lookup", purpose: "Looks up.", chat: (input) => input });
+    expect(() => llmAgent({ ...plain, model: scriptedModel([]), tools: [lookup], agents: [twin] })).toThrow(
+      "two tools have the name lookup",
+    );
+  });
+});
+
+describe("a tool that needs approval", () => {
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: z.object({ to: z.string(), amount: z.number() }),
+    run: ({ to, amount }) => `${amount} paid to ${to}`,
+  });
+  const calls = (...amounts: number[]) => ({
+    toolCalls: amounts.map((amount) => ({ name: "pay", input: { to: "bob", amount } })),
+  });
+
+  function payer(amounts: readonly number[], seen: string[][] = []): Agent {
+    const model = scriptedModel((prompt) => {
+      seen.push(resultsIn(prompt).map(([, content]) => content));
+      return prompt.messages.length > 1 ? "That is all." : calls(...amounts);
+    });
+    return llmAgent({ ...plain, model, tools: [pay, lookup], approve: ["pay"] });
+  }
+
+  test("is not called before a human has seen its arguments and agreed", async () => {
+    const seen: string[][] = [];
+    const runtime = createRuntime({ agents: [payer([3], seen)] });
+    const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    expect(ofType(asked, "ToolCall")).toEqual([]);
+    expect(asked.at(-1)).toMatchObject({
+      type: "WaitForInput",
+      request_keys: { approved: 'Call pay with {"to":"bob","amount":3}?' },
+    });
+
+    const rest = await collect(runtime, "clerk", {
+      type: "ResumeWithInput",
+      request_id: requestOf(asked),
+      request_keys: { approved: true },
+    });
+    expect(rest.at(-1)).toMatchObject({ finish_reason: "success", result: "That is all." });
+    expect(seen.at(-1)).toEqual(["3 paid to bob"]);
+    await runtime.close();
+  });
+
+  test("is not called when the human declines, and the model is told", async () => {
+    const seen: string[][] = [];
+    const runtime = createRuntime({ agents: [payer([3], seen)] });
+    const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    const rest = await collect(runtime, "clerk", {
+      type: "ResumeWithInput",
+      request_id: requestOf(asked),
+      request_keys: { approved: false },
+    });
+    expect(ofType(rest, "ToolCall")).toEqual([]);
+    expect(seen.at(-1)).toEqual([expect.stringMatching(/^declined/)]);
+    await runtime.close();
+  });
+
+  test("is asked about once for each call, and the answers may come in any order", async () => {
+    const seen: string[][] = [];
+    const runtime = createRuntime({ agents: [payer([3, 5], seen)] });
+    const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    const waits = ofType(asked, "WaitForInput");
+    expect(waits.map(({ request_keys }) => request_keys["approved"])).toEqual([
+      'Call pay with {"to":"bob","amount":3}?',
+      'Call pay with {"to":"bob","amount":5}?',
+    ]);
+    for (const [index, approved] of [
+      [1, true],
+      [0, false],
+    ] as const) {
+      await collect(runtime, "clerk", {
+        type: "ResumeWithInput",
+        request_id: requestOf(asked),
+        wait_id: waits[index]?.id ?? 0,
+        request_keys: { approved },
+      });
+    }
+    expect(seen.at(-1)).toEqual([expect.stringMatching(/^declined/), "5 paid to bob"]);
+    await runtime.close();
+  });
+
+  test("is not asked about when its arguments do not fit", async () => {
+    let results: unknown;
+    const model = scriptedModel((prompt) => {
+      results = resultsIn(prompt);
+      return prompt.messages.length > 1 ? "No." : { toolCalls: [{ name: "pay", input: { to: "bob" } }] };
+    });
+    const events = await chat(llmAgent({ ...plain, model, tools: [pay], approve: ["pay"] }));
+    expect(ofType(events, "WaitForInput")).toEqual([]);
+    expect(results).toEqual([["pay", expect.stringMatching(/^the input of pay does not fit: amount/)]]);
+  });
+
+  test("has to be one of the agent's tools", () => {
+    expect(() => llmAgent({ ...plain, model: scriptedModel([]), tools: [lookup], approve: ["pay"] })).toThrow(
+      "there is no tool pay to approve",
+    );
+  });
+});
+
+describe("structured output", () => {
+  const weather = z.object({ city: z.string(), degrees: z.coerce.number() });
+  const reporter = (...answers: string[]) =>
+    llmAgent({ ...plain, model: scriptedModel(answers), output: weather });
+
+  test("is the value of the operation answer, and JSON in a chat", async () => {
+    const runtime = createRuntime({ agents: [reporter('{"city":"Oslo","degrees":"4"}')] });
+    const answered = await collect(runtime, "clerk", {
+      type: "OperationRequest",
+      operation: "answer",
+      input: { input: "How warm is Oslo?" },
+    });
+    expect(answered.at(-1)).toMatchObject({ output: { city: "Oslo", degrees: 4 } });
+
+    const chatted = await collect(runtime, "clerk", { type: "ChatRequest", input: "How warm is Oslo?" });
+    expect(chatted.at(-1)).toMatchObject({ result: '{"city":"Oslo","degrees":"4"}' });
+    await runtime.close();
+  });
+
+  test("is asked for again, with what is wrong, until it fits", async () => {
+    const prompts: Prompt[] = [];
+    const answers = ["It is cold.", '{"city":"Oslo"}', '```json\n{"city":"Oslo","degrees":4}\n```'];
+    const model = scriptedModel((prompt) => {
+      prompts.push(prompt);
+      return answers[prompts.length - 1] ?? "";
+    });
+    const events = await chat(llmAgent({ ...plain, model, output: weather }));
+    expect(prompts.slice(1).map(({ messages }) => messages.at(-1)?.content)).toEqual([
+      "the answer is not JSON. Answer again, with the JSON only.",
+      expect.stringMatching(/^the answer does not fit: degrees: .*\. Answer again, with the JSON only\.$/),
+    ]);
+    expect(prompts[0]?.instructions).toContain('"required":["city"');
+    expect(events.at(-1)).toMatchObject({ result: '{"city":"Oslo","degrees":4}' });
+  });
+
+  test("is typed for another agent that calls it", async () => {
+    const caller = defineAgent({
+      name: "caller",
+      purpose: "Asks the reporter.",
+      operations: {
+        ask: operation({
+          input: z.object({}),
+          output: z.object({ warmer: z.number() }),
+          async run(_input, turn) {
+            const { degrees } = await turn.call(reporter('{"city":"Oslo","degrees":4}'), "answer", {
+              input: "Oslo?",
+            });
+            return { warmer: degrees + 1 };
+          },
+        }),
+      },
+    });
+    const runtime = createRuntime({ agents: [caller] });
+    const events = await collect(runtime, "caller", {
+      type: "OperationRequest",
+      operation: "ask",
+      input: {},
+    });
+    expect(events.at(-1)).toMatchObject({ output: { warmer: 5 } });
+    await runtime.close();
+  });
+});
