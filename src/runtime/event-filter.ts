@@ -1,4 +1,4 @@
-import { agentOf, depthOf, requestIdOf, typeOf } from "../protocol/encode.ts";
+import { agentOf, depthOf, ofRequest, typeOf } from "../protocol/encode.ts";
 import type { EventType } from "../protocol/events.ts";
 import type { LoggingLevel } from "../protocol/requests.ts";
 import type { Address, EventFilter } from "./api.ts";
@@ -12,11 +12,10 @@ export function toWanted(
   filter: EventFilter | undefined,
   level: LoggingLevel,
 ): Wanted | undefined {
-  const ofRequest = address.kind === "request" ? address.requestId : undefined;
   const chosen = toChosen(filter, filter?.types ? "all" : level);
-  if (ofRequest === undefined) return chosen;
-  if (chosen === undefined) return (text) => requestIdOf(text) === ofRequest;
-  return (text) => requestIdOf(text) === ofRequest && chosen(text);
+  if (address.kind === "run") return chosen;
+  const belongs = ofRequest(address.runId, address.requestId);
+  return chosen ? (text) => belongs(text) && chosen(text) : belongs;
 }
 
 function toChosen({ types, maxDepth, agent }: EventFilter = {}, level: LoggingLevel): Wanted | undefined {

@@ -18,7 +18,7 @@ import type { RequestId, RunId } from "../protocol/ids.ts";
 import { applyMark } from "./request-entry.ts";
 import { compareRuns, positionOf, toListCursor, toRemovedEntry } from "./run-list.ts";
 import { Tails } from "./tails.ts";
-import { countFitting } from "./utf8.ts";
+import { countFitting, surelyFit } from "./utf8.ts";
 
 /** A log in memory, for tests and for agents whose past may go with the process. */
 export function memoryLog(): EventLog {
@@ -175,7 +175,7 @@ function newRun(): Run {
 
 function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadOptions): Page {
   let events = run.events.slice(after, limit === undefined ? undefined : after + limit);
-  if (limitBytes !== undefined) {
+  if (limitBytes !== undefined && !surelyFit(events, limitBytes)) {
     const { count } = countFitting(events, limitBytes, 1);
     if (count < events.length) events = events.slice(0, count);
   }

@@ -1,3 +1,11 @@
+/** Whether texts certainly fit into so many bytes of UTF-8, told from their lengths alone. */
+export function surelyFit(texts: readonly string[], limitBytes: number): boolean {
+  let characters = 0;
+  for (const text of texts) characters += text.length;
+  // No character of a string takes more than three bytes.
+  return characters * 3 <= limitBytes;
+}
+
 /**
  * Counts how many of the texts, from the first one on, fit into so many bytes of UTF-8, and how many
  * bytes these are; at least `least` texts, whatever their size.

@@ -1,6 +1,6 @@
 import type { Page, ReadOptions } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { countFitting } from "../utf8.ts";
+import { countFitting, surelyFit } from "../utf8.ts";
 
 /**
  * Holds the newest events of the runs that are being appended to, so that whoever reads along needs
@@ -48,7 +48,7 @@ export class TailCache {
       events = gather(chunks, index, after, limit);
     }
     if (events.length > limit) events = events.slice(0, limit);
-    if (limitBytes !== undefined) {
+    if (limitBytes !== undefined && !surelyFit(events, limitBytes)) {
       const { count } = countFitting(events, limitBytes, 1);
       if (count < events.length) events = events.slice(0, count);
     }
