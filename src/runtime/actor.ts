@@ -128,6 +128,7 @@ export class Actor {
     const { environment, runId, accepted } = this.turn.options;
     const address = { runId, requestId: accepted.requestId };
     let over = false;
+    this.turn.stirrings.begin(this.scope.path);
     const answer = async (signal: AbortSignal): Promise<void> => {
       this.#signal = signal;
       const tell = await this.#perform(asked, end);
@@ -171,6 +172,7 @@ export class Actor {
         ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
         : { type: "TextOutput", content, ...place },
     );
+    this.turn.stirrings.stir(branch ?? this.scope.path);
     return recorder.committed();
   }
 

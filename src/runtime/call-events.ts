@@ -1,6 +1,5 @@
 import { AgentError } from "../errors.ts";
 import type { Event } from "../protocol/events.ts";
-import type { CallId } from "../protocol/ids.ts";
 import type { Call } from "./turn-api.ts";
 
 /** So many events of a call may wait for the code that iterates over them. */
@@ -28,13 +27,6 @@ export function toCall<Output>(result: Promise<Output>, listen: () => CallEvents
       return events;
     },
   });
-}
-
-/** Whether a call, or what speaks under it, belongs to another call. */
-export function isUnder(callId: CallId, above: CallId): boolean {
-  if (!callId.startsWith(above)) return false;
-  const next = callId[above.length];
-  return next === undefined || next === "." || next === ":";
 }
 
 /** The events of a call, for the code that made it: in the order of the log, and then the end of the call. */

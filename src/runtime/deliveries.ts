@@ -1,6 +1,8 @@
 import type { Event } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
+import { scopeOf } from "./call-id.ts";
+import type { Stirrings } from "./stirrings.ts";
 
 /** How a call of a turn ended. */
 export type Outcome =
@@ -20,23 +22,49 @@ export type Delivery =
  */
 export class Deliveries {
   readonly #macrotask: (run: () => void) => void;
+  readonly #stirrings: Stirrings;
   readonly #queue: Delivery[];
   readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
   readonly #following = new Map<CallId, (event: Event) => void>();
+  /** What is on its way into the log, by call. */
+  readonly #owed = new Map<CallId, number>();
   #resting = false;
   #stopped = false;
   #next = 0;
 
-  constructor(logged: readonly Delivery[], macrotask: (run: () => void) => void) {
+  constructor(logged: readonly Delivery[], macrotask: (run: () => void) => void, stirrings: Stirrings) {
     this.#queue = [...logged];
     this.#macrotask = macrotask;
+    this.#stirrings = stirrings;
+  }
+
+  /** Whether something to be handed out is on its way into the log. */
+  get owes(): boolean {
+    return this.#owed.size > 0;
+  }
+
+  /** Whether there is nothing to hand out. */
+  get none(): boolean {
+    return this.#next === this.#queue.length;
+  }
+
+  /** Whether a call of a scope waits for its outcome. */
+  waitsIn(scope: string): boolean {
+    for (const callId of this.#waiting.keys()) if (scopeOf(callId) === scope) return true;
+    return false;
   }
 
   /** Calls `take` when the outcome of a call has its turn. */
   expect(callId: CallId, take: (outcome: Outcome) => void): void {
     this.#waiting.set(callId, take);
+    this.#stirrings.calm(scopeOf(callId));
     // A call that was just made gets its outcome in a later turn of the loop, in replay as it does live.
     if (this.#queue[this.#next]?.callId === callId) this.#rest();
+  }
+
+  /** Says that something of a call will be pushed once it is in the log. */
+  owe(callId: CallId): void {
+    this.#owed.set(callId, (this.#owed.get(callId) ?? 0) + 1);
   }
 
   /** Calls `take` with each event of a call when it has its turn; the call itself must be expected already. */
@@ -46,19 +74,27 @@ export class Deliveries {
 
   /** Adds what is in the log now. */
   push(delivery: Delivery): void {
+    const owed = this.#owed.get(delivery.callId) ?? 0;
+    if (owed > 1) this.#owed.set(delivery.callId, owed - 1);
+    else this.#owed.delete(delivery.callId);
     this.#queue.push(delivery);
     if (!this.#resting) this.#deliver();
   }
 
   /** Forgets a call whose outcome nobody waits for any more. */
   forget(callId: CallId): void {
-    this.#waiting.delete(callId);
+    const isOfCall = (delivery: Delivery): boolean => delivery.callId === callId;
+    this.#following.delete(callId);
+    // What comes after it must not wait for somebody to take it.
+    if (this.#owed.has(callId) || this.#queue.slice(this.#next).some(isOfCall))
+      this.#waiting.set(callId, () => {});
+    else this.#waiting.delete(callId);
   }
 
   /** Gives whoever waits for a call an outcome that is not in the log, a turn of the event loop later. */
   fail(callId: CallId, outcome: Outcome): void {
     const take = this.#waiting.get(callId);
-    this.#waiting.delete(callId);
+    this.forget(callId);
     if (take) this.#macrotask(() => take(outcome));
   }
 
@@ -92,20 +128,21 @@ export class Deliveries {
     // The code has not come to this call yet; it will ask.
     if (take === undefined) return;
     if ("event" in delivery) {
-      this.#advance();
+      this.#advance(delivery.callId);
       this.#following.get(delivery.callId)?.(delivery.event);
       return;
     }
     this.#waiting.delete(delivery.callId);
     this.#following.delete(delivery.callId);
-    this.#advance();
+    this.#advance(delivery.callId);
     take(delivery.outcome);
   }
 
-  #advance(): void {
+  #advance(callId: CallId): void {
     this.#next += 1;
     this.#compact();
     this.#rest();
+    this.#stirrings.stir(scopeOf(callId));
   }
 
   #compact(): void {

@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Actor, Asked } from "./actor.ts";
 import { artifactUrl } from "./artifact-url.ts";
 import type { Schema } from "./agent.ts";
+import { scopeOf } from "./call-id.ts";
 import { ForeignFailure } from "./foreign.ts";
 import type {
   Foreign,
@@ -18,7 +19,7 @@ import type {
   ForeignVoice,
   Give,
 } from "./foreign.ts";
-import { scopeOf, textOf } from "./journal.ts";
+import { textOf } from "./journal.ts";
 import { OpenCall } from "./open-call.ts";
 import type { Memory } from "./turn-api.ts";
 
@@ -153,7 +154,7 @@ class Place implements ForeignPlace {
 
   answered(callId: CallId, values: JsonObject): void {
     const { turn } = this.#actor;
-    const wait = turn.waits.find(({ call }) => call.callId === callId);
+    const wait = turn.asked(callId);
     if (wait === undefined || !this.#accepts()) return;
     turn.settle(wait.call, { ok: true, value: values }, () =>
       turn.options.recorder.event(turn.speaker, {
@@ -215,7 +216,7 @@ class Place implements ForeignPlace {
     const { call: parent, speaker, turn } = this.#actor;
     const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
     turn.opened(call);
-    turn.waiting({ call, waitId, questions, schema: toSchema(give) });
+    turn.waiting({ call, callId, waitId, questions, schema: toSchema(give) });
   }
 
   /** Resolves when the answer has its turn among what is delivered to the turn. */

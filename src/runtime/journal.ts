@@ -3,7 +3,7 @@ import type { Event, Usage } from "../protocol/events.ts";
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { canonical } from "../protocol/canonical.ts";
-import { isUnder } from "./call-events.ts";
+import { callAbove, isUnder, scopeOf } from "./call-id.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
 import type { ForeignState } from "./foreign.ts";
 import type { MachineState, RecordBody } from "./records.ts";
@@ -358,20 +358,6 @@ export function allSignature(branches: number): string {
 
 export function artifactSignature(name: string, mimeType: string): string {
   return `artifact ${JSON.stringify(name)} (${mimeType})`;
-}
-
-/** The scope in which a call was made: its id without the last number. */
-export function scopeOf(callId: CallId): string {
-  return callId.slice(0, callId.lastIndexOf("."));
-}
-
-/** The call under which a call was made, past the branches in between; `undefined` at the root. */
-function callAbove(callId: CallId): CallId | undefined {
-  const scope = scopeOf(callId);
-  const colon = scope.lastIndexOf(":");
-  // A branch `c1.4:0` belongs to the call of `all`, which itself never has an outcome.
-  const above = colon > scope.lastIndexOf(".") ? scope.slice(0, colon) : scope;
-  return above.includes(".") ? (above as CallId) : undefined;
 }
 
 function hasOpen({ waits, timers, promises }: MachineState, callId: CallId): boolean {

@@ -101,10 +101,15 @@ export function toolCanceled({
   };
 }
 
-/** A wait that is open in a running turn. */
-export interface LiveWait {
-  readonly call: OpenCall;
+/** A wait that is open, whether or not its handler is in memory. */
+export interface AskedWait {
   readonly waitId: number;
+  readonly callId: CallId;
   readonly questions: { readonly [key: string]: string };
+}
+
+/** A wait that is open in a running turn. */
+export interface LiveWait extends AskedWait {
+  readonly call: OpenCall;
   readonly schema: Schema<unknown> | undefined;
 }

@@ -11,6 +11,11 @@ export interface Pending extends Batch {
   alias?: string;
   /** Whether it holds anything that must not wait for more to gather. */
   urgent: boolean;
+  /**
+   * Set when it holds a question: the code that asks gets a turn of the event loop to say what else it
+   * does, so that the commit can tell whether the turn waits for its caller alone.
+   */
+  patient?: boolean;
   /** Characters of its events. */
   characters: number;
   /** Made when the first one waits. */

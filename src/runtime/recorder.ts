@@ -92,6 +92,7 @@ export class Recorder {
     const id = this.#nextId;
     const text = encodeEvent(speaker, id, this.#options.timestamp(), body);
     this.#nextId = id + 1;
+    if (body.type === "WaitForInput") this.#pending.patient ??= true;
     this.#push(text, body.type !== "TextOutput");
     this.#options.recorded(speaker, text);
     return { id, text };
@@ -171,6 +172,11 @@ export class Recorder {
 
   #commit(): void {
     if (this.#stopped !== undefined) return;
+    if (this.#pending.patient === true) {
+      this.#pending.patient = false;
+      this.#options.environment.macrotask(() => this.#commit());
+      return;
+    }
     this.#options.beforeCommit();
     this.#scheduled = false;
     const pending = this.#pending;

@@ -3,42 +3,35 @@ import type { Environment } from "../ports/environment.ts";
 /** Measures how long a turn has run, without the time it rests, and calls out once when that is too long. */
 export class TurnClock {
   readonly #environment: Environment;
-  readonly #limitMs: number;
   readonly #expired: () => void;
-  readonly #startedMs: number;
-  #restedMs = 0;
-  #restingSinceMs: number | undefined;
-  #stopTimer: () => void;
+  /** What is left, as of the last time that it began to run. */
+  #leftMs: number;
+  #runningSinceMs = 0;
+  #stopTimer: (() => void) | undefined;
 
   constructor(environment: Environment, limitMs: number, expired: () => void) {
     this.#environment = environment;
-    this.#limitMs = limitMs;
+    this.#leftMs = limitMs;
     this.#expired = expired;
-    this.#startedMs = environment.monotonic();
-    this.#stopTimer = environment.timer(limitMs, () => this.#check());
+    this.#run();
   }
 
   /** Says whether the turn rests from now on. */
   rest(resting: boolean): void {
-    if (resting === (this.#restingSinceMs !== undefined)) return;
-    const now = this.#environment.monotonic();
-    if (this.#restingSinceMs === undefined) {
-      this.#restingSinceMs = now;
-      return;
-    }
-    this.#restedMs += now - this.#restingSinceMs;
-    this.#restingSinceMs = undefined;
+    if (resting === (this.#stopTimer === undefined)) return;
+    if (resting) this.stop();
+    else this.#run();
   }
 
   stop(): void {
+    if (this.#stopTimer === undefined) return;
     this.#stopTimer();
+    this.#stopTimer = undefined;
+    this.#leftMs -= this.#environment.monotonic() - this.#runningSinceMs;
   }
 
-  #check(): void {
-    const now = this.#environment.monotonic();
-    const resting = this.#restingSinceMs === undefined ? 0 : now - this.#restingSinceMs;
-    const leftMs = this.#limitMs - (now - this.#startedMs - this.#restedMs - resting);
-    if (leftMs <= 0) this.#expired();
-    else this.#stopTimer = this.#environment.timer(leftMs, () => this.#check());
+  #run(): void {
+    this.#runningSinceMs = this.#environment.monotonic();
+    this.#stopTimer = this.#environment.timer(this.#leftMs, this.#expired);
   }
 }

@@ -229,10 +229,12 @@ export class TurnHandle implements ToolTurn {
     const { callId, logged } = begun;
     if (!logged) turn.options.recorder.record({ type: "All", call_id: callId, branches: branches.length });
     this.#scope.branching = true;
+    turn.stirrings.calm(this.#scope.path);
     const ends = await Promise.allSettled(
       branches.map((branch, index) => this.#runBranch(branch, `${callId}:${index}`)),
     );
     this.#scope.branching = false;
+    turn.stirrings.stir(this.#scope.path);
     const failed = ends.find((end) => end.status === "rejected");
     if (failed) throw failed.reason;
     return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
@@ -241,9 +243,11 @@ export class TurnHandle implements ToolTurn {
   async #runBranch(branch: (turn: Turn) => unknown, path: string): Promise<unknown> {
     const { turn } = this.#actor;
     const scope = new Scope(path, turn.options.journal.items.get(path), this.#scope);
+    turn.stirrings.begin(path);
     try {
       return await branch(new TurnHandle(this.#actor, scope, this.#asked));
     } finally {
+      turn.stirrings.end(path);
       const divergence = scope.end();
       if (divergence && !this.#actor.ended) turn.diverge(divergence);
     }

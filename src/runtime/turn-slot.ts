@@ -14,6 +14,7 @@ import { newJournal } from "./journal.ts";
 import type { Journal, LoggedCall } from "./journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { toolCanceled } from "./open-call.ts";
+import type { AskedWait } from "./open-call.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
 import type { Recorded } from "./recorder.ts";
@@ -44,13 +45,6 @@ export interface TurnSlotOptions {
   ended(): void;
 }
 
-/** A wait that is open, whether or not its handler is in memory. */
-export interface AskedWait {
-  readonly waitId: number;
-  readonly callId: CallId;
-  readonly questions: { readonly [key: string]: string };
-}
-
 /** A turn that is only in the log. */
 export interface DormantTurn {
   readonly journal: Journal;
@@ -71,14 +65,13 @@ export class TurnSlot {
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
   #dormant: Journal | undefined;
-  #lastResume: number;
   #segment: number | undefined;
 
   constructor(options: TurnSlotOptions, dormant: DormantTurn | undefined) {
     this.#options = options;
     this.#dormant = dormant?.journal;
-    this.#lastResume = dormant?.journal.lastResume ?? 0;
     if (dormant === undefined) return;
+    this.#segment = toSegment(dormant.journal.lastResume, this.waits);
     options.lifecycle.send("start");
     if (dormant.waiting) options.lifecycle.send("park");
   }
@@ -95,20 +88,12 @@ export class TurnSlot {
 
   /** The open waits, oldest first. */
   get waits(): readonly AskedWait[] {
-    if (this.#turn === undefined) return [...(this.#dormant?.waits.values() ?? [])];
-    const asked = this.#turn.waits.map(({ waitId, call: { callId }, questions }) => ({
-      waitId,
-      callId,
-      questions,
-    }));
-    // What the log has open can be answered before the handler has come to it again.
-    return [...asked, ...this.#turn.waitsAhead].sort((a, b) => a.waitId - b.waitId);
+    return this.#turn?.waits ?? [...(this.#dormant?.waits.values() ?? [])];
   }
 
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */
   start(accepted: Accepted): string {
     const { ledger, lifecycle, agentOf } = this.#options;
-    this.#lastResume = 0;
     this.#segment = undefined;
     const started = ledger.start(this.#speakerOf(accepted), accepted, agentOf(accepted.agent)?.version);
     lifecycle.send("start");
@@ -148,9 +133,7 @@ export class TurnSlot {
     const turn = this.#turn ?? this.#revive();
     const wait = await turn?.wait(callId);
     if (turn === undefined || wait === undefined) throw new AgentError("conflict", "the request has ended");
-    const recorded = await turn.answer(wait, values, resumeId);
-    this.#lastResume = recorded.id;
-    return recorded;
+    return turn.answer(wait, values, resumeId);
   }
 
   /** Cancels the turn; the answer is its encoded RequestCompleted. */
@@ -178,25 +161,36 @@ export class TurnSlot {
   beforeCommit(): void {
     const turn = this.#turn;
     if (turn === undefined || turn.ended) return;
-    this.#handler?.clock.rest(turn.resting);
-    const { ledger, lifecycle } = this.#options;
-    const phase = turn.parked ? "waiting" : "running";
-    const changed = (lifecycle.state === "waiting") !== turn.parked;
-    const segment =
-      this.#lastResume === 0 ? undefined : Math.min(this.#lastResume, turn.waits[0]?.waitId ?? Infinity);
-    if (!changed && segment === this.#segment) return;
-    this.#segment = segment;
-    const { requestId } = turn.options.accepted;
-    ledger.recorder.mark({ requestId, phase, ...(segment !== undefined && { segment }) });
-    if (!changed) return;
-    lifecycle.send(turn.parked ? "park" : "unpark");
-    ledger.save(phase);
+    const segment = toSegment(turn.lastResume, turn.waits);
+    if (!this.#isPhaseNew(turn) && segment === this.#segment) return;
+    this.#mark(turn, segment);
   }
 
   /** Lets go of the turn without an end. */
   release(): void {
     this.#turn?.release();
     this.#handler?.stop();
+  }
+
+  /** Follows what the turn waits for: its time stands still meanwhile, and its request waits too. */
+  #follow(turn: ActiveTurn): void {
+    this.#handler?.clock.rest(turn.resting);
+    if (this.#isPhaseNew(turn)) this.#mark(turn, toSegment(turn.lastResume, turn.waits));
+  }
+
+  #isPhaseNew({ parked }: ActiveTurn): boolean {
+    return parked !== undefined && parked !== (this.#options.lifecycle.state === "waiting");
+  }
+
+  #mark(turn: ActiveTurn, segment: number | undefined): void {
+    const { ledger, lifecycle } = this.#options;
+    const isNew = this.#isPhaseNew(turn);
+    if (isNew) lifecycle.send(turn.parked === true ? "park" : "unpark");
+    const phase = lifecycle.state === "waiting" ? "waiting" : "running";
+    this.#segment = segment;
+    const { requestId } = turn.options.accepted;
+    ledger.recorder.mark({ requestId, phase, ...(segment !== undefined && { segment }) });
+    if (isNew) ledger.save(phase);
   }
 
   #speakerOf({ requestId, agent }: Accepted): Speaker {
@@ -230,6 +224,7 @@ export class TurnSlot {
       artifacts,
       limits,
       usesOf,
+      changed: () => this.#follow(turn),
       complete: (end) => this.#end(turn.speaker, accepted, end),
     });
     this.#turn = turn;
@@ -297,6 +292,11 @@ function toSpeaker({ agent, depth, parentCallId }: LoggedCall): {
   readonly parent_call_id?: CallId;
 } {
   return { agent, depth, ...(parentCallId !== undefined && { parent_call_id: parentCallId }) };
+}
+
+/** Where the current segment of a request starts: at its newest answer, or before that at its oldest open wait. */
+function toSegment(lastResume: number, [oldest]: readonly AskedWait[]): number | undefined {
+  return lastResume === 0 ? undefined : Math.min(lastResume, oldest?.waitId ?? Infinity);
 }
 
 /** Why a turn cannot go on with the agent as it is now. */

@@ -8,19 +8,20 @@ import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
-import { isUnder } from "./call-events.ts";
+import { isUnder } from "./call-id.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
 import { addUsage } from "./journal.ts";
-import type { Journal, OpenWait, StagedMemory } from "./journal.ts";
+import type { Journal, StagedMemory } from "./journal.ts";
 import { canceledBody, OpenCall } from "./open-call.ts";
-import type { CallKind, LiveWait } from "./open-call.ts";
+import type { AskedWait, CallKind, LiveWait } from "./open-call.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
 import type { Recorder } from "./recorder.ts";
 import { parseWith } from "./schema.ts";
 import type { Divergence } from "./scope.ts";
+import { Stirrings } from "./stirrings.ts";
 
 /** What a turn is given by its run. */
 export interface TurnOptions {
@@ -41,6 +42,8 @@ export interface TurnOptions {
   readonly limits: Limits;
   /** Whom an agent works with, by its own names for them. */
   readonly usesOf: (agent: Agent) => Collaborators;
+  /** Called when what the turn waits for may have changed. */
+  readonly changed: () => void;
   /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */
   readonly complete: (end: TurnEnd) => string;
 }
@@ -71,18 +74,25 @@ export class ActiveTurn {
   readonly root: OpenCall;
   readonly speaker: Speaker;
   readonly deliveries: Deliveries;
+  readonly stirrings: Stirrings = new Stirrings(() => {
+    if (this.#waits.size > 0) this.#awaitLull();
+  });
   /** What the turn wants to keep for the run if it succeeds. */
   readonly memory: Map<string, Json> = new Map<string, Json>();
   /** What children want to keep, until the outcome of their call is delivered. */
   readonly staged: Map<CallId, StagedMemory>;
-  readonly #waits = new Map<number, LiveWait>();
-  /** The waits of the log that the handler, run again, has yet to come to. */
-  readonly #waitsAhead: Map<CallId, OpenWait>;
+  readonly #waits = new Map<CallId, LiveWait>();
+  /** The open waits that the handler, run again, has not come to yet. */
+  readonly #ahead: Map<CallId, AskedWait>;
   readonly #issued = new Map<CallId, () => void>();
   /** The calls whose events the turn's code follows. */
   readonly #followed = new Set<CallId>();
   /** By who speaks, the followed calls that it speaks under. */
   readonly #audience = new Map<Speaker, readonly CallId[]>();
+  #lastResume: number;
+  /** How much had stirred when the turn was last seen to be about to come to rest. */
+  #lullAt: number | undefined;
+  #changing = false;
   #usage: Usage;
   #resting = 0;
   #agentCalls = 0;
@@ -102,8 +112,9 @@ export class ActiveTurn {
     });
     this.#usage = journal.usage;
     this.staged = new Map(journal.staged);
-    this.#waitsAhead = new Map(journal.waits);
-    this.deliveries = new Deliveries(journal.deliveries, environment.macrotask);
+    this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);
+    this.#ahead = new Map(journal.waits);
+    this.#lastResume = journal.lastResume;
   }
 
   /** Whether the end of the turn is written; nothing it says afterwards counts. */
@@ -116,9 +127,15 @@ export class ActiveTurn {
     return this.#released;
   }
 
-  /** Whether everything the turn has open waits for its caller. */
-  get parked(): boolean {
-    return this.#waits.size > 0 && this.root.rests(WAITING);
+  /**
+   * Whether nothing goes on in the turn until its caller answers; `undefined` while that is not known,
+   * because the handler, run again, has not come to where it was.
+   */
+  get parked(): boolean | undefined {
+    if (this.#waits.size === 0 && this.#ahead.size === 0) return false;
+    if (this.deliveries.owes) return false;
+    if (this.#ahead.size > 0) return undefined;
+    return this.stirrings.none && this.deliveries.none && this.root.rests(WAITING);
   }
 
   /** Whether the turn only waits or sleeps, so that its time does not run. */
@@ -127,13 +144,13 @@ export class ActiveTurn {
   }
 
   /** The open waits, oldest first. */
-  get waits(): readonly LiveWait[] {
-    return [...this.#waits.values()];
+  get waits(): readonly AskedWait[] {
+    return [...this.#ahead.values(), ...this.#waits.values()].sort((a, b) => a.waitId - b.waitId);
   }
 
-  /** The open waits of the log that the handler, run again, has yet to come to, oldest first. */
-  get waitsAhead(): readonly OpenWait[] {
-    return [...this.#waitsAhead.values()];
+  /** The id of the newest ResumeWithInput, 0 for none. */
+  get lastResume(): number {
+    return this.#lastResume;
   }
 
   /** Has the events that will arise under a call delivered to the turn's code. */
@@ -152,6 +169,7 @@ export class ActiveTurn {
   /** Delivers an event to the code that follows it, once it is in the log. */
   recorded(speaker: Speaker, text: string): void {
     for (const callId of this.#audience.get(speaker) ?? []) {
+      this.deliveries.owe(callId);
       const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
       this.options.recorder.committed().then(deliver, () => {});
     }
@@ -171,22 +189,33 @@ export class ActiveTurn {
   /** Notes that a call is open. */
   opened(call: OpenCall): void {
     if (RESTING.has(call.kind)) this.#resting += 1;
+    this.#change();
   }
 
   /** Notes that a wait is open and can be answered. */
   waiting(wait: LiveWait): void {
-    this.#waits.set(wait.waitId, wait);
-    this.#waitsAhead.delete(wait.call.callId);
-    this.#issued.get(wait.call.callId)?.();
-    this.#issued.delete(wait.call.callId);
+    const { callId } = wait;
+    this.#waits.set(callId, wait);
+    this.#ahead.delete(callId);
+    this.#issued.get(callId)?.();
+    this.#issued.delete(callId);
+    this.#awaitLull();
+  }
+
+  /** The open wait of a call, if the handler has come to it. */
+  asked(callId: CallId): LiveWait | undefined {
+    return this.#waits.get(callId);
   }
 
   /** The open wait of a call, once the handler, run again, has come to it; `undefined` if the turn ends before. */
   wait(callId: CallId): Promise<LiveWait | undefined> {
-    const find = (): LiveWait | undefined => this.waits.find(({ call }) => call.callId === callId);
-    if (this.#ended || find()) return Promise.resolve(find());
+    if (this.#ended || this.#waits.has(callId)) return Promise.resolve(this.#waits.get(callId));
     return new Promise((resolve) => {
-      this.#issued.set(callId, () => resolve(find()));
+      const others = this.#issued.get(callId);
+      this.#issued.set(callId, () => {
+        others?.();
+        resolve(this.#waits.get(callId));
+      });
     });
   }
 
@@ -205,9 +234,11 @@ export class ActiveTurn {
       request_keys: values,
       ...(resumeId !== undefined && { resume_id: resumeId }),
     };
-    return this.settle(wait.call, { ok: true, value: values }, () =>
-      this.options.recorder.event(this.speaker, body),
-    );
+    return this.settle(wait.call, { ok: true, value: values }, () => {
+      const recorded = this.options.recorder.event(this.speaker, body);
+      this.#lastResume = recorded.id;
+      return recorded;
+    });
   }
 
   /** Takes over what a child wants to keep, now that its caller hears of its result. */
@@ -221,8 +252,10 @@ export class ActiveTurn {
     this.#close(call);
     this.closeBelow(call);
     const said = say();
+    const { callId } = call;
+    this.deliveries.owe(callId);
     this.options.recorder.committed().then(
-      () => this.deliveries.push({ callId: call.callId, outcome }),
+      () => this.deliveries.push({ callId, outcome }),
       // The run hears of a failed commit by itself.
       () => {},
     );
@@ -288,6 +321,7 @@ export class ActiveTurn {
     this.#ended = true;
     this.deliveries.stop();
     this.#waits.clear();
+    this.#ahead.clear();
     this.#answerIssued();
     for (const open of this.root.below()) {
       open.close();
@@ -323,10 +357,40 @@ export class ActiveTurn {
 
   #close(call: OpenCall): void {
     if (RESTING.has(call.kind)) this.#resting -= 1;
-    if (call.kind === "wait") {
-      for (const [waitId, wait] of this.#waits) if (wait.call === call) this.#waits.delete(waitId);
-    }
+    if (call.kind === "agent") this.stirrings.endWithin(call.callId);
+    this.#waits.delete(call.callId);
     call.close();
+    this.#change();
+  }
+
+  /** Tells of changes once for all that change together. */
+  #change(): void {
+    if (this.#changing) return;
+    this.#changing = true;
+    queueMicrotask(() => {
+      this.#changing = false;
+      if (!this.#ended) this.options.changed();
+    });
+  }
+
+  /** Looks whether the turn has come to rest, after its code has had the time to go on. */
+  #awaitLull(): void {
+    if (this.#lullAt !== undefined) return;
+    this.#lullAt = this.stirrings.count;
+    const { recorder, environment } = this.options;
+    const look = (): void => {
+      const seen = this.#lullAt ?? 0;
+      this.#lullAt = undefined;
+      if (this.#ended) return;
+      this.stirrings.calmSince(seen, (scope) => this.deliveries.waitsIn(scope));
+      if (this.stirrings.count > seen) this.#awaitLull();
+      this.options.changed();
+    };
+    recorder.committed().then(
+      () => environment.macrotask(look),
+      // The run hears of a failed commit by itself.
+      () => {},
+    );
   }
 }
 

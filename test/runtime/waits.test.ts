@@ -1,0 +1,212 @@
+import { defineAgent, defineTool } from "troupe";
+import type { Event, RequestId } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { ofType, textsOf } from "../agents/events.ts";
+import { World } from "./world.ts";
+
+const asked = "asked" as RequestId;
+const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+
+/** Asks two things side by side, and says something after each answer. */
+const twofold = defineAgent({
+  name: "twofold",
+  purpose: "Asks two things at once.",
+  async chat(_input, turn) {
+    await turn.all(
+      ["first", "second"].map((key) => async (own) => {
+        const values = await own.waitForInput({ [key]: `${key}?` });
+        await own.text(`${key}: ${values[key] as string}.`);
+        await own.text(`Thanks for the ${key}.`);
+      }),
+    );
+    await turn.text("Done.");
+  },
+});
+
+/** Asks for one word after the other. */
+const sequence = defineAgent({
+  name: "sequence",
+  purpose: "Asks twice.",
+  async chat(_input, turn) {
+    const one = await turn.waitForInput({ word: "A word?" });
+    const two = await turn.waitForInput({ word: "Another word?" });
+    await turn.text(`${one["word"] as string} ${two["word"] as string}`);
+  },
+});
+
+function waitsOf(events: readonly Event[]) {
+  return ofType(events, "WaitForInput");
+}
+
+function answer(waitId: number, values: Record<string, unknown>, more: Record<string, unknown> = {}) {
+  return {
+    type: "ResumeWithInput",
+    request_id: asked,
+    wait_id: waitId,
+    request_keys: values,
+    ...more,
+  } as never;
+}
+
+test("two waits are answered in any order", async () => {
+  const world = new World({ agents: [twofold] });
+  await world.ask("twofold", chat);
+  const [first, second] = waitsOf(await world.events(asked));
+
+  await world.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
+  await world.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
+
+  expect(textsOf(await world.events(asked))).toEqual([
+    "second: 2.",
+    "Thanks for the second.",
+    "first: 1.",
+    "Thanks for the first.",
+    "Done.",
+  ]);
+});
+
+test("what follows from one of two answers happens though the process dies right after it", async () => {
+  const world = new World({ agents: [twofold] });
+  await world.ask("twofold", chat);
+  const [first] = waitsOf(await world.events(asked));
+
+  world.plan({ kind: "crash", written: true });
+  void world.runtime.process("twofold", answer(first?.id ?? 0, { first: 1 })).catch(() => {});
+  await world.environment.idle();
+  expect(world.crashed).toBe(true);
+  await world.restart();
+
+  expect(textsOf(await world.events(asked))).toEqual(["first: 1.", "Thanks for the first."]);
+  expect((await world.runtime.status(asked)).status).toBe("waiting");
+});
+
+test("two answers that come at the same moment after a restart both count", async () => {
+  const world = new World({ agents: [twofold] });
+  await world.ask("twofold", chat);
+  const [first, second] = waitsOf(await world.events(asked));
+  await world.restart();
+
+  await Promise.all([
+    world.runtime.process("twofold", answer(first?.id ?? 0, { first: 1 })),
+    world.runtime.process("twofold", answer(second?.id ?? 0, { second: 2 })),
+    world.environment.idle(),
+  ]);
+  await world.environment.idle();
+
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test("an answer that does not fit leaves the wait as it is, also when the turn is brought back for it", async () => {
+  const world = new World({ agents: [sequence], limits: { turnMs: 1_000 } });
+  await world.ask("sequence", chat);
+  const [wait] = waitsOf(await world.events(asked));
+  await world.restart();
+
+  const wrong = world.ask("sequence", answer(wait?.id ?? 0, { letter: "a" }));
+  await expect(wrong).rejects.toMatchObject({ code: "unprocessable" });
+  expect((await world.runtime.status(asked)).status).toBe("waiting");
+
+  await world.environment.advance(10_000);
+  expect((await world.runtime.status(asked)).status).toBe("waiting");
+});
+
+test("time spent waiting and sleeping does not count against a turn, also after a restart", async () => {
+  const sleeper = defineAgent({
+    name: "sleeper",
+    purpose: "Sleeps long.",
+    async chat(_input, turn) {
+      await turn.sleep(5_000);
+      await turn.text("Good morning.");
+    },
+  });
+  const world = new World({ agents: [sleeper], limits: { turnMs: 1_000 } });
+  await world.ask("sleeper", chat);
+  await world.environment.advance(2_000);
+  await world.restart();
+  await world.environment.advance(3_000);
+
+  expect(textsOf(await world.events(asked))).toEqual(["Good morning."]);
+  expect(world.environment.timers).toBe(0);
+});
+
+test("of two different answers to a wait the first one counts, and the other is refused", async () => {
+  const world = new World({ agents: [sequence] });
+  await world.ask("sequence", chat);
+  const [wait] = waitsOf(await world.events(asked));
+
+  const answers = await Promise.allSettled([
+    world.runtime.process("sequence", answer(wait?.id ?? 0, { word: "one" })),
+    world.runtime.process("sequence", answer(wait?.id ?? 0, { word: "two" })),
+    world.environment.idle(),
+  ]);
+
+  expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(answers[1]).toMatchObject({ reason: { code: "conflict" } });
+});
+
+test("a wait in a grandchild reaches the caller, and its answer the grandchild, also after a restart", async () => {
+  const grandchild = defineTool({
+    name: "grandchild",
+    description: "Asks for a word.",
+    input: z.object({}),
+    async run(_input, turn) {
+      const { word } = await turn.waitForInput(z.object({ word: z.string() }));
+      return word;
+    },
+  });
+  const child = defineTool({
+    name: "child",
+    description: "Has the grandchild ask.",
+    input: z.object({}),
+    run: (_input, turn) => turn.tool(grandchild, {}),
+  });
+  const parent = defineAgent({
+    name: "parent",
+    purpose: "Has a child.",
+    async chat(_input, turn) {
+      await turn.text(`It said ${await turn.tool(child, {})}.`);
+    },
+  });
+  const world = new World({ agents: [parent] });
+  await world.ask("parent", chat);
+  const [wait] = waitsOf(await world.events(asked));
+  expect(wait).toMatchObject({ depth: 2, agent: "grandchild" });
+  expect((await world.runtime.status(asked)).wait_id).toBe(wait?.id);
+
+  await world.restart();
+  await world.ask("parent", answer(wait?.id ?? 0, { word: "hello" }));
+  expect(textsOf(await world.events(asked))).toEqual(["It said hello."]);
+});
+
+test("a stream without a cursor starts at the newest answer, or before it at a wait that is still open", async () => {
+  const world = new World({ agents: [twofold] });
+  await world.ask("twofold", chat);
+  const [first, second] = waitsOf(await world.events(asked));
+  const startOf = async (): Promise<number | undefined> => {
+    const feed = await world.runtime.follow(await world.runtime.resolve(asked), {});
+    for await (const { events } of feed.pages) return (JSON.parse(events[0] ?? "{}") as Event).id;
+    return undefined;
+  };
+
+  await world.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
+  expect(await startOf()).toBe(first?.id);
+
+  await world.restart();
+  expect(await startOf()).toBe(first?.id);
+
+  await world.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
+  const resumes = ofType(await world.events(asked), "ResumeWithInput");
+  expect(await startOf()).toBe(resumes[1]?.id);
+});
+
+test("a run that waits takes no chat unless that says what to do about it", async () => {
+  const world = new World({ agents: [sequence] });
+  const { runId } = await world.ask("sequence", chat);
+  const again = { type: "ChatRequest", input: "", run_id: runId ?? undefined } as never;
+
+  await expect(world.ask("sequence", again)).rejects.toMatchObject({
+    code: "conflict",
+    details: { facts: { request_keys: { word: "A word?" } } },
+  });
+});
