@@ -146,10 +146,11 @@ export function sqliteLog(
 
   /**
    * Resolves when nothing of a run is committed that its owner was not told of, so that what is then
-   * read at once says no more than `read` shows.
+   * read at once says no more than `read` shows. The owner may append again before that, but a commit
+   * is sent in a later turn of the event loop only; waiting for it too might never end.
    */
   async function settled(runId: RunId): Promise<void> {
-    for (let run = claims.get(runId); run?.pending !== undefined; run = claims.get(runId)) await run.pending;
+    await claims.get(runId)?.pending;
   }
 
   /** The row of a run without what is committed but not acknowledged yet, as `read` has it too. */

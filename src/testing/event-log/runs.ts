@@ -34,6 +34,24 @@ export function testRuns(subject: EventLogSubject): void {
       expect((await log.list({ limit: 10 })).runs).toEqual([entry]);
     });
 
+    test("a row and a request are found while their run is appended to without a pause", async () => {
+      const log = await openFor(subject);
+      let cursor = await startRun(log, "run", 1);
+      const requests = [{ requestId: requestId("request"), phase: "running", createdAt: 1 } as const];
+      cursor = await log.append(cursor, { events: [], records: [], requests });
+      const lookingUp = Promise.all([log.run(runId("run")), log.lookup(requestId("request"))]);
+      let found = false;
+      const looking = lookingUp.then(() => {
+        found = true;
+      });
+      while (!found) cursor = await log.append(cursor, nextEvents(cursor, 1));
+
+      await looking;
+      const [entry, request] = await lookingUp;
+      expect(entry?.head).toBeLessThanOrEqual(cursor.head);
+      expect(request).toMatchObject({ phase: "running" });
+    });
+
     test("the list shows the most recently updated first", async () => {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30]);
