@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  resolve: { conditions: ["source"] },
-  ssr: { resolve: { conditions: ["source"] } },
+  resolve: { conditions: ["troupe-source"] },
+  ssr: { resolve: { conditions: ["troupe-source"] } },
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 15_000,

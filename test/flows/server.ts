@@ -70,7 +70,7 @@ export class ServerProcess implements AsyncDisposable {
   async start(): Promise<string> {
     const child = spawn(
       process.execPath,
-      ["--conditions=source", "--disable-warning=ExperimentalWarning", SERVER, this.#directory],
+      ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning", SERVER, this.#directory],
       { stdio: ["ignore", "pipe", "inherit"] },
     );
     this.#child = child;

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 
 interface Entry {
-  readonly source: string;
+  readonly "troupe-source": string;
   readonly types: string;
   readonly default: string;
 }
@@ -18,7 +18,7 @@ const entries = Object.entries(manifest.exports).filter(
 );
 
 test("a public name is added or removed only on purpose: confirm with `npx vitest run test/house -u`", async () => {
-  const lines = entries.flatMap(([path, { source }]) => [
+  const lines = entries.flatMap(([path, { "troupe-source": source }]) => [
     path.replace(".", "troupe"),
     ...readNames(source).map((name) => `  ${name}`),
   ]);
@@ -32,7 +32,7 @@ test.each(entries)("%s has its types and its code after a build", (_, entry) => 
 
 test.each(entries)("%s exports at run time what its source says", async (_, entry) => {
   const built = (await import(pathToFileURL(join(root, entry.default)).href)) as object;
-  const values = readNames(entry.source).filter((name) => !name.startsWith("type "));
+  const values = readNames(entry["troupe-source"]).filter((name) => !name.startsWith("type "));
   expect(Object.keys(built).sort()).toEqual(values.sort());
 });
 

@@ -14,7 +14,7 @@ class ServerProcess implements AsyncDisposable {
   log = "";
 
   constructor() {
-    const execArgv = ["--conditions=source", "--disable-warning=ExperimentalWarning"];
+    const execArgv = ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning"];
     this.child = fork(SERVER, { execArgv, stdio: ["ignore", "ignore", "pipe", "ipc"] });
     this.child.stderr?.on("data", (text) => {
       this.log += String(text);
