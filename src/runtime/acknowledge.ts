@@ -1,14 +1,21 @@
 import type { Environment } from "../ports/environment.ts";
 import { requestIdOf, typeOf, depthOf } from "../protocol/encode.ts";
-import type { Event } from "../protocol/events.ts";
 import type { AcknowledgementOptions, EventPage, Receipt } from "./api.ts";
+
+/** Where the answer to a receipt comes from. */
+export interface AcknowledgementSource {
+  /** Opens the part of the log that answers. */
+  open(signal: AbortSignal): Promise<AsyncIterable<EventPage>>;
+  /** The oldest question that the request has open, if it waits. */
+  question(): Promise<string | undefined>;
+}
 
 /** Waits for the event that acknowledges or ends what a receipt stands for; `undefined` when it does not come in time. */
 export async function acknowledge(
   receipt: Receipt,
   { until, timeoutMs, signal }: AcknowledgementOptions,
   environment: Environment,
-  open: (signal: AbortSignal) => Promise<AsyncIterable<EventPage>>,
+  { open, question }: AcknowledgementSource,
 ): Promise<string | undefined> {
   const { kind, event, requestId } = receipt;
   if (event !== undefined && (until === "acknowledged" || kind === "cancel" || kind === "configure"))
@@ -19,22 +26,16 @@ export async function acknowledge(
   // A signal that has fired already tells its listeners nothing more.
   if (signal?.aborted === true) stop();
   signal?.addEventListener("abort", stop);
-  const waits = new Map<number, string>();
   try {
     for await (const { events } of await open(abort.signal)) {
       for (const text of events) {
         if (requestIdOf(text) !== requestId) continue;
         if (until === "acknowledged") return text;
-        const type = typeOf(text);
-        if (type === "RequestCompleted" && depthOf(text) === 0) return text;
-        if (type === "WaitForInput") waits.set((JSON.parse(text) as Event).id, text);
-        if (type === "ResumeWithInput")
-          waits.delete((JSON.parse(text) as { readonly wait_id: number }).wait_id);
+        if (typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return text;
       }
     }
-    const [oldest] = waits.values();
-    // The stream ended by itself, so the request is parked; an end by time has no answer.
-    return abort.signal.aborted ? undefined : oldest;
+    // A stream that ended by itself says that the request is parked; an end by time has no answer.
+    return abort.signal.aborted ? undefined : await question();
   } finally {
     stopTimer();
     signal?.removeEventListener("abort", stop);

@@ -25,8 +25,8 @@ export function pickWait<
 }
 
 /**
- * Finds an answer that was given before, for one that comes too late: the same again is replayed,
- * another is a `conflict`.
+ * Finds an answer that was given before, for one that comes too late or again: the same is replayed,
+ * another is a `conflict`. A name that was given before says which answer is meant.
  */
 export async function findAnswer(
   log: EventLog,
@@ -35,38 +35,40 @@ export async function findAnswer(
   { waitId, resumeId, values }: GivenAnswer,
 ): Promise<{ readonly id: number; readonly text: string }> {
   const entry = await log.lookup(requestId);
-  const last = await lastAnswer(log, runId, requestId, (entry?.started ?? 1) - 1, (event) => {
-    if (resumeId !== undefined && event.resume_id === resumeId) return true;
-    return waitId === undefined || event.wait_id === waitId;
-  });
-  if (last === undefined) throw new AgentError("conflict", `request ${requestId} is not waiting for input`);
-  if (canonical(last.event.request_keys) !== canonical(values)) {
+  const answers = await answersOf(log, runId, requestId, (entry?.started ?? 1) - 1);
+  const found =
+    (resumeId === undefined ? undefined : answers.findLast(({ event }) => event.resume_id === resumeId)) ??
+    answers.findLast(({ event }) => waitId === undefined || event.wait_id === waitId);
+  if (found === undefined) throw new AgentError("conflict", `request ${requestId} is not waiting for input`);
+  if (canonical(found.event.request_keys) !== canonical(values)) {
     throw new AgentError(
       "conflict",
-      `wait ${last.event.wait_id} of request ${requestId} has another answer already`,
+      `wait ${found.event.wait_id} of request ${requestId} has another answer already`,
     );
   }
-  return { id: last.event.id, text: last.text };
+  return { id: found.event.id, text: found.text };
 }
 
-type ResumeEvent = Event & { readonly type: "ResumeWithInput" };
+interface LoggedAnswer {
+  readonly event: Event & { readonly type: "ResumeWithInput" };
+  readonly text: string;
+}
 
-async function lastAnswer(
+/** All answers that a request was given, oldest first. */
+async function answersOf(
   log: EventLog,
   runId: RunId,
   requestId: RequestId,
   start: number,
-  fits: (event: ResumeEvent) => boolean,
-): Promise<{ readonly event: ResumeEvent; readonly text: string } | undefined> {
-  let found: { readonly event: ResumeEvent; readonly text: string } | undefined;
+): Promise<readonly LoggedAnswer[]> {
+  const answers: LoggedAnswer[] = [];
   for (let after = start; ;) {
     const { events, head } = await log.read(runId, { after, limit: 10_000 });
     for (const text of events) {
       if (typeOf(text) !== "ResumeWithInput" || requestIdOf(text) !== requestId) continue;
-      const event = JSON.parse(text) as ResumeEvent;
-      if (fits(event)) found = { event, text };
+      answers.push({ event: JSON.parse(text) as LoggedAnswer["event"], text });
     }
     after += events.length;
-    if (events.length === 0 || after >= head) return found;
+    if (events.length === 0 || after >= head) return answers;
   }
 }

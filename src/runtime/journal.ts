@@ -74,6 +74,8 @@ export interface Journal {
   readonly iterated: ReadonlySet<CallId>;
   /** The id of the newest ResumeWithInput, 0 for none. */
   readonly lastResume: number;
+  /** The names of the answers that were given. */
+  readonly resumeIds: ReadonlySet<string>;
   readonly canceled: boolean;
   /** The version of the agent when the turn was started. */
   readonly agentVersion: string | undefined;
@@ -97,6 +99,7 @@ export class JournalReader {
   readonly #machines = new Map<string, MachineState>();
   readonly #foreign = new Map<string, LoggedForeign>();
   readonly #iterated = new Set<CallId>();
+  readonly #resumeIds = new Set<string>();
   #lastResume = 0;
   #canceled = false;
   #usage: Usage = {};
@@ -129,6 +132,7 @@ export class JournalReader {
       foreign: this.#foreign,
       iterated: this.#iterated,
       lastResume: this.#lastResume,
+      resumeIds: this.#resumeIds,
       canceled: this.#canceled,
       agentVersion: this.#agentVersion,
     };
@@ -207,6 +211,7 @@ export class JournalReader {
       case "ResumeWithInput": {
         const callId = this.#callOfWait.get(event.wait_id);
         this.#lastResume = event.id;
+        if (event.resume_id !== undefined) this.#resumeIds.add(event.resume_id);
         if (callId === undefined) return;
         this.#waits.delete(callId);
         this.#settle(callId, { ok: true, value: event.request_keys });
@@ -319,6 +324,7 @@ const emptyJournal: Journal = {
   foreign: new Map(),
   iterated: new Set(),
   lastResume: 0,
+  resumeIds: new Set(),
   canceled: false,
   agentVersion: undefined,
 };

@@ -20,7 +20,7 @@ import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { follow, readPage } from "./follow.ts";
 import type { Accepted } from "./records.ts";
-import { readAccepted, toStatus } from "./status.ts";
+import { oldestOpenWait, readAccepted, readEvent, toStatus } from "./status.ts";
 
 /** So many requests are remembered by what never changes of them, to spare their readers a look into the log. */
 const REMEMBERED = 10_000;
@@ -96,6 +96,13 @@ export class Reading {
     const status = await toStatus(this.#log, await this.request(requestId));
     if (status === undefined) throw new AgentError("not_found", `there is no request ${requestId}`);
     return status;
+  }
+
+  /** The oldest question that a request has open, as its encoded event; `undefined` unless it waits. */
+  async question(requestId: RequestId): Promise<string | undefined> {
+    const entry = await this.#log.lookup(requestId);
+    const wait = entry && (await oldestOpenWait(this.#log, entry));
+    return entry && wait && readEvent(this.#log, entry, wait.waitId);
   }
 
   async runs(query: RunsQuery): Promise<RunsPage> {

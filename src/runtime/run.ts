@@ -227,13 +227,14 @@ export class Run {
     const asked = requestId ?? started;
     if (asked === undefined)
       throw new AgentError("conflict", `no request of run ${this.runId} waits for input`);
-    const picked = asked === started ? pickWait(this.#slot.waits, given) : undefined;
+    const isRepeated = given.resumeId !== undefined && this.#slot.knowsAnswer(given.resumeId);
+    const open = asked === started && !isRepeated ? pickWait(this.#slot.waits, given) : undefined;
+    const answered = open && (await this.#slot.answer(open.callId, given));
+    if (answered) return this.#reply(answered.id - 1, asked, answered.text);
     // The answer before this one may still be on its way into the log.
-    if (picked === undefined) await this.#committed();
-    const recorded = picked
-      ? await this.#slot.answer(picked.callId, given)
-      : await findAnswer(this.#deps.log, this.runId, asked, given);
-    return { ...this.#reply(recorded.id - 1, asked, recorded.text), replayed: picked === undefined };
+    await this.#committed();
+    const earlier = await findAnswer(this.#deps.log, this.runId, asked, given);
+    return { ...this.#reply(earlier.id - 1, asked, earlier.text), replayed: true };
   }
 
   async #cancel(requestId: RequestId): Promise<Reply> {

@@ -193,14 +193,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await started;
       return intake.process(agent, request);
     },
-    acknowledgement: (receipt, wanted) =>
-      acknowledge(receipt, wanted, environment, async (signal) => {
-        const { requestId, runId, kind, after } = receipt;
-        const address = { kind: "request", requestId, runId: runId as RunId, agent: "" } as const;
-        // What an answer leaves open may have been asked long before it: that is in the current segment.
-        const from = kind === "resume" && wanted.until === "completed" ? {} : { after };
-        return (await reading.follow(address, { ...from, signal, filter: { level: "all" } })).pages;
-      }),
+    acknowledgement: (receipt, wanted) => {
+      const { requestId, runId, kind, after } = receipt;
+      const address = { kind: "request", requestId, runId: runId as RunId, agent: "" } as const;
+      // What an answer leaves open may have been asked long before it: that is in the current segment.
+      const from = kind === "resume" && wanted.until === "completed" ? {} : { after };
+      return acknowledge(receipt, wanted, environment, {
+        async open(signal) {
+          return (await reading.follow(address, { ...from, signal, filter: { level: "all" } })).pages;
+        },
+        question: () => reading.question(requestId),
+      });
+    },
     resolve: (id) => reading.resolve(id),
     read: (address, range) => reading.read(address, range),
     follow: (address, range) => reading.follow(address, range),

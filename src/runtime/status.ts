@@ -1,8 +1,9 @@
 import type { EventLog, RequestEntry } from "../ports/event-log.ts";
-import { requestIdOf, typeOf } from "../protocol/encode.ts";
 import type { Event } from "../protocol/events.ts";
 import type { RequestStatus } from "../protocol/status.ts";
 import { CHAT } from "./actor.ts";
+import type { OpenWait } from "./journal.ts";
+import { loadJournal } from "./load-run.ts";
 import type { Accepted } from "./records.ts";
 
 /** Reads the record that accepted a request. */
@@ -46,8 +47,8 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
     case "running":
     case "waiting": {
       const run = await log.run(entry.runId);
-      const wait = entry.phase === "waiting" ? await oldestOpenWait(log, entry) : undefined;
-      const asked = wait && { request_keys: wait.request_keys, wait_id: wait.id };
+      const wait = await oldestOpenWait(log, entry);
+      const asked = wait && { request_keys: wait.questions, wait_id: wait.waitId };
       return { ...base, ...asked, last_event_id: run?.head ?? 0 };
     }
     default: {
@@ -70,24 +71,13 @@ async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<R
   };
 }
 
-async function oldestOpenWait(
+/** The oldest question of a request that is still open; `undefined` unless it waits. */
+export async function oldestOpenWait(
   log: EventLog,
-  { runId, requestId, segment, started = 1 }: RequestEntry,
-): Promise<(Event & { readonly type: "WaitForInput" }) | undefined> {
-  const waits = new Map<number, string>();
-  for (let after = (segment ?? started) - 1; ;) {
-    const { events, head } = await log.read(runId, { after, limit: 10_000 });
-    for (const text of events) {
-      const type = typeOf(text);
-      if (type !== "WaitForInput" && type !== "ResumeWithInput") continue;
-      if (requestIdOf(text) !== requestId) continue;
-      const { wait_id: waitId = 0 } = JSON.parse(text) as Event;
-      if (type === "WaitForInput") waits.set(waitId, text);
-      else waits.delete(waitId);
-    }
-    after += events.length;
-    if (events.length === 0 || after >= head) break;
-  }
+  { runId, requestId, phase, segment, started = 1 }: RequestEntry,
+): Promise<OpenWait | undefined> {
+  if (phase !== "waiting") return undefined;
+  const { waits } = await loadJournal(log, runId, { requestId, root: "", started: segment ?? started });
   const [oldest] = waits.values();
-  return oldest === undefined ? undefined : (JSON.parse(oldest) as Event & { readonly type: "WaitForInput" });
+  return oldest;
 }

@@ -128,12 +128,19 @@ export class TurnSlot {
     if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
   }
 
-  /** Answers an open wait, for which the handler first has to be where it was when it asked. */
-  async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded> {
+  /** Whether an answer with this name was given before. */
+  knowsAnswer(resumeId: string): boolean {
+    return (this.#turn ?? this.#dormant)?.resumeIds.has(resumeId) ?? false;
+  }
+
+  /**
+   * Answers an open wait, for which the handler first has to be where it was when it asked; `undefined`
+   * when the wait has been closed meanwhile.
+   */
+  async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
     const turn = this.#turn ?? this.#revive();
     const wait = await turn?.wait(callId);
-    if (turn === undefined || wait === undefined) throw new AgentError("conflict", "the request has ended");
-    return turn.answer(wait, values, resumeId);
+    return wait && turn?.answer(wait, values, resumeId);
   }
 
   /** Cancels the turn; the answer is its encoded RequestCompleted. */

@@ -18,7 +18,7 @@ import { canceledBody, OpenCall } from "./open-call.ts";
 import type { AskedWait, CallKind, LiveWait } from "./open-call.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
-import type { Recorder } from "./recorder.ts";
+import type { Recorded, Recorder } from "./recorder.ts";
 import { parseWith } from "./schema.ts";
 import type { Divergence } from "./scope.ts";
 import { Stirrings } from "./stirrings.ts";
@@ -81,6 +81,8 @@ export class ActiveTurn {
   readonly memory: Map<string, Json> = new Map<string, Json>();
   /** What children want to keep, until the outcome of their call is delivered. */
   readonly staged: Map<CallId, StagedMemory>;
+  /** The names of the answers that were given. */
+  readonly resumeIds: Set<string>;
   readonly #waits = new Map<CallId, LiveWait>();
   /** The open waits that the handler, run again, has not come to yet. */
   readonly #ahead: Map<CallId, AskedWait>;
@@ -115,6 +117,7 @@ export class ActiveTurn {
     this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);
     this.#ahead = new Map(journal.waits);
     this.#lastResume = journal.lastResume;
+    this.resumeIds = new Set(journal.resumeIds);
   }
 
   /** Whether the end of the turn is written; nothing it says afterwards counts. */
@@ -219,15 +222,15 @@ export class ActiveTurn {
     });
   }
 
-  /** Answers a wait; `conflict` when it is closed, `unprocessable` when the values do not fit. */
+  /** Answers a wait; `undefined` when it has been closed meanwhile, `unprocessable` when the values do not fit. */
   async answer(
     wait: LiveWait,
     values: JsonObject,
     resumeId: string | undefined,
-  ): Promise<{ id: number; text: string }> {
+  ): Promise<Recorded | undefined> {
     await checkAnswer(wait, values);
-    if (this.#ended || !wait.call.open)
-      throw new AgentError("conflict", `wait ${wait.waitId} has been answered`);
+    if (this.#ended || !wait.call.open) return undefined;
+    if (resumeId !== undefined) this.resumeIds.add(resumeId);
     const body: EventBody = {
       type: "ResumeWithInput",
       wait_id: wait.waitId,

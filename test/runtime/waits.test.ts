@@ -210,3 +210,67 @@ test("a run that waits takes no chat unless that says what to do about it", asyn
     details: { facts: { request_keys: { word: "A word?" } } },
   });
 });
+test("an answer that is repeated word for word is answered as the first time", async () => {
+  const world = new World({ agents: [sequence] });
+  await world.ask("sequence", chat);
+  const [wait] = waitsOf(await world.events(asked));
+  const again = answer(wait?.id ?? 0, { word: "one" });
+
+  const both = await Promise.all([
+    world.runtime.process("sequence", again),
+    world.runtime.process("sequence", again),
+    world.environment.idle(),
+  ]);
+  const [first, second] = both;
+
+  expect(second).toMatchObject({ replayed: true, event: first.event });
+  expect(ofType(await world.events(asked), "ResumeWithInput")).toHaveLength(1);
+});
+
+test("an answer that is named and repeated is not taken for the answer to the next wait", async () => {
+  const world = new World({ agents: [sequence] });
+  await world.ask("sequence", chat);
+  const named = {
+    type: "ResumeWithInput",
+    request_id: asked,
+    request_keys: { word: "one" },
+    resume_id: "r1",
+  } as const;
+  const first = await world.ask("sequence", named);
+  expect(waitsOf(await world.events(asked))).toHaveLength(2);
+
+  expect(await world.ask("sequence", named)).toMatchObject({ replayed: true, event: first.event });
+  await world.restart();
+  expect(await world.ask("sequence", named)).toMatchObject({ replayed: true, event: first.event });
+  expect(ofType(await world.events(asked), "ResumeWithInput")).toHaveLength(1);
+});
+
+test("a question whose asker has gone on without an answer is not asked any more", async () => {
+  const child = defineTool({
+    name: "child",
+    description: "Asks, but not for long.",
+    input: z.object({}),
+    async run(_input, turn) {
+      await Promise.race([turn.waitForInput({ never: "Quick?" }), turn.sleep(1_000)]);
+    },
+  });
+  const parent = defineAgent({
+    name: "parent",
+    purpose: "Asks after its child has asked.",
+    async chat(_input, turn) {
+      await turn.tool(child, {});
+      await turn.waitForInput({ still: "And now?" });
+    },
+  });
+  const world = new World({ agents: [parent] });
+  const receipt = await world.ask("parent", chat);
+  await world.environment.advance(1_000);
+  const [gone, open] = waitsOf(await world.events(asked));
+
+  expect(await world.runtime.status(asked)).toMatchObject({ status: "waiting", wait_id: open?.id });
+  const acknowledged = await world.runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 1 });
+  expect(JSON.parse(acknowledged ?? "{}")).toMatchObject({ wait_id: open?.id });
+  await expect(world.ask("parent", answer(gone?.id ?? 0, { never: 1 }))).rejects.toMatchObject({
+    code: "conflict",
+  });
+});
