@@ -1,6 +1,10 @@
+export { aiSdkModel } from "./ai-sdk-model.ts";
+export type { AiSdkModelOptions, LanguageModel } from "./ai-sdk-model.ts";
 export type { AiSdkTool } from "./ai-sdk-tool.ts";
 export { llmAgent } from "./llm-agent.ts";
 export type { LlmAgentOptions, StructuredOperations } from "./llm-agent.ts";
+export { modelFromEnv } from "./model-from-env.ts";
+export type { ModelVariables } from "./model-from-env.ts";
 export type { Completion, Message, ModelToolCall, Prompt, ToolDescription } from "./prompt.ts";
 export { scriptedModel } from "./scripted-model.ts";
 export type { Script, ScriptStep } from "./scripted-model.ts";

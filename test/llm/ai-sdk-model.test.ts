@@ -1,0 +1,275 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { createRuntime, defineAgent, defineTool } from "troupe";
+import type { Model } from "troupe";
+import { aiSdkModel, llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
+import type { LlmAgentOptions } from "troupe/llm";
+import type { Event } from "troupe/protocol";
+import { collect } from "troupe/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { ofType, textsOf } from "../agents/events.ts";
+import { breakingOff, dropping, failing, OpenAiServer, streaming } from "./openai-server.ts";
+
+const temperature = defineTool({
+  name: "temperature",
+  description: "Finds out how warm it is in a city.",
+  input: z.object({ city: z.string() }),
+  effect: "idempotent",
+  run: ({ city }) => {
+    if (city === "Atlantis") throw new Error("there is no such city");
+    return { degrees: city.length };
+  },
+});
+
+function modelAt(server: OpenAiServer, options?: Parameters<typeof aiSdkModel>[1]): Model {
+  const provider = createOpenAICompatible({
+    name: "local",
+    baseURL: server.url,
+    apiKey: "secret",
+    includeUsage: true,
+  });
+  return aiSdkModel(provider("small"), options);
+}
+
+async function ask(model: Model, options: Partial<LlmAgentOptions> = {}): Promise<readonly Event[]> {
+  const agent = llmAgent({
+    name: "clerk",
+    purpose: "Answers.",
+    instructions: "Be brief.",
+    model,
+    ...options,
+  });
+  const runtime = createRuntime({ agents: [agent] });
+  try {
+    return await collect(runtime, "clerk", { type: "ChatRequest", input: "How warm is Oslo?" });
+  } finally {
+    await runtime.close();
+  }
+}
+
+describe("a model of the AI SDK", () => {
+  test("streams what it thinks and says, and tells what it cost", async () => {
+    await using server = await OpenAiServer.start(
+      streaming("stop", { reasoning_content: "A city." }, { content: "Four " }, { content: "degrees." }),
+    );
+    const events = await ask(modelAt(server, { price: { input: 1_000, output: 250_000 } }));
+
+    expect(server.requests).toMatchObject([
+      {
+        model: "small",
+        stream: true,
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "How warm is Oslo?" },
+        ],
+      },
+    ]);
+    expect(server.keys).toEqual(["Bearer secret"]);
+    expect(ofType(events, "ReasoningOutput")).toMatchObject([{ content: "A city." }]);
+    expect(textsOf(events)).toEqual(["Four ", "degrees."]);
+    expect(ofType(events, "CompletionResult")).toMatchObject([
+      { model: "local.chat/small", usage: { input_tokens: 12, output_tokens: 4, cost: 1.012 } },
+    ]);
+    expect(events.at(-1)).toMatchObject({ result: "Four degrees." });
+  });
+
+  test("has its calls made by the agent, and is told what came of them", async () => {
+    await using server = await OpenAiServer.start(
+      streaming(
+        "tool_calls",
+        { content: "Let me see." },
+        { tool_calls: [{ index: 0, id: "a", function: { name: "temperature", arguments: '{"city":' } }] },
+        { tool_calls: [{ index: 0, function: { arguments: '"Oslo"}' } }] },
+        {
+          tool_calls: [
+            { index: 1, id: "b", function: { name: "temperature", arguments: '{"city":"Atlantis"}' } },
+          ],
+        },
+      ),
+      streaming("stop", { content: "Four." }),
+    );
+    const events = await ask(modelAt(server), { tools: [temperature] });
+
+    expect(server.requests[0]?.tools).toMatchObject([
+      { function: { name: "temperature", parameters: { type: "object", required: ["city"] } } },
+    ]);
+    expect(ofType(events, "ToolCall").map(({ args }) => args)).toEqual([
+      { city: "Oslo" },
+      { city: "Atlantis" },
+    ]);
+    expect(server.requests[1]?.messages.slice(2)).toMatchObject([
+      {
+        role: "assistant",
+        content: "Let me see.",
+        tool_calls: [
+          { id: "a", function: { name: "temperature", arguments: '{"city":"Oslo"}' } },
+          { id: "b", function: { name: "temperature", arguments: '{"city":"Atlantis"}' } },
+        ],
+      },
+      { role: "tool", tool_call_id: "a", content: '{"degrees":4}' },
+      { role: "tool", tool_call_id: "b", content: "there is no such city" },
+    ]);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Let me see.Four." });
+  });
+
+  test("is told when it calls what is not there, or not with JSON", async () => {
+    await using server = await OpenAiServer.start(
+      streaming(
+        "tool_calls",
+        { tool_calls: [{ index: 0, id: "a", function: { name: "search", arguments: "{}" } }] },
+        { tool_calls: [{ index: 1, id: "b", function: { name: "temperature", arguments: "{city" } }] },
+      ),
+      streaming("stop", { content: "I cannot." }),
+    );
+    const events = await ask(modelAt(server), { tools: [temperature] });
+
+    expect(ofType(events, "ToolCall")).toEqual([]);
+    expect(server.requests[1]?.messages.slice(-2)).toMatchObject([
+      { role: "tool", tool_call_id: "a", content: "there is no tool search" },
+      {
+        role: "tool",
+        tool_call_id: "b",
+        content: expect.stringMatching(/^Invalid input for tool temperature/) as string,
+      },
+    ]);
+    expect(events.at(-1)).toMatchObject({ result: "I cannot." });
+  });
+
+  test("gets back what it thought, where it wants to see it again", async () => {
+    await using server = await OpenAiServer.start(
+      streaming(
+        "tool_calls",
+        { reasoning_content: "I look it up." },
+        {
+          tool_calls: [
+            { index: 0, id: "a", function: { name: "temperature", arguments: '{"city":"Oslo"}' } },
+          ],
+        },
+      ),
+      streaming("stop", { content: "Four." }),
+    );
+    await ask(modelAt(server), { tools: [temperature] });
+    expect(server.requests[1]?.messages.at(-2)).toMatchObject({
+      role: "assistant",
+      reasoning_content: "I look it up.",
+      tool_calls: [{ id: "a" }],
+    });
+  });
+
+  test("is asked again after a provider said that it is busy, no sooner than that wants", async () => {
+    await using server = await OpenAiServer.start(
+      failing(429, "slow down", { "retry-after-ms": "1" }),
+      streaming("stop", { content: "Four." }),
+    );
+    const events = await ask(modelAt(server));
+    expect(ofType(events, "CompletionCall").map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Four." });
+  });
+
+  test.each([
+    ["the connection is lost in mid-answer", dropping({ content: "Fo" })],
+    ["the server has a fault", failing(503, "not now", { "retry-after": "0" })],
+    ["the answer breaks off", breakingOff({ content: "Fo" })],
+  ])("is asked again when %s, and only the last attempt counts", async (_, fault) => {
+    await using server = await OpenAiServer.start(fault, streaming("stop", { content: "Four." }));
+    const events = await ask(modelAt(server));
+    expect(server.requests).toHaveLength(2);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Four." });
+  });
+
+  test("ends the turn when its provider refuses", async () => {
+    await using server = await OpenAiServer.start(failing(401, "the key is wrong"));
+    const events = await ask(modelAt(server));
+    expect(server.requests).toHaveLength(1);
+    expect(events.at(-1)).toMatchObject({
+      finish_reason: "error",
+      error: { code: "agent_error", message: "local.chat/small: the key is wrong" },
+    });
+  });
+
+  test("stops asking when the turn is canceled", async () => {
+    const gone = Promise.withResolvers<void>();
+    await using server = await OpenAiServer.start((response) => {
+      response.on("close", gone.resolve);
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(
+        `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "Well, " } }] })}\n\n`,
+      );
+    });
+    const agent = llmAgent({ name: "clerk", purpose: "Answers.", instructions: "", model: modelAt(server) });
+    const runtime = createRuntime({ agents: [agent] });
+    const { requestId } = await runtime.process("clerk", { type: "ChatRequest", input: "Is it warm?" });
+    const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
+    for await (const { events } of feed.pages) {
+      if (!events.some((event) => event.includes("Well, "))) continue;
+      await runtime.process("clerk", { type: "CancelRequest", request_id: requestId });
+    }
+    await gone.promise;
+    expect(await runtime.status(requestId)).toMatchObject({ status: "completed", finish_reason: "canceled" });
+    await runtime.close();
+  });
+
+  test("answers in the form of a schema, of which its provider is told", async () => {
+    await using server = await OpenAiServer.start(streaming("stop", { content: '{"degrees":4}' }));
+    const agent = llmAgent({
+      name: "clerk",
+      purpose: "Answers.",
+      instructions: "Be brief.",
+      model: modelAt(server),
+      output: z.object({ degrees: z.number() }),
+    });
+    const runtime = createRuntime({ agents: [agent] });
+    const events = await collect(runtime, "clerk", {
+      type: "OperationRequest",
+      operation: "answer",
+      input: { input: "How warm is Oslo?" },
+    });
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", output: { degrees: 4 } });
+    expect(server.requests[0]).toMatchObject({ response_format: { type: "json_object" } });
+    await runtime.close();
+  });
+
+  test("can be asked with a plain text by any agent", async () => {
+    await using server = await OpenAiServer.start(streaming("stop", { content: "Fire." }));
+    const model = modelAt(server);
+    const agent = defineAgent({
+      name: "translator",
+      purpose: "Translates.",
+      async chat(input, turn) {
+        await turn.complete({ model, input: `In French: ${input}` });
+      },
+    });
+    const runtime = createRuntime({ agents: [agent] });
+    const events = await collect(runtime, "translator", { type: "ChatRequest", input: "feu" });
+    expect(server.requests[0]?.messages).toMatchObject([{ role: "user", content: "In French: feu" }]);
+    expect(events.at(-1)).toMatchObject({ result: "Fire." });
+    await runtime.close();
+  });
+});
+
+describe("the model that the environment names", () => {
+  const otherwise = scriptedModel(["I am only a script."]);
+
+  test("is asked, with its name and its key", async () => {
+    await using server = await OpenAiServer.start(streaming("stop", { content: "I am alive." }));
+    const model = modelFromEnv(
+      { TROUPE_MODEL_URL: server.url, TROUPE_MODEL: "tiny", TROUPE_MODEL_KEY: "k", OPENAI_API_KEY: "other" },
+      otherwise,
+    );
+    const events = await ask(model);
+    expect(server.requests).toMatchObject([{ model: "tiny" }]);
+    expect(server.keys).toEqual(["Bearer k"]);
+    expect(ofType(events, "CompletionResult")).toMatchObject([
+      { model: "tiny", usage: { output_tokens: 4 } },
+    ]);
+    expect(events.at(-1)).toMatchObject({ result: "I am alive." });
+  });
+
+  test("is OpenAI's when there is only a key for that", () => {
+    expect(modelFromEnv({ OPENAI_API_KEY: "k", TROUPE_MODEL: "gpt" }, otherwise).name).toBe("gpt");
+  });
+
+  test("is the other one when it names none", () => {
+    expect(modelFromEnv({ TROUPE_MODEL_URL: "", OPENAI_API_KEY: "" }, otherwise)).toBe(otherwise);
+  });
+});
