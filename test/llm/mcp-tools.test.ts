@@ -1,0 +1,225 @@
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { serve } from "@hono/node-server";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { createRuntime, defineAgent } from "troupe";
+import type { Runtime, Tool } from "troupe";
+import { llmAgent, mcpTools, scriptedModel } from "troupe/llm";
+import type { McpTools } from "troupe/llm";
+import type { Event } from "troupe/protocol";
+import { collect } from "troupe/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { ofType, theOne } from "../agents/events.ts";
+
+const EVERYTHING = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js",
+);
+
+/** A runtime with an agent that calls the tool whose name and input it is told as JSON. */
+function callerOf(tools: readonly Tool[]): Runtime {
+  const caller = defineAgent({
+    name: "caller",
+    purpose: "Calls a tool.",
+    async chat(text, turn) {
+      const [name, input] = JSON.parse(text) as [string, unknown];
+      const tool = tools.find((tool) => tool.name === name);
+      if (tool === undefined) throw new Error(`there is no tool ${name}`);
+      await turn.text(JSON.stringify(await turn.tool(tool, input)));
+    },
+  });
+  return createRuntime({ agents: [caller] });
+}
+
+function call(runtime: Runtime, ...call: [name: string, input: object]): Promise<readonly Event[]> {
+  return collect(runtime, "caller", { type: "ChatRequest", input: JSON.stringify(call) });
+}
+
+describe("the tools of a program", () => {
+  let folder: string;
+  let server: McpTools;
+  let runtime: Runtime;
+
+  async function pid(): Promise<number> {
+    return Number(await readFile(join(folder, "pid"), "utf8"));
+  }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "troupe-mcp-"));
+    server = await mcpTools({
+      command: "sh",
+      args: ["-c", 'echo $$ > pid && exec "$NODE" "$SERVER" 2> /dev/null'],
+      env: { NODE: process.execPath, SERVER: EVERYTHING },
+      cwd: folder,
+    });
+    runtime = callerOf(server.tools);
+  });
+
+  afterAll(async () => {
+    await runtime.close();
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("are tools as any other, for agents and for models", async () => {
+    expect(server.tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["echo", "get_sum"]));
+    const model = scriptedModel([
+      { toolCalls: [{ name: "get_sum", input: { a: 2, b: 3 } }] },
+      "There you are.",
+    ]);
+    const agent = llmAgent({ name: "clerk", purpose: "Adds.", instructions: "", model, tools: server.tools });
+    const own = createRuntime({ agents: [agent] });
+    const events = await collect(own, "clerk", { type: "ChatRequest", input: "2 and 3" });
+    expect(theOne(events, "ToolCall")).toMatchObject({ function_name: "get_sum", args: { a: 2, b: 3 } });
+    expect(theOne(events, "ToolResult").text_result).toBe("The sum of 2 and 3 is 5.");
+    expect(events.at(-1)).toMatchObject({ result: "There you are." });
+    await own.close();
+  });
+
+  test("take only what fits their schemas", async () => {
+    const events = await call(runtime, "get_sum", { a: 2, b: "three" });
+    expect(theOne(events, "ToolError")).toMatchObject({ code: "invalid_input" });
+    expect(theOne(events, "ToolError").content).toMatch(/^the input of get_sum does not fit: .*b/);
+  });
+
+  test("tell how far they are, fail when the program dies, and find it alive again with the next call", async () => {
+    const first = await pid();
+    const { requestId } = await runtime.process("caller", {
+      type: "ChatRequest",
+      input: JSON.stringify(["trigger_long_running_operation", { duration: 600, steps: 60_000 }]),
+    });
+    const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
+    const events: Event[] = [];
+    for await (const page of feed.pages) {
+      events.push(...page.events.map((text) => JSON.parse(text) as Event));
+      if (ofType(events, "ToolError").length === 0 && ofType(events, "ToolTextOutput").length > 0)
+        kill(first);
+    }
+    expect(ofType(events, "ToolTextOutput")[0]).toMatchObject({ content: "1 of 60000", progress: true });
+    expect(theOne(events, "ToolError").content).toBe(
+      "the MCP server ended while trigger-long-running-operation was at work",
+    );
+
+    const again = await call(runtime, "echo", { message: "hello" });
+    expect(theOne(again, "ToolResult").text_result).toBe("Echo: hello");
+    expect(await pid()).not.toBe(first);
+  });
+
+  test("end with their program when the connection is closed", async () => {
+    const own = await mcpTools({
+      command: "sh",
+      args: ["-c", 'echo $$ > own && exec "$NODE" "$SERVER" 2> /dev/null'],
+      env: { NODE: process.execPath, SERVER: EVERYTHING },
+      cwd: folder,
+    });
+    const program = Number(await readFile(join(folder, "own"), "utf8"));
+    expect(kill(program, 0)).toBe(true);
+    await own.close();
+    expect(kill(program, 0)).toBe(false);
+
+    const closed = callerOf(own.tools);
+    const events = await call(closed, "echo", { message: "hello" });
+    expect(theOne(events, "ToolError").content).toBe("the connection to the MCP server was closed");
+    await closed.close();
+  });
+
+  test("cannot be had from a program that does not start", async () => {
+    await expect(mcpTools({ command: join(folder, "nothing") })).rejects.toThrow("ENOENT");
+  });
+});
+
+/** Sends a signal; the answer is whether there was anybody to take it. */
+function kill(pid: number, signal: NodeJS.Signals | 0 = "SIGKILL"): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+describe("the tools of a server on the network", () => {
+  const started = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  const tokens = new Set<string | null>();
+  let close: () => void;
+  let server: McpTools;
+  let runtime: Runtime;
+
+  beforeAll(async () => {
+    const handler = createMcpHandler(newServer);
+    const http = serve({
+      fetch(request) {
+        tokens.add(request.headers.get("authorization"));
+        return handler.fetch(request);
+      },
+      hostname: "127.0.0.1",
+      port: 0,
+      overrideGlobalObjects: false,
+    });
+    await once(http, "listening");
+    close = () => http.close();
+    const { port } = http.address() as AddressInfo;
+    const headers = { authorization: "Bearer secret" };
+    server = await mcpTools({ url: `http://127.0.0.1:${port}/mcp`, headers });
+    runtime = callerOf(server.tools);
+  });
+
+  afterAll(async () => {
+    await runtime.close();
+    await server.close();
+    close();
+  });
+
+  function newServer(): McpServer {
+    const mcp = new McpServer({ name: "weather", version: "1" });
+    mcp.registerTool(
+      "weather.now",
+      {
+        description: "Says how warm it is.",
+        inputSchema: z.object({ city: z.string() }),
+        outputSchema: z.object({ degrees: z.number() }),
+      },
+      ({ city }) => {
+        if (city === "Atlantis") throw new Error("there is no such city");
+        return { content: [{ type: "text", text: "cold" }], structuredContent: { degrees: city.length } };
+      },
+    );
+    mcp.registerTool(
+      "hang",
+      { description: "Does not end.", inputSchema: z.object({}) },
+      async (_input, ctx) => {
+        started.resolve();
+        await once(ctx.mcpReq.signal, "abort");
+        stopped.resolve();
+        return { content: [] };
+      },
+    );
+    return mcp;
+  }
+
+  test("give values where the server does", async () => {
+    const events = await call(runtime, "weather_now", { city: "Oslo" });
+    expect(theOne(events, "ToolResult").result).toEqual({ degrees: 4 });
+    expect([...tokens]).toEqual(["Bearer secret"]);
+  });
+
+  test("fail with the server's words", async () => {
+    const events = await call(runtime, "weather_now", { city: "Atlantis" });
+    expect(theOne(events, "ToolError")).toMatchObject({
+      code: "tool_error",
+      content: "there is no such city",
+    });
+  });
+
+  test("stop when the turn is canceled", async () => {
+    const { requestId } = await runtime.process("caller", { type: "ChatRequest", input: '["hang",{}]' });
+    await started.promise;
+    await runtime.process("caller", { type: "CancelRequest", request_id: requestId });
+    await stopped.promise;
+    expect(await runtime.status(requestId)).toMatchObject({ status: "completed", finish_reason: "canceled" });
+  });
+});
