@@ -5,8 +5,9 @@ import type { RunDependencies } from "./run.ts";
 /** The runs that this process owns at present, each loaded when it is needed and let go of when it has long been quiet. */
 export class Owners {
   readonly #deps: RunDependencies;
-  /** In the order of their last use, oldest first. */
   readonly #entries = new Map<RunId, Entry>();
+  /** Those that may be let go of, the one that has been quiet longest first. */
+  readonly #quiet = new Set<Entry>();
 
   constructor(deps: RunDependencies) {
     this.#deps = deps;
@@ -21,17 +22,31 @@ export class Owners {
     return [...this.#entries.values()].map(({ run }) => run).filter((run) => run !== undefined);
   }
 
+  /** How many runs have a turn at work. */
+  get working(): number {
+    let working = 0;
+    for (const { run } of this.#entries.values()) if (run?.working === true) working += 1;
+    return working;
+  }
+
   /** Works with a run, which stays in memory meanwhile. */
   async use<Value>(runId: RunId, work: (run: Run) => Promise<Value>): Promise<Value> {
     const entry = this.#entry(runId);
     entry.users += 1;
+    this.#quiet.delete(entry);
     try {
       const run = entry.run ?? (await entry.loading);
       return await work(run);
     } finally {
       entry.users -= 1;
-      this.#letGoOfOldest();
+      this.#rest(entry);
     }
+  }
+
+  /** Takes note that all a run had to write is written. */
+  rested(run: Run): void {
+    const entry = this.#entries.get(run.runId);
+    if (entry?.run === run) this.#rest(entry);
   }
 
   /** The run, if it is in memory. */
@@ -41,18 +56,13 @@ export class Owners {
 
   /** Lets go of a run; whoever asks for it next loads it again. */
   drop(run: Run): void {
-    if (this.#entries.get(run.runId)?.run !== run) return;
-    this.#entries.delete(run.runId);
-    run.release();
+    const entry = this.#entries.get(run.runId);
+    if (entry?.run === run) this.#letGo(entry, run);
   }
 
   #entry(runId: RunId): Entry {
     const known = this.#entries.get(runId);
-    if (known) {
-      this.#entries.delete(runId);
-      this.#entries.set(runId, known);
-      return known;
-    }
+    if (known) return known;
     const entry: Entry = { users: 0, run: undefined, loading: Run.load(this.#deps, runId) };
     this.#entries.set(runId, entry);
     entry.loading.then(
@@ -66,19 +76,23 @@ export class Owners {
     return entry;
   }
 
-  #letGoOfOldest(): void {
+  #rest(entry: Entry): void {
+    if (entry.users === 0 && entry.run?.quiet === true) this.#quiet.add(entry);
     let excess = this.#entries.size - this.#deps.limits.idleRuns;
-    if (excess <= 0) return;
-    for (const [runId, { users, run }] of this.#entries) {
+    for (const quiet of this.#quiet) {
       if (excess <= 0) return;
-      if (users > 0 || run?.quiet !== true) {
-        // A busy run is looked at again only after all others.
-        continue;
-      }
-      this.#entries.delete(runId);
-      run.release();
+      this.#quiet.delete(quiet);
+      if (quiet.run?.quiet !== true) continue;
+      this.#letGo(quiet, quiet.run);
       excess -= 1;
     }
+  }
+
+  #letGo(entry: Entry, run: Run): void {
+    this.#quiet.delete(entry);
+    if (this.#entries.get(run.runId) !== entry) return;
+    this.#entries.delete(run.runId);
+    run.release();
   }
 }
 

@@ -23,6 +23,8 @@ export interface RecorderOptions {
   readonly recorded: (speaker: Speaker, text: string) => void;
   /** Called just before what has gathered is committed; may add to it. */
   readonly beforeCommit: () => void;
+  /** Called after a commit that leaves nothing to be committed. */
+  readonly settled: () => void;
   /** Called once when a commit fails; nothing is recorded afterwards. */
   readonly failed: (error: unknown) => void;
 }
@@ -191,6 +193,7 @@ export class Recorder {
         telemetry.committed(pending.events.length, environment.monotonic() - started);
         pending.done?.resolve();
         if (hasContent(this.#pending)) this.#schedule(false);
+        else this.#options.settled();
       },
       (error: unknown) => {
         this.#inFlight = undefined;

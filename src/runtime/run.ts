@@ -45,6 +45,8 @@ export interface RunDependencies {
   usesOf(agent: Agent): Collaborators;
   /** The configuration of an agent that its new runs begin with. */
   configOf(agent: string): JsonObject | undefined;
+  /** All that a run had to write is written. */
+  rested(run: Run): void;
   /** A commit failed, or another owner has the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
 }
@@ -74,6 +76,7 @@ export class Run {
       commitIntervalMs,
       recorded: (speaker, text) => this.#slot.recorded(speaker, text),
       beforeCommit: () => this.#slot.beforeCommit(),
+      settled: () => deps.rested(this),
       failed: (error) => deps.failed(this, error),
     });
     this.#ledger = new RunLedger(recorder, state, run, environment.now);
@@ -92,7 +95,18 @@ export class Run {
   /** Claims a run and rebuilds it from its log, without running anything yet. */
   static async load(deps: RunDependencies, runId: RunId): Promise<Run> {
     const claim = await deps.log.claim(runId);
+    try {
+      return await Run.#rebuild(deps, claim);
+    } catch (error) {
+      deps.log.release(claim.cursor);
+      throw error;
+    }
+  }
+
+  static async #rebuild(deps: RunDependencies, claim: Claim): Promise<Run> {
+    const { runId } = claim.cursor;
     if (claim.run === undefined) return new Run(deps, claim, newRun);
+    if (claim.run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
     const state = await loadState(deps.log, runId, claim.snapshot);
     const open = state.open.find(({ turn }) => turn !== undefined);
     if (open === undefined) return new Run(deps, claim, state);

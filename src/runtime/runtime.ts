@@ -53,14 +53,22 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     foreignOf: (name) => bindings.foreign.get(name),
     usesOf: (agent) => bindings.usesOf(agent),
     configOf: (agent) => configs.get(agent),
+    rested(run) {
+      owners.rested(run);
+      rested?.();
+    },
     failed(run, error) {
       telemetry.fault(`the log refused an append to run ${run.runId}`, error);
       owners.drop(run);
+      rested?.();
       if (!closing) recoverWhenWritable();
     },
   });
   let ready = false;
   let closing = false;
+  let closed: Promise<void> | undefined;
+  /** Whoever waits for turns to end. */
+  let rested: (() => void) | undefined;
   let stopProbe: (() => void) | undefined;
 
   const stopServing = router.serve({
@@ -174,12 +182,28 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   /** Waits until no turn works any more, or the time is over. */
   async function drain(drainMs: number): Promise<void> {
-    const end = environment.monotonic() + drainMs;
-    while (environment.monotonic() < end && owners.loaded.some(({ working }) => working)) {
-      await new Promise<void>((resolve) => {
-        environment.timer(20, resolve);
-      });
-    }
+    if (owners.working === 0) return;
+    await new Promise<void>((resolve) => {
+      const stop = environment.timer(drainMs, resolve);
+      rested = () => {
+        if (owners.working > 0) return;
+        stop();
+        resolve();
+      };
+    });
+  }
+
+  async function close(drainMs: number): Promise<void> {
+    closing = true;
+    stopProbe?.();
+    stopRetention?.();
+    await started.catch(() => {});
+    await drain(drainMs);
+    await Promise.allSettled(owners.loaded.map((run) => run.settle()));
+    for (const run of owners.loaded) owners.drop(run);
+    await stopServing();
+    await log.close();
+    await artifacts.close();
   }
 
   return {
@@ -225,23 +249,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       durability: log.durability,
       log: log.health(),
       activeRuns: owners.size,
-      activeTurns: owners.loaded.filter(({ working }) => working).length,
+      activeTurns: owners.working,
     }),
     crash({ runId, requestId }, reason) {
       owners.peek(runId)?.crash(requestId, reason);
     },
-    async close({ drainMs = 0 } = {}) {
-      if (closing) return;
-      closing = true;
-      stopProbe?.();
-      stopRetention?.();
-      await started.catch(() => {});
-      await drain(drainMs);
-      await Promise.allSettled(owners.loaded.map((run) => run.settle()));
-      for (const run of owners.loaded) owners.drop(run);
-      await stopServing();
-      await log.close();
-      await artifacts.close();
-    },
+    close: ({ drainMs = 0 } = {}) => (closed ??= close(drainMs)),
   };
 }

@@ -274,3 +274,16 @@ test("a question whose asker has gone on without an answer is not asked any more
     code: "conflict",
   });
 });
+
+test("what follows from one of two answers happens though a waiting run leaves memory at once", async () => {
+  const world = new World({ agents: [twofold], limits: { idleRuns: 0 } });
+  await world.ask("twofold", chat);
+  const [first, second] = waitsOf(await world.events(asked));
+
+  await world.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
+  expect(textsOf(await world.events(asked))).toEqual(["first: 1.", "Thanks for the first."]);
+  expect(world.runtime.health().activeRuns).toBe(0);
+
+  await world.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});

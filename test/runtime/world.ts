@@ -173,7 +173,7 @@ export class World {
       release: (cursor) => {
         if (life.alive) log.release(cursor);
       },
-      read: mortal(log.read),
+      read: mortal((runId, options) => log.read(runId, options)),
       tail: (runId, wake) =>
         log.tail(runId, () => {
           if (life.alive) wake();
