@@ -36,7 +36,11 @@ const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
  * only operation, else with the operation's. What an agent elsewhere can do may change from one day to the
  * next, so that its operations are always named.
  */
-export function callName({ name, operations, foreign }: Agent, operationName: string, usedAs = name): string {
+export function callName(
+  { name, operations, foreign }: Agent,
+  operationName: string,
+  usedAs: string = name,
+): string {
   const isPlain = operationName === CHAT || (!foreign && Object.keys(operations).length === 1);
   return isPlain ? usedAs : `${usedAs}.${operationName}`;
 }
