@@ -8,6 +8,8 @@ export interface Pending extends Batch {
   requests?: RequestMark[];
   run?: RunRow;
   snapshot?: Json;
+  /** Makes the snapshot when the batch is complete. */
+  toSnapshot?: () => Json;
   alias?: string;
   /** Whether it holds anything that must not wait for more to gather. */
   urgent: boolean;

@@ -121,10 +121,10 @@ export class Recorder {
     this.#schedule(true);
   }
 
-  /** Replaces the run's row and, if given, its snapshot in the next commit. */
-  row(row: RunRow, snapshot?: Json): void {
+  /** Replaces the run's row in the next commit, and its snapshot by what it then is. */
+  row(row: RunRow, toSnapshot?: () => Json): void {
     this.#pending.run = row;
-    if (snapshot !== undefined) this.#pending.snapshot = snapshot;
+    if (toSnapshot) this.#pending.toSnapshot = toSnapshot;
     this.#schedule(true);
   }
 
@@ -182,6 +182,8 @@ export class Recorder {
     this.#options.beforeCommit();
     this.#scheduled = false;
     const pending = this.#pending;
+    // Only now: it stands for all that is in the batch, also what came behind it.
+    if (pending.toSnapshot) pending.snapshot = pending.toSnapshot();
     this.#pending = newPending();
     this.#inFlight = pending;
     const { log, environment, telemetry } = this.#options;

@@ -101,7 +101,7 @@ export class RunLedger {
   save(status: RunPhase, { snapshot = false }: { readonly snapshot?: boolean } = {}): void {
     if (this.#row === undefined) return;
     this.#row = { ...this.#row, status, updatedAt: this.#now(), turns: this.#state.turns };
-    this.recorder.row(this.#row, snapshot ? toSnapshot(this.#state) : undefined);
+    this.recorder.row(this.#row, snapshot ? () => toSnapshot(this.#state) : undefined);
   }
 
   #evolve(change: RunChange): void {

@@ -1,5 +1,5 @@
 import { defineAgent } from "troupe";
-import type { RequestId } from "troupe/protocol";
+import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
@@ -24,4 +24,32 @@ test("a turn that sleeps while it waits for an answer goes on sleeping after a c
   await world.environment.advance(1_000);
 
   expect(textsOf(await world.events(asked))).toEqual(["I shall not wait any longer."]);
+});
+
+test("a request that comes while the end of the turn before it is being written is not forgotten by a crash", async () => {
+  const agent = defineAgent({
+    name: "brief",
+    purpose: "Ends before what it said is committed.",
+    async chat(input, turn) {
+      void turn.text(input);
+      await new Promise<void>((resolve) => {
+        world.macrotask(resolve);
+      });
+    },
+  });
+  const world = new World({ agents: [agent] });
+  const { runId } = await world.ask("brief", { type: "ChatRequest", input: "one" });
+  const next = { type: "ChatRequest", run_id: runId as RunId } as const;
+  void world.runtime.process("brief", { ...next, input: "two" }).catch(() => {});
+  world.hold();
+  await world.environment.idle();
+  await world.letOneGo();
+
+  void world.runtime.process("brief", { ...next, input: "three", request_id: asked }).catch(() => {});
+  await world.environment.idle();
+  world.plan({ kind: "crash", written: true });
+  await world.letGo();
+  await world.restart();
+
+  expect(textsOf(await world.events(asked))).toEqual(["three"]);
 });
