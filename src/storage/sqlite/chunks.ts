@@ -21,8 +21,6 @@ export interface Chunks {
   /** Reads a page; of a run that is being appended to no further than `head`. */
   page(runId: RunId, options: ReadOptions, head: number): Page;
   snapshot(rid: number): Snapshot | undefined;
-  /** The highest number that a run has. */
-  lastRid(): number;
 }
 
 /** Reads the events and records of runs from a database, each chunk only if it is whole. */
@@ -35,7 +33,6 @@ export function createChunks(database: DatabaseSync): Chunks {
     CAST(body AS BLOB) AS body, records
     FROM chunk WHERE rid = ? AND last >= ? AND last <= ? ORDER BY last, seq`);
   const snapshots = database.prepare("SELECT * FROM snapshot WHERE rid = ?");
-  const newest = database.prepare("SELECT max(rid) AS rid FROM run");
   const begin = database.prepare("BEGIN");
   const end = database.prepare("COMMIT");
 
@@ -83,7 +80,6 @@ export function createChunks(database: DatabaseSync): Chunks {
       if (toChecksum(position, new Uint8Array(), data) !== row.checksum) throw damaged();
       return { head, records, data: JSON.parse(data) as Json };
     },
-    lastRid: () => Number(newest.get()?.["rid"] ?? 0),
   };
 }
 

@@ -8,14 +8,18 @@ import { openHeadFile, readHeadFile } from "./head-file.ts";
 import type { Head } from "./head-file.ts";
 import { takeLock } from "./lock.ts";
 import { createPrivateFile, syncDirectory } from "./private-file.ts";
+import { createReader } from "./reader.ts";
+import type { Reader } from "./reader.ts";
 import { createSchema, openDatabase } from "./schema.ts";
 import type { Durability } from "./schema.ts";
 
 /** A data directory that nobody else has open. */
 export interface OpenDirectory {
-  /** A connection that only reads from here on. */
-  readonly database: DatabaseSync;
+  /** On a connection that only reads from here on. */
+  readonly reader: Reader;
   readonly head: Head;
+  /** The highest number that a run has. */
+  readonly lastRid: number;
   unlock(): void;
 }
 
@@ -38,6 +42,9 @@ export function openDirectory(
   }
 }
 
+/** SQLite's own default, which nobody changes. */
+const PAGE_BYTES = 4_096;
+
 function openLocked(directory: string, durability: Durability, acceptLoss: boolean) {
   const path = join(directory, "log.db");
   const known = readHeadFile(join(directory, "head"));
@@ -49,7 +56,10 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
   const database = openDatabase(path, durability);
   try {
     createSchema(database);
-    if (!acceptLoss) checkHead(database, known);
+    if (!acceptLoss) {
+      checkHead(database, known);
+      if (size % PAGE_BYTES !== 0) checkAll(database);
+    }
     const head = raiseEpoch(database, known);
     const headFile = openHeadFile(join(directory, "head"));
     headFile.reset(head);
@@ -57,7 +67,8 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
     headFile.close();
     syncDirectory(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
-    return { database, head };
+    const lastRid = Number(database.prepare("SELECT max(rid) AS rid FROM run").get()?.["rid"] ?? 0);
+    return { reader: createReader(database), head, lastRid };
   } catch (error) {
     database.close();
     throw error;
@@ -83,6 +94,15 @@ function checkHead(database: DatabaseSync, known: Head | undefined): void {
   if (toHash(before?.hash ?? "", newest.n, checksums) !== newest.hash) {
     throw new DamagedLog(`the newest batch, ${newest.n}, is not as it was committed`);
   }
+}
+
+/**
+ * Looks through all of a database that ends within a page: SQLite reads what is missing there as zeros,
+ * in which names of runs would not be found and nothing would seem wrong.
+ */
+function checkAll(database: DatabaseSync): void {
+  const result = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
+  if (result !== "ok") throw new DamagedLog("the database has been cut short");
 }
 
 /** Commits a batch with nothing but a new epoch: what an earlier process still holds is fenced by it. */

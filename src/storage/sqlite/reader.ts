@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import { createChunks } from "./chunks.ts";
 import type { Chunks } from "./chunks.ts";
@@ -6,7 +7,7 @@ import { toTrouble } from "./errors.ts";
 import { createRows } from "./rows.ts";
 import type { Rows } from "./rows.ts";
 
-/** Asks the database; trouble with it becomes `Unavailable`. */
+/** Asks the database; trouble with it becomes `Unavailable`, and a closed one an AgentError of that name. */
 export interface Reader {
   ask<Answer>(question: (database: Rows & Chunks) => Answer): Answer;
   close(): void;
@@ -18,7 +19,8 @@ export function createReader(database: DatabaseSync): Reader {
   let closed = false;
   return {
     ask(question) {
-      if (closed) throw new Unavailable("the log is closed");
+      // Nobody is at fault: a server that stops still has readers.
+      if (closed) throw new AgentError("unavailable", "the log is closed", { retryAfterS: 1 });
       try {
         return question(tables);
       } catch (error) {

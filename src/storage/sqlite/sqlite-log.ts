@@ -9,7 +9,6 @@ import { encodeBatch } from "./encode-batch.ts";
 import type { Job } from "./job.ts";
 import { openDirectory } from "./open-directory.ts";
 import type { SqliteLogOptions } from "./options.ts";
-import { createReader } from "./reader.ts";
 import { TailCache } from "./tail-cache.ts";
 import { WriterClient } from "./writer-client.ts";
 
@@ -26,12 +25,11 @@ export function sqliteLog(
     cacheBytes = 16 * 1024 * 1024,
   }: SqliteLogOptions = {},
 ): EventLog {
-  const { database, head, unlock } = openDirectory(directory, { durability, acceptLoss });
-  const reader = createReader(database);
+  const { reader, head, unlock, ...opened } = openDirectory(directory, { durability, acceptLoss });
   const claims = new Claims(head.epoch);
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
-  let lastRid = reader.ask((tables) => tables.lastRid());
+  let { lastRid } = opened;
   let closing: Promise<void> | undefined;
   let appended: RunId[] = [];
 
