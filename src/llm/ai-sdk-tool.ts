@@ -10,7 +10,7 @@ import { toToolName } from "./tool-name.ts";
 export interface AiSdkTool {
   readonly description?: unknown;
   readonly inputSchema: unknown;
-  readonly execute?: (input: never, options: never) => unknown;
+  readonly execute?: ((input: never, options: never) => unknown) | undefined;
   readonly needsApproval?: unknown;
 }
 

@@ -20,7 +20,7 @@ export async function callTools(
   const each = Math.floor(limitBytes / calls.length);
   const make = (turn: Turn, call: ModelToolCall): Promise<Message> => callTool(turn, call, tools, each);
   // A call that is approved first is a sequence, and parallel sequences need a turn each.
-  if (calls.length > 1 && calls.some(({ name }) => tools.get(name)?.approve)) {
+  if (calls.length > 1 && calls.some(({ name }) => tools.find(name)?.approve)) {
     return turn.all(calls.map((call) => (branch: Turn) => make(branch, call)));
   }
   return Promise.all(calls.map((call) => make(turn, call)));
@@ -40,7 +40,7 @@ async function callTool(
 ): Promise<Message> {
   const { id: callId, name, input } = call;
   const failure = (content: string): Message => ({ role: "tool", callId, name, content, isError: true });
-  const tool = tools.get(name);
+  const tool = tools.find(name);
   if (tool === undefined) return failure(`there is no tool ${name}`);
   if (call.error !== undefined) return failure(call.error);
   try {

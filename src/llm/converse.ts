@@ -36,7 +36,7 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   conversation.add({ role: "user", content: input });
   for (let step = 1; step <= maxSteps; step += 1) {
     await conversation.compact(turn, model);
-    const prompt: Prompt = { ...frame, messages: conversation.messages };
+    const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
     const completion = parseCompletion(await turn.complete({ model, input: prompt as unknown as Json }));
     conversation.add(toMessage(completion));
     if (completion.toolCalls.length > 0) {
@@ -56,13 +56,15 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
 }
 
 /** The part of the prompt that stays the same through a turn. */
-function toFrame({ instructions, tools, outputSchema }: LlmSettings, turn: Turn): Omit<Prompt, "messages"> {
+function toFrame(
+  { instructions, outputSchema }: LlmSettings,
+  turn: Turn,
+): Pick<Prompt, "instructions" | "output"> {
   const own = typeof instructions === "function" ? instructions(turn) : instructions;
-  const descriptions = [...tools.values()].map(({ description }) => description);
-  if (outputSchema === undefined) return { instructions: own, tools: descriptions };
+  if (outputSchema === undefined) return { instructions: own };
   const { $schema: _, ...output } = outputSchema;
   const form = `Your final answer is JSON that fits this schema, and nothing else: ${JSON.stringify(output)}`;
-  return { instructions: `${own}\n\n${form}`.trim(), tools: descriptions, output };
+  return { instructions: `${own}\n\n${form}`.trim(), output };
 }
 
 type Judged =

@@ -24,7 +24,10 @@ export interface LlmAgentOptions {
   readonly model: Model;
   /** What the model is told before the conversation; a function is given the turn, for its configuration. */
   readonly instructions: string | ((turn: Turn) => string);
-  /** What the model may call: tools of ours in a list, or by name together with tools of the AI SDK. */
+  /**
+   * What the model may call: tools of ours in a list, or by name together with tools of the AI SDK. The
+   * runtime can be told to bind another tool or agent to a tool's name, and also to an agent's below.
+   */
   readonly tools?: Tools;
   /** Other agents that the model may call: by chat under their name, by an operation as `name__operation`. */
   readonly agents?: readonly Agent[];
@@ -87,7 +90,7 @@ export function llmAgent(
     ...(compatible && { compatible }),
     ...(config && { config }),
     ...(memory && { memory }),
-    tools: [...tools, ...agents],
+    uses: Object.fromEntries([...tools, ...agents].map((agent) => [agent.name, agent])),
     async chat(input, turn) {
       const answer = await converse(settings, input, turn);
       // Texts speak for themselves, but of several attempts at a value only the last one counts.

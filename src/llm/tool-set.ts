@@ -2,18 +2,25 @@ import { AgentError } from "../errors.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { CHAT } from "../runtime/actor.ts";
 import type { Agent, Operation, Schema, Tool } from "../runtime/agent.ts";
+import { foreignOperation, operationNames } from "../runtime/ask.ts";
 import { callName } from "../runtime/call.ts";
+import { chatInput } from "../runtime/define.ts";
 import { toJsonSchema } from "../runtime/schema.ts";
 import type { Turn } from "../runtime/turn-api.ts";
 import { fromAiSdkTool } from "./ai-sdk-tool.ts";
 import type { AiSdkTool } from "./ai-sdk-tool.ts";
 import type { ToolDescription } from "./prompt.ts";
+import { rawSchema } from "./raw-schema.ts";
 
 /** Tools in a list, or by name, where tools of the AI SDK may be among them. */
 export type Tools = readonly Tool[] | { readonly [name: string]: Tool | AiSdkTool };
 
-/** What a model may call, by the name that the model uses. */
-export type ToolSet = ReadonlyMap<string, Callable>;
+/** What a model may call. */
+export interface ToolSet {
+  /** As the model is told of it. What agents elsewhere can do may change from one completion to the next. */
+  readonly descriptions: readonly ToolDescription[];
+  find(name: string): Callable | undefined;
+}
 
 /** A tool, or an operation of an agent, that a model may call. */
 export interface Callable {
@@ -34,18 +41,36 @@ export interface ToolSetOptions {
 
 /** Gathers everything that a model may call; throws when two things have one name, or one cannot be described. */
 export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
-  const set = new Map<string, Callable>();
-  for (const agent of [...tools, ...agents]) {
+  const all = [...tools, ...agents];
+  const twin = all.find((agent, index) => all.findIndex(({ name }) => name === agent.name) < index);
+  if (twin) throw new AgentError("invalid_request", `two tools have the name ${twin.name}`);
+  const near = new Map<string, Callable>();
+  const far = agents.filter(({ foreign }) => foreign !== undefined);
+  for (const agent of all.filter(({ foreign }) => foreign === undefined)) {
     for (const [operationName, operation] of Object.entries(agent.operations)) {
-      const name = callName(agent, operationName).replace(".", "__");
-      if (set.has(name)) throw new AgentError("invalid_request", `two tools have the name ${name}`);
-      set.set(name, toCallable(name, agent, operationName, operation, approve.includes(name)));
+      const callable = toCallable(agent, operationName, operation, approve);
+      near.set(callable.description.name, callable);
     }
   }
-  const unknown = approve.find((name) => !set.has(name));
+  const set: ToolSet = {
+    get descriptions() {
+      const farNames = far.flatMap((agent) =>
+        operationNames(agent).map((name) => toFar(agent, name, approve)),
+      );
+      return [...near.values(), ...farNames].map(({ description }) => description);
+    },
+    find(name) {
+      const agent = far.find((agent) => name === agent.name || name.startsWith(`${agent.name}${SEPARATOR}`));
+      if (agent === undefined) return near.get(name);
+      // Whether it is known does not matter: a turn that is continued has to find again what it found before.
+      const operationName = name === agent.name ? CHAT : name.slice(agent.name.length + SEPARATOR.length);
+      return toFar(agent, operationName, approve);
+    },
+  };
+  const unknown = approve.find((name) => set.find(name) === undefined);
   if (unknown === undefined) return set;
   throw new AgentError("invalid_request", `there is no tool ${unknown} to approve`, {
-    hint: `the tools: ${[...set.keys()].join(", ")}`,
+    hint: `the tools: ${[...near.keys()].join(", ")}`,
   });
 }
 
@@ -78,14 +103,23 @@ function isTool(tool: Tool | AiSdkTool): tool is Tool {
   return "kind" in tool && tool.kind === "tool";
 }
 
+/** What the dot in the name of a call is to a model. */
+const SEPARATOR = "__";
+
+function toFar(agent: Agent, operationName: string, approve: readonly string[]): Callable {
+  const operation = foreignOperation(agent, operationName);
+  const known = toJsonSchema(operation.input, "input") !== undefined;
+  const input = operationName === CHAT ? chatInput : rawSchema({ type: "object" });
+  return toCallable(agent, operationName, known ? operation : { ...operation, input }, approve);
+}
+
 function toCallable(
-  name: string,
   agent: Agent,
   operationName: string,
-  operation: Operation,
-  approve: boolean,
+  { description, input }: Operation,
+  approve: readonly string[],
 ): Callable {
-  const { description, input } = operation;
+  const name = callName(agent, operationName).replace(".", SEPARATOR);
   const schema = toJsonSchema(input, "input");
   if (schema === undefined) {
     throw new AgentError("invalid_request", `the input of ${name} cannot be told to a model as JSON Schema`);
@@ -94,9 +128,10 @@ function toCallable(
   return {
     description: { name, description: description === "" ? agent.purpose : description, input: inputSchema },
     input,
-    approve,
+    approve: approve.includes(name),
     async call(turn, input) {
-      const value = (await turn.call(agent, operationName, input)) as Json;
+      // The runtime may have been told to put another in its place.
+      const value = (await turn.call(turn.uses[agent.name] ?? agent, operationName, input)) as Json;
       return operationName === CHAT ? ((value as JsonObject)["output"] ?? null) : value;
     },
   };

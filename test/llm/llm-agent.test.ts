@@ -250,6 +250,28 @@ describe("other agents, called by a model", () => {
     await runtime.close();
   });
 
+  test("can be put in the place of a tool without a change of the agent", async () => {
+    const guesser = defineAgent({
+      name: "guesser",
+      purpose: "Guesses.",
+      operations: {
+        lookup: operation({
+          input: z.object({ city: z.string() }),
+          run: ({ city }) => `${city} may be cold`,
+        }),
+      },
+    });
+    const model = scriptedModel((prompt) => {
+      const [result] = resultsIn(prompt);
+      return result?.[1] ?? { toolCalls: [{ name: "lookup", input: { city: "Oslo" } }] };
+    });
+    const agent = llmAgent({ ...plain, model, tools: [lookup] });
+    const runtime = createRuntime({ agents: [agent], bind: { lookup: guesser } });
+    const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    expect(events.at(-1)).toMatchObject({ result: "Oslo may be cold" });
+    await runtime.close();
+  });
+
   test("cannot have the name of another tool", () => {
     const twin = defineAgent({ name: "lookup", purpose: "Looks up.", chat: (input) => input });
     expect(() => llmAgent({ ...plain, model: scriptedModel([]), tools: [lookup], agents: [twin] })).toThrow(

@@ -1,0 +1,175 @@
+import { createRuntime, defineTool, memoryLog } from "troupe";
+import { llmAgent, scriptedModel } from "troupe/llm";
+import type { LlmAgentOptions, Prompt } from "troupe/llm";
+import type { Event, RunId } from "troupe/protocol";
+import { collect } from "troupe/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { requestOf, textsOf, theOne } from "../agents/events.ts";
+
+/** Summaries are asked for with instructions of their own. */
+function isSummary({ instructions }: Prompt): boolean {
+  return instructions.startsWith("Summarize");
+}
+
+/** Chats in one run, one text after the other. */
+async function talk(
+  options: Partial<LlmAgentOptions> & Pick<LlmAgentOptions, "model">,
+  inputs: readonly string[],
+): Promise<readonly (readonly Event[])[]> {
+  const agent = llmAgent({ name: "clerk", purpose: "Answers.", instructions: "Be brief.", ...options });
+  const runtime = createRuntime({ agents: [agent] });
+  const turns: (readonly Event[])[] = [];
+  let runId: RunId | undefined;
+  for (const input of inputs) {
+    const events = await collect(runtime, "clerk", {
+      type: "ChatRequest",
+      input,
+      ...(runId !== undefined && { run_id: runId }),
+    });
+    runId = events[0]?.run_id;
+    turns.push(events);
+  }
+  await runtime.close();
+  return turns;
+}
+
+test("an agent goes on with what was said in the run", async () => {
+  const prompts: Prompt[] = [];
+  const model = scriptedModel((prompt) => {
+    prompts.push(prompt);
+    return `Answer ${prompts.length}.`;
+  });
+  await talk({ model }, ["one", "two"]);
+  expect(prompts[1]?.messages).toEqual([
+    { role: "user", content: "one" },
+    { role: "assistant", content: "Answer 1." },
+    { role: "user", content: "two" },
+  ]);
+});
+
+test("what a turn said that did not succeed is not remembered", async () => {
+  let last: Prompt | undefined;
+  const model = scriptedModel((prompt) => {
+    last = prompt;
+    if (prompt.messages.at(-1)?.content === "fail") return { toolCalls: [{ name: "none", input: {} }] };
+    return prompt.messages.at(-1)?.role === "tool" ? { toolCalls: [{ name: "none", input: {} }] } : "Well.";
+  });
+  const turns = await talk({ model, maxSteps: 2 }, ["one", "fail", "two"]);
+  expect(turns.map((events) => events.at(-1))).toMatchObject([
+    { finish_reason: "success" },
+    { finish_reason: "error" },
+    { finish_reason: "success" },
+  ]);
+  expect(last?.messages.map(({ content }) => content)).toEqual(["one", "Well.", "two"]);
+});
+
+test("past its budget the older part of a conversation becomes a summary, which is no part of an answer", async () => {
+  const summarized: string[] = [];
+  let prompt: Prompt | undefined;
+  const model = scriptedModel((asked) => {
+    if (!isSummary(asked)) {
+      prompt = asked;
+      return `I have heard ${asked.messages.at(-1)?.content.slice(0, 6)}.`;
+    }
+    summarized.push(asked.messages[0]?.content ?? "");
+    return `Summary ${summarized.length}.`;
+  });
+  const inputs = [1, 2, 3, 4, 5, 6, 7].map((number) => `text ${number} ${"-".repeat(300)}`);
+  const turns = await talk({ model, historyBytes: 1_500 }, inputs);
+
+  expect(turns.map((events) => textsOf(events).join(""))).toEqual(
+    [1, 2, 3, 4, 5, 6, 7].map((number) => `I have heard text ${number}.`),
+  );
+  expect(summarized[0]).toMatch(/^User: text 1 -+\nAssistant: I have heard text 1\.\nUser: text 2 -+\n/);
+  expect(summarized[1]).toMatch(/^Before that, in short: Summary 1\.\nUser: text/);
+  expect(prompt?.instructions).toBe("Be brief.");
+  expect(prompt?.messages[0]).toEqual({
+    role: "user",
+    content: `What was said before, in short:\nSummary ${summarized.length}.`,
+  });
+  expect(prompt?.messages.at(-1)?.content).toBe(inputs.at(-1));
+  expect(JSON.stringify(prompt?.messages).length).toBeLessThan(1_700);
+  const summary = turns.flat().find(({ type }) => type === "ReasoningOutput");
+  expect(summary).toMatchObject({ content: "Summary " });
+});
+
+test("a turn with many long results stays within the budget, and its question and newest results are kept", async () => {
+  const read = defineTool({
+    name: "read",
+    description: "Reads a page.",
+    input: z.object({ page: z.number() }),
+    effect: "idempotent",
+    run: ({ page }) => `page ${page} ${"x".repeat(5_000)}`,
+  });
+  const prompts: Prompt[] = [];
+  const model = scriptedModel((prompt) => {
+    if (isSummary(prompt)) return "Some pages were read.";
+    prompts.push(prompt);
+    if (prompts.length > 12) return "That is all.";
+    return { toolCalls: [{ name: "read", input: { page: prompts.length } }] };
+  });
+  const [events = []] = await talk({ model, tools: [read], historyBytes: 4_000 }, ["What do the pages say?"]);
+
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "That is all." });
+  const last = prompts.at(-1)?.messages ?? [];
+  expect(last.slice(0, 2).map(({ content }) => content)).toEqual([
+    "What was said before, in short:\nSome pages were read.",
+    "What do the pages say?",
+  ]);
+  expect(last.at(-1)).toMatchObject({
+    role: "tool",
+    content: expect.stringMatching(/^page 12 x+.*cut/) as string,
+  });
+  for (const { messages } of prompts) expect(JSON.stringify(messages).length).toBeLessThan(5_500);
+  for (const { messages } of prompts) {
+    const calls = messages.flatMap((message) =>
+      message.role === "assistant" ? (message.toolCalls ?? []) : [],
+    );
+    const results = messages.filter(({ role }) => role === "tool");
+    expect(results.map((result) => "callId" in result && result.callId)).toEqual(calls.map(({ id }) => id));
+  }
+});
+
+test("a summary is in the log: a turn that is continued elsewhere does not ask for it again", async () => {
+  const asked: string[] = [];
+  const model = scriptedModel((prompt) => {
+    asked.push(isSummary(prompt) ? "summary" : "answer");
+    if (isSummary(prompt)) return "Short.";
+    if (prompt.messages.at(-1)?.role === "tool") return "Sent.";
+    if (prompt.messages.length > 1) return { toolCalls: [{ name: "send", input: {} }] };
+    return { text: "y".repeat(1_100) };
+  });
+  const send = defineTool({ name: "send", description: "Sends.", input: z.object({}), run: () => "sent" });
+  const options = { name: "clerk", purpose: "Answers.", instructions: "", historyBytes: 1_000 };
+  const agent = llmAgent({ ...options, model, tools: [send], approve: ["send"] });
+  const log = { ...memoryLog(), close: async () => {} };
+
+  const before = createRuntime({ agents: [agent], log });
+  const first = await collect(before, "clerk", { type: "ChatRequest", input: "one" });
+  const run_id = theOne(first, "RequestStarted").run_id;
+  const second = await collect(before, "clerk", { type: "ChatRequest", input: "two", run_id });
+  await before.close();
+
+  const after = createRuntime({ agents: [agent], log });
+  const rest = await collect(after, "clerk", {
+    type: "ResumeWithInput",
+    request_id: requestOf(second),
+    request_keys: { approved: true },
+  });
+  expect(asked).toEqual(["answer", "summary", "answer", "answer"]);
+  expect(rest.at(-1)).toMatchObject({ finish_reason: "success", result: "Sent." });
+  await after.close();
+});
+
+test("a budget that would not fit into the memory of a run is refused", () => {
+  expect(() =>
+    llmAgent({
+      name: "clerk",
+      purpose: "Answers.",
+      instructions: "",
+      model: scriptedModel([]),
+      historyBytes: 1_000_000,
+    }),
+  ).toThrow("historyBytes is at most 262144");
+});
