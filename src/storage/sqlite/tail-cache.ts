@@ -10,7 +10,9 @@ export class TailCache {
   readonly #limitBytes: number;
   readonly #runs = new Map<RunId, Tail>();
   /** All tails' chunks in the order they came; those of tails that were dropped are skipped. */
-  readonly #order = new Queue<{ readonly tail: Tail; readonly bytes: number }>();
+  #order = new Queue<{ readonly tail: Tail; readonly bytes: number }>();
+  /** How many chunks of dropped tails stand in the order. */
+  #stale = 0;
   #bytes = 0;
 
   constructor(limitBytes: number) {
@@ -61,15 +63,30 @@ export class TailCache {
     if (tail === undefined) return;
     this.#runs.delete(runId);
     this.#bytes -= tail.bytes;
+    this.#stale += tail.chunks.length;
     tail.bytes = 0;
     tail.chunks = new Queue();
+    // Only when more than half is stale, so that the cost of a drop stays constant.
+    if (this.#stale > STALE_LIMIT && this.#stale * 2 > this.#order.length) this.#removeStale();
+  }
+
+  #removeStale(): void {
+    const order = this.#order;
+    this.#order = new Queue();
+    this.#stale = 0;
+    for (let entry = order.shift(); entry !== undefined; entry = order.shift()) {
+      if (entry.tail.chunks.length > 0) this.#order.push(entry);
+    }
   }
 
   #removeOldest(): void {
     const oldest = this.#order.shift();
     if (oldest === undefined) return;
     const { tail, bytes } = oldest;
-    if (tail.chunks.shift() === undefined) return;
+    if (tail.chunks.shift() === undefined) {
+      this.#stale -= 1;
+      return;
+    }
     tail.bytes -= bytes;
     this.#bytes -= bytes;
     if (tail.chunks.length === 0) this.#runs.delete(tail.runId);
@@ -90,6 +107,9 @@ interface Chunk {
 
 /** What a chunk costs beside its events. */
 const CHUNK_BYTES = 256;
+
+/** So many chunks of dropped tails may stay in the order in any case. */
+const STALE_LIMIT = 1_024;
 
 /** The events after one, from a chunk on, until there are enough. */
 function gather(chunks: Queue<Chunk>, from: number, after: number, limit: number): readonly string[] {
