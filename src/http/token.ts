@@ -5,8 +5,8 @@ import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 
 /**
- * Makes the check of the token: throws `unauthorized` for a wrong one, and `overloaded` for anything from
- * a peer that was wrong ten times within a minute.
+ * Makes the check of the token: throws `unauthorized` for a wrong one, and `overloaded` for the next wrong
+ * ones of a peer that was wrong ten times within a minute. The right one is always let in.
  */
 export function createTokenCheck(
   token: string,
@@ -15,6 +15,9 @@ export function createTokenCheck(
   const failures = new Map<string, Failures>();
 
   return async (c) => {
+    const given = BEARER.exec(c.req.header("authorization") ?? "")?.[1];
+    if (given !== undefined && (await timingSafeEqual(given, token))) return;
+
     const peer = peerOf(c, trustProxy);
     const failed = failures.get(peer);
     const isRecent = failed !== undefined && now() < failed.until;
@@ -23,9 +26,6 @@ export function createTokenCheck(
         retryAfterS: (failed.until - now()) / 1_000,
       });
     }
-    const given = BEARER.exec(c.req.header("authorization") ?? "")?.[1];
-    if (given !== undefined && (await timingSafeEqual(given, token))) return;
-
     if (isRecent) failed.count += 1;
     else remember(peer, { count: 1, until: now() + WINDOW_MS });
     const fact = given === undefined ? "the request carries no token" : "the token is wrong";
