@@ -25,10 +25,18 @@ export function withoutSecrets(args: JsonObject, owner: string): WithoutSecrets 
     if (typeof value !== "object" || value === null) return value;
     const entries = Object.entries(value as JsonObject);
     return Object.fromEntries(
-      entries.map(([key, field]) => [key, hide(field, `${path}.${key}`, secret || SECRET_KEY.test(key))]),
+      entries.map(([key, field]) => [
+        key,
+        hide(field, `${path}.${toStep(key)}`, secret || SECRET_KEY.test(key)),
+      ]),
     );
   };
   return { args: hide(args, owner, false) as JsonObject, secrets };
+}
+
+/** A key as a part of a name: without dots, which part the steps of a path. */
+function toStep(key: string): string {
+  return key.replaceAll("~", "~0").replaceAll(".", "~1");
 }
 
 /** Puts the secret values back where their references stand; what is not known any more is left out. */

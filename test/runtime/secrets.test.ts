@@ -67,6 +67,18 @@ test("a run's own configuration goes before that of its agent", async () => {
   await runtime.close();
 });
 
+test("secrets whose keys have dots are told from those further down", async () => {
+  const runtime = createRuntime({ agents: [reader] });
+  const args = { a: { token: 1, "b.token": 2, "b~1token": 3 }, "a.token": 4, "a.b": { token: 5 } };
+  await runtime.process("reader", { type: "ConfigureRequest", args });
+  const receipt = await runtime.process("reader", { type: "ChatRequest", input: "?" });
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+
+  const { result } = JSON.parse(end ?? "") as { readonly result: string };
+  expect(JSON.parse(result)).toEqual(args);
+  await runtime.close();
+});
+
 test.each([
   ["memory", () => memorySecrets()],
   ["a file", () => fsSecrets(join(mkdtempSync(join(tmpdir(), "secrets-")), "secrets.json"))],
