@@ -149,15 +149,12 @@ export class Actor {
   }
 
   /** Says a text; resolves when it is in the log. */
-  say(content: string, branch: string | undefined): Promise<void> {
-    const { recorder, limits } = this.turn.options;
+  say(content: string, scope: Scope): Promise<void> {
+    const { recorder } = this.turn.options;
     if (content.length * 3 > EVENT_LIMIT_BYTES && byteLength(content) > EVENT_LIMIT_BYTES) {
       throw new AgentError("too_large", `a text is larger than ${EVENT_LIMIT_BYTES} bytes`);
     }
-    if (
-      recorder.uncommittedEvents >= limits.uncommittedTexts ||
-      recorder.uncommittedCharacters > limits.uncommittedCharacters
-    ) {
+    if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
         `agent ${this.agent.name} said more than the log could take; await turn.text`,
@@ -165,36 +162,40 @@ export class Actor {
       return this.turn.over();
     }
     this.heard(content);
-    const place = branch === undefined ? undefined : { branch };
-    recorder.event(
+    const place = scope === this.scope ? undefined : { branch: scope.path };
+    const { id } = recorder.event(
       this.speaker,
       this.agent.kind === "tool"
         ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
         : { type: "TextOutput", content, ...place },
     );
-    this.turn.stirrings.stir(branch ?? this.scope.path);
+    scope.backlog.add(id, content.length);
+    this.turn.stirrings.stir(scope.path);
     return recorder.committed();
   }
 
   /** Tells how far a tool has come, if the log can take it. */
   progress(content: string): void {
-    const { recorder, limits } = this.turn.options;
-    const isAhead =
-      recorder.uncommittedEvents >= limits.uncommittedTexts ||
-      recorder.uncommittedCharacters > limits.uncommittedCharacters;
-    if (this.ended || isAhead) return;
-    recorder.event(this.speaker, {
+    if (this.ended || !this.#hasRoom(this.scope)) return;
+    const { id } = this.turn.options.recorder.event(this.speaker, {
       type: "ToolTextOutput",
       content: cut(content, PROGRESS_LIMIT_BYTES),
       tool_call_id: this.call.callId,
       progress: true,
     });
+    this.scope.backlog.add(id, content.length);
   }
 
   /** Adds a text to what the actor has said, in replay too. */
   heard(content: string): void {
     if (this.#said.length < RESULT_LIMIT_BYTES) this.#said += content;
     else this.#saidAll = false;
+  }
+
+  #hasRoom({ backlog }: Scope): boolean {
+    const { recorder, limits } = this.turn.options;
+    const { uncommittedTexts: texts, uncommittedCharacters: characters } = limits;
+    return backlog.isBelow({ texts, characters }, recorder.cursor.head);
   }
 
   /** Runs the handler; the answer is how to tell what came of it. */

@@ -42,6 +42,9 @@ export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
 /** Keeps a machine's state after a transition small enough for one record. */
 const STATE_LIMIT_BYTES = 1_048_576;
 
+/** A machine that makes more transitions in one turn of the event loop is taken to go round for ever. */
+const TRANSITIONS_AT_ONCE = 1_000;
+
 /** A running machine, whose waits, delays and promises are calls of its turn. */
 class MachineActor {
   readonly #turn: Turn;
@@ -59,6 +62,8 @@ class MachineActor {
   /** The call that the next timer belongs to, when it is one from before. */
   #adopted: CallId | undefined;
   #restoring = false;
+  /** How many transitions there were in this turn of the event loop. */
+  #transitions = 0;
   #ended = false;
 
   constructor(
@@ -127,6 +132,10 @@ class MachineActor {
   /** After a transition: opens and closes what it asks for, and writes its state down. */
   #settle(snapshot: AnyMachineSnapshot): void {
     if (this.#ended || this.#restoring || this.#actor.turn.ended) return;
+    if (!this.#isPaced()) {
+      this.#fail(new Error(`the machine made ${TRANSITIONS_AT_ONCE} transitions without a pause`));
+      return;
+    }
     const asked = snapshot.status === "active" && snapshot.hasTag("wait") ? questionsOf(snapshot) : new Map();
     for (const [stateId, callId] of this.#waits)
       if (!asked.has(stateId)) this.#drop(this.#waits, stateId, callId);
@@ -138,6 +147,17 @@ class MachineActor {
       return;
     }
     if (snapshot.status !== "active" || this.#rests(snapshot)) this.#finish(snapshot);
+  }
+
+  /** Whether the machine lets others come in between: one that sends to itself without an end does not. */
+  #isPaced(): boolean {
+    if (this.#transitions === 0) {
+      this.#actor.turn.options.environment.macrotask(() => {
+        this.#transitions = 0;
+      });
+    }
+    this.#transitions += 1;
+    return this.#transitions <= TRANSITIONS_AT_ONCE;
   }
 
   #record(): void {

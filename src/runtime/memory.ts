@@ -22,8 +22,9 @@ export function createMemory(actor: Actor): ActorMemory {
       return kept ? changed : undefined;
     },
     get() {
-      if (changed !== undefined || !kept) return changed;
-      return turn.memory.get(agent.name) ?? turn.options.memory[agent.name];
+      // A copy, because what is kept changes by `set` alone.
+      if (changed !== undefined || !kept) return structuredClone(changed);
+      return structuredClone(turn.memory.get(agent.name) ?? turn.options.memory[agent.name]);
     },
     set(value) {
       changed = toJson(value, `the memory of ${agent.name}`, turn.options.limits.memoryBytes);

@@ -40,10 +40,12 @@ export interface RuntimeOptions {
 export interface Limits {
   /** Requests that wait for one run, beside the one that runs. Default 8. */
   readonly queuedRequests: number;
-  /** Events of one turn that may wait for their commit before it says more. Default 1,000. */
+  /** Texts of one sequence (a turn, a child, a branch) that may wait for their commit. Default 1,000. */
   readonly uncommittedTexts: number;
   /** The same in characters. Default 1 Mi. */
   readonly uncommittedCharacters: number;
+  /** Events and journal entries of a run that may wait for their commit before its turn calls for more. Default 10,000. */
+  readonly uncommittedEntries: number;
   /** How deep agents may call each other. Default 8. */
   readonly depth: number;
   /** How often an agent may stand among its own callers, directly or through others. Default 4. */
@@ -69,6 +71,7 @@ export const defaultLimits: Limits = {
   queuedRequests: 8,
   uncommittedTexts: 1_000,
   uncommittedCharacters: 1_048_576,
+  uncommittedEntries: 10_000,
   depth: 8,
   selfCalls: 4,
   agentCalls: 10_000,

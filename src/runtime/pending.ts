@@ -18,15 +18,13 @@ export interface Pending extends Batch {
    * does, so that the commit can tell whether the turn waits for its caller alone.
    */
   patient?: boolean;
-  /** Characters of its events. */
-  characters: number;
   /** Made when the first one waits. */
   done?: PromiseWithResolvers<void>;
 }
 
 /** A batch with nothing in it. */
 export function newPending(): Pending {
-  return { events: [], records: [], urgent: false, characters: 0 };
+  return { events: [], records: [], urgent: false };
 }
 
 /** Whether there is anything to commit. */

@@ -72,11 +72,14 @@ export class Reading {
   }
 
   async read(address: Address, { filter, ...range }: ReadEventsOptions): Promise<EventPage> {
-    const { events, cursor, more } = await readPage(this.#log, address, {
+    const entry = address.kind === "run" ? undefined : await this.#log.lookup(address.requestId);
+    const { start, end } = toExtent(entry);
+    const page = await readPage(this.#log, address, {
       ...range,
+      after: Math.max(range.after, start),
       wanted: await this.#wanted(address, filter),
     });
-    return { events, cursor, more };
+    return { ...page, more: page.more && page.cursor < end };
   }
 
   async follow(address: Address, { after, forever = false, filter, signal }: FollowOptions): Promise<Feed> {
@@ -153,12 +156,25 @@ export class Reading {
     address: Address,
     after: number,
   ): Promise<{ readonly clamped: number; readonly finished: boolean }> {
+    if (address.kind === "run") {
+      const run = await this.#log.run(address.runId);
+      const clamped = Math.min(after, run?.head ?? 0);
+      return { clamped, finished: run?.status === "idle" && clamped >= run.head };
+    }
+    const entry = await this.#log.lookup(address.requestId);
+    const { start, end } = toExtent(entry);
+    if (after <= start) return { clamped: start, finished: false };
     const run = await this.#log.run(address.runId);
     const clamped = Math.min(after, run?.head ?? 0);
-    if (address.kind === "run") return { clamped, finished: run?.status === "idle" && clamped >= run.head };
-    const entry = await this.#log.lookup(address.requestId);
-    return { clamped, finished: entry?.completed !== undefined && clamped >= entry.completed };
+    return { clamped, finished: clamped >= end };
   }
+}
+
+/** Between which cursors of its run all events of a request lie, as far as is known. */
+function toExtent(entry: RequestEntry | undefined): { readonly start: number; readonly end: number } {
+  if (entry === undefined) return { start: 0, end: Infinity };
+  const { started, accepted, completed = Infinity } = entry;
+  return { start: started === undefined ? accepted.after : started - 1, end: completed };
 }
 
 interface Remembered {

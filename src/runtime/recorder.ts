@@ -79,14 +79,9 @@ export class Recorder {
     return this.#inFlight === undefined && !hasContent(this.#pending);
   }
 
-  /** How many events wait for their commit. */
-  get uncommittedEvents(): number {
-    return this.#pending.events.length + (this.#inFlight?.events.length ?? 0);
-  }
-
-  /** How many characters these events have. */
-  get uncommittedCharacters(): number {
-    return this.#pending.characters + (this.#inFlight?.characters ?? 0);
+  /** How many events and records wait for their commit. */
+  get uncommitted(): number {
+    return entriesOf(this.#pending) + (this.#inFlight === undefined ? 0 : entriesOf(this.#inFlight));
   }
 
   /** Records an event. Texts may wait for others to gather; every other event is committed as soon as can be. */
@@ -151,7 +146,6 @@ export class Recorder {
 
   #push(text: string, urgent: boolean): void {
     this.#pending.events.push(text);
-    this.#pending.characters += text.length;
     this.#schedule(urgent);
   }
 
@@ -208,3 +202,7 @@ export class Recorder {
 }
 
 const RESOLVED = Promise.resolve();
+
+function entriesOf({ events, records }: Pending): number {
+  return events.length + records.length;
+}

@@ -1,4 +1,5 @@
 import type { CallId } from "../protocol/ids.ts";
+import { Backlog } from "./backlog.ts";
 import type { Item } from "./journal.ts";
 
 /** Why a handler that is replayed cannot go on: it does something else than the log says it did. */
@@ -18,6 +19,7 @@ export class Scope {
   readonly #parent: Scope | undefined;
   readonly #items: readonly Item[];
   #count = 0;
+  readonly backlog: Backlog = new Backlog();
   /** True while branches of this scope run, which then cannot do anything itself. */
   branching = false;
   /** Set when the handler or branch has ended, and nothing more may be done here. */

@@ -49,8 +49,6 @@ export class TurnHandle implements ToolTurn {
   readonly #actor: Actor;
   readonly #scope: Scope;
   readonly #asked: Asked;
-  /** The scope's path, where it is a branch. */
-  readonly #branch: string | undefined;
 
   constructor(actor: Actor, scope: Scope, asked: Asked) {
     const { runId, accepted, config } = actor.turn.options;
@@ -58,7 +56,6 @@ export class TurnHandle implements ToolTurn {
     this.#actor = actor;
     this.#scope = scope;
     this.#asked = asked;
-    this.#branch = scope === actor.scope ? undefined : scope.path;
     this.agent = actor.agent.name;
     this.metadata = metadata;
     this.config = config;
@@ -97,14 +94,14 @@ export class TurnHandle implements ToolTurn {
     }
     this.#checkFree();
     const divergence = this.#scope.advance();
-    if (divergence === undefined) return this.#actor.say(content, this.#branch);
+    if (divergence === undefined) return this.#actor.say(content, this.#scope);
     turn.diverge(divergence);
     return turn.over();
   }
 
   progress(content: string): void {
     if (this.#actor.agent.kind !== "tool") throw new TypeError("only a tool tells how far it has come");
-    this.#actor.progress(String(content));
+    this.#actor.progress(content);
   }
 
   get uses(): Collaborators {
@@ -310,6 +307,10 @@ export class TurnHandle implements ToolTurn {
     if (ended) return undefined;
     this.#checkFree();
     const logged = this.#scope.replaying;
+    if (!logged && turn.options.recorder.uncommitted >= turn.options.limits.uncommittedEntries) {
+      turn.fail("overloaded", `agent ${this.agent} did more at once than the log could take`);
+      return undefined;
+    }
     const place = logged ? this.#scope.replay(signature) : this.#scope.advance();
     if (place !== undefined && "expected" in place) {
       turn.diverge(place);
