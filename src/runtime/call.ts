@@ -64,15 +64,31 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     fail(caller, open, "tool_error", `the turn has called agents ${limits.agentCalls} times`);
     return;
   }
-  const child = caller.child(call.agent, open);
-  const asked = { name: call.operationName, operation: call.operation, input: call.args };
-  stop = child.start(asked, {
-    done: (answer) => {
-      stageMemory(child);
-      finish(caller, open, answer, child.files);
-    },
-    failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), faultMessage(thrown)),
+  const { agent, callId } = call;
+  const start = (): void => {
+    const child = caller.child(agent, open);
+    const asked = { name: call.operationName, operation: call.operation, input: call.args };
+    stop = child.start(asked, {
+      done: (answer) => {
+        stageMemory(child);
+        finish(caller, open, answer, child.files);
+      },
+      failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), faultMessage(thrown)),
+    });
+  };
+  if (agent.memory === "own") {
+    start();
+    return;
+  }
+  open.queued = true;
+  const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
+    open.queued = false;
+    if (!open.open || turn.ended) return;
+    if (isNew) turn.options.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
+    start();
   });
+  if (!isAdmitted)
+    fail(caller, open, "tool_error", `${agent.name} shares its memory of the run and would wait for itself`);
 }
 
 /** Does something outside, and journals what came of it. */
@@ -150,10 +166,15 @@ async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt)
 }
 
 function stageMemory({ turn, agent, call, memory }: Actor): void {
-  if (memory.changed === undefined || !turn.accepts(call)) return;
-  const staged = { agent: agent.name, value: memory.changed };
-  turn.staged.set(call.callId, staged);
-  turn.options.recorder.record({ type: "MemoryCommitted", ...staged, call_id: call.callId });
+  if (memory.changed === undefined || turn.ended || !call.open) return;
+  const { name } = agent;
+  turn.shared.values.set(name, memory.changed);
+  turn.options.recorder.record({
+    type: "MemoryCommitted",
+    agent: name,
+    value: memory.changed,
+    call_id: call.callId,
+  });
 }
 
 function finish(

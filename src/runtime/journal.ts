@@ -33,12 +33,6 @@ export interface LoggedCall {
   readonly parentCallId?: CallId;
 }
 
-/** What a child wants to keep for the run, if the turn succeeds. */
-export interface StagedMemory {
-  readonly agent: string;
-  readonly value: Json;
-}
-
 /** A call whose work is done elsewhere, and the agent that does it. */
 export interface LoggedForeign {
   readonly agent: string;
@@ -64,8 +58,10 @@ export interface Journal {
   readonly completions: ReadonlyMap<CallId, string>;
   /** What all completions together cost. */
   readonly usage: Usage;
-  /** What children staged for the run's memory. */
-  readonly staged: ReadonlyMap<CallId, StagedMemory>;
+  /** What calls have left in the memory of the run, by agent. */
+  readonly staged: ReadonlyMap<string, Json>;
+  /** The calls that are at work on the memory of the run, by agent. */
+  readonly holders: ReadonlyMap<string, CallId>;
   /** The newest state of each machine. */
   readonly machines: ReadonlyMap<string, MachineState>;
   /** How far each call has come whose work is done elsewhere, by its scope. */
@@ -95,7 +91,8 @@ export class JournalReader {
   readonly #callOfWait = new Map<number, CallId>();
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
   readonly #completions = new Map<CallId, string>();
-  readonly #staged = new Map<CallId, StagedMemory>();
+  readonly #staged = new Map<string, Json>();
+  readonly #holders = new Map<string, CallId>();
   readonly #machines = new Map<string, MachineState>();
   readonly #foreign = new Map<string, LoggedForeign>();
   readonly #iterated = new Set<CallId>();
@@ -128,6 +125,7 @@ export class JournalReader {
       completions: this.#completions,
       usage: this.#usage,
       staged: this.#staged,
+      holders: this.#holders,
       machines: this.#machines,
       foreign: this.#foreign,
       iterated: this.#iterated,
@@ -261,7 +259,10 @@ export class JournalReader {
         this.#foreign.set(record.scope, { agent: record.agent, state: record.state });
         return;
       case "MemoryCommitted":
-        if (record.call_id !== undefined) this.#staged.set(record.call_id, record);
+        if (record.call_id !== undefined) this.#staged.set(record.agent, record.value);
+        return;
+      case "MemoryTaken":
+        this.#holders.set(record.agent, record.call_id);
         return;
       default:
         return;
@@ -281,6 +282,7 @@ export class JournalReader {
   #settle(callId: CallId, outcome: Outcome): void {
     this.#outcomes.set(callId, outcome);
     this.#openCalls.delete(callId);
+    for (const [agent, holder] of this.#holders) if (holder === callId) this.#holders.delete(agent);
     this.#order.push({ callId, outcome });
   }
 
@@ -320,6 +322,7 @@ const emptyJournal: Journal = {
   completions: new Map(),
   usage: {},
   staged: new Map(),
+  holders: new Map(),
   machines: new Map(),
   foreign: new Map(),
   iterated: new Set(),

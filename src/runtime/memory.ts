@@ -12,6 +12,7 @@ export interface ActorMemory extends Memory {
 /**
  * The memory of an actor. The agent that was asked works on what it keeps for the run; an agent that
  * is called starts with nothing and keeps nothing, unless it is defined to share its memory of the run.
+ * What it gets is a copy: it changes nothing until it is set.
  */
 export function createMemory(actor: Actor): ActorMemory {
   const { turn, agent, depth } = actor;
@@ -22,9 +23,10 @@ export function createMemory(actor: Actor): ActorMemory {
       return kept ? changed : undefined;
     },
     get() {
-      // A copy, because what is kept changes by `set` alone.
-      if (changed !== undefined || !kept) return structuredClone(changed);
-      return structuredClone(turn.memory.get(agent.name) ?? turn.options.memory[agent.name]);
+      if (changed !== undefined) return structuredClone(changed);
+      const before = turn.options.memory[agent.name];
+      if (depth === 0) return structuredClone(before);
+      return kept ? structuredClone(turn.shared.values.get(agent.name) ?? before) : undefined;
     },
     set(value) {
       changed = toJson(value, `the memory of ${agent.name}`, turn.options.limits.memoryBytes);

@@ -31,6 +31,8 @@ export class OpenCall {
   readonly abort: () => void;
   readonly #children = new Set<OpenCall>();
   #open = true;
+  /** Set while the call waits for another one of its turn before it begins. */
+  queued = false;
 
   constructor(options: {
     readonly callId: CallId;
@@ -69,6 +71,7 @@ export class OpenCall {
 
   /** Whether all that goes on under this call is of the given kinds; a call without any under it goes on itself. */
   rests(kinds: ReadonlySet<CallKind>): boolean {
+    if (this.queued) return true;
     // A foreign call goes on only while work goes on elsewhere, which is open beside it.
     if (this.#children.size === 0) return kinds.has(this.kind) || this.kind === "foreign";
     for (const child of this.#children) if (!child.rests(kinds)) return false;

@@ -41,12 +41,13 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
     const actor = new Actor(turn, agent, 0, root, (...handle) => new TurnHandle(...handle));
     return actor.start(asked, {
       done({ text, output, truncated }) {
-        if (actor.memory.changed !== undefined) turn.memory.set(agent.name, actor.memory.changed);
+        const { changed } = actor.memory;
         turn.end({
           finishReason: "success",
           result: text,
           ...(truncated && { truncated }),
           output,
+          ...(changed !== undefined && { memory: new Map([[agent.name, changed]]) }),
         });
       },
       failed(thrown, unfit) {

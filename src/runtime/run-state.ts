@@ -76,6 +76,7 @@ export function evolve(state: RunState, change: RunChange): RunState {
     case "All":
     case "Artifact":
     case "MachineState":
+    case "MemoryTaken":
     case "RemoteCursor":
     case "Iterated":
       return state;

@@ -325,7 +325,6 @@ export class TurnHandle implements ToolTurn {
     return new Promise((resolve, reject) => {
       const { turn } = this.#actor;
       turn.deliveries.expect(callId, (outcome: Outcome) => {
-        turn.delivered(callId);
         if (outcome.ok) resolve(outcome.value);
         else
           reject(

@@ -13,7 +13,7 @@ import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
 import { addUsage } from "./journal.ts";
-import type { Journal, StagedMemory } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import { canceledBody, OpenCall } from "./open-call.ts";
 import type { AskedWait, CallKind, LiveWait } from "./open-call.ts";
 import type { Limits } from "./options.ts";
@@ -21,6 +21,7 @@ import type { Accepted } from "./records.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
 import { parseWith } from "./schema.ts";
 import type { Divergence } from "./scope.ts";
+import { SharedMemory } from "./shared-memory.ts";
 import { Stirrings } from "./stirrings.ts";
 
 /** What a turn is given by its run. */
@@ -77,10 +78,8 @@ export class ActiveTurn {
   readonly stirrings: Stirrings = new Stirrings(() => {
     if (this.#waits.size > 0) this.#awaitLull();
   });
-  /** What the turn wants to keep for the run if it succeeds. */
-  readonly memory: Map<string, Json> = new Map<string, Json>();
-  /** What children want to keep, until the outcome of their call is delivered. */
-  readonly staged: Map<CallId, StagedMemory>;
+  /** What agents that are called make of their memory of the run. */
+  readonly shared: SharedMemory;
   /** The names of the answers that were given. */
   readonly resumeIds: Set<string>;
   readonly #waits = new Map<CallId, LiveWait>();
@@ -113,7 +112,7 @@ export class ActiveTurn {
       speaker: this.speaker,
     });
     this.#usage = journal.usage;
-    this.staged = new Map(journal.staged);
+    this.shared = new SharedMemory(journal);
     this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);
     this.#ahead = new Map(journal.waits);
     this.#lastResume = journal.lastResume;
@@ -244,12 +243,6 @@ export class ActiveTurn {
     });
   }
 
-  /** Takes over what a child wants to keep, now that its caller hears of its result. */
-  delivered(callId: CallId): void {
-    const staged = this.staged.get(callId);
-    if (staged) this.memory.set(staged.agent, staged.value);
-  }
-
   /** Closes a call, says so, and delivers the outcome once that is in the log. */
   settle<Said>(call: OpenCall, outcome: Outcome, say: () => Said): Said {
     this.#close(call);
@@ -287,7 +280,7 @@ export class ActiveTurn {
   }
 
   /** Ends the turn; only the first call counts, and has an answer: the encoded RequestCompleted. */
-  end(end: Omit<TurnEnd, "memory">): string | undefined {
+  end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
     if (this.#ended) return undefined;
     this.#ended = true;
     this.closeBelow(this.root);
@@ -295,7 +288,8 @@ export class ActiveTurn {
     const text = this.options.complete({
       ...end,
       ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
-      memory: end.finishReason === "success" ? this.memory : new Map(),
+      memory:
+        end.finishReason === "success" ? new Map([...this.shared.values, ...(memory ?? [])]) : new Map(),
     });
     this.deliveries.end(GIVEN_UP);
     this.#answerIssued();
@@ -360,7 +354,10 @@ export class ActiveTurn {
 
   #close(call: OpenCall): void {
     if (RESTING.has(call.kind)) this.#resting -= 1;
-    if (call.kind === "agent") this.stirrings.endWithin(call.callId);
+    if (call.kind === "agent") {
+      this.stirrings.endWithin(call.callId);
+      this.shared.leave(call.callId);
+    }
     this.#waits.delete(call.callId);
     call.close();
     this.#change();

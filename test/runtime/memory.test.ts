@@ -1,0 +1,251 @@
+import { defineAgent, operation } from "troupe";
+import type { Agent, Turn } from "troupe";
+import type { RequestId } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { ofType, textsOf } from "../agents/events.ts";
+import { World } from "./world.ts";
+
+const asked = "asked" as RequestId;
+const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+const anything = z.object({ word: z.string() });
+
+/** An agent that notes down a word, when told to go on, and says what it has. */
+function notesOf(memory: "own" | "run", pause: (turn: Turn, word: string) => Promise<unknown>) {
+  return defineAgent({
+    name: "notes",
+    purpose: "Notes words.",
+    memory,
+    operations: {
+      note: operation({
+        input: anything,
+        async run({ word }, turn) {
+          const before = z.array(z.string()).parse(turn.memory.get() ?? []);
+          await pause(turn, word);
+          turn.memory.set([...before, word]);
+          return [...before, word].join(" ");
+        },
+      }),
+    },
+  });
+}
+
+function parentOf(chat: (input: string, turn: Turn) => Promise<void>): Agent {
+  return defineAgent({ name: "parent", purpose: "Asks others.", chat });
+}
+
+test("an agent finds in its next turn what it kept in a turn that succeeded, and nothing of one that failed", async () => {
+  const agent = defineAgent({
+    name: "notebook",
+    purpose: "Notes.",
+    async chat(input, turn) {
+      const notes = (turn.memory.get() ?? []) as string[];
+      // What was got is a copy, so this alone keeps nothing.
+      notes.push(input);
+      if (input !== "ignored") turn.memory.set(notes);
+      await turn.text(notes.join(" "));
+      if (input === "fails") throw new Error("no");
+    },
+  });
+  const world = new World({ agents: [agent] });
+  const { runId } = await world.ask("notebook", { type: "ChatRequest", input: "one" });
+  const say = (input: string) =>
+    world.ask("notebook", { type: "ChatRequest", input, run_id: runId } as never);
+
+  await say("fails");
+  await say("ignored");
+  await say("two");
+  await world.restart();
+  await say("three");
+
+  const texts = textsOf(await world.events(runId ?? ""));
+  expect(texts).toEqual(["one", "one fails", "one ignored", "one two", "one two three"]);
+});
+
+test("what a turn kept is read by its own continuation as it was at its start", async () => {
+  const agent = defineAgent({
+    name: "counter",
+    purpose: "Counts its turns.",
+    async chat(_input, turn) {
+      const count = (turn.memory.get() as number | undefined) ?? 0;
+      turn.memory.set(count + 1);
+      await turn.sleep(1_000);
+      await turn.text(`turn ${count + 1}`);
+    },
+  });
+  const world = new World({ agents: [agent] });
+  const { runId } = await world.ask("counter", { type: "ChatRequest", input: "" });
+  await world.environment.advance(1_000);
+  await world.ask("counter", { type: "ChatRequest", input: "", run_id: runId } as never);
+
+  await world.restart();
+  await world.environment.advance(1_000);
+  expect(textsOf(await world.events(runId ?? ""))).toEqual(["turn 1", "turn 2"]);
+});
+
+test("a child starts with nothing in mind and keeps nothing", async () => {
+  const notes = notesOf("own", async () => {});
+  const parent = parentOf(async (_input, turn) => {
+    await turn.call(notes, "note", { word: "one" });
+    await turn.text(await turn.call(notes, "note", { word: "two" }));
+  });
+  const world = new World({ agents: [parent, notes] });
+  await world.ask("parent", chat);
+  expect(textsOf(await world.events(asked))).toEqual(["two"]);
+});
+
+test("a child that shares its memory of the run finds what it kept there, in this turn and the next", async () => {
+  const notes = notesOf("run", async () => {});
+  const parent = parentOf(async (input, turn) => {
+    await turn.call(notes, "note", { word: `${input}1` });
+    await turn.text(await turn.call(notes, "note", { word: `${input}2` }));
+  });
+  const world = new World({ agents: [parent] });
+  const { runId } = await world.ask("parent", { type: "ChatRequest", input: "a" });
+  await world.restart();
+  await world.ask("parent", { type: "ChatRequest", input: "b", run_id: runId } as never);
+  expect(textsOf(await world.events(runId ?? ""))).toEqual(["a1 a2", "a1 a2 b1 b2"]);
+});
+
+test("calls of an agent that shares its memory are made one after the other, also across a crash", async () => {
+  const notes = notesOf("run", (turn) => turn.sleep(1_000));
+  const parent = parentOf(async (_input, turn) => {
+    const all = await turn.all(
+      ["one", "two", "three"].map((word) => (own: Turn) => own.call(notes, "note", { word })),
+    );
+    await turn.text(all.at(-1) ?? "");
+  });
+  const world = new World({ agents: [parent] });
+  await world.ask("parent", chat);
+  await world.environment.advance(1_500);
+  await world.restart();
+  await world.environment.advance(1_000);
+  await world.restart();
+  await world.environment.advance(1_000);
+
+  expect(textsOf(await world.events(asked))).toEqual(["one two three"]);
+});
+
+test("what a grandchild that shares its memory kept outlives a crash of the turn", async () => {
+  const notes = notesOf("run", async () => {});
+  const between = defineAgent({
+    name: "between",
+    purpose: "Stands between.",
+    operations: {
+      pass: operation({ input: anything, run: ({ word }, turn) => turn.call(notes, "note", { word }) }),
+    },
+  });
+  const parent = parentOf(async (input, turn) => {
+    await turn.text(await turn.call(between, "pass", { word: input }));
+    await turn.sleep(1_000);
+  });
+  const world = new World({ agents: [parent] });
+  const { runId } = await world.ask("parent", { type: "ChatRequest", input: "one" });
+  await world.restart();
+  await world.environment.advance(1_000);
+  await world.ask("parent", { type: "ChatRequest", input: "two", run_id: runId } as never);
+  expect(textsOf(await world.events(runId ?? ""))).toEqual(["one", "one two"]);
+});
+
+test("a turn waits for its caller though a call of an agent that shares its memory waits for another", async () => {
+  const notes = notesOf("run", (turn, word) => turn.waitForInput({ [word]: `${word}?` }));
+  const parent = parentOf(async (_input, turn) => {
+    await Promise.all(["one", "two"].map((word) => turn.call(notes, "note", { word })));
+    await turn.text("done");
+  });
+  const world = new World({ agents: [parent] });
+  await world.ask("parent", chat);
+  for (const word of ["one", "two"]) {
+    expect(await world.runtime.status(asked)).toMatchObject({
+      status: "waiting",
+      request_keys: { [word]: `${word}?` },
+    });
+    await world.restart();
+    await world.ask("parent", {
+      type: "ResumeWithInput",
+      request_id: asked,
+      request_keys: { [word]: true },
+    });
+  }
+  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+});
+
+test("an agent that shares its memory and would wait for itself is refused instead", async () => {
+  const ouroboros: Agent<{ readonly bite: ReturnType<typeof operation<{ depth: number }, string>> }> =
+    defineAgent({
+      name: "ouroboros",
+      purpose: "Calls itself.",
+      memory: "run",
+      operations: {
+        bite: operation({
+          input: z.object({ depth: z.number() }),
+          async run({ depth }, turn): Promise<string> {
+            try {
+              return await turn.call(ouroboros, "bite", { depth: depth + 1 });
+            } catch (error) {
+              return (error as Error).message;
+            }
+          },
+        }),
+      },
+    });
+  const parent = parentOf(async (_input, turn) => {
+    await turn.text(await turn.call(ouroboros, "bite", { depth: 0 }));
+  });
+  const world = new World({ agents: [parent] });
+  await world.ask("parent", chat);
+  expect(textsOf(await world.events(asked))).toEqual([
+    "ouroboros shares its memory of the run and would wait for itself",
+  ]);
+});
+
+test("two agents that share their memory and wait for each other do not wait forever", async () => {
+  const agentOf = (name: string, other: () => Agent): Agent =>
+    defineAgent({
+      name,
+      purpose: "Calls the other.",
+      memory: "run",
+      operations: {
+        work: operation({
+          input: z.object({ call: z.boolean() }),
+          async run({ call }, turn) {
+            await turn.sleep(10);
+            if (call) await turn.call(other() as never, "work" as never, { call: false });
+          },
+        }),
+      },
+    });
+  const left = agentOf("left", () => right);
+  const right = agentOf("right", () => left);
+  const parent = parentOf(async (_input, turn) => {
+    const ends = await Promise.allSettled(
+      [left, right].map((agent) => turn.call(agent as never, "work" as never, { call: true })),
+    );
+    await turn.text(ends.map(({ status }) => status).join(" "));
+  });
+  const world = new World({ agents: [parent] });
+  await world.ask("parent", chat);
+  await world.environment.advance(100);
+
+  const events = await world.events(asked);
+  expect(ofType(events, "ToolError")[0]).toMatchObject({ depth: 1 });
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test("a memory that is too large, or no JSON, is refused where it is set", async () => {
+  const agent = defineAgent({
+    name: "hoarder",
+    purpose: "Keeps too much.",
+    async chat(input, turn) {
+      const loop: Record<string, unknown> = {};
+      loop["self"] = loop;
+      turn.memory.set(input === "large" ? "x".repeat(2_000_000) : (loop as never));
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("hoarder", { ...chat, input: "large" });
+  expect((await world.events(asked)).at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "agent_error", message: expect.stringContaining("larger than 1048576 bytes") as string },
+  });
+});
