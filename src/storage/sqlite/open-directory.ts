@@ -60,11 +60,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
       checkHead(database, known);
       if (size % PAGE_BYTES !== 0) checkAll(database);
     }
-    const head = raiseEpoch(database, known);
-    const headFile = openHeadFile(join(directory, "head"));
-    headFile.reset(head);
-    headFile.sync();
-    headFile.close();
+    const head = raiseHead(database, known, join(directory, "head"));
     syncDirectory(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
     const lastRid = Number(database.prepare("SELECT max(rid) AS rid FROM run").get()?.["rid"] ?? 0);
@@ -103,6 +99,24 @@ function checkHead(database: DatabaseSync, known: Head | undefined): void {
 function checkAll(database: DatabaseSync): void {
   const result = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
   if (result !== "ok") throw new DamagedLog("the database has been cut short");
+}
+
+/** Raises the epoch, in the log and then in the head file. */
+function raiseHead(database: DatabaseSync, known: Head | undefined, path: string): Head {
+  const headFile = openHeadFile(path);
+  try {
+    if (known === undefined) {
+      // The first batch must not be in the log without a head file, or a crash between them looks like a loss.
+      headFile.reset({ epoch: 0, batch: 0, hash: "" });
+      headFile.sync();
+    }
+    const head = raiseEpoch(database, known);
+    headFile.reset(head);
+    headFile.sync();
+    return head;
+  } finally {
+    headFile.close();
+  }
 }
 
 /** Commits a batch with nothing but a new epoch: what an earlier process still holds is fenced by it. */
