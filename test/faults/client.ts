@@ -1,0 +1,179 @@
+import { setTimeout } from "node:timers/promises";
+import { idOf, requestIdOf } from "../../src/protocol/encode.ts";
+import type { Event } from "../../src/protocol/events.ts";
+import type { Random } from "../../src/testing/event-log/random.ts";
+import { agentNames } from "./agents.ts";
+import type { Journal } from "./journal.ts";
+
+/** What a client needs. */
+export interface ClientOptions {
+  readonly name: string;
+  readonly random: Random;
+  readonly journal: Journal;
+  /** Where the server is, once there is one. */
+  readonly address: () => Promise<string>;
+  /** Whether to begin another turn. */
+  readonly goesOn: () => boolean;
+}
+
+/**
+ * Begins one turn after the other and follows each to its end, over all deaths of the server: it asks
+ * again until it is answered, and reads on behind the last event that it had.
+ */
+export async function runClient(options: ClientOptions): Promise<void> {
+  const { random, name } = options;
+  let run: string | undefined;
+  for (let number = 1; options.goesOn(); number += 1) {
+    const agent = agentNames[random.below(agentNames.length)] ?? "speaker";
+    const requestId = `${name}-${number}`;
+    const again = agent === "counter" && run !== undefined ? { run_id: run } : {};
+    const body = { type: "ChatRequest", input: requestId, request_id: requestId, ...again };
+    const turn = new ClientTurn(options, agent, requestId);
+    await turn.begin(body, { streamed: random.below(2) === 0 });
+    await turn.follow({ cancelAfter: random.below(8) === 0 ? 1 + random.below(12) : Infinity });
+    if (agent === "counter") run = turn.runId;
+  }
+}
+
+/** How long a client waits before it asks again, in milliseconds. */
+const RETRY_MS = 10;
+
+/** One turn as its client sees it. */
+class ClientTurn {
+  readonly #options: ClientOptions;
+  readonly #agent: string;
+  readonly #requestId: string;
+  /** The waits that this client has not answered yet. */
+  #waits: readonly WaitEvent[] = [];
+  #newest: Event | undefined;
+  #events = 0;
+
+  constructor(options: ClientOptions, agent: string, requestId: string) {
+    this.#options = options;
+    this.#agent = agent;
+    this.#requestId = requestId;
+  }
+
+  get runId(): string | undefined {
+    return this.#newest?.run_id;
+  }
+
+  /** Gets the request accepted. Whoever streams at once hears of it by the first frame, which may never come. */
+  async begin(body: object, { streamed }: { readonly streamed: boolean }): Promise<void> {
+    if (streamed && (await this.#stream(`/${this.#agent}/stream_request`, body))) return;
+    await this.#post("process", body);
+    this.#options.journal.note({ kind: "accepted", requestId: this.#requestId });
+  }
+
+  /** Reads to the end of the turn, answers what is asked, and perhaps cancels it. */
+  async follow({ cancelAfter }: { readonly cancelAfter: number }): Promise<void> {
+    const { journal } = this.#options;
+    const requestId = this.#requestId;
+    let canceled = false;
+    while (!isEnd(this.#newest)) {
+      if (this.#events >= cancelAfter && !canceled) {
+        await this.#post("process?wait=true", { type: "CancelRequest", request_id: requestId });
+        journal.note({ kind: "canceled", requestId });
+        canceled = true;
+        this.#waits = [];
+      }
+      for (const wait of this.#waits) await this.#answer(wait);
+      await this.#stream(`/getevents/${requestId}?stream=true&since=0`);
+    }
+  }
+
+  async #answer({ id: waitId, request_keys }: WaitEvent): Promise<void> {
+    const requestId = this.#requestId;
+    const answered = await this.#post("process?wait=true", {
+      type: "ResumeWithInput",
+      request_id: requestId,
+      wait_id: waitId,
+      resume_id: `${requestId}-${waitId}`,
+      request_keys: Object.fromEntries(Object.keys(request_keys).map((key) => [key, `${key}!`])),
+    });
+    if (answered) this.#options.journal.note({ kind: "resumed", requestId, waitId });
+    this.#waits = this.#waits.filter(({ id }) => id !== waitId);
+  }
+
+  /** Sends a request until it is answered; false when it was refused for good. */
+  async #post(path: string, body: object): Promise<boolean> {
+    for (;;) {
+      const response = await this.#fetch(`/${this.#agent}/${path}`, body);
+      const answer = await response?.text().catch(() => undefined);
+      if (response === undefined || answer === undefined || response.status === 503) {
+        await setTimeout(RETRY_MS);
+      } else if (response.ok) {
+        return true;
+      } else {
+        this.#complain(`${JSON.stringify(body)} was answered by ${response.status}: ${answer}`);
+        return false;
+      }
+    }
+  }
+
+  /** Reads a stream as far as it goes; false when it brought nothing. */
+  async #stream(path: string, body?: object): Promise<boolean> {
+    const before = this.#events;
+    const response = await this.#fetch(path, body);
+    if (response === undefined || response.status === 503) {
+      await setTimeout(RETRY_MS);
+      return false;
+    }
+    if (response.status !== 200 || response.body === null) {
+      const last = this.#newest?.id ?? 0;
+      this.#complain(`${path} behind ${last} was answered by ${response.status}: ${await response.text()}`);
+      await setTimeout(RETRY_MS);
+      return false;
+    }
+    try {
+      let text = "";
+      for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+        text += chunk;
+        const frames = text.split("\n\n");
+        text = frames.pop() ?? "";
+        for (const frame of frames) this.#hear(frame);
+      }
+    } catch {
+      // The server has gone. The next stream goes on from here.
+      await setTimeout(RETRY_MS);
+    }
+    return this.#events > before;
+  }
+
+  #hear(frame: string): void {
+    const data = frame.split("\n").find((line) => line.startsWith(DATA));
+    if (data === undefined) return;
+    const text = data.slice(DATA.length);
+    this.#options.journal.note({ kind: "event", requestId: this.#requestId, id: idOf(text), text });
+    if (requestIdOf(text) !== this.#requestId) this.#complain(`an event of another request came: ${text}`);
+    const event = JSON.parse(text) as Event;
+    this.#events += 1;
+    this.#newest = event;
+    if (event.type === "WaitForInput") this.#waits = [...this.#waits, event];
+    if (event.type === "ResumeWithInput") {
+      this.#waits = this.#waits.filter(({ id }) => id !== event.wait_id);
+    }
+  }
+
+  #complain(what: string): void {
+    this.#options.journal.note({ kind: "complaint", requestId: this.#requestId, what });
+  }
+
+  async #fetch(path: string, body?: object): Promise<Response | undefined> {
+    const address = await this.#options.address();
+    const last = this.#newest?.id ?? 0;
+    const init: RequestInit =
+      body === undefined
+        ? { headers: last === 0 ? {} : { "last-event-id": String(last) } }
+        : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    return fetch(`${address}${path}`, init).catch(() => undefined);
+  }
+}
+
+type WaitEvent = Event & { readonly type: "WaitForInput" };
+
+const DATA = "data: ";
+
+function isEnd(event: Event | undefined): boolean {
+  return event?.type === "RequestCompleted" && event.depth === 0;
+}

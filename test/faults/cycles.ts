@@ -1,0 +1,63 @@
+import { createRandom } from "../../src/testing/event-log/random.ts";
+import type { Random } from "../../src/testing/event-log/random.ts";
+import { damageLog } from "./damage.ts";
+import type { Damage } from "./damage.ts";
+import type { Fault } from "./faults.ts";
+import { readHistory } from "./read-history.ts";
+import { Session } from "./session.ts";
+import type { Tally } from "./tally.ts";
+
+/** The rows of the table that are no faults of their own. */
+export const rows = {
+  healed: "everything comes to its end afterwards",
+  truncated: "a file of the log is cut short",
+  flipped: "a bit of the log is flipped",
+} as const;
+
+/** Makes a list of so many faults, as their shares say and in a random order. */
+export function planFaults(faults: readonly Fault[], kills: number, random: Random): Fault[] {
+  const plan = faults.flatMap((fault) =>
+    Array.from({ length: Math.max(1, Math.round((kills * fault.share) / 100)) }, () => fault),
+  );
+  for (let index = plan.length - 1; index > 0; index -= 1) {
+    const other = random.below(index + 1);
+    [plan[index], plan[other]] = [plan[other] as Fault, plan[index] as Fault];
+  }
+  return plan;
+}
+
+/**
+ * Lets some faults befall the servers of one directory, with all invariants checked after each, and then
+ * everything come to its end. Damages copies of what each fault left so many times.
+ */
+export async function runSession(
+  faults: readonly Fault[],
+  { seed, tally, damages }: { readonly seed: number; readonly tally: Tally; readonly damages: number },
+): Promise<void> {
+  const random = createRandom(seed);
+  await using session = new Session({ seed });
+  for (const fault of faults) {
+    const wrong = await fault.happen(session, random);
+    const violations = await session.verify();
+    // What did not come to its point in time was killed at a moment of no meaning.
+    tally.add(wrong === undefined ? "kill -9 at a random moment" : fault.name, seed, [
+      ...(wrong ?? []),
+      ...violations,
+    ]);
+    if (damages > 0) await damage(session, { seed, tally, damages, random });
+  }
+  tally.add(rows.healed, seed, await session.finish());
+}
+
+async function damage(
+  session: Session,
+  { seed, tally, damages, random }: { seed: number; tally: Tally; damages: number; random: Random },
+): Promise<void> {
+  const history = await readHistory(session.log);
+  for (const kind of ["truncated", "flipped"] satisfies Damage[]) {
+    for (let cycle = 0; cycle < damages; cycle += 1) {
+      const { violations } = await damageLog(session.log, history, kind, random);
+      tally.add(rows[kind], seed, violations);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { test } from "vitest";
+import { runSession } from "./cycles.ts";
+import { compileFailingFsync } from "./failing-fsync.ts";
+import { faults, fsyncFault } from "./faults.ts";
+import { fillDisk } from "./full-disk.ts";
+import { Tally } from "./tally.ts";
+
+// Every fault once; `npm run test:faults -- --cycles 1000` has the same in large numbers.
+const TIMEOUT_MS = 60_000;
+const isCi = process.env["CI"] !== undefined;
+
+const fsync = compileFailingFsync();
+if (fsync === undefined) console.warn("There is no C compiler here: no test lets fsync fail.");
+
+test.concurrent.for([0, 1])(
+  "no death of the server breaks a promise, and damaged files are never read as if they were whole (%i)",
+  { timeout: TIMEOUT_MS },
+  async (half, { expect }) => {
+    const tally = new Tally();
+    const mine = faults.filter((_, index) => index % 2 === half);
+    await runSession(mine, { seed: half, tally, damages: 4 });
+    expect(tally.told).toEqual([]);
+  },
+);
+
+test(
+  "after a failed fsync nothing more is taken, and nothing is lost or done twice",
+  { timeout: TIMEOUT_MS, concurrent: true, skip: fsync === undefined && !isCi },
+  async ({ expect }) => {
+    expect(fsync, "a C compiler is needed").toBeDefined();
+    const tally = new Tally();
+    const fault = fsync ? [fsyncFault(fsync)] : [];
+    await runSession(fault, { seed: 2, tally, damages: 0 });
+    expect(tally.told).toEqual([]);
+  },
+);
+
+test.concurrent(
+  "a server on a full disk reads on, and takes requests again when there is room",
+  { timeout: TIMEOUT_MS },
+  async ({ expect, skip }) => {
+    const violations = await fillDisk(3);
+    if (violations === undefined && !isCi) skip("a small disk cannot be had here");
+    expect(violations).toEqual([]);
+  },
+);

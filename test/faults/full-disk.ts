@@ -1,0 +1,31 @@
+import { becomes } from "./faults.ts";
+import { Session } from "./session.ts";
+import { SmallDisk } from "./small-disk.ts";
+import type { Violation } from "./verify-log.ts";
+
+/** So large that the log does not fill it by itself while it is being looked at. */
+const MEGABYTES = 24;
+
+/**
+ * Fills the disk under a server with clients, gives the room back, and expects it to go on by itself;
+ * then kills it. `undefined` where a small disk cannot be had.
+ */
+export async function fillDisk(seed: number): Promise<readonly Violation[] | undefined> {
+  using disk = await SmallDisk.create(MEGABYTES);
+  if (disk === undefined) return undefined;
+  const log = { here: `${disk.here}/log`, there: `${disk.there}/log` };
+  await using session = new Session({ seed, log });
+  const { command } = disk;
+  const server = session.start({ command });
+  const address = (await server.address) ?? "";
+  const wrong: string[] = [];
+  if (!(await becomes(address, 202))) wrong.push("a server on an empty disk takes no requests");
+  disk.fill();
+  if (!(await becomes(address, 503))) wrong.push("a server on a full disk takes requests");
+  if ((await fetch(`${address}/runs`)).status !== 200) wrong.push("a server on a full disk does not read");
+  disk.empty();
+  if (!(await becomes(address, 202))) wrong.push("a server whose disk has room again takes no requests");
+  await server.kill();
+  const violations = [...(await session.verify()), ...(await session.finish({ command }))];
+  return [...wrong.map((what): Violation => ({ invariant: "ends", what })), ...violations];
+}

@@ -1,0 +1,21 @@
+import { setImmediate } from "node:timers/promises";
+import type { Model } from "troupe";
+import type { World } from "./world.ts";
+
+/** A model that says four words and notes each time that it is asked. */
+export function createModel({ outside, reached }: World): Model {
+  return {
+    name: "fixture",
+    async *generate(input, { callId }) {
+      const { requestId, key } = input as { readonly requestId: string; readonly key: string };
+      outside.act({ kind: "completion", key, requestId, callId });
+      for (const text of ["I ", "think ", "so", "."]) {
+        await setImmediate();
+        yield { type: "text", text };
+        reached("in the middle of a completion");
+      }
+      reached("after completion, before its result");
+      yield { type: "result", result: key, usage: { output_tokens: 4 } };
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fsArtifacts } from "troupe/storage/fs";
+import { createRandom } from "../../src/testing/event-log/random.ts";
+import type { ArtifactId } from "../../src/protocol/ids.ts";
+import { artifactText } from "./agents.ts";
+import { runClient } from "./client.ts";
+import { openJournal, readLines } from "./journal.ts";
+import type { Journal } from "./journal.ts";
+import type { Deed } from "./outside.ts";
+import { readHistory } from "./read-history.ts";
+import type { History } from "./read-history.ts";
+import { ServerProcess } from "./server-process.ts";
+import type { Places, StartOptions } from "./server-process.ts";
+import { verifyLog } from "./verify-log.ts";
+import type { Violation } from "./verify-log.ts";
+
+/** What a session is made with. */
+export interface SessionOptions {
+  /** Decides what the clients ask for. */
+  readonly seed: number;
+  readonly clients?: number;
+  /** Where the log is, as this process sees it and as the server does. Default a directory of its own. */
+  readonly log?: { readonly here: string; readonly there: string };
+}
+
+/** Servers, one after the other, on one directory, under the load of clients that outlive them all. */
+export class Session implements AsyncDisposable {
+  /** Where the log is, as this process sees it. */
+  readonly log: string;
+  readonly #folder: string;
+  readonly #places: Places;
+  readonly #journal: Journal;
+  readonly #clients: Promise<unknown>;
+  #address = Promise.withResolvers<string>();
+  #server: ServerProcess | undefined;
+  #goesOn = true;
+  readonly #told = new Set<string>();
+  #earlier: { readonly history: History; readonly deeds: readonly Deed[] } | undefined;
+
+  constructor({ seed, clients = 6, log }: SessionOptions) {
+    const folder = mkdtempSync(join(tmpdir(), "troupe-faults-"));
+    this.#folder = folder;
+    this.log = log?.here ?? join(folder, "log");
+    this.#places = {
+      log: log?.there ?? this.log,
+      files: join(folder, "files"),
+      deeds: join(folder, "deeds"),
+    };
+    writeFileSync(this.#places.deeds, "");
+    this.#journal = openJournal(join(folder, "heard"));
+    const names = Array.from({ length: clients }, (_, index) => `s${seed}-c${index}`);
+    const running = names.map((name, index) =>
+      runClient({
+        name,
+        random: createRandom(seed * 1_000 + index),
+        journal: this.#journal,
+        address: () => this.#address.promise,
+        goesOn: () => this.#goesOn,
+      }),
+    );
+    this.#clients = Promise.all(running);
+  }
+
+  /** How often a client was told something so far. */
+  get heard(): number {
+    return this.#journal.read().length;
+  }
+
+  /** Starts a server; the clients find it by themselves. */
+  start(options?: StartOptions): ServerProcess {
+    const server = this.rival(options);
+    this.#server = server;
+    void server.address.then((found) => {
+      if (found === undefined) return;
+      this.#address.resolve(found);
+      void server.exited.then(() => {
+        this.#address = Promise.withResolvers<string>();
+      });
+    });
+    return server;
+  }
+
+  /** Starts a server on the same directory that no client is told of. */
+  rival(options?: StartOptions): ServerProcess {
+    return new ServerProcess(this.#places, options);
+  }
+
+  /** Checks the invariants on what a dead server left. */
+  async verify({ finished = false }: { readonly finished?: boolean } = {}): Promise<Violation[]> {
+    const history = await readHistory(this.log);
+    const deeds = readLines(this.#places.deeds) as Deed[];
+    const violations = verifyLog({
+      history,
+      heard: this.#journal.read(),
+      deeds,
+      finished,
+      ...(this.#earlier && { earlier: this.#earlier.history, earlierDeeds: this.#earlier.deeds }),
+    });
+    this.#earlier = { history, deeds };
+    const all = [...violations, ...(await this.#verifyArtifacts(history))];
+    // What is wrong once stays wrong: it is told once.
+    const news = all.filter(({ what }) => !this.#told.has(what));
+    for (const { what } of news) this.#told.add(what);
+    return news;
+  }
+
+  /** Lets everything come to its end without faults, stops the server in good order, and checks all of it. */
+  async finish(options?: StartOptions): Promise<Violation[]> {
+    const server = this.start(options);
+    this.#goesOn = false;
+    const over = await Promise.race([this.#clients.then(() => true), server.exited.then(() => false)]);
+    if (!over) return [{ invariant: "I2", what: `the server ended by itself: ${server.said.join(" ")}` }];
+    const exit = await server.terminate();
+    const violations = await this.verify({ finished: true });
+    if (exit !== 0) violations.push({ invariant: "ends", what: `the server ended with ${exit}` });
+    return violations;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#goesOn = false;
+    await this.#server?.kill();
+    if (this.#told.size === 0) rmSync(this.#folder, { recursive: true, force: true });
+    else console.error(`What the violations were found in is kept in ${this.#folder}.`);
+  }
+
+  /** Every file that the log names is there with all its bytes. */
+  async #verifyArtifacts({ runs }: History): Promise<Violation[]> {
+    const store = fsArtifacts(this.#places.files);
+    const violations: Violation[] = [];
+    for (const { events } of runs.values()) {
+      for (const text of events.filter((event) => event.includes('"type":"ArtifactGenerated"'))) {
+        const { artifact_id, request_id } = JSON.parse(text) as {
+          readonly artifact_id: ArtifactId;
+          readonly request_id: string;
+        };
+        const bytes = await readAll(store.read(artifact_id)).catch(String);
+        if (bytes !== artifactText(request_id)) {
+          violations.push({
+            invariant: "I4",
+            what: `artifact ${artifact_id} of ${request_id} is not whole: ${bytes}`,
+          });
+        }
+      }
+    }
+    await store.close();
+    return violations;
+  }
+}
+
+async function readAll(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,30 @@
+import type { Violation } from "./verify-log.ts";
+
+/** Counts cycles and violations of each fault. */
+export class Tally {
+  readonly #rows = new Map<string, { cycles: number; violations: number }>();
+  /** Every violation in words, each with the seed that leads to it. */
+  readonly told: string[] = [];
+
+  /** Notes a cycle of a fault and what came of it. */
+  add(fault: string, seed: number, violations: readonly (Violation | string)[]): void {
+    const row = this.#rows.get(fault) ?? { cycles: 0, violations: 0 };
+    row.cycles += 1;
+    row.violations += violations.length;
+    this.#rows.set(fault, row);
+    for (const violation of violations) {
+      const text = typeof violation === "string" ? violation : `${violation.invariant}, ${violation.what}`;
+      this.told.push(`seed ${seed}, after ${fault}: ${text}`);
+    }
+  }
+
+  /** The table of all faults, in the order in which they are given. */
+  toTable(order: readonly string[]): string {
+    const names = [...order, ...[...this.#rows.keys()].filter((name) => !order.includes(name))];
+    const rows = names.flatMap((name) => {
+      const row = this.#rows.get(name);
+      return row === undefined ? [] : [`| ${name} | ${row.cycles} | ${row.violations} |`];
+    });
+    return ["| fault | cycles | violations |", "| --- | ---: | ---: |", ...rows].join("\n");
+  }
+}
