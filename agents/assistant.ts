@@ -1,0 +1,76 @@
+import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
+import type { Message, Prompt, ScriptStep } from "troupe/llm";
+import { calculator } from "./calculator.ts";
+import { payments } from "./payments.ts";
+
+/** Calculates and pays by other agents; without a model of its own it goes by a script. */
+export const assistant = llmAgent({
+  name: "assistant",
+  purpose: "Talks, works things out, and pays what somebody has approved.",
+  instructions: "You are a friendly assistant. Calculate and pay with your tools only, and answer briefly.",
+  model: modelFromEnv(process.env, scriptedModel(script)),
+  agents: [calculator, payments],
+});
+
+const SUM = /(-?\d+(?:\.\d+)?)\s*([-+*/])\s*(-?\d+(?:\.\d+)?)/;
+const PAYMENT = /\bpay (\d+(?:\.\d+)?) to ((?:the )?[\w-]+)/i;
+const SAME_PAYMENT = /\bpay ()((?:the )?[\w-]+) that much/i;
+
+const operations = new Map([
+  ["+", "add"],
+  ["-", "subtract"],
+  ["*", "multiply"],
+  ["/", "divide"],
+]);
+
+/** Does what a model would do: first calculates, then pays, then says what came of both. */
+function script({ messages, tools }: Prompt): ScriptStep {
+  const asked = messages.findLastIndex(({ role }) => role === "user");
+  const input = messages[asked]?.content ?? "";
+  // Nothing to call is there when a summary is asked for, of a conversation that has grown long.
+  if (tools.length === 0) return { text: input.slice(-1_000) };
+
+  const [sum, a, sign = "", b] = SUM.exec(input) ?? [];
+  const calculated = resultOf("calculator__", messages.slice(asked));
+  if (sum && !calculated) {
+    return {
+      toolCalls: [{ name: `calculator__${operations.get(sign)}`, input: { a: Number(a), b: Number(b) } }],
+    };
+  }
+  // What was worked out before in the run is still known.
+  const value = valueOf(calculated ?? resultOf("calculator__", messages));
+
+  const [payment, given, to = ""] = PAYMENT.exec(input) ?? SAME_PAYMENT.exec(input) ?? [];
+  const paid = resultOf("payments__", messages.slice(asked));
+  const amount = given ? Number(given) : value;
+  if (payment && !paid && amount !== undefined) {
+    return { toolCalls: [{ name: "payments__pay", input: { to, amount } }] };
+  }
+
+  const said: string[] = [];
+  if (sum)
+    said.push(value === undefined ? `${sum} has no answer: ${calculated?.content}.` : `${sum} is ${value}.`);
+  if (payment) said.push(paid ? toReport(to, paid) : `I do not know how much to pay to ${to}.`);
+  if (said.length === 0) said.push(`You said "${input}"; ask me what 6 / 3 is, or to pay 5 to bob.`);
+  return { text: said.join(" ") };
+}
+
+type Result = Extract<Message, { readonly role: "tool" }>;
+
+/** The newest result of a tool whose name begins so. */
+function resultOf(prefix: string, messages: readonly Message[]): Result | undefined {
+  return messages.findLast(
+    (message): message is Result => message.role === "tool" && message.name.startsWith(prefix),
+  );
+}
+
+function valueOf(result: Result | undefined): number | undefined {
+  if (result === undefined || result.isError) return undefined;
+  return (JSON.parse(result.content) as { readonly value: number }).value;
+}
+
+function toReport(to: string, { content, isError }: Result): string {
+  if (isError) return `I could not pay ${to}: ${content}.`;
+  const { receipt } = JSON.parse(content) as { readonly receipt?: string };
+  return receipt === undefined ? `The payment to ${to} was declined.` : `${to} was paid, receipt ${receipt}.`;
+}
