@@ -55,22 +55,25 @@ export const servers: readonly (readonly [log: string, start: () => Promise<Serv
 
 /** A server in a process of its own, with a data directory of its own, that can be killed and comes back. */
 export class ServerProcess implements AsyncDisposable {
-  readonly #directory: string;
+  readonly directory: string;
+  readonly #program: string;
   #child: ChildProcess | undefined;
 
-  private constructor(directory: string) {
-    this.#directory = directory;
+  private constructor(directory: string, program: string) {
+    this.directory = directory;
+    this.#program = program;
   }
 
-  static async create(): Promise<ServerProcess> {
-    return new ServerProcess(await mkdtemp(join(tmpdir(), "troupe-flows-")));
+  /** Makes a directory for a program that is given it, and prints its address when it serves. */
+  static async create(program: string = SERVER): Promise<ServerProcess> {
+    return new ServerProcess(await mkdtemp(join(tmpdir(), "troupe-flows-")), program);
   }
 
   /** Starts the server on the directory, and gives its address once it answers. */
   async start(): Promise<string> {
     const child = spawn(
       process.execPath,
-      ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning", SERVER, this.#directory],
+      ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning", this.#program, this.directory],
       { stdio: ["ignore", "pipe", "inherit"] },
     );
     this.#child = child;
@@ -97,7 +100,7 @@ export class ServerProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-    await rm(this.#directory, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
 
