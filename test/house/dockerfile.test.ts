@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+const { name, dependencies, devDependencies } = JSON.parse(read("package.json")) as {
+  readonly name: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+};
+/** What the image installs beside the dependencies, by name. */
+const added = new Map(
+  [...read("Dockerfile").matchAll(/^RUN npm install .*$/gm)].flatMap(([line]) =>
+    [...line.matchAll(/ ((?:@[\w.-]+\/)?[\w.-]+)@(\S+)/g)].map(([, added = "", version = ""]) => [
+      added,
+      version,
+    ]),
+  ),
+);
+
+test.each(readdirSync(join(root, "agents")))("the image has all that agents/%s imports", (file) => {
+  const imports = [...read("agents", file).matchAll(/^import .* from "([^"]+)";$/gm)].map(
+    ([, from = ""]) => from,
+  );
+  const packages = imports.filter((from) => !from.startsWith(".")).map(toPackage);
+  const known = [name, ...Object.keys(dependencies), ...added.keys()];
+  expect(packages).not.toEqual([]);
+  expect(packages.filter((from) => !known.includes(from))).toEqual([]);
+});
+
+test("the image has the versions that the agents are tested with", () => {
+  expect(added.size).toBeGreaterThan(0);
+  for (const [one, version] of added) expect(version).toBe(devDependencies[one]);
+});
+
+function toPackage(from: string): string {
+  const [scope = "", rest = ""] = from.split("/");
+  return scope.startsWith("@") ? `${scope}/${rest}` : scope;
+}
+
+function read(...path: string[]): string {
+  return readFileSync(join(root, ...path), "utf8");
+}
