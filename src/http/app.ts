@@ -5,7 +5,6 @@ import { addAgentRoutes } from "./agent-routes.ts";
 import type { AppEnv } from "./app-env.ts";
 import { addArtifactRoutes } from "./artifact-routes.ts";
 import { addEventRoutes } from "./event-routes.ts";
-import { createFaultReporter } from "./faults.ts";
 import { createGuard } from "./guards.ts";
 import type { GuardOptions } from "./guards.ts";
 import type { Host, Place } from "./host.ts";
@@ -51,7 +50,7 @@ export function createApp(
     streams: new Streams(streamOptions),
     waits: new Waits(),
     cursors: new PollCursors(),
-    report: createFaultReporter(metrics),
+    report: metrics.fault,
     bodyLimitBytes,
     fileLimitBytes,
   };

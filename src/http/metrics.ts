@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { createFaultLimit } from "./fault-limit.ts";
 
 /** What there is to see of a runtime and its server, as Prometheus text. Give it to both. */
 export interface Metrics extends Telemetry {
@@ -14,7 +15,7 @@ export interface Metrics extends Telemetry {
 
 /** What `createMetrics` takes. */
 export interface MetricsOptions {
-  /** Hears of faults; default nobody. */
+  /** Hears of faults, of each kind at most once a second; default nobody. */
   readonly log?: (message: string, detail?: unknown) => void;
 }
 
@@ -30,7 +31,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   });
   const turns = new Histogram({
     name: "troupe_turn_seconds",
-    help: "Time from the start of a turn to its end, waits included.",
+    help: "Time from the acceptance of a request to the end of its turn, waits included.",
     labelNames: ["agent", "reason"],
     buckets: [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600, 3_600],
     registers,
@@ -64,6 +65,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     help: "Faults that no caller heard of; one of a kind is counted at most once a second.",
     registers,
   });
+  const isTold = createFaultLimit();
   let watchesProcess = false;
 
   return {
@@ -91,6 +93,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       dropped.inc({ what });
     },
     fault: (message, detail) => {
+      if (!isTold(message, detail)) return;
       faults.inc();
       log(message, detail);
     },

@@ -1,0 +1,27 @@
+/** Makes a function that says whether a fault is to be told of: each kind of them at most once a second. */
+export function createFaultLimit(
+  now: () => number = () => performance.now(),
+): (message: string, thrown: unknown) => boolean {
+  const toldAt = new Map<string, number>();
+
+  return (message, thrown) => {
+    const kind = `${message.replaceAll(NAMED, "$1")} ${kindOf(thrown)}`;
+    const at = now();
+    if (at - (toldAt.get(kind) ?? -INTERVAL_MS) < INTERVAL_MS) return false;
+    // Names of errors come from agent code; a flood of different ones starts over.
+    if (toldAt.size >= KINDS_LIMIT) toldAt.clear();
+    toldAt.set(kind, at);
+    return true;
+  };
+}
+
+const INTERVAL_MS = 1_000;
+const KINDS_LIMIT = 1_000;
+
+/** Of which run or request a message speaks makes no difference to its kind. */
+const NAMED = /\b(run|request) \S+/g;
+
+function kindOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return typeof thrown;
+  return thrown.cause instanceof Error ? `${thrown.name} of ${thrown.cause.name}` : thrown.name;
+}

@@ -1,0 +1,31 @@
+import { createMetrics } from "troupe/http";
+import { expect, test } from "vitest";
+import { createFaultLimit } from "../../src/http/fault-limit.ts";
+
+test("a kind of fault is told at most once a second, and another kind at once", () => {
+  let now = 0;
+  const isTold = createFaultLimit(() => now);
+  expect(isTold("GET failed", new Error("1"))).toBe(true);
+  now = 999;
+  expect(isTold("GET failed", new Error("2"))).toBe(false);
+  expect(isTold("GET failed", new TypeError("3"))).toBe(true);
+  expect(isTold("POST failed", new Error("4"))).toBe(true);
+  now = 1_000;
+  expect(isTold("GET failed", new Error("5"))).toBe(true);
+});
+
+test("the same fault of many runs is one kind", () => {
+  const isTold = createFaultLimit(() => 0);
+  expect(isTold("the log refused an append to run run_1", new Error("1"))).toBe(true);
+  expect(isTold("the log refused an append to run run_2", new Error("2"))).toBe(false);
+  expect(isTold("code of request a failed out of any call", new Error("3"))).toBe(true);
+  expect(isTold("code of request b failed out of any call", new Error("4"))).toBe(false);
+});
+
+test("metrics tell and count a flood of faults as one", async () => {
+  const told: unknown[] = [];
+  const metrics = createMetrics({ log: (message) => told.push(message) });
+  for (let time = 0; time < 20; time += 1) metrics.fault("agent order failed", new Error(`${time}`));
+  expect(told).toEqual(["agent order failed"]);
+  expect(await metrics.text()).toContain("troupe_faults_total 1\n");
+});
