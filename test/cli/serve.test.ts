@@ -3,7 +3,7 @@ import { get } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { agentSaying, chat, createProject, startCommand } from "./command.ts";
@@ -18,6 +18,17 @@ test("serves until it is told to stop", async () => {
 
   expect(await command.exited).toBe(0);
   await expect(fetch(url)).rejects.toThrow("fetch failed");
+});
+
+test("its process is written down as long as it serves", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  await command.match(/http:/);
+  expect(await readFile(join(cwd, ".troupe/pid"), "utf8")).toMatch(/^\d+\n$/);
+
+  command.kill("SIGTERM");
+  await command.exited;
+  await expect(readFile(join(cwd, ".troupe/pid"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
 test("shows its durability", async () => {
