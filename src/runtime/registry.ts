@@ -64,7 +64,6 @@ const ENDPOINTS = [
   "stream_request",
   "request",
   "runs",
-  "artifacts",
 ];
 
 function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {

@@ -13,6 +13,15 @@ test("an agent describes itself under its path, the default one at the root too"
   expect(await bodyOf(await server.app.request("/payments/describe"))).toMatchObject({ name: "payments" });
 });
 
+test("every endpoint that a description lists is served under the agent's path", async () => {
+  await using server = await startApp();
+  const { endpoints } = await bodyOf(await server.app.request("/echo/describe"));
+  expect(endpoints).toContain("process");
+  const paths = (await bodyOf(await server.app.request("/openapi.json")))["paths"] as object;
+  const served = Object.keys(paths).map((path) => path.split("/{agent}/")[1]?.split("/")[0]);
+  expect((endpoints as string[]).filter((endpoint) => !served.includes(endpoint))).toEqual([]);
+});
+
 test("wait=true answers with the RequestStarted", async () => {
   await using server = await startApp();
   const answer = await post(server.app, "/echo/process?wait=True", CHAT);
