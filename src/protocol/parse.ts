@@ -1,5 +1,4 @@
 import type * as z from "zod";
-import { canonical } from "./canonical.ts";
 import { checkJson } from "./check-json.ts";
 import { toDelivery, toFields, withContext } from "./incoming.ts";
 import type { Fields } from "./incoming.ts";
@@ -23,11 +22,6 @@ export type Parsed<Value> =
 export interface IncomingRequest {
   readonly request: Request;
   readonly delivery: Delivery;
-  /**
-   * JSON text that is equal for equal requests: without what only says how to answer, and without the
-   * metadata, in which clients put the time of day.
-   */
-  readonly canonical: string;
 }
 
 /**
@@ -67,11 +61,7 @@ export function parseRequest(
   }
   return {
     ok: true,
-    value: {
-      request: withContext(request.data, beside.data),
-      delivery: toDelivery(beside.data),
-      canonical: canonical({ ...request.data, request_metadata: undefined }),
-    },
+    value: { request: withContext(request.data, beside.data), delivery: toDelivery(beside.data) },
   };
 }
 
