@@ -22,11 +22,11 @@ export class Owners {
     return [...this.#entries.values()].map(({ run }) => run).filter((run) => run !== undefined);
   }
 
-  /** How many runs have a turn at work. */
-  get working(): number {
-    let working = 0;
-    for (const { run } of this.#entries.values()) if (run?.working === true) working += 1;
-    return working;
+  /** How many runs have a turn that works, and neither waits nor sleeps. */
+  get busy(): number {
+    let busy = 0;
+    for (const { run } of this.#entries.values()) if (run?.busy === true) busy += 1;
+    return busy;
   }
 
   /** Works with a run, which stays in memory meanwhile. */

@@ -1,4 +1,4 @@
-import type { RecordPosition, RunRow } from "../ports/event-log.ts";
+import type { Claim, RecordPosition, RunRow } from "../ports/event-log.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { JsonObject, Json } from "../protocol/json.ts";
 import type { RunPhase } from "../protocol/status.ts";
@@ -12,6 +12,9 @@ import type { TurnEnd } from "./turn.ts";
 /** How a turn ends that its caller cancels. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
 
+/** A run is loaded from its newest snapshot and about so many events and records after it, and its last turn. */
+const SNAPSHOT_EVERY = 256;
+
 /** Keeps a run's state, its row in the list of runs and its log in step. */
 export class RunLedger {
   readonly recorder: Recorder;
@@ -19,10 +22,14 @@ export class RunLedger {
   #state: RunState;
   #row: RunRow | undefined;
 
-  constructor(recorder: Recorder, state: RunState, row: RunRow | undefined, now: () => number) {
+  /** How many events and records the newest snapshot covers. */
+  #covered: number;
+
+  constructor(recorder: Recorder, state: RunState, { run, snapshot }: Claim, now: () => number) {
     this.recorder = recorder;
     this.#state = state;
-    this.#row = row;
+    this.#row = run;
+    this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = now;
   }
 
@@ -97,11 +104,17 @@ export class RunLedger {
     return text;
   }
 
-  /** Writes the run's row; with a snapshot where a turn has ended. */
+  /** Writes the run's row; where a turn has ended, also a snapshot, if much has come since the one before. */
   save(status: RunPhase, { snapshot = false }: { readonly snapshot?: boolean } = {}): void {
     if (this.#row === undefined) return;
     this.#row = { ...this.#row, status, updatedAt: this.#now(), turns: this.#state.turns };
-    this.recorder.row(this.#row, snapshot ? () => toSnapshot(this.#state) : undefined);
+    const entries = this.recorder.head + this.recorder.records;
+    if (!snapshot || entries - this.#covered < SNAPSHOT_EVERY) {
+      this.recorder.row(this.#row);
+      return;
+    }
+    this.#covered = entries;
+    this.recorder.row(this.#row, () => toSnapshot(this.#state));
   }
 
   #evolve(change: RunChange): void {

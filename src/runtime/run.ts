@@ -61,7 +61,8 @@ export class Run {
   readonly #slot: TurnSlot;
   #messages = 0;
 
-  private constructor(deps: RunDependencies, { cursor, run }: Claim, state: RunState, dormant?: DormantTurn) {
+  private constructor(deps: RunDependencies, claim: Claim, state: RunState, dormant?: DormantTurn) {
+    const { cursor } = claim;
     const { log, environment, timestamp, telemetry, commitIntervalMs, limits } = deps;
     const { runId } = cursor;
     this.runId = runId;
@@ -79,7 +80,7 @@ export class Run {
       settled: () => deps.rested(this),
       failed: (error) => deps.failed(this, error),
     });
-    this.#ledger = new RunLedger(recorder, state, run, environment.now);
+    this.#ledger = new RunLedger(recorder, state, claim, environment.now);
     this.#mailbox = new Mailbox(limits.queuedRequests);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
     const slot = {
@@ -125,6 +126,11 @@ export class Run {
   /** Whether a turn is under way and does not wait. */
   get working(): boolean {
     return this.#lifecycle.state === "working";
+  }
+
+  /** Whether its turn has something to do right now: it neither waits nor sleeps. */
+  get busy(): boolean {
+    return this.working && !this.#slot.resting;
   }
 
   /** Answers a message once what it asked for is in the log. */

@@ -182,11 +182,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   /** Waits until no turn works any more, or the time is over. */
   async function drain(drainMs: number): Promise<void> {
-    if (owners.working === 0) return;
+    if (owners.busy === 0) return;
     await new Promise<void>((resolve) => {
       const stop = environment.timer(drainMs, resolve);
       rested = () => {
-        if (owners.working > 0) return;
+        if (owners.busy > 0) return;
         stop();
         resolve();
       };
@@ -249,7 +249,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       durability: log.durability,
       log: log.health(),
       activeRuns: owners.size,
-      activeTurns: owners.working,
+      activeTurns: owners.busy,
     }),
     crash({ runId, requestId }, reason) {
       owners.peek(runId)?.crash(requestId, reason);

@@ -86,6 +86,11 @@ export class TurnSlot {
     return this.#turn !== undefined;
   }
 
+  /** Whether the turn only waits or sleeps. */
+  get resting(): boolean {
+    return this.#turn?.resting === true;
+  }
+
   /** The open waits, oldest first. */
   get waits(): readonly AskedWait[] {
     return this.#turn?.waits ?? [...(this.#dormant?.waits.values() ?? [])];

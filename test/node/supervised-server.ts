@@ -8,11 +8,11 @@ import { ticker } from "../../agents/ticker.ts";
 const careless = defineAgent({
   name: "careless",
   purpose: "Leaves something behind that fails when nobody looks.",
-  async chat(input, turn) {
+  async chat(input) {
     if (input === "timer") setTimeout(fail, 1);
     else if (input === "microtask") queueMicrotask(fail);
-    else void Promise.resolve().then(fail);
-    await turn.sleep(600_000);
+    else if (input === "rejection") void Promise.resolve().then(fail);
+    await new Promise(() => {});
   },
 });
 

@@ -1,15 +1,35 @@
 import { defineAgent } from "troupe";
 import type { RequestId } from "troupe/protocol";
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
 
 const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
+/** Works for a second of the world that it is in. */
+const worker = defineAgent({
+  name: "worker",
+  purpose: "Works for a second.",
+  async chat(_input, turn) {
+    const work = (): Promise<void> =>
+      new Promise((resolve) => {
+        world.environment.timer(1_000, resolve);
+      });
+    await turn.effect("work", work, { effect: "idempotent" });
+    await turn.text("done");
+  },
+});
+
+let world: World;
+
+beforeEach(() => {
+  world = new World({ agents: [worker, sleeper] });
+});
+
 const sleeper = defineAgent({
   name: "sleeper",
-  purpose: "Works for a second.",
+  purpose: "Sleeps for a second.",
   async chat(_input, turn) {
     await turn.sleep(1_000);
     await turn.text("done");
@@ -17,8 +37,7 @@ const sleeper = defineAgent({
 });
 
 test("a runtime that is closed lets its turns come to their end", async () => {
-  const world = new World({ agents: [sleeper] });
-  await world.ask("sleeper", chat);
+  await world.ask("worker", chat);
 
   let closed = false;
   const closing = world.runtime.close({ drainMs: 5_000 }).then(() => {
@@ -34,22 +53,32 @@ test("a runtime that is closed lets its turns come to their end", async () => {
 });
 
 test("a runtime that is closed waits no longer than it was told, and what it cut goes on later", async () => {
-  const world = new World({ agents: [sleeper] });
-  await world.ask("sleeper", chat);
+  await world.ask("worker", chat);
 
   const closing = world.runtime.close({ drainMs: 100 });
   await world.environment.advance(100);
   await closing;
-  expect(await world.events(asked)).toHaveLength(1);
+  expect(textsOf(await world.events(asked))).toEqual([]);
 
   await world.restart();
-  await world.environment.advance(900);
+  await world.environment.advance(1_000);
+  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+});
+
+test("a runtime that is closed does not wait for a turn that sleeps, which goes on where it slept", async () => {
+  await world.ask("sleeper", chat);
+  await world.environment.advance(600);
+  await world.runtime.close({ drainMs: 5_000 });
+
+  await world.restart();
+  await world.environment.advance(399);
+  expect(textsOf(await world.events(asked))).toEqual([]);
+  await world.environment.advance(1);
   expect(textsOf(await world.events(asked))).toEqual(["done"]);
 });
 
 test("whoever closes a runtime a second time waits for the first time to be over", async () => {
-  const world = new World({ agents: [sleeper] });
-  await world.ask("sleeper", chat);
+  await world.ask("worker", chat);
 
   void world.runtime.close({ drainMs: 1_000 });
   let closed = false;
@@ -63,16 +92,14 @@ test("whoever closes a runtime a second time waits for the first time to be over
 });
 
 test("a runtime that is closing takes no more requests", async () => {
-  const world = new World({ agents: [sleeper] });
   await world.runtime.ready();
   const closing = world.runtime.close();
-  await expect(world.ask("sleeper", chat)).rejects.toMatchObject({ code: "unavailable" });
+  await expect(world.ask("worker", chat)).rejects.toMatchObject({ code: "unavailable" });
   await closing;
 });
 
 test("a run that cannot be read is given back, so that it can be had later", async () => {
-  const world = new World({ agents: [sleeper] });
-  const { runId } = await world.ask("sleeper", chat);
+  const { runId } = await world.ask("worker", chat);
   await world.environment.advance(1_000);
   await world.restart();
 
@@ -83,9 +110,9 @@ test("a run that cannot be read is given back, so that it can be had later", asy
     release: (cursor: { readonly runId: string }) => void released.push(cursor.runId),
   });
   const again = { type: "ChatRequest", input: "", run_id: runId } as never;
-  await expect(world.ask("sleeper", again)).rejects.toThrow("the disk is slow to wake");
+  await expect(world.ask("worker", again)).rejects.toThrow("the disk is slow to wake");
   expect(released).toContain(runId);
 
   Object.assign(world.log, { read, release });
-  await expect(world.ask("sleeper", again)).resolves.toMatchObject({ runId });
+  await expect(world.ask("worker", again)).resolves.toMatchObject({ runId });
 });
