@@ -44,6 +44,10 @@ test("the tour by curl does what it says", { timeout: 60_000 }, async () => {
   expect(history.map(({ id }) => id)).toEqual(history.map((_, index) => index + 1));
   expect(history.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
 
+  const paid = await run("Talk to a model");
+  expect(paid).toContain('"request_keys":{"approved":"Pay 2 to bob?"}');
+  expect(paid).toContain('"result":"6 / 3 is 2. bob was paid, receipt bob:2."');
+
   expect(await run("Cancel")).toContain('"finish_reason":"canceled"');
 
   await run("Follow from two terminals", 0);
@@ -92,6 +96,16 @@ test("the agent that shows how to write one is served as it stands", async () =>
 
   expect(asked.type).toBe("WaitForInput");
   expect(greeted).toMatchObject({ output: { greeting: "Guten Tag, Ada!" } });
+});
+
+test("the agent that a model speaks for is served as it stands", async () => {
+  const [code = ""] = findBlocks("## Let a model speak", "ts");
+  const cwd = await createProject({ "agents/weather.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const told = await chat(url, "weather", { input: "How warm is Oslo?" });
+  expect(told).toMatchObject({ finish_reason: "success", result: "It is 4 degrees in Oslo." });
 });
 
 test("the readme says the two commands", () => {
