@@ -42,7 +42,7 @@ export interface EventLog {
    */
   tail(runId: RunId, wake: () => void): () => void;
 
-  /** Finds a request; requests of a removed run are found no more. */
+  /** Finds a request, one of a removed run too, so that its id is never taken for a new one. */
   lookup(requestId: RequestId): Promise<RequestEntry | undefined>;
 
   /** Finds the row of a run. */
@@ -57,7 +57,10 @@ export interface EventLog {
   /** Lists the requests that have not completed, oldest first: what a recovery has to look after. */
   open(): Promise<readonly RequestEntry[]>;
 
-  /** Removes a claimed run with everything in it; `run` then answers with `removed` for its id. */
+  /**
+   * Removes a claimed run with everything in it but its id and those of its requests, which are never
+   * used again: `run` and `lookup` then answer with `removed` for them.
+   */
   remove(cursor: Cursor): Promise<void>;
 
   /** Whether the log takes appends, and if not, why. */
@@ -174,6 +177,8 @@ export interface RequestEntry {
   readonly started?: number;
   readonly segment?: number;
   readonly completed?: number;
+  /** True for a request of a run that was removed; the rest of the entry but its ids is then empty, its phase `completed`. */
+  readonly removed?: boolean;
 }
 
 /** Which part of a run's log to read. */

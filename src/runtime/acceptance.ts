@@ -8,7 +8,7 @@ import type { Receipt } from "./api.ts";
 import { toAsked } from "./ask.ts";
 import { canonical } from "../protocol/canonical.ts";
 import { parseWith } from "./schema.ts";
-import { readAccepted, readEvent } from "./status.ts";
+import { checkKept, readAccepted, readEvent } from "./status.ts";
 import { byteLength, EVENT_LIMIT_BYTES } from "./to-json.ts";
 
 /** What an event needs beside its input. */
@@ -76,6 +76,7 @@ export class Acceptance {
   ): Promise<Receipt> {
     const entry = await this.#log.lookup(requestId);
     if (entry === undefined) return accept();
+    checkKept(entry);
     const accepted = await readAccepted(this.#log, entry);
     if (accepted?.agent !== agent || canonicalRequest(accepted.request) !== canonicalRequest(request)) {
       throw new AgentError("conflict", `request ${requestId} was made before, with another content`);

@@ -20,7 +20,7 @@ import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { follow, readPage } from "./follow.ts";
 import type { Accepted } from "./records.ts";
-import { oldestOpenWait, readAccepted, readEvent, toStatus } from "./status.ts";
+import { checkKept, oldestOpenWait, readAccepted, readEvent, toStatus } from "./status.ts";
 
 /** So many requests are remembered by what never changes of them, to spare their readers a look into the log. */
 const REMEMBERED = 10_000;
@@ -68,6 +68,7 @@ export class Reading {
   async request(requestId: RequestId): Promise<RequestEntry> {
     const entry = await this.#log.lookup(requestId);
     if (entry === undefined) throw new AgentError("not_found", `there is no request ${requestId}`);
+    checkKept(entry);
     return entry;
   }
 
@@ -116,6 +117,7 @@ export class Reading {
 
   async #lookUp(requestId: RequestId): Promise<Remembered | undefined> {
     const entry = await this.#log.lookup(requestId);
+    if (entry !== undefined) checkKept(entry);
     const accepted = entry && (await readAccepted(this.#log, entry));
     if (entry === undefined || accepted === undefined) return undefined;
     this.remember(entry.runId, accepted);

@@ -1,3 +1,4 @@
+import { AgentError } from "../errors.ts";
 import type { EventLog, RequestEntry } from "../ports/event-log.ts";
 import type { Event } from "../protocol/events.ts";
 import type { RequestStatus } from "../protocol/status.ts";
@@ -5,6 +6,11 @@ import { CHAT } from "./actor.ts";
 import type { OpenWait } from "./journal.ts";
 import { loadJournal } from "./load-run.ts";
 import type { Accepted } from "./records.ts";
+
+/** Throws `gone` for a request whose run was removed. */
+export function checkKept({ requestId, removed }: RequestEntry): void {
+  if (removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
+}
 
 /** Reads the record that accepted a request. */
 export async function readAccepted(

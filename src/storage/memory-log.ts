@@ -15,7 +15,7 @@ import type {
 } from "../ports/event-log.ts";
 import { Fenced, Unavailable } from "../ports/event-log.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
-import { applyMark } from "./request-entry.ts";
+import { applyMark, toRemovedRequest } from "./request-entry.ts";
 import { compareRuns, positionOf, toListCursor, toRemovedEntry } from "./run-list.ts";
 import { Tails } from "./tails.ts";
 import { countFitting, surelyFit } from "./utf8.ts";
@@ -25,6 +25,8 @@ export function memoryLog(): EventLog {
   const runs = new Map<RunId, Run>();
   const removed = new Set<RunId>();
   const requests = new Map<RequestId, RequestEntry>();
+  // Of these the ids alone are kept.
+  const removedRequests = new Map<RequestId, RunId>();
   const openRequests = new Set<RequestId>();
   const aliases = new Map<string, RunId>();
   const tails = new Tails();
@@ -55,7 +57,7 @@ export function memoryLog(): EventLog {
     }
     const marked = new Map<RequestId, RequestEntry>();
     for (const mark of batch.requests ?? []) {
-      const entry = marked.get(mark.requestId) ?? requests.get(mark.requestId);
+      const entry = marked.get(mark.requestId) ?? lookup(mark.requestId);
       marked.set(mark.requestId, applyMark(entry, cursor.runId, mark));
     }
 
@@ -78,6 +80,11 @@ export function memoryLog(): EventLog {
     }
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
+  }
+
+  function lookup(requestId: RequestId): RequestEntry | undefined {
+    const removedFrom = removedRequests.get(requestId);
+    return removedFrom === undefined ? requests.get(requestId) : toRemovedRequest(requestId, removedFrom);
   }
 
   function find(runId: RunId): RunEntry | undefined {
@@ -111,6 +118,7 @@ export function memoryLog(): EventLog {
     for (const alias of run.aliases) aliases.delete(alias);
     for (const requestId of run.requests) {
       requests.delete(requestId);
+      removedRequests.set(requestId, cursor.runId);
       openRequests.delete(requestId);
     }
     tails.wake(cursor.runId);
@@ -142,7 +150,7 @@ export function memoryLog(): EventLog {
       return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
     },
     tail: (runId, wake) => tails.add(runId, wake),
-    lookup: async (requestId) => requests.get(requestId),
+    lookup: async (requestId) => lookup(requestId),
     run: async (runId) => find(runId),
     find: async (alias) => aliases.get(alias),
     list: async (query) => list(query),

@@ -1,6 +1,6 @@
 import { AgentError } from "../errors.ts";
 import type { RequestEntry, RequestMark } from "../ports/event-log.ts";
-import type { RunId } from "../protocol/ids.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** What is known of a request after one more mark; `conflict` if it is a request of another run. */
 export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: RequestMark): RequestEntry {
@@ -11,4 +11,16 @@ export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: R
     throw new AgentError("conflict", `request ${mark.requestId} belongs to run ${entry.runId}`);
   }
   return { ...entry, ...mark };
+}
+
+/** What is known of a request whose run was removed. */
+export function toRemovedRequest(requestId: RequestId, runId: RunId): RequestEntry {
+  return {
+    requestId,
+    runId,
+    phase: "completed",
+    createdAt: 0,
+    accepted: { n: 0, after: 0 },
+    removed: true,
+  };
 }

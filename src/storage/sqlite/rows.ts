@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { RequestEntry, RunEntry, RunPage, RunQuery } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { toRemovedRequest } from "../request-entry.ts";
 import { positionOf, toListCursor, toRemovedEntry } from "../run-list.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "./schema.ts";
 
@@ -51,7 +52,7 @@ const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, 
   (SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1) AS head
   FROM run`;
 
-const REQUEST = `request_id, run_id, phase, request.created, accepted_n, accepted_after,
+const REQUEST = `request_id, run_id, removed, phase, request.created, accepted_n, accepted_after,
   started, segment, completed
   FROM request JOIN run ON run.rid = request.rid`;
 
@@ -86,6 +87,7 @@ function toRun(row: RunRow): RunEntry {
 interface RequestRow {
   readonly request_id: RequestId;
   readonly run_id: RunId;
+  readonly removed: number;
   readonly phase: number;
   readonly created: number;
   readonly accepted_n: number;
@@ -96,6 +98,7 @@ interface RequestRow {
 }
 
 function toRequest(row: RequestRow): RequestEntry {
+  if (row.removed > 0) return toRemovedRequest(row.request_id, row.run_id);
   return {
     requestId: row.request_id,
     runId: row.run_id,

@@ -46,7 +46,9 @@ const SQL = {
   removeRun: `UPDATE run SET removed = 1, agent = '', status = 0, created = 0, updated = 0,
     turns = 0, metadata = '{}', initial_input = 'null'
     WHERE rid = ?`,
-  removeRequests: "DELETE FROM request WHERE rid = ?",
+  removeRequests: `UPDATE request SET phase = 3, created = 0, accepted_n = 0, accepted_after = 0,
+    started = NULL, segment = NULL, completed = NULL
+    WHERE rid = ?`,
   removeAliases: "DELETE FROM alias WHERE rid = ?",
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
 

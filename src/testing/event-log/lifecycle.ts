@@ -67,22 +67,27 @@ export function testLifecycle(subject: EventLogSubject): void {
         snapshot: { at: 5 },
       });
       cursor = await log.append(cursor, nextEvents(cursor, 1));
-      await log.remove(await startRun(log, "removed", 1));
+      const removed = await startRun(log, "removed", 1);
+      const requests = [{ requestId: requestId("gone"), phase: "queued", createdAt: 5 } as const];
+      await log.remove(await log.append(removed, { events: [], records: [], requests }));
       const before = await Promise.all([
         log.read(runId("run"), { after: 0, records: true }),
         log.run(runId("run")),
         log.lookup(requestId("open")),
+        log.lookup(requestId("gone")),
         log.open(),
         log.list({ limit: 10 }),
       ]);
       const again = await reopenFor(reopen, log);
 
       expect(before[0].events).toEqual(events(1, 6));
+      expect(before[3]).toMatchObject({ runId: "removed", removed: true });
       expect(
         await Promise.all([
           again.read(runId("run"), { after: 0, records: true }),
           again.run(runId("run")),
           again.lookup(requestId("open")),
+          again.lookup(requestId("gone")),
           again.open(),
           again.list({ limit: 10 }),
         ]),

@@ -125,7 +125,14 @@ export function testRuns(subject: EventLogSubject): void {
       const page = await log.read(runId("run"), { after: 0, records: true });
       expect(page).toEqual({ events: [], records: [], head: 0 });
       expect(await log.run(runId("run"))).toMatchObject({ runId: "run", removed: true, head: 0 });
-      expect(await log.lookup(requestId("request"))).toBeUndefined();
+      expect(await log.lookup(requestId("request"))).toEqual({
+        requestId: "request",
+        runId: "run",
+        phase: "completed",
+        createdAt: 0,
+        accepted: { n: 0, after: 0 },
+        removed: true,
+      });
       expect(await log.open()).toEqual([]);
       expect(await log.find("name")).toBeUndefined();
       expect((await log.list({ limit: 10 })).runs).toEqual([]);
@@ -145,6 +152,20 @@ export function testRuns(subject: EventLogSubject): void {
       const other = await startRun(log, "other", 1);
       await log.append(other, { events: [], records: [], alias: "name" });
       expect(await log.find("name")).toBe("other");
+    });
+
+    test("the id of a request of a removed run is not used again", async () => {
+      const log = await openFor(subject);
+      const requests = [
+        { requestId: requestId("request"), phase: "completed", createdAt: 1, completed: 2 } as const,
+      ];
+      const cursor = await startRun(log, "run", 2);
+      await log.remove(await log.append(cursor, { events: [], records: [], requests }));
+      const other = await startRun(log, "other", 1);
+
+      const refused = log.append(other, { ...nextEvents(other, 1), requests });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+      expect(await log.lookup(requestId("request"))).toMatchObject({ runId: "run", removed: true });
     });
 
     test("only the owner removes a run, and no other run goes with it", async () => {
