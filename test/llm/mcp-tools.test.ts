@@ -16,9 +16,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, theOne } from "../agents/events.ts";
 
-const EVERYTHING = createRequire(import.meta.url).resolve(
-  "@modelcontextprotocol/server-everything/dist/index.js",
-);
+const require = createRequire(import.meta.url);
+const EVERYTHING = require.resolve("@modelcontextprotocol/server-everything/dist/index.js");
 
 /** A runtime with an agent that calls the tool whose name and input it is told as JSON. */
 function callerOf(tools: readonly Tool[]): Runtime {
