@@ -1,0 +1,167 @@
+import { connect } from "node:net";
+import type { Socket } from "node:net";
+
+/** How a request was answered, and when; times are milliseconds after the request was sent. */
+export interface Answer {
+  readonly status: number;
+  /** Bytes of the body, with the frames of its chunks. */
+  readonly bytes: number;
+  /** When the first byte of the body came. */
+  readonly firstMs: number;
+  /** When the last part came that holds the marker. */
+  readonly markedMs: number;
+  readonly endMs: number;
+  /** The body, if it was to be kept. */
+  readonly text: string;
+}
+
+/** What to do with an answer while it comes. */
+export interface RequestOptions {
+  /** A text to look out for. */
+  readonly marker?: string;
+  readonly keep?: boolean;
+}
+
+/**
+ * A client that costs as little as can be, so that what is measured is the server: one socket, one
+ * request at a time, and of the answer only what tells its length.
+ */
+export class Connection {
+  readonly #port: number;
+  #socket: Socket | undefined;
+  #answer: Incoming | undefined;
+
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  /** Sends a request and resolves when its answer has ended. */
+  async request(text: string, options: RequestOptions = {}): Promise<Answer> {
+    const socket = await this.#open();
+    return new Promise((resolve, reject) => {
+      this.#answer = new Incoming(options, resolve, reject);
+      socket.write(text);
+    });
+  }
+
+  /** Sends a request whose answer has no end, and resolves when its head has come. */
+  async hold(text: string): Promise<void> {
+    const socket = await this.#open();
+    await new Promise<void>((resolve) => {
+      socket.once("data", () => resolve());
+      socket.write(text);
+    });
+  }
+
+  close(): void {
+    this.#socket?.destroy();
+    this.#socket = undefined;
+  }
+
+  async #open(): Promise<Socket> {
+    if (this.#socket !== undefined) return this.#socket;
+    const socket = connect({ port: this.#port, host: "127.0.0.1", noDelay: true });
+    await new Promise<void>((resolve, reject) => {
+      socket.once("connect", resolve);
+      socket.once("error", reject);
+    });
+    socket.on("data", (chunk) => {
+      if (this.#answer?.take(chunk) === true) this.#answer = undefined;
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      this.#socket = undefined;
+      this.#answer?.cut();
+      this.#answer = undefined;
+    });
+    this.#socket = socket;
+    return socket;
+  }
+}
+
+/** Writes a request down as it is sent. */
+export function toRequestText(method: "GET" | "POST", path: string, body?: unknown): string {
+  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`;
+  if (body === undefined) return `${head}\r\n`;
+  const json = JSON.stringify(body);
+  return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`;
+}
+
+/** The answer under way. */
+class Incoming {
+  readonly #options: RequestOptions;
+  readonly #resolve: (answer: Answer) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #sentAt = performance.now();
+  readonly #kept: Buffer[] = [];
+  #head: Buffer | undefined;
+  #status = 0;
+  /** What is still to come of a body of known length; undefined for a body in chunks. */
+  #left: number | undefined;
+  #bytes = 0;
+  #firstMs = Number.NaN;
+  #markedMs = Number.NaN;
+  #tail = "";
+
+  constructor(options: RequestOptions, resolve: (answer: Answer) => void, reject: (error: Error) => void) {
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Takes the next part; answers whether it was the last one. */
+  take(part: Buffer): boolean {
+    const body = this.#status === 0 ? this.#takeHead(part) : part;
+    if (body === undefined) return false;
+    const now = performance.now() - this.#sentAt;
+    if (body.length > 0) {
+      if (this.#bytes === 0) this.#firstMs = now;
+      this.#bytes += body.length;
+      const { marker, keep } = this.#options;
+      if (marker !== undefined && body.includes(marker)) this.#markedMs = now;
+      if (keep === true) this.#kept.push(body);
+    }
+    if (!this.#isEnd(body)) return false;
+    this.#resolve({
+      status: this.#status,
+      bytes: this.#bytes,
+      firstMs: this.#firstMs,
+      markedMs: this.#markedMs,
+      endMs: now,
+      text: Buffer.concat(this.#kept).toString(),
+    });
+    return true;
+  }
+
+  /** The connection has gone. */
+  cut(): void {
+    this.#reject(new Error(`the answer was cut off after ${this.#bytes} bytes`));
+  }
+
+  #takeHead(part: Buffer): Buffer | undefined {
+    this.#head = this.#head === undefined ? part : Buffer.concat([this.#head, part]);
+    const end = this.#head.indexOf("\r\n\r\n");
+    if (end < 0) return undefined;
+    const head = this.#head.toString("latin1", 0, end);
+    this.#status = Number(head.slice(9, 12));
+    const length = /content-length: (\d+)/i.exec(head)?.[1];
+    if (length !== undefined || this.#status === 204) this.#left = Number(length ?? 0);
+    return this.#head.subarray(end + 4);
+  }
+
+  #isEnd(body: Buffer): boolean {
+    if (this.#left !== undefined) {
+      this.#left -= body.length;
+      return this.#left <= 0;
+    }
+    const { length } = body;
+    if (length === 0) return false;
+    // The last chunk may come in two parts.
+    this.#tail = (this.#tail + body.toString("latin1", Math.max(length - LAST.length, 0))).slice(
+      -LAST.length,
+    );
+    return this.#tail === LAST;
+  }
+}
+
+const LAST = "\r\n0\r\n\r\n";

@@ -1,0 +1,60 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { askJson } from "./client.ts";
+import { Connection, toRequestText } from "./connection.ts";
+import { atMost } from "./result.ts";
+import type { Result } from "./result.ts";
+import { ServerProcess } from "./server-process.ts";
+import type { Setup } from "./setup.ts";
+
+/** So many readers may follow one request. */
+const EACH = 250;
+
+/** What a reader costs that waits for what comes next. */
+export async function measureIdleReaders({ readers }: Setup): Promise<Result[]> {
+  await using server = await ServerProcess.start("memory");
+  const requests: string[] = [];
+  for (let count = 0; count <= readers; count += EACH) requests.push(await park(server.port));
+  // The first readers pay for what all share.
+  const [first = "", ...others] = requests;
+  const held = await open(server.port, first, EACH);
+  await pause(SETTLE_MS);
+  const before = await server.report();
+  for (const [index, request] of others.entries()) {
+    held.push(...(await open(server.port, request, Math.min(EACH, readers - index * EACH))));
+  }
+  await pause(SETTLE_MS);
+  const after = await server.report();
+  for (const connection of held) connection.close();
+  const heap = (after.heapUsed - before.heapUsed) / readers;
+  const rss = (after.rss - before.rss) / readers;
+  return [
+    atMost("size", `heap of a reader that waits, of ${readers}`, heap, 20_000, bytes),
+    atMost("size", `resident memory of a reader that waits, of ${readers}`, rss, 20_000, bytes),
+  ];
+}
+
+const SETTLE_MS = 500;
+
+const bytes = (value: number): string => `${(value / 1_000).toFixed(1)} kB`;
+
+/** Starts a turn that waits for an answer. */
+async function park(port: number): Promise<string> {
+  const body = { type: "ChatRequest", input: "hello" };
+  const path = "/asker/process?wait=completed";
+  const wait = await askJson<{ readonly type: string; readonly request_id: string }>(
+    port,
+    "POST",
+    path,
+    body,
+  );
+  if (wait.type === "WaitForInput") return wait.request_id;
+  throw new Error(`a turn that was to wait said ${wait.type}`);
+}
+
+/** Opens streams of what comes after the wait. */
+async function open(port: number, request: string, count: number): Promise<Connection[]> {
+  const connections = Array.from({ length: count }, () => new Connection(port));
+  const text = toRequestText("GET", `/getevents/${request}?stream=true&since=1000`);
+  await Promise.all(connections.map((connection) => connection.hold(text)));
+  return connections;
+}

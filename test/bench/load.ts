@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import { Connection, toRequestText } from "./connection.ts";
+import type { Answer } from "./connection.ts";
+import type { ServerProcess } from "./server-process.ts";
+import { median, percentile } from "./statistics.ts";
+
+/** What a server did under a load, and what that cost. */
+export interface Sample {
+  readonly turnsPerS: number;
+  readonly cpuMs: number;
+  readonly writes: number;
+  readonly firstP50Ms: number;
+  readonly firstP99Ms: number;
+  /** From the part that holds the terminal event to the end of the answer. */
+  readonly endP50Ms: number;
+  readonly endP99Ms: number;
+}
+
+/** How many clients there are, each with one turn after the other, and for how long. */
+export interface Load {
+  readonly concurrency: number;
+  readonly ms: number;
+}
+
+/** Puts a load on a server, and measures it. */
+export async function measure(server: ServerProcess, { concurrency, ms }: Load): Promise<Sample> {
+  const connections = Array.from({ length: concurrency }, () => new Connection(server.port));
+  const answers: Answer[] = [];
+  const expected = (await checkTurn(server)) * 0.9;
+  const before = server.usage();
+  const startedAt = performance.now();
+  const run = async (connection: Connection): Promise<void> => {
+    while (performance.now() - startedAt < ms) {
+      const answer = await connection.request(toTurnRequest(), { marker: END });
+      if (answer.status !== 200 || answer.bytes < expected)
+        throw new Error(`a turn of ${server.name} failed`);
+      answers.push(answer);
+    }
+  };
+  await Promise.all(connections.map(run));
+  const seconds = (performance.now() - startedAt) / 1000;
+  const after = server.usage();
+  for (const connection of connections) connection.close();
+  const first = answers.map(({ firstMs }) => firstMs);
+  const end = answers.map(({ endMs, markedMs }) => endMs - markedMs);
+  return {
+    turnsPerS: answers.length / seconds,
+    cpuMs: (after.cpuMs - before.cpuMs) / answers.length,
+    writes: (after.writes - before.writes) / answers.length,
+    firstP50Ms: median(first),
+    firstP99Ms: percentile(first, 0.99),
+    endP50Ms: median(end),
+    endP99Ms: percentile(end, 0.99),
+  };
+}
+
+/** How often to measure. */
+export interface Rounds {
+  readonly rounds: number;
+  readonly warmUpMs: number;
+}
+
+/**
+ * Puts the same load on servers: in every round each has its turn, so that a busy machine is busy for
+ * all. The answer has the samples of each server, round by round.
+ */
+export async function compare(
+  servers: readonly ServerProcess[],
+  load: Load,
+  { rounds, warmUpMs }: Rounds,
+): Promise<readonly (readonly Sample[])[]> {
+  const samples: Sample[][] = servers.map(() => []);
+  for (const server of servers) await measure(server, { ...load, ms: warmUpMs });
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [index, server] of servers.entries()) samples[index]?.push(await measure(server, load));
+  }
+  return samples;
+}
+
+/** The middle sample in every respect. */
+export function middle(samples: readonly Sample[]): Sample {
+  const of = (key: keyof Sample): number => median(samples.map((sample) => sample[key]));
+  return {
+    turnsPerS: of("turnsPerS"),
+    cpuMs: of("cpuMs"),
+    writes: of("writes"),
+    firstP50Ms: of("firstP50Ms"),
+    firstP99Ms: of("firstP99Ms"),
+    endP50Ms: of("endP50Ms"),
+    endP99Ms: of("endP99Ms"),
+  };
+}
+
+/** How a server compares with another in one respect: the middle of the ratios of all rounds. */
+export function ratio(ours: readonly Sample[], theirs: readonly Sample[], key: keyof Sample): number {
+  return median(ours.map((sample, round) => sample[key] / (theirs[round]?.[key] ?? Number.NaN)));
+}
+
+/** The request for one turn. */
+export function toTurnRequest(): string {
+  return toRequestText("POST", "/stream_request", {
+    type: "ChatRequest",
+    input: "hello world",
+    request_id: randomUUID(),
+  });
+}
+
+/** Runs one turn and looks at all of it; the answer is its size. */
+async function checkTurn({ port, deltas }: ServerProcess): Promise<number> {
+  const connection = new Connection(port);
+  const { status, text, bytes } = await connection.request(toTurnRequest(), { keep: true });
+  connection.close();
+  const found = [...text.matchAll(/"content":"hello world (\d+)"/g)].map(([, number]) => Number(number));
+  const inOrder = found.every((number, index) => number === index);
+  if (status === 200 && found.length === deltas && inOrder && text.includes(END)) return bytes;
+  throw new Error(`a sample turn is not what it should be: ${status} ${text.slice(0, 500)}`);
+}
+
+const END = "RequestCompleted";

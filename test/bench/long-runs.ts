@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { askJson } from "./client.ts";
+import { Connection, toRequestText } from "./connection.ts";
+import { atMost } from "./result.ts";
+import type { Result } from "./result.ts";
+import { ServerProcess } from "./server-process.ts";
+import type { Setup } from "./setup.ts";
+import { median } from "./statistics.ts";
+
+/** How many events are new, and how many a run has that is short. */
+const NEW = 20;
+const SHORT = 1_000;
+
+/** So many texts are committed together while a run is filled. */
+const TOGETHER = 500;
+
+/** Whether reading what is new takes as long in a long run as in a short one (G8). */
+export async function measureLongRuns({ longRun, rounds }: Setup): Promise<Result[]> {
+  const data = mkdtempSync(join(tmpdir(), "troupe-bench-"));
+  const what = `CPU of reading ${NEW} new events of ${longRun}, beside ${NEW} of ${SHORT}, durable log`;
+  const compared = async (server: ServerProcess, where: string): Promise<Result> =>
+    atMost("G8", `${what}, ${where}`, await compareReads(server, long, short, rounds), 1.2);
+  let long: Run;
+  let short: Run;
+  try {
+    const results: Result[] = [];
+    {
+      await using server = await ServerProcess.start("durable", { data });
+      // The short one comes last, so that the newest of both is still in memory.
+      long = await fill(server.port, longRun);
+      short = await fill(server.port, SHORT);
+      results.push(await compared(server, "just written"));
+    }
+    await using server = await ServerProcess.start("durable", { data });
+    results.push(await compared(server, "after a restart"));
+    return results;
+  } finally {
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+/** A run that was filled. */
+interface Run {
+  readonly runId: string;
+  readonly events: number;
+}
+
+/** Makes a run of so many events; the newest are one small turn. */
+async function fill(port: number, events: number): Promise<Run> {
+  // A turn begins and ends with an event of its own.
+  const runId = await say(port, events - NEW - 2, TOGETHER);
+  await say(port, NEW - 2, 1, runId);
+  return { runId, events };
+}
+
+async function say(port: number, texts: number, together: number, runId?: string): Promise<string> {
+  const request = {
+    type: "OperationRequest",
+    operation: "fill",
+    input: { texts, together },
+    ...(runId !== undefined && { run_id: runId }),
+  };
+  const accepted = await askJson<{ readonly request_id: string; readonly run_id: string }>(
+    port,
+    "POST",
+    "/filler/process",
+    request,
+  );
+  for (let status = ""; status !== "completed";) {
+    await pause(50);
+    ({ status } = await askJson<{ status: string }>(port, "GET", `/request/${accepted.request_id}`));
+  }
+  return accepted.run_id;
+}
+
+async function compareReads(server: ServerProcess, long: Run, short: Run, rounds: number): Promise<number> {
+  // Once for the compiler.
+  await read(server, short);
+  await read(server, long);
+  const ratios: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const ofShort = await read(server, short);
+    ratios.push((await read(server, long)) / ofShort);
+  }
+  return median(ratios);
+}
+
+/** Reads what is new in a run many times over; the answer is the CPU that it took. */
+async function read(server: ServerProcess, { runId, events }: Run): Promise<number> {
+  const connection = new Connection(server.port);
+  const request = toRequestText("GET", `/getevents/${runId}?since=${events - NEW}`);
+  const { text } = await connection.request(request, { keep: true });
+  const found = (JSON.parse(text) as readonly unknown[]).length;
+  if (found !== NEW) throw new Error(`${found} new events were found instead of ${NEW}`);
+  const before = server.usage().cpuMs;
+  for (let time = 0; time < READS; time += 1) await connection.request(request);
+  connection.close();
+  return server.usage().cpuMs - before;
+}
+
+const READS = 500;

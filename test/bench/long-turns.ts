@@ -1,0 +1,34 @@
+import { compare } from "./load.ts";
+import type { Sample } from "./load.ts";
+import { atMost } from "./result.ts";
+import type { Result } from "./result.ts";
+import { ServerProcess } from "./server-process.ts";
+import type { ServerName } from "./server-process.ts";
+import type { Setup } from "./setup.ts";
+import { median } from "./statistics.ts";
+
+const SHORT = 100;
+const LONG = 1_600;
+
+/** Whether an event of a long turn costs what one of a short turn does (G5). */
+export async function measureLongTurns(setup: Setup): Promise<Result[]> {
+  return [await measure("memory", setup), await measure("durable", setup)];
+}
+
+async function measure(name: ServerName, setup: Setup): Promise<Result> {
+  await using short = await ServerProcess.start(name, { deltas: SHORT });
+  await using long = await ServerProcess.start(name, { deltas: LONG });
+  const load = { concurrency: 32, ms: setup.roundMs };
+  const [ofShort = [], ofLong = []] = await compare([short, long], load, setup);
+  const ratios = ofLong.map((sample, round) => perText(sample, LONG) / perText(ofShort[round], SHORT));
+  return atMost(
+    "G5",
+    `CPU of an event among ${LONG} beside one among ${SHORT}, ${name} log`,
+    median(ratios),
+    1.2,
+  );
+}
+
+function perText(sample: Sample | undefined, texts: number): number {
+  return (sample?.cpuMs ?? Number.NaN) / texts;
+}

@@ -1,0 +1,39 @@
+import { Connection } from "./connection.ts";
+import { toTurnRequest } from "./load.ts";
+import { atMost } from "./result.ts";
+import type { Result } from "./result.ts";
+import { ServerProcess } from "./server-process.ts";
+import type { ServerName } from "./server-process.ts";
+import type { Setup } from "./setup.ts";
+
+/** How many runs are started to tell what one costs. */
+const WINDOW = 2_000;
+
+/** Whether a run costs the same however many there were before it (G9). */
+export async function measureManyRuns(setup: Setup): Promise<Result[]> {
+  return [await measure("memory", setup), await measure("durable", setup)];
+}
+
+async function measure(name: ServerName, { lateRun }: Setup): Promise<Result> {
+  await using server = await ServerProcess.start(name, { deltas: 1 });
+  // The first runs of a process pay for its compiler.
+  await start(server, WINDOW);
+  const early = await start(server, WINDOW);
+  await start(server, lateRun - 2 * WINDOW);
+  const late = await start(server, WINDOW);
+  const what = `CPU of run ${lateRun} beside run ${WINDOW}, ${name} log`;
+  return atMost("G9", what, late / early, 1.2);
+}
+
+/** Starts so many runs, 32 at a time, each with a turn of one text; the answer is the CPU that it took. */
+async function start(server: ServerProcess, runs: number): Promise<number> {
+  const before = server.usage().cpuMs;
+  let left = runs;
+  const work = async (): Promise<void> => {
+    const connection = new Connection(server.port);
+    for (; left > 0; left -= 1) await connection.request(toTurnRequest());
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: 32 }, work));
+  return server.usage().cpuMs - before;
+}

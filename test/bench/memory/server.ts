@@ -1,0 +1,3 @@
+import { serveTurns } from "../turn-server.ts";
+
+await serveTurns();

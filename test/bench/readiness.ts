@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { atMost, ms } from "./result.ts";
+import type { Result } from "./result.ts";
+import { median } from "./statistics.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+/** How long `npm start` takes after the build until it serves the demo agents. */
+export async function measureReadiness(): Promise<Result[]> {
+  const times: number[] = [];
+  for (let time = 0; time < 3; time += 1) times.push(await start());
+  return [atMost("size", "troupe dev is ready after", median(times), 2_000, ms)];
+}
+
+async function start(): Promise<number> {
+  const data = mkdtempSync(join(tmpdir(), "troupe-bench-"));
+  const startedAt = performance.now();
+  const args = ["dist/cli/main.js", "dev", "--port=0", `--data=${data}`];
+  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    for await (const line of createInterface(child.stdout)) {
+      if (line.includes("http://")) return performance.now() - startedAt;
+    }
+    throw new Error("troupe dev did not start");
+  } finally {
+    const gone = once(child, "exit");
+    child.kill("SIGTERM");
+    await gone;
+    rmSync(data, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,38 @@
+/** One line of what was found. */
+export interface Result {
+  readonly goal: string;
+  readonly what: string;
+  readonly measured: string;
+  readonly limit: string;
+  /** Undefined where it could not be told. */
+  readonly met: boolean | undefined;
+}
+
+/** Compares a number with the most that it may be. */
+export function atMost(
+  goal: string,
+  what: string,
+  measured: number,
+  limit: number,
+  show: (value: number) => string = times,
+): Result {
+  return { goal, what, measured: show(measured), limit: `≤ ${show(limit)}`, met: measured <= limit };
+}
+
+/** Says why something was not measured. */
+export function skipped(goal: string, what: string, why: string): Result {
+  return { goal, what, measured: why, limit: "", met: undefined };
+}
+
+export const times = (value: number): string => `${value.toFixed(2)}×`;
+export const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
+
+/** Lays out rows of cells in columns; the first row is the head. */
+export function toTable(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  const lines = rows.map(
+    (row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`,
+  );
+  const rule = `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`;
+  return [lines[0], rule, ...lines.slice(1)].join("\n");
+}

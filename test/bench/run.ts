@@ -1,0 +1,57 @@
+// Measures what turns, runs and readers cost and prints it beside bare Hono and bare node:http.
+//
+//   npm run bench -- [--quick] [--only G3,G8]
+import { cpus } from "node:os";
+import { parseArgs } from "node:util";
+import { measureIdleReaders } from "./idle-readers.ts";
+import { measureLongRuns } from "./long-runs.ts";
+import { measureLongTurns } from "./long-turns.ts";
+import { measureManyRuns } from "./many-runs.ts";
+import { measureReadiness } from "./readiness.ts";
+import { toTable } from "./result.ts";
+import type { Result } from "./result.ts";
+import { canPin, pinClient } from "./server-process.ts";
+import { QUICK, THOROUGH } from "./setup.ts";
+import type { Setup } from "./setup.ts";
+import { measureSlowDisk } from "./slow-disk.ts";
+import { measureTurns } from "./turns.ts";
+
+/** What there is to measure, and for which goals. */
+const MEASUREMENTS: readonly (readonly [
+  goals: readonly string[],
+  run: (setup: Setup) => Promise<Result[]>,
+])[] = [
+  [["G1", "G2", "G3", "G6"], measureTurns],
+  [["G3"], measureSlowDisk],
+  [["G5"], measureLongTurns],
+  [["G8"], measureLongRuns],
+  [["G9"], measureManyRuns],
+  [["size"], measureIdleReaders],
+  [["size"], measureReadiness],
+];
+
+const { values } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, only: { type: "string" } },
+});
+const setup = values.quick ? QUICK : THOROUGH;
+const only = values.only?.split(",");
+
+const [cpu] = cpus();
+console.log(`Node ${process.version}, ${cpus().length} cores of ${cpu?.model ?? "an unknown kind"}`);
+if (!canPin) console.log("The processes cannot be pinned to cores here, so the figures vary more.");
+pinClient();
+
+const results: Result[] = [];
+for (const [goals, measure] of MEASUREMENTS) {
+  if (only && !goals.some((goal) => only.includes(goal))) continue;
+  results.push(...(await measure(setup)));
+}
+const shown = results.filter(({ goal }) => !only || only.includes(goal));
+const rows = shown.map(({ goal, what, measured, limit, met }) => [
+  goal,
+  what,
+  measured,
+  limit,
+  met === undefined ? "" : met ? "met" : "missed",
+]);
+console.log(`\n${toTable([["goal", "what", "measured", "limit", ""], ...rows])}`);

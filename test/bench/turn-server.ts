@@ -1,0 +1,53 @@
+import { createRuntime, defineAgent, operation } from "troupe";
+import type { CreateRuntimeOptions } from "troupe";
+import { serve } from "troupe/node";
+import * as z from "zod";
+import { DELTAS, PORT, obeySignals, tick } from "./setting.ts";
+
+/** Serves the agents that are measured, on a log. */
+export async function serveTurns(log?: CreateRuntimeOptions["log"]): Promise<void> {
+  const commitIntervalMs = Number(process.env["COALESCE"] ?? 0);
+  const runtime = createRuntime({ agents: [bench, asker, filler], commitIntervalMs, ...(log && { log }) });
+  await runtime.ready();
+  obeySignals(() => runtime.close());
+  await serve(runtime, { port: PORT });
+  console.log("READY");
+}
+
+const bench = defineAgent({
+  name: "bench",
+  purpose: "Says texts, each in its own tick of the event loop.",
+  async chat(input, turn) {
+    for (let index = 0; index < DELTAS; index += 1) {
+      await tick();
+      const said = turn.text(`${input} ${index}`);
+      // A turn may be so far ahead of its log and not further.
+      if (index % 500 === 499) await said;
+    }
+  },
+});
+
+const asker = defineAgent({
+  name: "asker",
+  purpose: "Asks something and waits for the answer.",
+  async chat(_, turn) {
+    await turn.waitForInput({ answer: "What now?" });
+  },
+});
+
+const filler = defineAgent({
+  name: "filler",
+  purpose: "Fills a run with texts, a commit for some of them together.",
+  operations: {
+    fill: operation({
+      description: "Says so many texts.",
+      input: z.object({ texts: z.int(), together: z.int() }),
+      async run({ texts, together }, turn) {
+        for (let index = 1; index <= texts; index += 1) {
+          const said = turn.text(`text ${index}`);
+          if (index % together === 0) await said;
+        }
+      },
+    }),
+  },
+});

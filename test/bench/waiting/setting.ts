@@ -1,0 +1,78 @@
+import { setImmediate } from "node:timers/promises";
+import { createRuntime, defineAgent } from "troupe";
+import type { Limits, Runtime } from "troupe";
+import { sqliteLog } from "troupe/storage/sqlite";
+
+/** Texts that a speaker says: with its start and its end a hundred events. */
+export const TEXTS = 98;
+
+const asker = defineAgent({
+  name: "asker",
+  purpose: "Asks something and waits for the answer.",
+  async chat(_, turn) {
+    const { answer } = await turn.waitForInput({ answer: "What now?" });
+    return answer as string;
+  },
+});
+
+const sleeper = defineAgent({
+  name: "sleeper",
+  purpose: "Sleeps for longer than a 32-bit timer can.",
+  async chat(_, turn) {
+    await turn.sleep(30 * 86_400_000);
+  },
+});
+
+const speaker = defineAgent({
+  name: "speaker",
+  purpose: "Says many texts, and then perhaps sleeps.",
+  async chat(input, turn) {
+    for (let index = 1; index < TEXTS; index += 1) void turn.text(`${input} ${index}`);
+    await turn.text(`${input} ${TEXTS}`);
+    if (input === "sleep") await turn.sleep(30 * 86_400_000);
+  },
+});
+
+/** Starts a runtime on a directory, whose log syncs every commit. */
+export function start(directory: string, limits: Partial<Limits> = {}): Runtime {
+  return createRuntime({ agents: [asker, sleeper, speaker], log: sqliteLog(directory), limits });
+}
+
+/** Begins so many turns, some at a time; each counts as begun when it waits, sleeps or has ended. */
+export async function beginTurns(
+  runtime: Runtime,
+  { agent, input, count }: { readonly agent: string; readonly input: string; readonly count: number },
+): Promise<string[]> {
+  const runs: string[] = [];
+  let begun = 0;
+  const lane = async (): Promise<void> => {
+    while (begun < count) {
+      begun += 1;
+      const receipt = await runtime.process(agent, { type: "ChatRequest", input });
+      runs.push(String(receipt.runId));
+      if (input !== "sleep" && agent !== "sleeper") {
+        await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: 200 }, lane));
+  return runs;
+}
+
+/** What a process holds, in MB of 10^6 bytes. */
+export interface Memory {
+  /** All of it, with what the allocator keeps for later. */
+  readonly rss: number;
+  /** What JavaScript holds after its garbage was collected. */
+  readonly heap: number;
+}
+
+/** Collects the garbage and says what this process holds. */
+export async function memory(): Promise<Memory> {
+  for (let round = 0; round < 3; round += 1) {
+    globalThis.gc?.();
+    await setImmediate();
+  }
+  const { rss, heapUsed } = process.memoryUsage();
+  return { rss: Math.round(rss / 1e6), heap: Math.round(heapUsed / 1e6) };
+}
