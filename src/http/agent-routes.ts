@@ -2,12 +2,14 @@ import type { Context, Hono } from "hono";
 import { AgentError } from "../errors.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { Refusal } from "../protocol/issue.ts";
+import { queryFields } from "../protocol/incoming.ts";
 import { parseRequest } from "../protocol/parse.ts";
-import type { IncomingRequest } from "../protocol/parse.ts";
+import type { IncomingRequest, Parsed } from "../protocol/parse.ts";
 import type { Delivery } from "../protocol/requests.ts";
 import type { Receipt } from "../runtime/api.ts";
 import type { AppEnv } from "./app-env.ts";
 import { readJson } from "./body.ts";
+import { queryOf, read } from "./event-query.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "./reply.ts";
 import { replyWithStream } from "./sse.ts";
@@ -64,10 +66,24 @@ export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): voi
 const REPLAYED = { "idempotent-replayed": "true" };
 
 function toRequest(c: Context<AppEnv>, body: unknown): IncomingRequest {
-  const parsed = parseRequest(body, c.req.query());
+  const parsed = parseRequest(body, toQuery(c));
   if (parsed.ok) return parsed.value;
   const { message, issues, kind = "invalid" } = parsed;
   throw new AgentError(REFUSALS[kind], message, { issues });
+}
+
+/** What the query says of a request; a field that it has twice is refused. */
+function toQuery(c: Context<AppEnv>): { readonly [name: string]: string } {
+  if (!c.req.url.includes("?")) return {};
+  const query = queryOf(c);
+  const fields = queryFields.map((name) => [name, read(query, name, asIs)] as const);
+  return Object.fromEntries(
+    fields.filter((field): field is [(typeof field)[0], string] => field[1] !== undefined),
+  );
+}
+
+function asIs(text: string): Parsed<string> {
+  return { ok: true, value: text };
 }
 
 const REFUSALS: Readonly<Record<Refusal, ErrorCode>> = {

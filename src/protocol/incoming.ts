@@ -10,7 +10,7 @@ export type Fields = { readonly [name: string]: unknown };
  */
 export function toFields(body: Fields, query: { readonly [name: string]: string }): Fields {
   const fields: { [name: string]: unknown } = {};
-  for (const name of QUERY_FIELDS) {
+  for (const name of queryFields) {
     if (Object.hasOwn(query, name)) fields[name] = query[name];
   }
   // In a query every number is a text; in a body it has no need to be.
@@ -53,7 +53,8 @@ export function withContext(request: Request, { run_context }: Beside): Request 
 const DEFAULT_WAIT_MS = 30_000;
 const COMPLETED_LIMIT_MS = 600_000;
 
-const QUERY_FIELDS = [
+/** The fields of a request that its query can say. */
+export const queryFields: readonly string[] = [
   "request_id",
   "run_id",
   "logging_level",
@@ -62,7 +63,7 @@ const QUERY_FIELDS = [
   "wait_ms",
   "wait_id",
   "resume_id",
-] as const;
+];
 
 const FLAGS = new Map([
   ["true", true],

@@ -22,6 +22,15 @@ test("every endpoint that a description lists is served under the agent's path",
   expect((endpoints as string[]).filter((endpoint) => !served.includes(endpoint))).toEqual([]);
 });
 
+test("a field of the query that is given twice is refused, and no turn starts", async () => {
+  await using server = await startApp();
+  const answer = await post(server.app, "/echo/process?wait=true&wait=completed&other=1&other=2", CHAT);
+  expect(answer.status).toBe(400);
+  expect(await bodyOf(answer)).toMatchObject({ errors: [{ path: "wait" }] });
+  expect(await (await server.app.request("/runs")).json()).toEqual([]);
+  expect((await post(server.app, "/echo/process?wait=true&other=1&other=2", CHAT)).status).toBe(200);
+});
+
 test("wait=true answers with the RequestStarted", async () => {
   await using server = await startApp();
   const answer = await post(server.app, "/echo/process?wait=True", CHAT);
