@@ -171,7 +171,7 @@ function agentPaths(base: string, parameters: readonly JsonObject[]): JsonObject
         "Lists runs, the most recently updated first.",
         { "200": json(listOf(ref("RunSummary")), "A page; a Link header leads to the next.") },
         [
-          inQuery("limit", { ...whole, maximum: 1_000 }, "At most so many."),
+          inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "At most so many."),
           inQuery("agent", text, "Only runs of this agent."),
           inQuery("status", { type: "string", enum: ["idle", "running", "waiting"] }, "Only such runs."),
           inQuery("cursor", text, "Where to go on; taken from the Link header."),

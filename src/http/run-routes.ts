@@ -10,6 +10,7 @@ import { nextPage, parseCount, parseName, queryOf, read } from "./event-query.ts
 import { checkId, unknown } from "./event-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply, replyEmpty } from "./reply.ts";
+import { readRunsPage } from "./runs-page.ts";
 
 /** Adds the routes that tell of requests and runs; below an agent's path, of its own only. */
 export function addRunRoutes(
@@ -26,9 +27,9 @@ export function addRunRoutes(
 
   app.get(`${path}/runs`, async (c) => {
     const query = queryOf(c);
-    const { runs, next } = await runtime.runs(toRunsQuery(query, agent));
+    const { json, next } = await readRunsPage(runtime, toRunsQuery(query, agent));
     const headers = next === undefined ? undefined : { link: nextPage(c, query, "cursor", next) };
-    return reply(c, JSON.stringify(runs), headers && { headers });
+    return reply(c, json, headers && { headers });
   });
 
   if (agent !== undefined) return;
@@ -62,13 +63,19 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
   const agent = servedAgent ?? read(query, "agent", parseName);
   const status = read(query, "status", parsePhase);
   const cursor = read(query, "cursor", parseName);
-  const limit = read(query, "limit", parseCount) ?? PAGE_DEFAULT;
+  const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {
-    limit: Math.max(1, Math.min(limit, PAGE_LIMIT)),
+    limit: Math.min(limit, PAGE_LIMIT),
     ...(agent !== undefined && { agent }),
     ...(status !== undefined && { status }),
     ...(cursor !== undefined && { cursor }),
   };
+}
+
+function parseLimit(text: string): Parsed<number> {
+  const parsed = parseCount(text);
+  if (!parsed.ok || parsed.value > 0) return parsed;
+  return { ok: false, message: "must be 1 or more", issues: [] };
 }
 
 function parsePhase(text: string): Parsed<RunPhase> {

@@ -29,6 +29,52 @@ test.each([{}, { after: -1 }, { after: 1.5 }, { after: "1" }, null])(
   },
 );
 
+test("a page of the list of runs has at most 1 MiB, and the pages have every run once", async () => {
+  await using server = await startApp({}, [notebook]);
+  const lengths = [100, 250_000, 250_000, 10, 250_000, 250_000, 250_000, 20, 250_000];
+  const created: string[] = [];
+  for (const length of lengths) {
+    created.push(await server.runtime.createRun("notebook", { input: "é".repeat(length / 2) }));
+  }
+
+  const listed: unknown[] = [];
+  let pages = 0;
+  for (let path: string | undefined = "/runs?limit=50"; path !== undefined; pages += 1) {
+    const answer: Response = await server.app.request(path);
+    const body = await answer.text();
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_048_576);
+    const runs = JSON.parse(body) as { readonly run_id: string }[];
+    expect(runs).not.toEqual([]);
+    listed.push(...runs.map((run) => run.run_id));
+    path = /<(.*)>/.exec(answer.headers.get("link") ?? "")?.[1];
+  }
+  expect(pages).toBe(2);
+  expect(listed.toSorted()).toEqual(created.toSorted());
+});
+
+test("a run that is larger than a page has a page of its own", async () => {
+  await using server = await startApp({}, [notebook]);
+  const input = Array.from({ length: 6 }, () => "x".repeat(200_000));
+  await server.runtime.createRun("notebook", { input: "small" });
+  await server.runtime.createRun("notebook", { input });
+  await server.runtime.createRun("notebook", { input: "small" });
+  const counts: number[] = [];
+  for (let path: string | undefined = "/runs"; path !== undefined;) {
+    const answer: Response = await server.app.request(path);
+    counts.push(((await answer.json()) as unknown[]).length);
+    path = /<(.*)>/.exec(answer.headers.get("link") ?? "")?.[1];
+  }
+  expect(counts.reduce((sum, count) => sum + count)).toBe(3);
+  expect(counts).toContain(1);
+});
+
+test("a list of no runs cannot be asked for", async () => {
+  await using server = await startApp();
+  const answer = await server.app.request("/runs?limit=0");
+  expect(answer.status).toBe(400);
+  expect(await bodyOf(answer)).toMatchObject({ errors: [{ path: "limit" }] });
+});
+
 test("a run is not forked in the middle of a turn, and an unknown run not at all", async () => {
   await using server = await startApp({}, [notebook]);
   const first = await bodyOf(await post(server.app, "/notebook/process?wait=completed", { input: "one" }));
