@@ -10,6 +10,7 @@ import type { ForeignResult, PublishedFile } from "./foreign.ts";
 import { createMemory } from "./memory.ts";
 import type { ActorMemory } from "./memory.ts";
 import type { OpenCall } from "./open-call.ts";
+import { Said } from "./said.ts";
 import { parseWith } from "./schema.ts";
 import { Scope } from "./scope.ts";
 import { byteLength, cut, EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
@@ -65,10 +66,10 @@ export class Actor {
   readonly speaker: Speaker;
   readonly scope: Scope;
   readonly memory: ActorMemory;
+  /** What the actor has said, in an earlier life of the process too. */
+  readonly said: Said;
   readonly files: PublishedFile[] = [];
   #signal: AbortSignal = NEVER;
-  #said = "";
-  #saidAll = true;
 
   readonly #toHandle: ToHandle;
   readonly #caller: Actor | undefined;
@@ -101,6 +102,7 @@ export class Actor {
     if (depth > 0) turn.introduce(this.speaker, call.callId);
     this.scope = new Scope(call.callId, journal.items.get(call.callId));
     this.memory = createMemory(this);
+    this.said = journal.said.get(call.callId) ?? new Said();
   }
 
   /** Whether the actor's result is in the log, or was given up: nothing it says afterwards counts. */
@@ -161,7 +163,7 @@ export class Actor {
       );
       return this.turn.over();
     }
-    this.heard(content);
+    this.said.add(content);
     const place = scope === this.scope ? undefined : { branch: scope.path };
     const { id } = recorder.event(
       this.speaker,
@@ -184,12 +186,6 @@ export class Actor {
       progress: true,
     });
     this.scope.backlog.add(id, content.length);
-  }
-
-  /** Adds a text to what the actor has said, in replay too. */
-  heard(content: string): void {
-    if (this.#said.length < RESULT_LIMIT_BYTES) this.#said += content;
-    else this.#saidAll = false;
   }
 
   #hasRoom({ backlog }: Scope): boolean {
@@ -236,26 +232,26 @@ export class Actor {
   #toAnswer(returned: unknown, operation: string): Answer {
     const value = toJson(returned, `what ${this.agent.name} returned`);
     const own = operation === CHAT ? chatText(value) : typeof value === "string" ? value : undefined;
-    const whole = own ?? (this.#said === "" && operation !== CHAT ? null : this.#said);
+    const whole = own ?? (this.said.text === "" && operation !== CHAT ? null : this.said.text);
     const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
     return {
       value: operation === CHAT ? { output: text } : value,
       text,
       output: operation === CHAT ? null : value,
       summary: operation === CHAT || value === null ? (text ?? "") : toSummary(value),
-      truncated: text !== whole || (own === undefined && !this.#saidAll),
+      truncated: text !== whole || (own === undefined && !this.said.isWhole),
     };
   }
 
   #toForeignAnswer({ result, output, truncated }: ForeignResult, operation: string): Answer {
     const isChat = operation === CHAT;
-    const text = result ?? (this.#said === "" && !isChat ? null : this.#said);
+    const text = result ?? (this.said.text === "" && !isChat ? null : this.said.text);
     return {
       value: isChat ? { output: text } : output,
       text,
       output,
       summary: isChat || output === null ? (text ?? "") : toSummary(output),
-      truncated: truncated || (result === null && !this.#saidAll),
+      truncated: truncated || (result === null && !this.said.isWhole),
     };
   }
 }

@@ -29,7 +29,7 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
  * earlier attempts said.
  */
 export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
-  const { turn, speaker } = caller;
+  const { turn, speaker, said } = caller;
   const { environment, recorder, journal, limits } = turn.options;
   const abort = new AbortController();
   const name = model.name;
@@ -61,13 +61,13 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
       return;
     }
     recorder.event(speaker, { type: "CompletionCall", model: name, call_id: callId, attempt });
+    said.retract(callId);
     try {
       await recorder.committed();
       if (!isWanted(caller, open)) return;
       const parts = model.generate(input, { callId, attempt, signal: abort.signal });
-      const { result, usage, text } = await stream(caller, open, attempt, parts);
+      const { result, usage } = await stream(caller, open, attempt, parts);
       if (!isWanted(caller, open)) return;
-      caller.heard(text);
       end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
       return;
     } catch (thrown) {
@@ -96,18 +96,17 @@ function isWanted({ turn }: Actor, open: OpenCall): boolean {
 
 /** Says what the model says, at the pace of the log, until it gives its result. */
 async function stream(
-  { turn, speaker }: Actor,
+  { turn, speaker, said }: Actor,
   open: OpenCall,
   attempt: number,
   parts: AsyncIterable<ModelPart>,
-): Promise<{ readonly result: Json; readonly usage: Usage; readonly text: string }> {
+): Promise<{ readonly result: Json; readonly usage: Usage }> {
   const { recorder } = turn.options;
-  let text = "";
   for await (const part of parts) {
     if (turn.ended || !open.open) break;
-    if (part.type === "result") return { result: part.result, usage: part.usage, text };
+    if (part.type === "result") return { result: part.result, usage: part.usage };
     const about = { content: part.text, call_id: open.callId, attempt };
-    if (part.type === "text") text += part.text;
+    if (part.type === "text") said.add(part.text, open.callId);
     recorder.event(speaker, { type: part.type === "text" ? "TextOutput" : "ReasoningOutput", ...about });
     await recorder.committed();
   }

@@ -19,7 +19,6 @@ import type {
   ForeignVoice,
   Give,
 } from "./foreign.ts";
-import { textOf } from "./journal.ts";
 import { OpenCall } from "./open-call.ts";
 import type { Memory } from "./turn-api.ts";
 
@@ -67,10 +66,7 @@ class Place implements ForeignPlace {
     this.#actor = actor;
     const { journal } = actor.turn.options;
     // What was said before is not said again, so there is nothing to compare.
-    for (const item of actor.scope.skip()) {
-      const text = textOf(item);
-      if (text !== undefined) actor.heard(text);
-    }
+    actor.scope.skip();
     const before = journal.foreign.get(actor.scope.path)?.state;
     this.kept = before?.kept;
     this.#count = before?.calls ?? 0;
@@ -112,10 +108,13 @@ class Place implements ForeignPlace {
   }
 
   say(voice: ForeignVoice, body: EventBody): void {
-    const { turn } = this.#actor;
+    const { turn, said } = this.#actor;
     if (!this.#accepts()) return;
     turn.options.recorder.event(this.#speakerOf(voice), body);
-    if (body.type === "TextOutput" && voice.depth === 0) this.#actor.heard(body.content);
+    if (voice.depth === 0) {
+      if (body.type === "TextOutput") said.add(body.content, body.call_id);
+      if (body.type === "CompletionCall") said.retract(body.call_id);
+    }
     if (body.type === "CompletionResult") turn.addUsage(body.usage);
   }
 

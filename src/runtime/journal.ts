@@ -7,6 +7,7 @@ import { callAbove, isUnder, scopeOf } from "./call-id.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
 import type { ForeignState } from "./foreign.ts";
 import type { MachineState, RecordBody } from "./records.ts";
+import { Said } from "./said.ts";
 
 /** One thing that a scope did, as the log has it. */
 export interface Item {
@@ -54,8 +55,8 @@ export interface Journal {
   readonly waits: ReadonlyMap<CallId, OpenWait>;
   /** The calls of agents and effects without an outcome, oldest first. */
   readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
-  /** What each completion said, in its newest attempt. */
-  readonly completions: ReadonlyMap<CallId, string>;
+  /** What each actor has said, by its call. */
+  readonly said: ReadonlyMap<string, Said>;
   /** What all completions together cost. */
   readonly usage: Usage;
   /** What calls have left in the memory of the run, by agent. */
@@ -90,7 +91,7 @@ export class JournalReader {
   readonly #waits = new Map<CallId, OpenWait>();
   readonly #callOfWait = new Map<number, CallId>();
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
-  readonly #completions = new Map<CallId, string>();
+  readonly #said = new Map<string, Said>();
   readonly #staged = new Map<string, Json>();
   readonly #holders = new Map<string, CallId>();
   readonly #machines = new Map<string, MachineState>();
@@ -122,7 +123,7 @@ export class JournalReader {
       wakeTimes: this.#wakeTimes,
       waits: new Map([...this.#waits].filter(([callId]) => !this.#isPast(callId))),
       openCalls: this.#openCalls,
-      completions: this.#completions,
+      said: this.#said,
       usage: this.#usage,
       staged: this.#staged,
       holders: this.#holders,
@@ -145,15 +146,7 @@ export class JournalReader {
     switch (event.type) {
       case "TextOutput":
       case "ToolTextOutput":
-        // What a model streams belongs to its completion.
-        if ("call_id" in event && event.call_id !== undefined) {
-          const { call_id: callId, content } = event;
-          this.#completions.set(callId, (this.#completions.get(callId) ?? "") + content);
-          return;
-        }
-        // What came from outside cannot be expected to come again.
-        if (event.type === "ToolTextOutput" && event.progress) return;
-        this.#item(event.branch ?? spoken(), { signature: textSignature(event.content) });
+        this.#text(event, spoken());
         return;
       case "ArtifactGenerated": {
         const { name, mime_type, artifact_id, url } = event;
@@ -179,8 +172,7 @@ export class JournalReader {
         return;
       case "CompletionCall":
         this.#attempts.set(event.call_id, event.attempt);
-        // The text of an attempt takes the place of what the one before said.
-        this.#completions.delete(event.call_id);
+        this.#said.get(spoken())?.retract(event.call_id);
         if (event.attempt > 1) return;
         this.#call(event.call_id, completionSignature(event.model));
         return;
@@ -224,6 +216,18 @@ export class JournalReader {
       default:
         return;
     }
+  }
+
+  #text(event: Event & { readonly type: "TextOutput" | "ToolTextOutput" }, actor: string): void {
+    const completion = event.type === "TextOutput" ? event.call_id : undefined;
+    // What came from outside cannot be expected to come again.
+    if (event.type === "ToolTextOutput" && event.progress) return;
+    const said = this.#said.get(actor) ?? new Said();
+    this.#said.set(actor, said);
+    said.add(event.content, completion);
+    // What a model streams belongs to its completion.
+    if (completion !== undefined) return;
+    this.#item(event.branch ?? actor, { signature: textSignature(event.content) });
   }
 
   /** Takes the next record of the run. */
@@ -319,7 +323,7 @@ const emptyJournal: Journal = {
   wakeTimes: new Map(),
   waits: new Map(),
   openCalls: new Map(),
-  completions: new Map(),
+  said: new Map(),
   usage: {},
   staged: new Map(),
   holders: new Map(),
@@ -334,15 +338,9 @@ const emptyJournal: Journal = {
 
 export const NOW = "now";
 export const RANDOM = "random";
-const TEXT = "text ";
-
-/** The text of an item that is one. */
-export function textOf({ signature }: Item): string | undefined {
-  return signature.startsWith(TEXT) ? (JSON.parse(signature.slice(TEXT.length)) as string) : undefined;
-}
 
 export function textSignature(content: string): string {
-  return TEXT + JSON.stringify(content);
+  return `text ${JSON.stringify(content)}`;
 }
 
 export function callSignature(functionName: string, args: Json): string {

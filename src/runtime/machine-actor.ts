@@ -12,7 +12,6 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Effect, Schema } from "./agent.ts";
 import { performEffect } from "./call.ts";
-import { textOf } from "./journal.ts";
 import { withJournaledPromises } from "./machine-promises.ts";
 import type { StartedPromise } from "./machine-promises.ts";
 import type { MachineState, MachineTimer } from "./records.ts";
@@ -111,10 +110,7 @@ class MachineActor {
 
   /** Goes on from the state after the last transition, with the calls that were open then. */
   #restore({ waits, timers }: MachineState): void {
-    for (const item of this.#scope.skip()) {
-      const text = textOf(item);
-      if (text !== undefined) this.#actor.heard(text);
-    }
+    this.#scope.skip();
     this.#restoring = true;
     this.#machine.start();
     for (const { callId, event, ms, id } of timers) {

@@ -88,9 +88,7 @@ export class TurnHandle implements ToolTurn {
     const { turn } = this.#actor;
     if (this.#actor.ended) return turn.over();
     if (this.#scope.replaying) {
-      if (this.#begin(textSignature(content)) === undefined) return turn.over();
-      this.#actor.heard(content);
-      return Promise.resolve();
+      return this.#begin(textSignature(content)) === undefined ? turn.over() : Promise.resolve();
     }
     this.#checkFree();
     const divergence = this.#scope.advance();
@@ -204,9 +202,7 @@ export class TurnHandle implements ToolTurn {
     const begun = this.#begin(completionSignature(model.name));
     if (begun === undefined) return this.#actor.turn.over();
     const outcome = this.#outcome(begun.callId);
-    if (begun.settled)
-      this.#actor.heard(this.#actor.turn.options.journal.completions.get(begun.callId) ?? "");
-    else void complete(this.#actor, { ...begun, model, input });
+    if (!begun.settled) void complete(this.#actor, { ...begun, model, input });
     return outcome;
   }
 

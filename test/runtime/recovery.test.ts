@@ -53,3 +53,34 @@ test("a request that comes while the end of the turn before it is being written 
 
   expect(textsOf(await world.events(asked))).toEqual(["three"]);
 });
+
+test("the result of a turn that was continued has the texts of its branches in the order in which they were said", async () => {
+  const agent = defineAgent({
+    name: "branching",
+    purpose: "Says things side by side.",
+    async chat(_input, turn) {
+      await turn.all([
+        async (own) => {
+          await own.text("1 ");
+          await own.text("3 ");
+        },
+        async (own) => {
+          await new Promise<void>((resolve) => {
+            world.macrotask(resolve);
+          });
+          await own.text("2 ");
+        },
+      ]);
+      await turn.sleep(1_000);
+      await turn.text("4");
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("branching", { type: "ChatRequest", input: "", request_id: asked });
+  await world.restart();
+  await world.environment.advance(1_000);
+
+  const events = await world.events(asked);
+  expect(textsOf(events)).toEqual(["1 ", "2 ", "3 ", "4"]);
+  expect(events.at(-1)).toMatchObject({ result: "1 2 3 4" });
+});
