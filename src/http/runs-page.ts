@@ -1,4 +1,3 @@
-import type { RunSummary } from "../protocol/status.ts";
 import type { Runtime, RunsQuery } from "../runtime/api.ts";
 import { byteLength } from "../runtime/to-json.ts";
 

@@ -49,7 +49,8 @@ test("a page of the list of runs has at most 1 MiB, and the pages have every run
     path = /<(.*)>/.exec(answer.headers.get("link") ?? "")?.[1];
   }
   expect(pages).toBe(2);
-  expect(listed.toSorted()).toEqual(created.toSorted());
+  expect(listed).toHaveLength(created.length);
+  expect(new Set(listed)).toEqual(new Set(created));
 });
 
 test("a run that is larger than a page has a page of its own", async () => {
