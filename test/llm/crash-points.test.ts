@@ -1,0 +1,155 @@
+import { defineTool } from "troupe";
+import type { Agent, Model } from "troupe";
+import { llmAgent, scriptedModel } from "troupe/llm";
+import type { Event, Json, RequestId } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { calculator } from "../../agents/calculator.ts";
+import { payments } from "../../agents/payments.ts";
+import { ofType } from "../agents/events.ts";
+import { World } from "../runtime/world.ts";
+import type { Mishap } from "../runtime/world.ts";
+
+/** What happened outside, which no crash undoes. */
+interface Deeds {
+  /** The completions that were asked for, as far as they can be told apart by their prompts. */
+  readonly asked: string[];
+  readonly sent: string[];
+}
+
+const read = defineTool({
+  name: "read",
+  description: "Reads a page.",
+  input: z.object({ page: z.number() }),
+  effect: "idempotent",
+  async run({ page }, turn) {
+    await turn.text(`page ${page}`);
+    return "x".repeat(600);
+  },
+});
+
+/** An agent whose model calls in parallel, asks for approval, lets others ask, and whose conversation is summed up. */
+function clerk(deeds: Deeds): Agent {
+  const send = defineTool({
+    name: "send",
+    description: "Sends a letter.",
+    input: z.object({ to: z.string() }),
+    run: ({ to }) => {
+      deeds.sent.push(to);
+      return "sent";
+    },
+  });
+  const script = scriptedModel(({ instructions, messages }) => {
+    if (instructions !== "Work.") return "Pages were read.";
+    const calls = messages.flatMap((message) =>
+      message.role === "assistant" ? (message.toolCalls ?? []) : [],
+    );
+    const names = new Set(calls.map(({ name }) => name));
+    if (names.has("payments__pay")) return "All is done.";
+    if (names.has("read")) {
+      return {
+        text: "Now the money. ",
+        toolCalls: [
+          { name: "payments__pay", input: { to: "bob", amount: 2 } },
+          { name: "calculator", input: { input: "6 / 3" } },
+        ],
+      };
+    }
+    return {
+      text: "I begin. ",
+      toolCalls: [
+        { name: "read", input: { page: 1 } },
+        { name: "send", input: { to: "ada" } },
+        { name: "read", input: { page: 2 } },
+        { name: "send", input: { to: "eve" } },
+      ],
+    };
+  });
+  const model: Model = {
+    name: "recorded",
+    generate(input, context) {
+      deeds.asked.push(context.callId);
+      return script.generate(input, context);
+    },
+  };
+  return llmAgent({
+    name: "clerk",
+    purpose: "Works.",
+    instructions: "Work.",
+    model,
+    tools: [read, send],
+    agents: [calculator, payments],
+    approve: ["send"],
+    historyBytes: 800,
+  });
+}
+
+/** Has the agent answer, says yes to everything, and starts the process again wherever it dies. */
+async function work(mishaps: readonly Mishap[]): Promise<{
+  readonly events: readonly Event[];
+  readonly deeds: Deeds;
+  readonly commits: number;
+  /** The completions that the log had at the crash. */
+  readonly known: readonly string[];
+}> {
+  const deeds: Deeds = { asked: [], sent: [] };
+  const world = new World({ agents: [clerk(deeds)], mishaps });
+  const request_id = "r1" as RequestId;
+  let known: readonly string[] = [];
+  const revive = async (): Promise<void> => {
+    if (!world.crashed) return;
+    deeds.asked.push("crash");
+    known = ofType(await world.events(request_id), "CompletionResult").map(({ call_id }) => call_id);
+    await world.restart();
+  };
+  const tell = async (request: Parameters<World["ask"]>[1]): Promise<void> => {
+    void world.ask("clerk", request).catch(() => {});
+    await world.environment.idle();
+    await revive();
+  };
+
+  await tell({ type: "ChatRequest", input: "go", request_id });
+  if ((await world.events(request_id)).length === 0)
+    await tell({ type: "ChatRequest", input: "go", request_id });
+  for (;;) {
+    const events = await world.events(request_id);
+    if (events.at(-1)?.type === "RequestCompleted") {
+      return { events, deeds, commits: world.commits, known };
+    }
+    const answered = new Set(ofType(events, "ResumeWithInput").map(({ wait_id }) => wait_id));
+    const open = ofType(events, "WaitForInput").find(({ id }) => !answered.has(id));
+    if (open === undefined) throw new Error(`nothing goes on after ${JSON.stringify(events.at(-1))}`);
+    const request_keys: { readonly [key: string]: Json } = { approved: true };
+    await tell({ type: "ResumeWithInput", request_id, wait_id: open.id, request_keys });
+  }
+}
+
+test("wherever the process dies, the turn comes to its end, and asks its model nothing that was answered", async () => {
+  const whole = await work([]);
+  expect(whole.events.at(-1)).toMatchObject({
+    finish_reason: "success",
+    result: "I begin. Now the money. All is done.",
+  });
+  expect(whole.deeds.sent).toEqual(["ada", "eve"]);
+  expect(ofType(whole.events, "ReasoningOutput").length).toBeGreaterThan(0);
+
+  const points = Array.from({ length: whole.commits }, (_, index) => index + 1);
+  for (const written of [false, true]) {
+    for (const commit of points) {
+      const { events, deeds, known } = await work([{ commit, kind: "crash", written }]);
+      const again = deeds.asked.slice(deeds.asked.indexOf("crash") + 1);
+      expect({
+        where: `crashed ${written ? "after" : "before"} commit ${commit}`,
+        result: ofType(events, "RequestCompleted").map(({ result }) => result),
+        askedAgain: again.filter((callId) => known.includes(callId)),
+        // What may not be done twice is done once, or the model has read that nobody knows.
+        sentAgain: deeds.sent.filter((to, index) => deeds.sent.indexOf(to) < index),
+      }).toEqual({
+        where: expect.any(String) as string,
+        result: ["I begin. Now the money. All is done."],
+        askedAgain: [],
+        sentAgain: [],
+      });
+    }
+  }
+});
