@@ -61,12 +61,8 @@ async function resume(): Promise<void> {
   times.sort((a, b) => a - b);
   const at = (share: number): number =>
     Number((times[Math.floor(share * (times.length - 1))] ?? 0).toFixed(2));
-  print({
-    waiting: runs.length,
-    readyMs,
-    resumeMs: { p50: at(0.5), p99: at(0.99), max: at(1) },
-    after: await memory(),
-  });
+  const resumeMs = { p50: at(0.5), p99: at(0.99), max: at(1) };
+  print({ waiting: runs.length, readyMs, resumeMs, before, after: await memory() });
   process.exit();
 }
 
