@@ -23,9 +23,9 @@ export interface McpTools {
 export async function mcpTools(server: McpServer): Promise<McpTools> {
   const connection = new McpConnection(server);
   try {
+    const { tools } = await (await connection.client()).listTools();
     const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
     const validator = new AjvJsonSchemaValidator();
-    const { tools } = await (await connection.client()).listTools();
     return {
       tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), connection)),
       close: () => connection.close(),
