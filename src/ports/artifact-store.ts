@@ -15,6 +15,12 @@ export interface ArtifactStore {
   /** The bytes, in chunks; fails with `not_found` when there are none. */
   read(artifactId: ArtifactId): AsyncIterable<Uint8Array>;
 
+  /** Makes an artifact without a run part of this one; nothing happens to an artifact of a run, or to none. */
+  attach(artifactId: ArtifactId, runId: RunId): Promise<void>;
+
+  /** Removes the artifacts without a run that were created before a time, or nobody said when; tells how many stay. */
+  removeUnattached(before: number): Promise<number>;
+
   /** Removes all artifacts of a run. */
   removeRun(runId: RunId): Promise<void>;
 
@@ -26,6 +32,8 @@ export interface NewArtifact {
   readonly artifactId: ArtifactId;
   /** The run it belongs to, if any. */
   readonly runId?: RunId;
+  /** In milliseconds since 1970. */
+  readonly createdAt?: number;
   /** A name for humans; never used as a file name. */
   readonly name: string;
   readonly mimeType: string;
@@ -37,6 +45,8 @@ export interface NewArtifact {
 export interface StoredArtifact {
   readonly artifactId: ArtifactId;
   readonly runId?: RunId;
+  /** In milliseconds since 1970; absent if that was never said. */
+  readonly createdAt?: number;
   readonly name: string;
   readonly mimeType: string;
   readonly sizeBytes: number;

@@ -85,10 +85,11 @@ export class Intake {
   }
 
   async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    const { environment, reading } = this.#options;
+    const { environment, reading, artifacts } = this.#options;
     const { run_id: named } = request;
     if (named !== undefined) await this.#checkRun(agent, named);
     const runId = named ?? (`run_${environment.newId()}` as RunId);
+    for (const artifactId of request.attachments ?? []) await artifacts.attach(artifactId, runId);
     const accepted = { requestId, agent, request, acceptedAt: environment.now() };
     const reply = await this.#options.send(runId, { kind: "turn", accepted });
     reading.remember(runId, accepted);

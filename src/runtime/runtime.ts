@@ -17,6 +17,7 @@ import { recover } from "./recovery.ts";
 import { Registry } from "./registry.ts";
 import { startRetention } from "./retention.ts";
 import { createTimestamp } from "./timestamp.ts";
+import { Uploads } from "./uploads.ts";
 
 /** How often a log that failed is asked whether it takes events again, in milliseconds. */
 const PROBE_MS = 1_000;
@@ -119,6 +120,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     options.retainMs === undefined
       ? undefined
       : startRetention({ log, environment, telemetry, retainMs: options.retainMs, remove: removeRun });
+  const uploads = new Uploads({ artifacts, environment, telemetry });
   const intake = new Intake({ registry, reading, log, artifacts, environment, secrets, configs, send });
 
   async function createRun(
@@ -170,7 +172,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     checkOpen();
     const run = runId === undefined ? undefined : await reading.run(runId);
     const artifactId = environment.newId() as ArtifactId;
-    const stored = await artifacts.put({ artifactId, ...file, ...(runId !== undefined && { runId }) });
+    const createdAt = environment.now();
+    const stored = await artifacts.put({
+      artifactId,
+      createdAt,
+      ...file,
+      ...(runId !== undefined && { runId }),
+    });
+    if (runId === undefined) uploads.came();
     const url = artifactUrl(artifactId);
     if (run) {
       const { name, mimeType, sizeBytes } = stored;
@@ -197,6 +206,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     closing = true;
     stopProbe?.();
     stopRetention?.();
+    uploads.stop();
     await started.catch(() => {});
     await drain(drainMs);
     await Promise.allSettled(owners.loaded.map((run) => run.settle()));

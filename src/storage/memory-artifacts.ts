@@ -7,7 +7,7 @@ export function memoryArtifacts(): ArtifactStore {
   const artifacts = new Map<ArtifactId, { info: StoredArtifact; chunks: readonly Uint8Array[] }>();
 
   return {
-    async put({ body, limitBytes, artifactId, runId, name, mimeType }) {
+    async put({ body, limitBytes, artifactId, runId, createdAt, name, mimeType }) {
       const chunks: Uint8Array[] = [];
       let sizeBytes = 0;
       for await (const chunk of body instanceof Uint8Array ? [body] : body) {
@@ -18,7 +18,14 @@ export function memoryArtifacts(): ArtifactStore {
         // A copy: whoever gave the chunk may use its memory again.
         chunks.push(chunk.slice());
       }
-      const info = { artifactId, ...(runId !== undefined && { runId }), name, mimeType, sizeBytes };
+      const info = {
+        artifactId,
+        ...(runId !== undefined && { runId }),
+        ...(createdAt !== undefined && { createdAt }),
+        name,
+        mimeType,
+        sizeBytes,
+      };
       artifacts.set(artifactId, { info, chunks });
       return info;
     },
@@ -29,6 +36,21 @@ export function memoryArtifacts(): ArtifactStore {
         throw new AgentError("not_found", `there is no artifact ${artifactId}`);
       }
       yield* artifact.chunks;
+    },
+    async attach(artifactId, runId) {
+      const artifact = artifacts.get(artifactId);
+      if (artifact !== undefined && artifact.info.runId === undefined) {
+        artifacts.set(artifactId, { ...artifact, info: { ...artifact.info, runId } });
+      }
+    },
+    async removeUnattached(before) {
+      let kept = 0;
+      for (const [artifactId, { info }] of artifacts) {
+        if (info.runId !== undefined) continue;
+        if ((info.createdAt ?? 0) < before) artifacts.delete(artifactId);
+        else kept += 1;
+      }
+      return kept;
     },
     async removeRun(runId) {
       for (const [artifactId, { info }] of artifacts) {

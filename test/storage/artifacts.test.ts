@@ -81,6 +81,34 @@ describe.each([
     expect(await store.get("artifact-3" as ArtifactId)).toBeDefined();
   });
 
+  test("without a run go when they are old, unless a run has taken them", async () => {
+    const store = open();
+    const [old, taken, young] = ["old", "taken", "young"] as ArtifactId[] as [
+      ArtifactId,
+      ArtifactId,
+      ArtifactId,
+    ];
+    await store.put({ ...file(old), createdAt: 1_000 });
+    await store.put({ ...file(taken), createdAt: 1_000 });
+    await store.put({ ...file(young), createdAt: 2_000 });
+    await store.put({ ...file(id), createdAt: 1_000, runId: "run-1" as RunId });
+    await store.attach(taken, "run-2" as RunId);
+    await store.attach(taken, "run-3" as RunId);
+    await store.attach("none" as ArtifactId, "run-3" as RunId);
+
+    expect(await store.removeUnattached(2_000)).toBe(1);
+    expect(await store.get(old)).toBeUndefined();
+    expect(await store.get(young)).toMatchObject({ createdAt: 2_000 });
+    expect(await store.get(taken)).toMatchObject({ runId: "run-2" });
+    expect((await readAll(store, taken)).toString()).toBe("bytes");
+    expect(await store.get(id)).toMatchObject({ runId: "run-1" });
+    await store.removeRun("run-3" as RunId);
+    expect(await store.get(taken)).toBeDefined();
+    await store.removeRun("run-2" as RunId);
+    expect(await store.get(taken)).toBeUndefined();
+    expect(await store.removeUnattached(3_000)).toBe(0);
+  });
+
   test("that nobody put are not found", async () => {
     const store = open();
     expect(await store.get("none" as ArtifactId)).toBeUndefined();
@@ -94,12 +122,14 @@ describe("artifact files", () => {
     const first = fsArtifacts(directory);
     const info = await first.put({ ...file(id), body: Buffer.from("kept") });
     writeFileSync(join(directory, "incoming", "left-behind"), "half of");
+    writeFileSync(join(directory, "unknown.bytes"), "of an artifact that came to no end");
     const again = fsArtifacts(directory);
     await again.close();
 
     expect(await again.get(id)).toEqual(info);
     expect((await readAll(again, id)).toString()).toBe("kept");
     expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+    expect(readdirSync(directory)).not.toContain("unknown.bytes");
   });
 
   test("are named by id, hold the bytes alone, and only their owner can read them", async () => {
@@ -113,6 +143,7 @@ describe("artifact files", () => {
       "artifact-1.json",
       "incoming",
       "runs",
+      "unattached",
     ]);
     expect(statSync(join(directory, "artifact-1.bytes")).mode & 0o777).toBe(0o600);
     const odd = store.put(file("../artifact" as ArtifactId));
@@ -129,8 +160,9 @@ describe("artifact files", () => {
 
     await expect(store.put({ ...file(id), body: failing() })).rejects.toThrow("went away");
     expect(await store.get(id)).toBeUndefined();
-    expect(readdirSync(directory).toSorted()).toEqual(["incoming", "runs"]);
+    expect(readdirSync(directory).toSorted()).toEqual(["incoming", "runs", "unattached"]);
     expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+    expect(readdirSync(join(directory, "unattached"))).toEqual([]);
   });
 });
 

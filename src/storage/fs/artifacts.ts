@@ -16,30 +16,60 @@ export function fsArtifacts(directory: string): ArtifactStore {
   const incoming = join(directory, "incoming");
   // For each run a folder of empty files that are named like its artifacts.
   const runs = join(directory, "runs");
+  // The same for those that belong to no run.
+  const unattached = join(directory, "unattached");
   const ready = prepare();
   // If that fails, the calls that wait for it say so.
   ready.catch(() => {});
 
   async function prepare(): Promise<void> {
     await mkdir(runs, { recursive: true, mode: 0o700 });
+    await mkdir(unattached, { recursive: true, mode: 0o700 });
     await rm(incoming, { recursive: true, force: true });
     await mkdir(incoming, { mode: 0o700 });
+    const names = new Set(await readdir(directory));
+    for (const name of await readdir(unattached)) {
+      if (!names.has(`${name}.json`)) await rm(join(unattached, name), { force: true });
+    }
+    for (const name of names) {
+      // Bytes of which nothing is known: a crash came before the second file.
+      const isLost = name.endsWith(".bytes") && !names.has(name.replace(/bytes$/, "json"));
+      if (isLost) await rm(join(directory, name), { force: true });
+    }
   }
 
   async function put(artifact: NewArtifact): Promise<StoredArtifact> {
-    const { artifactId, runId, name, mimeType } = artifact;
+    const { artifactId, runId, createdAt, name, mimeType } = artifact;
     const path = toPath(directory, artifactId);
     await ready;
-    if (runId !== undefined) {
-      await mkdir(toPath(runs, runId), { recursive: true, mode: 0o700 });
-      await writeFile(join(toPath(runs, runId), artifactId), "", { mode: 0o600 });
+    await list(artifactId, runId);
+    let sizeBytes: number;
+    try {
+      sizeBytes = await writeWhole(`${path}.bytes`, limited(artifact));
+    } catch (error) {
+      const isNew = runId === undefined && (await get(artifactId)) === undefined;
+      if (isNew) await rm(join(unattached, artifactId), { force: true });
+      throw error;
     }
-    const sizeBytes = await writeWhole(`${path}.bytes`, limited(artifact));
-    const info = { artifactId, ...(runId !== undefined && { runId }), name, mimeType, sizeBytes };
+    const info = {
+      artifactId,
+      ...(runId !== undefined && { runId }),
+      ...(createdAt !== undefined && { createdAt }),
+      name,
+      mimeType,
+      sizeBytes,
+    };
     // An artifact exists from when this file does.
     await writeWhole(`${path}.json`, [Buffer.from(JSON.stringify(info))]);
     await syncDirectory(directory);
     return info;
+  }
+
+  /** Puts an artifact on the list of its run, or of those without one. */
+  async function list(artifactId: ArtifactId, runId: RunId | undefined): Promise<void> {
+    const folder = runId === undefined ? unattached : toPath(runs, runId);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(join(folder, artifactId), "", { mode: 0o600 });
   }
 
   /** Writes a file elsewhere and moves it to its place when all of it is on the disk. */
@@ -71,18 +101,47 @@ export function fsArtifacts(directory: string): ArtifactStore {
     yield* createReadStream(`${toPath(directory, artifactId)}.bytes`) as AsyncIterable<Uint8Array>;
   }
 
+  async function attach(artifactId: ArtifactId, runId: RunId): Promise<void> {
+    const info = await get(artifactId);
+    if (info === undefined || info.runId !== undefined) return;
+    await ready;
+    await list(artifactId, runId);
+    await writeWhole(`${toPath(directory, artifactId)}.json`, [
+      Buffer.from(JSON.stringify({ ...info, runId })),
+    ]);
+    await rm(join(unattached, artifactId), { force: true });
+    await syncDirectory(directory);
+  }
+
+  async function removeUnattached(before: number): Promise<number> {
+    await ready;
+    let kept = 0;
+    for (const name of await readdir(unattached)) {
+      const artifactId = name as ArtifactId;
+      const info = await get(artifactId);
+      const stays = info === undefined || (info.createdAt ?? 0) >= before;
+      if (info !== undefined && info.runId === undefined && !stays) await remove(artifactId);
+      if (stays) kept += 1;
+      else await rm(join(unattached, artifactId), { force: true });
+    }
+    return kept;
+  }
+
   async function removeRun(runId: RunId): Promise<void> {
     await ready;
     const folder = toPath(runs, runId);
-    for (const artifactId of (await readdir(folder).catch(missing)) ?? []) {
-      const path = toPath(directory, artifactId);
-      await rm(`${path}.json`, { force: true });
-      await rm(`${path}.bytes`, { force: true });
-    }
+    for (const artifactId of (await readdir(folder).catch(missing)) ?? [])
+      await remove(artifactId as ArtifactId);
     await rm(folder, { recursive: true, force: true });
   }
 
-  return { put, get, read, removeRun, close: () => ready };
+  async function remove(artifactId: ArtifactId): Promise<void> {
+    const path = toPath(directory, artifactId);
+    await rm(`${path}.json`, { force: true });
+    await rm(`${path}.bytes`, { force: true });
+  }
+
+  return { put, get, read, attach, removeUnattached, removeRun, close: () => ready };
 }
 
 function toPath(directory: string, id: string): string {
