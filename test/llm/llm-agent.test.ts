@@ -272,6 +272,44 @@ describe("other agents, called by a model", () => {
     await runtime.close();
   });
 
+  test("that work elsewhere are called by what they can do, known here or not", async () => {
+    const performed: unknown[] = [];
+    const far: Agent = {
+      ...defineAgent({ name: "far", purpose: "Knows much.", chat: (input) => input }),
+      foreign: {
+        known: false,
+        ready: async () => {},
+        async perform({ operation, input }) {
+          performed.push([operation, input]);
+          return { ok: true, result: null, output: { hits: 3 }, truncated: false };
+        },
+        abandon() {},
+      },
+    };
+    const prompts: Prompt[] = [];
+    const model = scriptedModel((prompt) => {
+      prompts.push(prompt);
+      const [result] = resultsIn(prompt);
+      return result?.[1] ?? { toolCalls: [{ name: "far__search", input: { for: "moss" } }] };
+    });
+    const runtime = createRuntime({
+      agents: [llmAgent({ ...plain, model, agents: [far], approve: ["far__search"] })],
+    });
+    const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    expect(prompts[0]?.tools.map(({ name }) => name)).toEqual(["far"]);
+    expect(asked.at(-1)).toMatchObject({
+      request_keys: { approved: 'Call far__search with {"for":"moss"}?' },
+    });
+    const rest = await collect(runtime, "clerk", {
+      type: "ResumeWithInput",
+      request_id: requestOf(asked),
+      request_keys: { approved: true },
+    });
+    expect(performed).toEqual([["search", { for: "moss" }]]);
+    expect(rest.at(-1)).toMatchObject({ result: '{"hits":3}' });
+    await runtime.close();
+  });
+
   test("cannot have the name of another tool", () => {
     const twin = defineAgent({ name: "lookup", purpose: "Looks up.", chat: (input) => input });
     expect(() => llmAgent({ ...plain, model: scriptedModel([]), tools: [lookup], agents: [twin] })).toThrow(
