@@ -154,10 +154,11 @@ export const waits: readonly Case[] = [
       const [first, second, ...more] = ofType(before, "WaitForInput");
       check(first !== undefined && second !== undefined && more.length === 0, "two waits", before);
       const status = async (): Promise<unknown> => (await context.status(turn)).status;
-      bodyOf(
-        await context.resume(turn, answerTo(second, "Second"), { wait_id: second.id }, { wait: true }),
+      const next = bodyOf(
+        await context.resume(turn, answerTo(second, "Second"), { wait_id: second.id }, { wait: "completed" }),
         200,
       );
+      checkEqual(next.id, first.id, "the wait that is left");
       checkEqual(await status(), "waiting", "the status after one answer");
       bodyOf(
         await context.resume(turn, answerTo(first, "First"), { wait_id: first.id }, { wait: true }),
