@@ -63,11 +63,11 @@ export function createApp(
   const app = new Hono<AppEnv>({ getPath: pathOf });
   app.use(createGuard(guardOptions));
   addServerRoutes(app, host, { metrics, isStopping: () => signal?.aborted === true });
-  addArtifactRoutes(app, host);
   for (const place of placesOf(runtime)) {
     addAgentRoutes(app, host, place);
     addEventRoutes(app, host, place);
     addRunRoutes(app, host, place);
+    addArtifactRoutes(app, host, place);
   }
   app.notFound((c) => {
     const { error, headers } = explainNoRoute(c, app, runtime);

@@ -6,12 +6,16 @@ import type { AppEnv } from "./app-env.ts";
 import { bodyChunks } from "./body.ts";
 import { parseName, queryOf, read } from "./event-query.ts";
 import { checkId } from "./event-routes.ts";
-import type { Host } from "./host.ts";
+import type { Host, Place } from "./host.ts";
 import { API_HEADERS, corsOf, reply } from "./reply.ts";
 
-/** Adds the routes that take and give files. */
-export function addArtifactRoutes(app: Hono<AppEnv>, { runtime, fileLimitBytes, report }: Host): void {
-  app.post("/artifacts", async (c) => {
+/** Adds the routes that take and give files; files belong to no agent, so that all paths lead to the same. */
+export function addArtifactRoutes(
+  app: Hono<AppEnv>,
+  { runtime, fileLimitBytes, report }: Host,
+  { path }: Place,
+): void {
+  app.post(`${path}/artifacts`, async (c) => {
     const query = queryOf(c);
     const runId = read(query, "run_id", parseName);
     const { artifactId, url } = await runtime.upload({
@@ -27,7 +31,7 @@ export function addArtifactRoutes(app: Hono<AppEnv>, { runtime, fileLimitBytes, 
     });
   });
 
-  app.get("/artifacts/:id", async (c) => {
+  app.get(`${path}/artifacts/:id`, async (c) => {
     const { info, body } = await runtime.artifact(checkId(c.req.param("id")) as ArtifactId);
     return new Response(toStream(body, report), { headers: { ...toHeaders(info), ...corsOf(c) } });
   });

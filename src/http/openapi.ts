@@ -86,18 +86,6 @@ const serverPaths: JsonObject = {
       inQuery("format", { type: "string", enum: ["pairs"] }, "Pairs of name and path instead of objects."),
     ]),
   },
-  "/artifacts": {
-    post: operation(
-      "Takes a file, whose bytes are the body and whose type is the Content-Type.",
-      { "201": json(ref("UploadedArtifact"), "The file is kept.") },
-      [inQuery("name", text, "Its name."), inQuery("run_id", text, "The run it belongs to.")],
-      { "*/*": {} },
-    ),
-  },
-  "/artifacts/{artifact_id}": {
-    parameters: [inPath("artifact_id")],
-    get: operation("Gives a file.", { "200": { description: "Its bytes.", content: { "*/*": {} } } }),
-  },
   "/openapi.json": { get: operation("This document.", { "200": json({}, "OpenAPI 3.1.") }) },
   "/schemas/{name}.json": {
     parameters: [inPath("name")],
@@ -162,6 +150,18 @@ function agentPaths(base: string, parameters: readonly JsonObject[]): JsonObject
     "/events": { get: read("Reads the events of a request or a run.", byName) },
     "/getevents/{id}": { parameters: [inPath("id")], get: read("Reads the events of a request or a run.") },
     "/events/{id}": { parameters: [inPath("id")], get: read("Reads the events of a request or a run.") },
+    "/artifacts": {
+      post: operation(
+        "Takes a file, whose bytes are the body and whose type is the Content-Type.",
+        { "201": json(ref("UploadedArtifact"), "The file is kept.") },
+        [inQuery("name", text, "Its name."), inQuery("run_id", text, "The run it belongs to.")],
+        { "*/*": {} },
+      ),
+    },
+    "/artifacts/{artifact_id}": {
+      parameters: [inPath("artifact_id")],
+      get: operation("Gives a file.", { "200": { description: "Its bytes.", content: { "*/*": {} } } }),
+    },
     "/request/{request_id}": {
       parameters: [inPath("request_id")],
       get: operation("Tells how a request stands.", { "200": json(ref("RequestStatus"), "Its state.") }),
