@@ -18,6 +18,7 @@ import type {
   ForeignState,
   ForeignVoice,
   Give,
+  StoredFile,
 } from "./foreign.ts";
 import { OpenCall } from "./open-call.ts";
 import type { Memory } from "./turn-api.ts";
@@ -65,6 +66,8 @@ class Place implements ForeignPlace {
   constructor(actor: Actor) {
     this.#actor = actor;
     const { journal } = actor.turn.options;
+    // Whether anything goes on is known here, and need not be guessed from what the code does.
+    actor.turn.stirrings.end(actor.scope.path);
     // What was said before is not said again, so there is nothing to compare.
     actor.scope.skip();
     const before = journal.foreign.get(actor.scope.path)?.state;
@@ -116,6 +119,10 @@ class Place implements ForeignPlace {
       if (body.type === "CompletionCall") said.retract(body.call_id);
     }
     if (body.type === "CompletionResult") turn.addUsage(body.usage);
+    if (body.type === "ArtifactGenerated" && voice.depth === 0) {
+      const { name, mime_type: mimeType, url } = body;
+      this.#actor.files.push({ name, mimeType, url });
+    }
   }
 
   began(callId: CallId, name: string, voice: ForeignVoice): void {
@@ -164,30 +171,34 @@ class Place implements ForeignPlace {
     );
   }
 
-  async publish(voice: ForeignVoice, file: Parameters<ForeignPlace["publish"]>[1]): Promise<void> {
-    const { artifacts, limits, recorder, runId } = this.#actor.turn.options;
+  async store(file: StoredFile): Promise<EventBody> {
+    const { artifacts, limits, runId } = this.#actor.turn.options;
     const { artifactId, name, mimeType } = file;
     const stored = await artifacts.put({ ...file, runId, limitBytes: limits.artifactBytes });
-    if (!this.#accepts()) return;
-    const url = artifactUrl(artifactId);
-    if (voice.depth === 0) this.#actor.files.push({ name, mimeType, url });
-    recorder.event(this.#speakerOf(voice), {
+    return {
       type: "ArtifactGenerated",
       name,
       artifact_id: artifactId,
-      url,
+      url: artifactUrl(artifactId),
       mime_type: mimeType,
       size_bytes: stored.sizeBytes,
-    });
+    };
   }
 
   busy(isBusy: boolean): void {
     if (isBusy === (this.#work !== undefined)) return;
-    const { call: parent, speaker, agent } = this.#actor;
-    this.#work?.close();
+    const { call: parent, speaker, agent, turn } = this.#actor;
+    if (this.#work) turn.drop(this.#work.callId);
     this.#work = isBusy
-      ? new OpenCall({ callId: parent.callId, kind: "elsewhere", name: agent.name, speaker, parent })
+      ? new OpenCall({
+          callId: `${parent.callId}/elsewhere` as CallId,
+          kind: "elsewhere",
+          name: agent.name,
+          speaker,
+          parent,
+        })
       : undefined;
+    if (this.#work) turn.opened(this.#work);
   }
 
   async keep(kept: Json): Promise<void> {

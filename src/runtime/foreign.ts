@@ -89,6 +89,14 @@ export interface ForeignQuestion {
  */
 export type Give = (values: JsonObject) => Promise<void>;
 
+/** A file of the other side, to be kept as one of ours. */
+export interface StoredFile {
+  readonly artifactId: ArtifactId;
+  readonly name: string;
+  readonly mimeType: string;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 /**
  * The place of a foreign call in a turn: the way in which what happens elsewhere gets into our log. What is
  * told between two awaits is committed together, or not at all. Nothing is taken after the signal.
@@ -111,7 +119,7 @@ export interface ForeignPlace {
   /** Makes the id of a new call. */
   newCall(): CallId;
 
-  /** Logs what somebody there says. */
+  /** Logs what somebody there says, or a file that was stored. */
   say(voice: ForeignVoice, body: EventBody): void;
 
   /** Notes that a call is open there, so that it ends here when its turn does. Calls from before are open already. */
@@ -129,16 +137,8 @@ export interface ForeignPlace {
   /** Logs an answer that was given on the other side by somebody else. */
   answered(callId: CallId, values: JsonObject): void;
 
-  /** Stores a file and says so. Resolves when it is stored; the words are logged then. */
-  publish(
-    voice: ForeignVoice,
-    file: {
-      readonly artifactId: ArtifactId;
-      readonly name: string;
-      readonly mimeType: string;
-      readonly body: AsyncIterable<Uint8Array>;
-    },
-  ): Promise<void>;
+  /** Stores a file; the answer is what to say of it. Storing it again under the same id does no harm. */
+  store(file: StoredFile): Promise<EventBody>;
 
   /** Says whether work goes on there, or all there is to do is to wait for answers. */
   busy(isBusy: boolean): void;

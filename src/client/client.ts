@@ -1,0 +1,180 @@
+import { AgentError } from "../errors.ts";
+import type { AgentDescriptor } from "../protocol/descriptor.ts";
+import type { Event } from "../protocol/events.ts";
+import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
+import type { Request, ResumeWithInput, TurnRequest } from "../protocol/requests.ts";
+import type { RequestStatus, RunSummary } from "../protocol/status.ts";
+import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } from "./client-api.ts";
+import { backoffMs, pause } from "./clock.ts";
+import { follow, followLimits } from "./follow.ts";
+import type { Standing } from "./connection.ts";
+import { OpenWaits } from "./open-waits.ts";
+import { isTransient } from "./problem.ts";
+import { toStanding } from "./standing.ts";
+import { Wire } from "./wire.ts";
+import type { Ask, Reply } from "./wire.ts";
+
+/** Makes a client for the address of an agent, such as `http://127.0.0.1:4100/echo`. It holds nothing open by itself. */
+export function createClient(url: string, { attempts = 4, ...options }: ClientOptions = {}): Client {
+  const wire = new Wire(url, options);
+
+  /** Asks something that may be asked again. */
+  async function ask(method: string, path: string, given: Ask): Promise<Reply> {
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await wire.ask(method, path, given);
+      } catch (thrown) {
+        if (!isTransient(thrown) || failures + 1 >= attempts) throw thrown;
+        const { retryAfterS = 0 } = (thrown as AgentError).details;
+        await pause(wire.clock, backoffMs(wire.clock, failures, retryAfterS * 1_000), given.signal);
+      }
+    }
+  }
+
+  async function process(
+    request: Request,
+    { wait = "none", waitMs, signal }: ProcessOptions = {},
+  ): Promise<Answer> {
+    const { json, headers } = await ask("POST", "/process", {
+      query: { wait: wait === "none" ? undefined : wait, wait_ms: waitMs },
+      body: repeatable(request),
+      signal,
+      timeoutMs: ANSWER_MS + (wait === "none" ? 0 : (waitMs ?? WAIT_MS)),
+    });
+    return toAnswer(wire.subject, json, headers.get("idempotent-replayed") === "true");
+  }
+
+  async function* stream(
+    followed: TurnRequest | ResumeWithInput | RequestId | RunId,
+    { after, forever = false, signal, ...limits }: StreamOptions = {},
+  ): AsyncGenerator<Event, void> {
+    const start = typeof followed === "string" ? { id: followed, after } : await begin(followed, signal);
+    const waits = new OpenWaits();
+    const events = follow(wire, {
+      path: `/getevents/${encodeURIComponent(start.id)}`,
+      query: { since: start.after, follow: forever || undefined },
+      after: start.after,
+      limits: { ...followLimits, ...limits },
+      signal,
+      openWaits: () => (forever ? 0 : waits.size),
+      standing: () => standingOf(start.id, signal),
+    });
+    for await (const batch of events) {
+      for (const event of batch) {
+        waits.saw(event);
+        yield event as unknown as Event;
+        const isEnd = event.type === "RequestCompleted" && event["depth"] === 0;
+        if (isEnd && !forever && event["request_id"] === start.id) return;
+      }
+    }
+  }
+
+  /** Sends a request and finds where its events begin. */
+  async function begin(
+    request: TurnRequest | ResumeWithInput,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly id: string; readonly after: number }> {
+    const { requestId, event } = await process(request, { wait: "acknowledged", ...(signal && { signal }) });
+    return { id: requestId, after: event === undefined ? 0 : event.id - 1 };
+  }
+
+  /** How a request stands; empty for a run, and where the server does not tell. */
+  async function standingOf(id: string, signal: AbortSignal | undefined): Promise<Standing> {
+    try {
+      const { json } = await wire.ask("GET", `/request/${encodeURIComponent(id)}`, { signal });
+      return toStanding(json);
+    } catch (thrown) {
+      if (isTransient(thrown)) throw thrown;
+      return {};
+    }
+  }
+
+  return {
+    url: wire.url,
+    async describe({ signal } = {}) {
+      const { json } = await ask("GET", "/describe", { signal });
+      return json as AgentDescriptor;
+    },
+    process,
+    stream,
+    resume: (requestId, values, { waitId, resumeId, ...options } = {}) =>
+      process(
+        {
+          type: "ResumeWithInput",
+          request_id: requestId,
+          request_keys: values,
+          ...(waitId !== undefined && { wait_id: waitId }),
+          ...(resumeId !== undefined && { resume_id: resumeId }),
+        },
+        options,
+      ),
+    cancel: (requestId, options) =>
+      process({ type: "CancelRequest", request_id: requestId }, { wait: "acknowledged", ...options }),
+    async status(requestId, { signal } = {}) {
+      const { json } = await ask("GET", `/request/${encodeURIComponent(requestId)}`, { signal });
+      return json as RequestStatus;
+    },
+    async runs({ signal, ...query } = {}) {
+      const { json, headers } = await ask("GET", "/runs", { query, signal });
+      const next = nextOf(wire, headers);
+      return { runs: json as readonly RunSummary[], ...(next !== undefined && { next }) };
+    },
+    async upload({ name, mimeType, data, runId }, { signal } = {}) {
+      const { json } = await wire.ask("POST", "/artifacts", {
+        query: { name, run_id: runId },
+        raw: data,
+        headers: { "content-type": mimeType },
+        signal,
+        timeoutMs: UPLOAD_MS,
+      });
+      const { artifact_id: artifactId, url } = json as {
+        readonly artifact_id: ArtifactId;
+        readonly url: string;
+      };
+      return { artifactId, url };
+    },
+    async artifact(url, { signal } = {}) {
+      const address = wire.resolve(url);
+      if (address === undefined)
+        throw new AgentError("invalid_request", `${JSON.stringify(url)} is no address`);
+      const { response } = await wire.open("GET", address.href, { signal });
+      return response;
+    },
+  };
+}
+
+/** How long an answer may take beside the time that it is waited for. */
+const ANSWER_MS = 30_000;
+const WAIT_MS = 30_000;
+const UPLOAD_MS = 10 * 60_000;
+
+/** The request with what makes it harmless to send it twice. */
+function repeatable(request: Request): Request {
+  switch (request.type) {
+    case "ChatRequest":
+    case "OperationRequest":
+      return { ...request, request_id: request.request_id ?? (`req_${crypto.randomUUID()}` as RequestId) };
+    case "ResumeWithInput":
+      return { ...request, resume_id: request.resume_id ?? `res_${crypto.randomUUID()}` };
+    case "CancelRequest":
+    case "ConfigureRequest":
+      return request;
+    default: {
+      const never: never = request;
+      return never;
+    }
+  }
+}
+
+function toAnswer(subject: string, json: unknown, replayed: boolean): Answer {
+  const { request_id: requestId, run_id: runId, type } = (json ?? {}) as Partial<Event>;
+  if (typeof requestId !== "string")
+    throw new AgentError("call_failed", `${subject} answers without naming the request`);
+  const ids = { requestId, runId: runId ?? null, replayed };
+  return type === undefined ? ids : { ...ids, event: json as Event };
+}
+
+function nextOf(wire: Wire, headers: Headers): string | undefined {
+  const link = /<([^>]+)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
+  return link === undefined ? undefined : (wire.resolve(link)?.searchParams.get("cursor") ?? undefined);
+}

@@ -1,0 +1,17 @@
+import type { WireEvent } from "./connection.ts";
+
+/** Which waits of a stream have not been answered in it. */
+export class OpenWaits {
+  readonly #open = new Set<unknown>();
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Takes note of an event. */
+  saw({ id, type, ...event }: WireEvent): void {
+    if (type === "WaitForInput") this.#open.add(event["wait_id"] ?? id);
+    else if (type === "ResumeWithInput") this.#open.delete(event["wait_id"]);
+    else if (type === "RequestCompleted" && event["depth"] === 0) this.#open.clear();
+  }
+}

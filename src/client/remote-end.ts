@@ -1,0 +1,65 @@
+import { AgentError } from "../errors.ts";
+import type { ToolErrorCode, TurnErrorCode } from "../protocol/events.ts";
+import type { Json } from "../protocol/json.ts";
+import type { ForeignEnd, ForeignError } from "../runtime/foreign.ts";
+
+/** How a call ends whose request has completed elsewhere; takes its RequestCompleted, or its status. */
+export function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): ForeignEnd {
+  const { finish_reason: reason, result, output, error, result_truncated: truncated } = completed;
+  if (reason === "canceled") return toError("canceled", `agent ${name} was canceled elsewhere`);
+  if (reason === "error") {
+    const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    const why = typeof message === "string" && message !== "" ? message : "it does not say why";
+    return toError(isTurnCode(code) ? code : "agent_error", `agent ${name} failed: ${why}`);
+  }
+  return {
+    ok: true,
+    result: typeof result === "string" ? result : null,
+    output: (output ?? (typeof result === "string" ? null : result) ?? null) as Json,
+    truncated: truncated === true,
+  };
+}
+
+/** How a call ends that failed on its way; `taken` says whether the other side had taken the request. */
+export function failedEnd(thrown: unknown, name: string, taken: boolean): ForeignError {
+  if (!(thrown instanceof AgentError)) return toError("agent_error", `agent ${name} could not be called`);
+  const { code, message } = thrown;
+  if (code === "timeout") return toError("timeout", message);
+  if (code === "unprocessable") return toError("unsupported_input", message);
+  // It did know the request, and now it does not.
+  if (taken && (code === "not_found" || code === "gone"))
+    return toError("interrupted", `agent ${name} has lost the request; whether it took effect is unknown`);
+  return toError("agent_error", message);
+}
+
+function toError(turnCode: TurnErrorCode, message: string): ForeignError {
+  return { ok: false, toolCode: TOOL_CODES[turnCode] ?? "tool_error", turnCode, message };
+}
+
+/** What an agent that called hears where the turn there ended with these. */
+const TOOL_CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
+  unsupported_input: "invalid_input",
+  interrupted: "interrupted",
+  poisoned: "interrupted",
+  timeout: "timeout",
+  canceled: "canceled",
+};
+
+const TURN_CODES: ReadonlySet<unknown> = new Set<TurnErrorCode>([
+  "agent_error",
+  "nondeterministic",
+  "interrupted",
+  "poisoned",
+  "agent_crashed",
+  "agent_unresponsive",
+  "timeout",
+  "budget",
+  "overloaded",
+  "unsupported_input",
+  "version_mismatch",
+  "canceled",
+]);
+
+function isTurnCode(code: unknown): code is TurnErrorCode {
+  return TURN_CODES.has(code);
+}

@@ -1,0 +1,28 @@
+// The suite of the protocol, held against a server none of whose agents works there.
+import { createRuntime } from "troupe";
+import { serve } from "troupe/node";
+import { afterAll } from "vitest";
+import { remoteAgent } from "../../src/client/remote-agent.ts";
+import { testProtocol } from "../../src/testing/protocol/register.ts";
+import { agents } from "../flows/agents.ts";
+
+const closing: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const close of closing.toReversed()) await close();
+});
+
+testProtocol({
+  async baseUrl() {
+    const elsewhere = createRuntime({ agents });
+    const there = await serve(elsewhere);
+    const runtime = createRuntime({ agents: agents.map(({ name }) => remoteAgent(`${there.url}/${name}`)) });
+    const here = await serve(runtime);
+    closing.push(
+      () => elsewhere.close(),
+      () => there.close(),
+      () => runtime.close(),
+      () => here.close(),
+    );
+    return here.url;
+  },
+});
