@@ -1,4 +1,4 @@
-import type { JsonObject } from "../protocol/json.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
 
 /** Answers by their status. */
 export type Responses = { readonly [status: string]: JsonObject };
@@ -29,6 +29,30 @@ export function operation(
     ...(content && { requestBody: { required: true, content } }),
     responses: { ...responses, default: problem },
   };
+}
+
+/** Gives every operation an id, made of its method and its path, for those who generate clients. */
+export function withOperationIds(paths: JsonObject): JsonObject {
+  const items = Object.entries(paths).map(([path, item]) => {
+    const methods = Object.entries(item as JsonObject).map(([method, operation]): [string, Json] => [
+      method,
+      method === "parameters"
+        ? operation
+        : { operationId: toOperationId(method, path), ...(operation as JsonObject) },
+    ]);
+    return [path, Object.fromEntries(methods)] as const;
+  });
+  return Object.fromEntries(items);
+}
+
+function toOperationId(method: string, path: string): string {
+  const own = path.replace(/^\/\{agent\}/, "");
+  const words = own
+    .replaceAll("{", "by/")
+    .split(/[^a-z]+/i)
+    .filter((word) => word !== "" && word !== "json");
+  const name = words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join("");
+  return `${method}${name || "Agents"}${own === path ? "" : "OfAgent"}`;
 }
 
 /** Refers to a schema by its name. */

@@ -1,6 +1,18 @@
 import type { JsonObject } from "../protocol/json.ts";
 import { components } from "../protocol/json-schema.ts";
-import { empty, flag, inPath, inQuery, json, listOf, operation, ref, text, whole } from "./openapi-parts.ts";
+import {
+  empty,
+  flag,
+  inPath,
+  inQuery,
+  json,
+  listOf,
+  operation,
+  ref,
+  text,
+  whole,
+  withOperationIds,
+} from "./openapi-parts.ts";
 import type { Responses } from "./openapi-parts.ts";
 
 /** Describes all routes as an OpenAPI 3.1 document; the schemas are those that requests are checked with. */
@@ -13,7 +25,9 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
       version: "2025-draft",
       description: "Agents as actors with one durable log, asked by requests and read as events.",
     },
-    paths: {
+    // A server without a token takes requests without one too.
+    security: [{}, { bearer: [] }],
+    paths: withOperationIds({
       ...serverPaths,
       ...agentPaths("", []),
       ...agentPaths("/{agent}", [agent]),
@@ -32,8 +46,11 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
           { "application/json": { schema: forkPoint } },
         ),
       },
+    }),
+    components: {
+      schemas: { ...components },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
     },
-    components: { schemas: { ...components } },
   };
 }
 

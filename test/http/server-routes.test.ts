@@ -87,6 +87,21 @@ test("the OpenAPI document describes every route that is served, and all its ref
   for (const [, name = ""] of references) expect(schemas).toHaveProperty(name);
 });
 
+test("the OpenAPI document gives each operation an id, and says how to send the token", async () => {
+  await using server = await startApp();
+  const document = await bodyOf(await server.app.request("/openapi.json"));
+  const items = Object.values(document["paths"] as Record<string, Record<string, unknown>>);
+  const operations = items.flatMap(({ parameters: _parameters, ...methods }) => Object.values(methods));
+  const ids = operations.map((operation) => (operation as { readonly operationId?: string }).operationId);
+  expect(new Set(ids).size).toBe(operations.length);
+  for (const id of ids) expect(id).toMatch(/^(get|post|delete)[A-Za-z]+$/);
+  expect(ids).toEqual(expect.arrayContaining(["getAgents", "postProcess", "getEventsByIdOfAgent"]));
+  expect(document["components"]).toMatchObject({
+    securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+  });
+  expect(document["security"]).toContainEqual({ bearer: [] });
+});
+
 test("each schema has an address of its own", async () => {
   await using server = await startApp();
   const answer = await server.app.request("/schemas/ChatRequest.json");
