@@ -64,6 +64,7 @@ const ENDPOINTS = [
   "stream_request",
   "request",
   "runs",
+  "artifacts",
 ];
 
 function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
