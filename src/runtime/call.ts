@@ -80,9 +80,9 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     start();
     return;
   }
-  open.queued = true;
+  turn.queue(open, true);
   const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
-    open.queued = false;
+    turn.queue(open, false);
     if (!open.open || turn.ended) return;
     if (isNew) turn.options.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
     start();

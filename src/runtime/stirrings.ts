@@ -12,7 +12,7 @@ export class Stirrings {
   readonly #stirred: () => void;
   #count = 0;
 
-  /** `stirred` is called whenever something stirs. */
+  /** `stirred` is called whenever something stirs or ends. */
   constructor(stirred: () => void) {
     this.#stirred = stirred;
   }
@@ -53,9 +53,10 @@ export class Stirrings {
     }
   }
 
-  /** A branch has ended. */
+  /** A branch has ended, with which the last thing may have come to rest. */
   end(scope: string): void {
     this.#sequences.delete(scope);
+    this.#stirred();
   }
 
   /** A call has ended, and all that went on below it. */

@@ -194,6 +194,12 @@ export class ActiveTurn {
     this.#change();
   }
 
+  /** Notes that a call waits for another one of the turn before it begins, or does so no more. */
+  queue(call: OpenCall, isQueued: boolean): void {
+    call.queued = isQueued;
+    this.#change();
+  }
+
   /** Notes that a wait is open and can be answered. */
   waiting(wait: LiveWait): void {
     const { callId } = wait;

@@ -287,3 +287,26 @@ test("what follows from one of two answers happens though a waiting run leaves m
   await world.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
   expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
+
+test("a turn waits for its caller once what goes on beside the wait has ended, whatever that was", async () => {
+  const agent = defineAgent({
+    name: "busy",
+    purpose: "Does something else beside a wait.",
+    async chat(_input, turn) {
+      await turn.all([
+        (own) => own.waitForInput({ name: "Your name?" }),
+        async (own) => {
+          await own.text("A moment.");
+          for (let turns = 0; turns < 5; turns += 1) {
+            await new Promise<void>((resolve) => {
+              world.macrotask(resolve);
+            });
+          }
+        },
+      ]);
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("busy", chat);
+  expect((await world.runtime.status(asked)).status).toBe("waiting");
+});
