@@ -15,7 +15,7 @@ beforeAll(async () => {
   hasCurl = /^curl ([89]|7\.8[2-9]|7\.9)/.test(stdout);
 });
 
-test("the tour by curl does what it says", { timeout: 60_000 }, async () => {
+test("the tour by curl does what it says", { timeout: 120_000 }, async () => {
   const cwd = await createProject({});
   const command = startCommand(["dev", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
   const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
@@ -43,6 +43,10 @@ test("the tour by curl does what it says", { timeout: 60_000 }, async () => {
   const history = JSON.parse(/\[\{"id":1,.*\]$/s.exec(killed.trim())?.[0] ?? "[]") as readonly Event[];
   expect(history.map(({ id }) => id)).toEqual(history.map((_, index) => index + 1));
   expect(history.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
+
+  const [, kills] = await Promise.all([run("Kill it", 0), run("Kill it", 1)]);
+  expect(kills).toContain("killed for the second time");
+  expect(kills).toMatch(/every tick once$/m);
 
   const paid = await run("Talk to a model");
   expect(paid).toContain('"request_keys":{"approved":"Pay 2 to bob?"}');
