@@ -1,5 +1,5 @@
 // Kills, starves and damages servers for as long as it is told to, and prints what came of it:
-// node test/faults/run.ts [--cycles 1000] [--seed 1] [--lanes 2]
+// node test/faults/run.ts [--cycles 1000] [--seed 1] [--lanes 3]
 import { parseArgs } from "node:util";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { planFaults, rows, runSession } from "./cycles.ts";
@@ -12,7 +12,7 @@ const { values } = parseArgs({
   options: {
     cycles: { type: "string", default: "1000" },
     seed: { type: "string", default: "1" },
-    lanes: { type: "string", default: "2" },
+    lanes: { type: "string", default: "3" },
   },
 });
 const kills = Number(values.cycles);
