@@ -48,6 +48,12 @@ export class Deliveries {
     return this.#next === this.#queue.length;
   }
 
+  /** The call that the log has next and that nobody has made yet. */
+  get missing(): CallId | undefined {
+    const next = this.#queue[this.#next];
+    return next !== undefined && !this.#waiting.has(next.callId) ? next.callId : undefined;
+  }
+
   /** Whether a call of a scope waits for its outcome. */
   waitsIn(scope: string): boolean {
     for (const callId of this.#waiting.keys()) if (scopeOf(callId) === scope) return true;

@@ -160,7 +160,7 @@ class Place implements ForeignPlace {
 
   answered(callId: CallId, values: JsonObject): void {
     const { turn } = this.#actor;
-    const wait = turn.asked(callId);
+    const wait = turn.waits.get(callId);
     if (wait === undefined || !this.#accepts()) return;
     turn.settle(wait.call, { ok: true, value: values }, () =>
       turn.options.recorder.event(turn.speaker, {

@@ -93,7 +93,7 @@ export class TurnSlot {
 
   /** The open waits, oldest first. */
   get waits(): readonly AskedWait[] {
-    return this.#turn?.waits ?? [...(this.#dormant?.waits.values() ?? [])];
+    return this.#turn?.waits.all ?? [...(this.#dormant?.waits.values() ?? [])];
   }
 
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */
@@ -135,7 +135,7 @@ export class TurnSlot {
 
   /** Whether an answer with this name was given before. */
   knowsAnswer(resumeId: string): boolean {
-    return (this.#turn ?? this.#dormant)?.resumeIds.has(resumeId) ?? false;
+    return (this.#turn?.waits ?? this.#dormant)?.resumeIds.has(resumeId) ?? false;
   }
 
   /**
@@ -144,7 +144,7 @@ export class TurnSlot {
    */
   async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
     const turn = this.#turn ?? this.#revive();
-    const wait = await turn?.wait(callId);
+    const wait = await turn?.waits.when(callId);
     return wait && turn?.answer(wait, values, resumeId);
   }
 
@@ -173,7 +173,7 @@ export class TurnSlot {
   beforeCommit(): void {
     const turn = this.#turn;
     if (turn === undefined || turn.ended) return;
-    const segment = toSegment(turn.lastResume, turn.waits);
+    const segment = toSegment(turn.waits.lastResume, turn.waits.all);
     if (!this.#isPhaseNew(turn) && segment === this.#segment) return;
     this.#mark(turn, segment);
   }
@@ -187,7 +187,7 @@ export class TurnSlot {
   /** Follows what the turn waits for: its time stands still meanwhile, and its request waits too. */
   #follow(turn: ActiveTurn): void {
     this.#handler?.clock.rest(turn.resting);
-    if (this.#isPhaseNew(turn)) this.#mark(turn, toSegment(turn.lastResume, turn.waits));
+    if (this.#isPhaseNew(turn)) this.#mark(turn, toSegment(turn.waits.lastResume, turn.waits.all));
   }
 
   #isPhaseNew({ parked }: ActiveTurn): boolean {

@@ -8,21 +8,23 @@ import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
-import { isUnder } from "./call-id.ts";
+import { Audience } from "./audience.ts";
+import { scopeOf } from "./call-id.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
 import { addUsage } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import { canceledBody, OpenCall } from "./open-call.ts";
-import type { AskedWait, CallKind, LiveWait } from "./open-call.ts";
+import { Lull } from "./lull.ts";
+import type { CallKind, LiveWait } from "./open-call.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
-import { parseWith } from "./schema.ts";
 import type { Divergence } from "./scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { Stirrings } from "./stirrings.ts";
+import { checkAnswer, Waits } from "./waits.ts";
 
 /** What a turn is given by its run. */
 export interface TurnOptions {
@@ -75,24 +77,12 @@ export class ActiveTurn {
   readonly root: OpenCall;
   readonly speaker: Speaker;
   readonly deliveries: Deliveries;
-  readonly stirrings: Stirrings = new Stirrings(() => {
-    if (this.#waits.size > 0) this.#awaitLull();
-  });
+  readonly stirrings: Stirrings;
   /** What agents that are called make of their memory of the run. */
   readonly shared: SharedMemory;
-  /** The names of the answers that were given. */
-  readonly resumeIds: Set<string>;
-  readonly #waits = new Map<CallId, LiveWait>();
-  /** The open waits that the handler, run again, has not come to yet. */
-  readonly #ahead: Map<CallId, AskedWait>;
-  readonly #issued = new Map<CallId, () => void>();
-  /** The calls whose events the turn's code follows. */
-  readonly #followed = new Set<CallId>();
-  /** By who speaks, the followed calls that it speaks under. */
-  readonly #audience = new Map<Speaker, readonly CallId[]>();
-  #lastResume: number;
-  /** How much had stirred when the turn was last seen to be about to come to rest. */
-  #lullAt: number | undefined;
+  readonly waits: Waits;
+  readonly #audience = new Audience();
+  readonly #lull: Lull;
   #changing = false;
   #usage: Usage;
   #resting = 0;
@@ -102,7 +92,7 @@ export class ActiveTurn {
 
   constructor(options: TurnOptions) {
     this.options = options;
-    const { accepted, agent, environment, journal, runId, number } = options;
+    const { accepted, agent, environment, journal, recorder, runId, number } = options;
     const address = { run_id: runId, request_id: accepted.requestId, agent: agent.name, depth: 0 };
     this.speaker = createSpeaker(address);
     this.root = new OpenCall({
@@ -113,10 +103,19 @@ export class ActiveTurn {
     });
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);
-    this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);
-    this.#ahead = new Map(journal.waits);
-    this.#lastResume = journal.lastResume;
-    this.resumeIds = new Set(journal.resumeIds);
+    this.waits = new Waits(journal);
+    const stirrings = new Stirrings(() => this.#stirred());
+    const deliveries = new Deliveries(journal.deliveries, environment.macrotask, stirrings);
+    this.stirrings = stirrings;
+    this.deliveries = deliveries;
+    this.#lull = new Lull({
+      recorder,
+      environment,
+      deliveries,
+      stirrings,
+      looked: () => this.options.changed(),
+      stalled: (missing) => this.#diverge(missing),
+    });
   }
 
   /** Whether the end of the turn is written; nothing it says afterwards counts. */
@@ -134,9 +133,8 @@ export class ActiveTurn {
    * because the handler, run again, has not come to where it was.
    */
   get parked(): boolean | undefined {
-    if (this.#waits.size === 0 && this.#ahead.size === 0) return false;
-    if (this.deliveries.owes) return false;
-    if (this.#ahead.size > 0) return undefined;
+    if (!this.waits.any || this.deliveries.owes) return false;
+    if (this.waits.anyAhead) return undefined;
     return this.stirrings.none && this.deliveries.none && this.root.rests(WAITING);
   }
 
@@ -145,32 +143,20 @@ export class ActiveTurn {
     return this.#resting > 0 && this.root.rests(RESTING);
   }
 
-  /** The open waits, oldest first. */
-  get waits(): readonly AskedWait[] {
-    return [...this.#ahead.values(), ...this.#waits.values()].sort((a, b) => a.waitId - b.waitId);
-  }
-
-  /** The id of the newest ResumeWithInput, 0 for none. */
-  get lastResume(): number {
-    return this.#lastResume;
-  }
-
   /** Has the events that will arise under a call delivered to the turn's code. */
   follow(callId: CallId, take: (event: Event) => void): void {
-    this.#followed.add(callId);
+    this.#audience.follow(callId);
     this.deliveries.follow(callId, take);
   }
 
   /** Notes who speaks under which call. */
   introduce(speaker: Speaker, callId: CallId): void {
-    if (this.#followed.size === 0) return;
-    const audience = [...this.#followed].filter((followed) => isUnder(callId, followed));
-    if (audience.length > 0) this.#audience.set(speaker, audience);
+    this.#audience.introduce(speaker, callId);
   }
 
   /** Delivers an event to the code that follows it, once it is in the log. */
   recorded(speaker: Speaker, text: string): void {
-    for (const callId of this.#audience.get(speaker) ?? []) {
+    for (const callId of this.#audience.of(speaker)) {
       this.deliveries.owe(callId);
       const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
       this.options.recorder.committed().then(deliver, () => {});
@@ -202,29 +188,8 @@ export class ActiveTurn {
 
   /** Notes that a wait is open and can be answered. */
   waiting(wait: LiveWait): void {
-    const { callId } = wait;
-    this.#waits.set(callId, wait);
-    this.#ahead.delete(callId);
-    this.#issued.get(callId)?.();
-    this.#issued.delete(callId);
-    this.#awaitLull();
-  }
-
-  /** The open wait of a call, if the handler has come to it. */
-  asked(callId: CallId): LiveWait | undefined {
-    return this.#waits.get(callId);
-  }
-
-  /** The open wait of a call, once the handler, run again, has come to it; `undefined` if the turn ends before. */
-  wait(callId: CallId): Promise<LiveWait | undefined> {
-    if (this.#ended || this.#waits.has(callId)) return Promise.resolve(this.#waits.get(callId));
-    return new Promise((resolve) => {
-      const others = this.#issued.get(callId);
-      this.#issued.set(callId, () => {
-        others?.();
-        resolve(this.#waits.get(callId));
-      });
-    });
+    this.waits.add(wait);
+    this.#lull.lookSoon();
   }
 
   /** Answers a wait; `undefined` when it has been closed meanwhile, `unprocessable` when the values do not fit. */
@@ -235,7 +200,7 @@ export class ActiveTurn {
   ): Promise<Recorded | undefined> {
     await checkAnswer(wait, values);
     if (this.#ended || !wait.call.open) return undefined;
-    if (resumeId !== undefined) this.resumeIds.add(resumeId);
+    if (resumeId !== undefined) this.waits.resumeIds.add(resumeId);
     const body: EventBody = {
       type: "ResumeWithInput",
       wait_id: wait.waitId,
@@ -244,7 +209,7 @@ export class ActiveTurn {
     };
     return this.settle(wait.call, { ok: true, value: values }, () => {
       const recorded = this.options.recorder.event(this.speaker, body);
-      this.#lastResume = recorded.id;
+      this.waits.lastResume = recorded.id;
       return recorded;
     });
   }
@@ -298,7 +263,8 @@ export class ActiveTurn {
         end.finishReason === "success" ? new Map([...this.shared.values, ...(memory ?? [])]) : new Map(),
     });
     this.deliveries.end(GIVEN_UP);
-    this.#answerIssued();
+    this.waits.clear();
+    this.#lull.stop();
     return text;
   }
 
@@ -323,9 +289,8 @@ export class ActiveTurn {
     this.#released = !this.#ended;
     this.#ended = true;
     this.deliveries.stop();
-    this.#waits.clear();
-    this.#ahead.clear();
-    this.#answerIssued();
+    this.waits.clear();
+    this.#lull.stop();
     for (const open of this.root.below()) {
       open.close();
       open.abort();
@@ -342,9 +307,17 @@ export class ActiveTurn {
     return promise;
   }
 
-  #answerIssued(): void {
-    for (const answer of this.#issued.values()) answer();
-    this.#issued.clear();
+  /** The turn's code has something to go on with, so that it is worth a look when it has done so. */
+  #stirred(): void {
+    if (this.waits.anyLive || this.deliveries.missing !== undefined) this.#lull.lookSoon();
+  }
+
+  /** Ends the turn because its code does not make a call that the log has. */
+  #diverge(missing: CallId): void {
+    const scope = scopeOf(missing);
+    const place = Number(missing.slice(scope.length + 1));
+    const item = this.options.journal.items.get(scope)?.[place - 1];
+    this.diverge({ scope, expected: item?.signature ?? missing, actual: "nothing" });
   }
 
   #giveUp(calls: readonly OpenCall[]): void {
@@ -364,7 +337,7 @@ export class ActiveTurn {
       this.stirrings.endWithin(call.callId);
       this.shared.leave(call.callId);
     }
-    this.#waits.delete(call.callId);
+    this.waits.remove(call.callId);
     call.close();
     this.#change();
   }
@@ -378,39 +351,4 @@ export class ActiveTurn {
       if (!this.#ended) this.options.changed();
     });
   }
-
-  /** Looks whether the turn has come to rest, after its code has had the time to go on. */
-  #awaitLull(): void {
-    if (this.#lullAt !== undefined) return;
-    this.#lullAt = this.stirrings.count;
-    const { recorder, environment } = this.options;
-    const look = (): void => {
-      const seen = this.#lullAt ?? 0;
-      this.#lullAt = undefined;
-      if (this.#ended) return;
-      this.stirrings.calmSince(seen, (scope) => this.deliveries.waitsIn(scope));
-      if (this.stirrings.count > seen) this.#awaitLull();
-      this.options.changed();
-    };
-    recorder.committed().then(
-      () => environment.macrotask(look),
-      // The run hears of a failed commit by itself.
-      () => {},
-    );
-  }
-}
-
-async function checkAnswer({ questions, schema }: LiveWait, values: JsonObject): Promise<void> {
-  if (schema) {
-    await parseWith(schema, values, "the answer");
-    return;
-  }
-  const missing = Object.keys(questions).filter((key) => !Object.hasOwn(values, key));
-  const unknown = Object.keys(values).filter((key) => !Object.hasOwn(questions, key));
-  const issues = [
-    ...missing.map((path) => ({ path, message: "a value is expected" })),
-    ...unknown.map((path) => ({ path, message: "this key was not asked for" })),
-  ];
-  if (issues.length > 0)
-    throw new AgentError("unprocessable", "the answer does not fit the questions", { issues });
 }
