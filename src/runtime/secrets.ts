@@ -1,3 +1,4 @@
+import { AgentError } from "../errors.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 
@@ -24,6 +25,10 @@ export function withoutSecrets(args: JsonObject, owner: string): WithoutSecrets 
     if (Array.isArray(value)) return value.map((item: Json, index) => hide(item, `${path}.${index}`, secret));
     if (typeof value !== "object" || value === null) return value;
     const entries = Object.entries(value as JsonObject);
+    // Only the runtime writes references; one from outside could name the secret of another.
+    if (Object.hasOwn(value, REFERENCE)) {
+      throw new AgentError("unprocessable", `a configuration cannot have the key ${REFERENCE}`);
+    }
     return Object.fromEntries(
       entries.map(([key, field]) => [
         key,

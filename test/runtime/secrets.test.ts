@@ -79,6 +79,15 @@ test("secrets whose keys have dots are told from those further down", async () =
   await runtime.close();
 });
 
+test("a client cannot refer to a secret that somebody else has given", async () => {
+  const runtime = createRuntime({ agents: [reader] });
+  const args = { mine: { $secret: "config-reader.token" } };
+  await expect(runtime.process("reader", { type: "ConfigureRequest", args })).rejects.toMatchObject({
+    code: "unprocessable",
+  });
+  await runtime.close();
+});
+
 test.each([
   ["memory", () => memorySecrets()],
   ["a file", () => fsSecrets(join(mkdtempSync(join(tmpdir(), "secrets-")), "secrets.json"))],
