@@ -48,7 +48,7 @@ export async function readHistory(directory: string): Promise<History> {
 }
 
 /** Reads every run of a log whole. */
-export async function readRuns(log: EventLog): Promise<Map<string, RunHistory>> {
+async function readRuns(log: EventLog): Promise<Map<string, RunHistory>> {
   const runs = new Map<string, RunHistory>();
   for (let cursor: string | undefined = ""; cursor !== undefined;) {
     const page = await log.list({ limit: 500, ...(cursor !== "" && { cursor }) });
