@@ -1,7 +1,7 @@
 import type { Event } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
-import { scopeOf } from "./call-id.ts";
+import { isUnder, scopeOf } from "./call-id.ts";
 import type { Stirrings } from "./stirrings.ts";
 
 /** How a call of a turn ended. */
@@ -23,7 +23,7 @@ export type Delivery =
 export class Deliveries {
   readonly #macrotask: (run: () => void) => void;
   readonly #stirrings: Stirrings;
-  readonly #queue: Delivery[];
+  #queue: Delivery[];
   readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
   readonly #following = new Map<CallId, (event: Event) => void>();
   /** What is on its way into the log, by call. */
@@ -95,6 +95,15 @@ export class Deliveries {
     if (this.#owed.has(callId) || this.#queue.slice(this.#next).some(isOfCall))
       this.#waiting.set(callId, () => {});
     else this.#waiting.delete(callId);
+  }
+
+  /** The code will make no call under a call any more: what the log has of them is passed over. */
+  giveUpAhead(above: CallId): void {
+    if (this.none) return;
+    const isGone = ({ callId }: Delivery): boolean =>
+      callId !== above && isUnder(callId, above) && !this.#waiting.has(callId);
+    this.#queue = this.#queue.filter((delivery, index) => index < this.#next || !isGone(delivery));
+    this.#rest();
   }
 
   /** Gives whoever waits for a call an outcome that is not in the log, a turn of the event loop later. */

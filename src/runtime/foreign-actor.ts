@@ -126,11 +126,10 @@ class Place implements ForeignPlace {
   }
 
   began(callId: CallId, name: string, voice: ForeignVoice): void {
-    const speaker = this.#speakerOf(voice);
-    this.#calls.set(
-      callId,
-      new OpenCall({ callId, kind: "foreign", name, speaker, parent: this.#actor.call }),
-    );
+    const { call: parent, turn } = this.#actor;
+    const call = new OpenCall({ callId, kind: "foreign", name, speaker: this.#speakerOf(voice), parent });
+    this.#calls.set(callId, call);
+    turn.opened(call);
   }
 
   ended(callId: CallId): void {

@@ -9,11 +9,11 @@ import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Agent, Collaborators } from "./agent.ts";
 import type { GivenAnswer } from "./answers.ts";
+import { cancelLogged, deepestFirst } from "./calls-ahead.ts";
 import type { Foreign } from "./foreign.ts";
 import { newJournal } from "./journal.ts";
-import type { Journal, LoggedCall } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { toolCanceled } from "./open-call.ts";
 import type { AskedWait } from "./open-call.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
@@ -263,13 +263,8 @@ export class TurnSlot {
     const { runId, ledger } = this.#options;
     const accepted = ledger.started?.accepted;
     if (accepted === undefined) return undefined;
-    const calls = [...(this.#dormant?.openCalls.values() ?? [])]
-      .toReversed()
-      .sort((a, b) => b.depth - a.depth);
-    for (const call of calls) {
-      const speaker = createSpeaker({ run_id: runId, request_id: accepted.requestId, ...toSpeaker(call) });
-      ledger.recorder.event(speaker, toolCanceled(call));
-    }
+    const calls = deepestFirst(this.#dormant?.openCalls.values() ?? []);
+    cancelLogged(ledger.recorder, { runId, requestId: accepted.requestId }, calls);
     this.#abandon(this.#dormant);
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
@@ -296,14 +291,6 @@ export class TurnSlot {
     ended();
     return text;
   }
-}
-
-function toSpeaker({ agent, depth, parentCallId }: LoggedCall): {
-  readonly agent: string;
-  readonly depth: number;
-  readonly parent_call_id?: CallId;
-} {
-  return { agent, depth, ...(parentCallId !== undefined && { parent_call_id: parentCallId }) };
 }
 
 /** Where the current segment of a request starts: at its newest answer, or before that at its oldest open wait. */

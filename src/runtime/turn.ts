@@ -10,6 +10,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
 import { Audience } from "./audience.ts";
 import { scopeOf } from "./call-id.ts";
+import { CallsAhead, cancelLogged } from "./calls-ahead.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
@@ -83,6 +84,7 @@ export class ActiveTurn {
   readonly waits: Waits;
   readonly #audience = new Audience();
   readonly #lull: Lull;
+  readonly #callsAhead: CallsAhead;
   #changing = false;
   #usage: Usage;
   #resting = 0;
@@ -104,6 +106,7 @@ export class ActiveTurn {
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);
     this.waits = new Waits(journal);
+    this.#callsAhead = new CallsAhead(journal.openCalls);
     const stirrings = new Stirrings(() => this.#stirred());
     const deliveries = new Deliveries(journal.deliveries, environment.macrotask, stirrings);
     this.stirrings = stirrings;
@@ -176,6 +179,7 @@ export class ActiveTurn {
 
   /** Notes that a call is open. */
   opened(call: OpenCall): void {
+    this.#callsAhead.remove(call.callId);
     if (RESTING.has(call.kind)) this.#resting += 1;
     this.#change();
   }
@@ -238,6 +242,7 @@ export class ActiveTurn {
 
   /** Ends whatever is open under a call, deepest first. */
   closeBelow(call: OpenCall): void {
+    this.#giveUpAhead(call.callId);
     this.#giveUp([...call.below()]);
   }
 
@@ -247,6 +252,7 @@ export class ActiveTurn {
     if (this.#ended) return;
     const call = [...this.root.below()].find((open) => open.callId === callId);
     if (call === undefined) return;
+    this.#giveUpAhead(callId);
     this.#giveUp([...call.below(), call]);
   }
 
@@ -318,6 +324,16 @@ export class ActiveTurn {
     const place = Number(missing.slice(scope.length + 1));
     const item = this.options.journal.items.get(scope)?.[place - 1];
     this.diverge({ scope, expected: item?.signature ?? missing, actual: "nothing" });
+  }
+
+  /** Gives up what the log has under a call and the code has not come to again. */
+  #giveUpAhead(above: CallId): void {
+    const { runId, accepted, recorder } = this.options;
+    const calls = this.#callsAhead.take(above);
+    for (const { callId } of calls) this.shared.leave(callId);
+    cancelLogged(recorder, { runId, requestId: accepted.requestId }, calls);
+    this.waits.giveUpAhead(above);
+    this.deliveries.giveUpAhead(above);
   }
 
   #giveUp(calls: readonly OpenCall[]): void {

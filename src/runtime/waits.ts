@@ -1,6 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
+import { isUnder } from "./call-id.ts";
 import type { Journal } from "./journal.ts";
 import type { AskedWait, LiveWait } from "./open-call.ts";
 import { parseWith } from "./schema.ts";
@@ -67,6 +68,16 @@ export class Waits {
   /** A wait is closed. */
   remove(callId: CallId): void {
     this.#live.delete(callId);
+  }
+
+  /** The code will not come to the waits under a call any more. */
+  giveUpAhead(above: CallId): void {
+    for (const callId of this.#ahead.keys()) {
+      if (!isUnder(callId, above)) continue;
+      this.#ahead.delete(callId);
+      this.#awaited.get(callId)?.resolve(undefined);
+      this.#awaited.delete(callId);
+    }
   }
 
   /** The turn has ended, or is let go of. */

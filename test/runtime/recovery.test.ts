@@ -1,7 +1,8 @@
-import { defineAgent } from "troupe";
+import { defineAgent, defineTool } from "troupe";
 import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
-import { textsOf } from "../agents/events.ts";
+import { z } from "zod";
+import { ofType, textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
 
 const asked = "asked" as RequestId;
@@ -83,4 +84,58 @@ test("the result of a turn that was continued has the texts of its branches in t
   const events = await world.events(asked);
   expect(textsOf(events)).toEqual(["1 ", "2 ", "3 ", "4"]);
   expect(events.at(-1)).toMatchObject({ result: "1 2 3 4" });
+});
+
+test("what the log has open under a call ends before it, though the code does not come to it again", async () => {
+  const slow = defineTool({
+    name: "slow",
+    description: "Takes its time before it does anything.",
+    input: z.object({}),
+    async run(_input, turn) {
+      await turn.sleep(10);
+      for (let turns = 0; turns < 20; turns += 1) {
+        await new Promise<void>((resolve) => {
+          world.macrotask(resolve);
+        });
+      }
+      await Promise.all([
+        turn.waitForInput({ name: "Your name?" }),
+        turn.effect("stuck", () => new Promise<void>(() => {})),
+      ]);
+    },
+  });
+  const quick = defineTool({
+    name: "quick",
+    description: "Does not wait for the slow one.",
+    input: z.object({}),
+    async run(_input, turn) {
+      await Promise.race([
+        turn.tool(slow, {}),
+        turn.effect("half", () => new Promise<void>(() => {})).catch(() => {}),
+      ]);
+    },
+  });
+  const agent = defineAgent({
+    name: "hasty",
+    purpose: "Calls the quick one.",
+    async chat(_input, turn) {
+      await turn.tool(quick, {});
+      await turn.waitForInput({ mood: "How are you?" });
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("hasty", { type: "ChatRequest", input: "", request_id: asked });
+  await world.environment.advance(10);
+  await world.restart();
+
+  const errors = ofType(await world.events(asked), "ToolError");
+  expect(errors.map(({ function_name: name, code }) => `${name} ${code}`)).toEqual([
+    "half interrupted",
+    "stuck canceled",
+    "slow canceled",
+  ]);
+  expect(await world.runtime.status(asked)).toMatchObject({
+    status: "waiting",
+    request_keys: { mood: "How are you?" },
+  });
 });

@@ -1,0 +1,54 @@
+import { createSpeaker } from "../protocol/encode.ts";
+import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
+import { isUnder } from "./call-id.ts";
+import type { LoggedCall } from "./journal.ts";
+import { toolCanceled } from "./open-call.ts";
+import type { Recorder } from "./recorder.ts";
+
+/** The open calls of the log that a turn's code has not come to again. */
+export class CallsAhead {
+  readonly #calls: Map<CallId, LoggedCall>;
+
+  constructor(calls: ReadonlyMap<CallId, LoggedCall>) {
+    this.#calls = new Map(calls);
+  }
+
+  /** The code has come to a call. */
+  remove(callId: CallId): void {
+    this.#calls.delete(callId);
+  }
+
+  /** Takes out those under a call, to which the code will never come, the deepest first. */
+  take(above: CallId): readonly LoggedCall[] {
+    if (this.#calls.size === 0) return NONE;
+    const calls = [...this.#calls.values()].filter(({ callId }) => isUnder(callId, above));
+    for (const { callId } of calls) this.#calls.delete(callId);
+    return deepestFirst(calls);
+  }
+}
+
+/** The calls of a log in the order in which they are given up. */
+export function deepestFirst(calls: Iterable<LoggedCall>): readonly LoggedCall[] {
+  return [...calls].toReversed().sort((a, b) => b.depth - a.depth);
+}
+
+/** Says in the log that calls have ended which no code knows of. */
+export function cancelLogged(
+  recorder: Recorder,
+  turn: { readonly runId: RunId; readonly requestId: RequestId },
+  calls: readonly LoggedCall[],
+): void {
+  for (const call of calls) {
+    const { agent, depth, parentCallId } = call;
+    const speaker = createSpeaker({
+      run_id: turn.runId,
+      request_id: turn.requestId,
+      agent,
+      depth,
+      ...(parentCallId !== undefined && { parent_call_id: parentCallId }),
+    });
+    recorder.event(speaker, toolCanceled(call));
+  }
+}
+
+const NONE: readonly LoggedCall[] = [];
