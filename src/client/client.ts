@@ -48,7 +48,8 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
     followed: TurnRequest | ResumeWithInput | RequestId | RunId,
     { after, forever = false, signal, ...limits }: StreamOptions = {},
   ): AsyncGenerator<Event, void> {
-    const start = typeof followed === "string" ? { id: followed, after } : await begin(followed, signal);
+    const start =
+      typeof followed === "string" ? { id: followed, after, skip: 0 } : await begin(followed, signal);
     const waits = new OpenWaits();
     const events = follow(wire, {
       path: `/getevents/${encodeURIComponent(start.id)}`,
@@ -62,6 +63,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
     for await (const batch of events) {
       for (const event of batch) {
         waits.saw(event);
+        if (event.id <= start.skip) continue;
         yield event as unknown as Event;
         const isEnd = event.type === "RequestCompleted" && event["depth"] === 0;
         if (isEnd && !forever && event["request_id"] === start.id) return;
@@ -73,9 +75,16 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
   async function begin(
     request: TurnRequest | ResumeWithInput,
     signal: AbortSignal | undefined,
-  ): Promise<{ readonly id: string; readonly after: number }> {
-    const { requestId, event } = await process(request, { wait: "acknowledged", ...(signal && { signal }) });
-    return { id: requestId, after: event === undefined ? 0 : event.id - 1 };
+  ): Promise<Start> {
+    const { requestId: id, event } = await process(request, {
+      wait: "acknowledged",
+      ...(signal && { signal }),
+    });
+    const before = event === undefined ? 0 : event.id - 1;
+    // A wait that is older than this answer may be what the stream ends with, so it has to be read again.
+    return request.type === "ResumeWithInput"
+      ? { id, after: undefined, skip: before }
+      : { id, after: before, skip: 0 };
   }
 
   /** How a request stands; empty for a run, and where the server does not tell. */
@@ -141,6 +150,13 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
       return response;
     },
   };
+}
+
+/** Where the events of a request begin: which is the first to be read, and which the first to be given. */
+interface Start {
+  readonly id: string;
+  readonly after: number | undefined;
+  readonly skip: number;
 }
 
 /** How long an answer may take beside the time that it is waited for. */

@@ -145,11 +145,14 @@ export async function* read(
         delete place.downSince;
       }
       retryMs = heard.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
-      const events = take(subject, heard, place);
+      const { events, fault } = take(subject, heard, place);
       if (place.events > limits.events || place.characters > limits.characters) throw endless(subject);
+      if (events.length > 0) {
+        lookMs = LOOK_MS;
+        yield events;
+      }
+      if (fault) throw fault;
       if (events.length === 0) continue;
-      lookMs = LOOK_MS;
-      yield events;
       // However long whoever reads may take with them, that is no silence.
       aliveAt = clock.monotonic();
       place.heardAt = aliveAt;
@@ -175,35 +178,39 @@ async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>):
   }
 }
 
-/** The events that are new, in their order. */
-function take(subject: string, frames: readonly SseFrame[], place: Place): WireEvent[] {
+/** The events that are new, in their order, up to the first thing that is none. */
+function take(
+  subject: string,
+  frames: readonly SseFrame[],
+  place: Place,
+): { readonly events: readonly WireEvent[]; readonly fault?: AgentError } {
   const events: WireEvent[] = [];
   for (const { data, id } of frames) {
+    const event = data === undefined ? undefined : toEvent(subject, data);
+    if (event instanceof AgentError) return { events, fault: event };
     if (id !== undefined && SENDABLE.test(id)) place.lastEventId = id;
-    if (data === undefined) continue;
-    const event = toEvent(subject, data);
+    if (event === undefined) continue;
     place.events += 1;
-    place.characters += data.length;
+    place.characters += data?.length ?? 0;
     // A server that knows nothing of cursors begins again from the start.
     if (event.id <= place.after) continue;
     place.after = event.id;
     events.push(event);
   }
-  return events;
+  return { events };
 }
 
 /** What a header can carry. */
 const SENDABLE = /^[\x21-\x7e]{1,256}$/;
 
-function toEvent(subject: string, data: string): WireEvent {
+function toEvent(subject: string, data: string): WireEvent | AgentError {
   let value: unknown;
   try {
     value = JSON.parse(data);
   } catch (cause) {
-    throw new AgentError("call_failed", `${subject} sent something that is not JSON`, { cause });
+    return new AgentError("call_failed", `${subject} sent something that is not JSON`, { cause });
   }
-  if (isEvent(value)) return value;
-  throw new AgentError("call_failed", `${subject} sent something that is no event`);
+  return isEvent(value) ? value : new AgentError("call_failed", `${subject} sent something that is no event`);
 }
 
 function isEvent(value: unknown): value is WireEvent {
@@ -217,5 +224,5 @@ function idle(subject: string, { idleMs }: FollowLimits): AgentError {
 }
 
 function endless(subject: string): AgentError {
-  return new AgentError("call_failed", `${subject} sends more events than are taken of one request`);
+  return new AgentError("too_large", `${subject} sends more events than are taken of one request`);
 }

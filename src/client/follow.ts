@@ -25,6 +25,8 @@ export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<re
   const { clock } = wire;
   const place: Place = { after: followed.after ?? -1, heardAt: clock.monotonic(), events: 0, characters: 0 };
   let failures = 0;
+  /** The event behind which something came that was none. */
+  let garbledAfter: number | undefined;
   for (;;) {
     const before = place.after;
     let retryMs: number | undefined;
@@ -39,14 +41,20 @@ export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<re
       if (retryMs === undefined && (await isAtRest(followed, place))) return;
     } catch (thrown) {
       if (signal?.aborted === true) throw signal.reason;
-      if (!isTransient(thrown)) throw thrown;
+      // What was garbled on its way comes right another time; what comes wrong twice was sent so.
+      const isGarbled = isFault(thrown) && garbledAfter !== place.after;
+      if (!isTransient(thrown) && !isGarbled) throw thrown;
+      if (isGarbled) garbledAfter = place.after;
       place.downSince ??= clock.monotonic();
-      if (clock.monotonic() - place.downSince > limits.unreachableMs) throw thrown;
+      if (clock.monotonic() - place.downSince >= limits.unreachableMs) throw thrown;
       retryMs = ((thrown as AgentError).details.retryAfterS ?? 0) * 1_000;
     }
-    if (clock.monotonic() - place.heardAt >= limits.silenceMs) throw silent(wire, limits);
+    const now = clock.monotonic();
+    if (now - place.heardAt >= limits.silenceMs) throw silent(wire, limits);
     failures = place.after > before ? 0 : failures + 1;
-    await pause(clock, backoffMs(clock, failures, retryMs), signal);
+    const { downSince = now, heardAt } = place;
+    const leftMs = Math.min(downSince + limits.unreachableMs, heardAt + limits.silenceMs) - now;
+    await pause(clock, Math.min(backoffMs(clock, failures, retryMs), Math.max(leftMs, 0)), signal);
     if (signal?.aborted === true) throw signal.reason;
   }
 }
@@ -55,6 +63,10 @@ export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<re
 async function isAtRest({ openWaits, standing }: Followed, { after }: Place): Promise<boolean> {
   if (after < 0) return true;
   return openWaits() > 0 && (await standing()).status !== "running";
+}
+
+function isFault(thrown: unknown): boolean {
+  return thrown instanceof AgentError && thrown.code === "call_failed";
 }
 
 function silent({ subject }: Wire, { silenceMs }: FollowLimits): AgentError {

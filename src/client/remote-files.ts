@@ -1,3 +1,4 @@
+import { AgentError } from "../errors.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { ForeignFile, ForeignPlace } from "../runtime/foreign.ts";
@@ -51,7 +52,11 @@ export async function fetchFile(
   const artifactId = `art_${await digest(`${key}/file/${event.id}`)}` as ArtifactId;
   const file = { artifactId, name: toFileName(name), mimeType: toMimeType(type) };
   return persist({ clock, limitMs: limits.unreachableMs, signal }, async () => {
-    const reply = await wire.open("GET", address.href, { signal, timeoutMs: limits.idleMs });
+    const reply = await wire
+      .open("GET", address.href, { signal, timeoutMs: limits.idleMs })
+      .catch((thrown: unknown) => {
+        throw isGone(thrown) ? fault(agent, "published a file that is not there") : thrown;
+      });
     const stop = clock.timer(limits.unreachableMs, () => reply.close());
     try {
       return await place.store({ ...file, body: chunksOf(reply.response) });
@@ -62,6 +67,10 @@ export async function fetchFile(
       reply.close();
     }
   });
+}
+
+function isGone(thrown: unknown): boolean {
+  return thrown instanceof AgentError && (thrown.code === "not_found" || thrown.code === "gone");
 }
 
 function toFileName(name: unknown): string {

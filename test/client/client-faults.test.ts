@@ -1,0 +1,123 @@
+// What befalls connections costs a client time, and nothing else.
+import { createClient } from "troupe/client";
+import type { Event, RequestId } from "troupe/protocol";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { echo } from "../../agents/echo.ts";
+import { payments } from "../../agents/payments.ts";
+import { ticker } from "../../agents/ticker.ts";
+import { FaultProxy } from "./fault-proxy.ts";
+import type { Fault } from "./fault-proxy.ts";
+import { start } from "./servers.ts";
+import type { Served } from "./servers.ts";
+
+let server: Served;
+beforeAll(async () => {
+  server = await start({ agents: [echo, payments, ticker] });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const KINDS = ["reset", "end", "garbage"] as const;
+
+test.each(KINDS)("a stream that is cut off (%s) at any place gives each event once", async (kind) => {
+  await using proxy = await FaultProxy.start(server.url);
+  const client = createClient(`${proxy.url}/ticker`);
+  for (const afterBytes of [0, 50, 220, 500, 900, 1_300]) {
+    // The first connection is for the request, the second for the stream.
+    proxy.faults.push(undefined, { afterBytes, kind });
+    const events = await all(client.stream({ type: "ChatRequest", input: "5 1" }));
+    expect(
+      events.map(({ id }) => id),
+      `cut after ${afterBytes} bytes`,
+    ).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
+    proxy.reset();
+  }
+});
+
+test("a stream that goes silent is given up for another one", async () => {
+  await using proxy = await FaultProxy.start(server.url);
+  const client = createClient(`${proxy.url}/ticker`);
+  proxy.faults.push(undefined, { afterBytes: 600, kind: "stall" });
+  const events = await all(client.stream({ type: "ChatRequest", input: "5 1" }, { idleMs: 200 }));
+  expect(events.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+});
+
+test("a stream whose last words are lost ends as it should", async () => {
+  await using proxy = await FaultProxy.start(server.url);
+  const client = createClient(`${proxy.url}/payments`);
+  const { requestId } = await client.process(
+    { type: "ChatRequest", input: "pay 3 to bob" },
+    { wait: "completed" },
+  );
+  const whole = await all(client.stream(requestId, { after: 0 }));
+  proxy.reset();
+  // Everything but the end of the chunked body comes through.
+  const response = await fetch(`${server.url}/payments/getevents/${requestId}?stream=true&since=0`);
+  const body = await response.text();
+  proxy.faults.push({ afterBytes: headBytes(response) + body.length, kind: "reset" });
+  expect(await all(client.stream(requestId, { after: 0 }))).toEqual(whole);
+});
+
+test.each(KINDS)("a request whose answer is lost (%s) is made once", async (kind) => {
+  await using proxy = await FaultProxy.start(server.url);
+  const client = createClient(`${proxy.url}/echo`);
+  const faults: Fault[] = [0, 10, 100, 300].map((afterBytes) => ({ afterBytes, kind }));
+  for (const fault of faults) {
+    proxy.faults.push(fault);
+    const before = (await server.runtime.runs({ limit: 1_000 })).runs.length;
+    const { event } = await client.process({ type: "ChatRequest", input: "hi" }, { wait: "completed" });
+    expect(event).toMatchObject({ result: "hi" });
+    expect((await server.runtime.runs({ limit: 1_000 })).runs).toHaveLength(before + 1);
+    proxy.reset();
+  }
+});
+
+test("an answer to a wait that is sent again is the same answer", async () => {
+  await using proxy = await FaultProxy.start(server.url);
+  const { requestId } = await createClient(`${server.url}/payments`).process(
+    { type: "ChatRequest", input: "pay 3 to bob" },
+    { wait: "completed" },
+  );
+  proxy.faults.push({ afterBytes: 0, kind: "reset" });
+  const answer = await createClient(`${proxy.url}/payments`).resume(
+    requestId,
+    { approved: true },
+    { wait: "completed" },
+  );
+  expect(answer).toMatchObject({
+    replayed: true,
+    event: { type: "RequestCompleted", result: "Paid 3 to bob." },
+  });
+});
+
+test("a server that stays away is given up", async () => {
+  await using proxy = await FaultProxy.start(server.url);
+  proxy.isDown = true;
+  const client = createClient(`${proxy.url}/echo`, { attempts: 2 });
+  await expect(client.describe()).rejects.toMatchObject({ code: "unavailable" });
+  const stream = client.stream("some" as RequestId, { unreachableMs: 300 });
+  await expect(all(stream)).rejects.toMatchObject({ code: "unavailable" });
+  expect(proxy.connections).toBeGreaterThan(3);
+});
+
+test("a canceled wait for an answer ends at once, with the signal's reason", async () => {
+  const reason = new Error("enough");
+  const stop = new AbortController();
+  const client = createClient(`${server.url}/ticker`);
+  const { requestId } = await client.process({ type: "ChatRequest", input: "2 60000" });
+  const waiting = all(client.stream(requestId, { signal: stop.signal }));
+  stop.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await client.cancel(requestId);
+});
+
+function headBytes({ status, statusText, headers }: Response): number {
+  const lines = [...headers].map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  return `HTTP/1.1 ${status} ${statusText}\r\n${lines}\r\n`.length;
+}
+
+async function all(stream: AsyncIterable<Event>): Promise<readonly Event[]> {
+  const events: Event[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}

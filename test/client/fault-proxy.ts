@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+
+/** What befalls a connection, once so many bytes of answers have gone through it. */
+export interface Fault {
+  readonly afterBytes: number;
+  /** `reset` cuts it off, `end` closes it in good order, `stall` lets nothing more through, `garbage` says nonsense first. */
+  readonly kind: "reset" | "end" | "stall" | "garbage";
+}
+
+/** A way to a server on which things go wrong as planned. */
+export class FaultProxy implements AsyncDisposable {
+  /** What is to befall the connections to come, the next one first. */
+  readonly faults: (Fault | undefined)[] = [];
+  /** How many connections were made. */
+  connections = 0;
+  /** Whether connections are taken and cut off at once. */
+  isDown = false;
+  readonly #target: URL;
+  readonly #server = createServer((socket) => this.#accept(socket));
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(target: string) {
+    this.#target = new URL(target);
+  }
+
+  static async start(target: string): Promise<FaultProxy> {
+    const proxy = new FaultProxy(target);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Cuts off every connection there is. */
+  reset(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  /** Leads to another server from now on. */
+  lead(target: string): void {
+    this.#target.href = target;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.reset();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #accept(near: Socket): void {
+    this.connections += 1;
+    if (this.isDown) {
+      near.resetAndDestroy();
+      return;
+    }
+    const fault = this.faults.shift();
+    const far = connect(Number(this.#target.port), this.#target.hostname);
+    let bytes = 0;
+    for (const socket of [near, far]) {
+      this.#sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far);
+    far.on("data", (chunk: Buffer) => {
+      if (fault === undefined || bytes + chunk.length <= fault.afterBytes) {
+        bytes += chunk.length;
+        near.write(chunk);
+        return;
+      }
+      near.write(chunk.subarray(0, Math.max(fault.afterBytes - bytes, 0)), () => strike(near, fault));
+      far.removeAllListeners("data");
+      far.pause();
+    });
+  }
+}
+
+function strike(socket: Socket, { kind }: Fault): void {
+  switch (kind) {
+    case "reset":
+      socket.resetAndDestroy();
+      return;
+    case "end":
+      socket.end();
+      return;
+    case "garbage":
+      socket.end("\0\u0001 this is not HTTP \r\n\r\n{{{");
+      return;
+    case "stall":
+      return;
+    default: {
+      const never: never = kind;
+      return never;
+    }
+  }
+}

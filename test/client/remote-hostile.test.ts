@@ -1,0 +1,478 @@
+// Whatever an agent elsewhere does, it costs the one call that was made of it.
+import { createRuntime, defineAgent } from "troupe";
+import { remoteAgent } from "troupe/client";
+import type { RemoteAgentOptions } from "troupe/client";
+import type { Event } from "troupe/protocol";
+import { collect } from "troupe/testing";
+import { expect, test } from "vitest";
+import { ofType, requestOf, textsOf } from "../agents/events.ts";
+import { completed, event, frame, json, open, startHostile, stream } from "./hostile-server.ts";
+import type { Handler, Routes } from "./hostile-server.ts";
+
+const limits = {
+  acceptMs: 300,
+  unreachableMs: 400,
+  idleMs: 200,
+  silenceMs: 900,
+  answerMs: 300,
+  cancelMs: 300,
+  events: 1_000,
+  eventCharacters: 10_000,
+  characters: 100_000,
+};
+
+const started = event(1, "RequestStarted");
+
+/** What it does with its stream of events, and what the call then ends with. */
+const streams: readonly (readonly [what: string, end: string, handler: Handler])[] = [
+  ["sends no JSON", "tool_error: agent fiend sent something that is not JSON", raw("data: {nonsense\n\n")],
+  ["sends no events", "tool_error: agent fiend sent something that is no event", raw("data: [1,2]\n\n")],
+  [
+    "sends events without ids",
+    "tool_error: agent fiend sent something that is no event",
+    raw('data: {"type":"TextOutput"}\n\n'),
+  ],
+  [
+    "sends ids that are none",
+    "tool_error: agent fiend sent something that is no event",
+    raw('data: {"id":1.5,"type":"x"}\n\n'),
+  ],
+  [
+    "sends another type of content",
+    "tool_error: agent fiend answers with something that is not a stream of events",
+    json([]),
+  ],
+  ["answers with 500", "tool_error: agent fiend refused: HTTP 500", json({}, 500)],
+  [
+    "answers with 503 and an hour to wait",
+    "tool_error: agent fiend refused: come back",
+    (response) => {
+      response.writeHead(503, { "retry-after": "3600", "content-type": "application/problem+json" });
+      response.end(JSON.stringify({ code: "unavailable", detail: "come back" }));
+    },
+  ],
+  [
+    "does not know the request any more",
+    "interrupted: agent fiend has lost the request; whether it took effect is unknown",
+    json({}, 404),
+  ],
+  ["redirects", "tool_error: agent fiend answers with a redirect, which is not followed", redirect],
+  [
+    "sends an event of another request",
+    "tool_error: agent fiend sent an event of another request",
+    stream(started, { ...event(2, "TextOutput", { content: "x" }), request_id: "req_2" }),
+  ],
+  [
+    "sends an event of another run",
+    "tool_error: agent fiend sent an event of another run",
+    stream(started, { ...event(2, "TextOutput", { content: "x" }), run_id: "run_2" }),
+  ],
+  [
+    "sends an event too deep",
+    "tool_error: agent fiend is part of a chain of agents that is too deep",
+    stream(event(2, "TextOutput", { content: "x", depth: 9 })),
+  ],
+  [
+    "sends an event without a depth",
+    "tool_error: agent fiend sent an event without a place",
+    stream(event(2, "TextOutput", { content: "x", depth: -1 })),
+  ],
+  [
+    "sends half a surrogate pair",
+    "tool_error: agent fiend sent an event that cannot be kept: content holds half of a surrogate pair",
+    stream(event(2, "TextOutput", { content: "\ud800" })),
+  ],
+  [
+    "sends JSON that is too deep",
+    "tool_error: agent fiend sent an event that cannot be kept: args.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0 is nested deeper than 32 levels",
+    stream(event(2, "ToolCall", { function_name: "f", args: nested(40) })),
+  ],
+  [
+    "sends a key with a meaning",
+    "tool_error: agent fiend sent an event that cannot be kept: args.__proto__ is a key that is not taken",
+    raw('data: {"id":2,"type":"ToolCall","args":{"__proto__":{"polluted":true}}}\n\n'),
+  ],
+  [
+    "sends a huge event",
+    "tool_error: a frame of the stream is larger than 10000 characters",
+    stream(event(2, "TextOutput", { content: "x".repeat(20_000) })),
+  ],
+  [
+    "sends a huge frame that never ends",
+    "tool_error: a frame of the stream is larger than 10000 characters",
+    endless("data: x\n", 0),
+  ],
+  [
+    "sends events for ever",
+    "tool_error: agent fiend sends more events than are taken of one request",
+    counting(0),
+  ],
+  [
+    "sends the same event for ever",
+    "tool_error: agent fiend sends more events than are taken of one request",
+    endless(frame(started), 0),
+  ],
+  ["sends heartbeats for ever", "timeout: agent fiend has sent no event for 900 ms", endless(":\n\n", 20)],
+  [
+    "sends a frame byte by byte for ever",
+    "timeout: agent fiend has been silent for 200 ms",
+    endless("x", 20),
+  ],
+  [
+    "says nothing at all",
+    "timeout: agent fiend has been silent for 200 ms",
+    (response) => void open(response),
+  ],
+  ["does not even answer", "timeout: agent fiend did not answer within 200 ms", () => {}],
+  [
+    "hangs up at once, each time",
+    "tool_error: agent fiend cannot be reached",
+    (response) => response.destroy(),
+  ],
+  [
+    "ends its stream in the middle, each time",
+    "timeout: agent fiend has sent no event for 900 ms",
+    stream(started),
+  ],
+  [
+    "ends a stream without a word",
+    "tool_error: agent fiend ended its events without an end of the request",
+    stream(),
+  ],
+  [
+    "ends as canceled",
+    "canceled: agent fiend was canceled elsewhere",
+    stream(completed(2, { finish_reason: "canceled" })),
+  ],
+  [
+    "ends with an error it made up",
+    "tool_error: agent fiend failed: it does not say why",
+    stream(completed(2, { finish_reason: "error", error: { code: "x" } })),
+  ],
+  [
+    "opens more calls than anybody",
+    "tool_error: agent fiend sends more events than are taken of one request",
+    opening("ToolCall", 1_100),
+  ],
+  [
+    "asks more than anybody",
+    "tool_error: agent fiend asks more than 100 questions at a time",
+    opening("WaitForInput", 101),
+  ],
+  [
+    "publishes a file of somebody else",
+    "tool_error: agent fiend published a file at an address that is not its own",
+    stream(
+      event(2, "ArtifactGenerated", {
+        name: "x",
+        url: "http://169.254.169.254/secrets",
+        mime_type: "text/plain",
+      }),
+    ),
+  ],
+  [
+    "publishes a file without an address",
+    "tool_error: agent fiend published a file at an address that is not its own",
+    stream(event(2, "ArtifactGenerated", {})),
+  ],
+  [
+    "publishes a file that is not there",
+    "tool_error: agent fiend published a file that is not there",
+    stream(event(2, "ArtifactGenerated", { url: "/gone" })),
+  ],
+];
+
+test.each(streams)("an agent that %s ends its call with %j", async (_what, end, getevents) => {
+  const file: Handler = json({}, 404);
+  const events = await call({ getevents, file });
+  expect(textsOf(events)).toEqual([end]);
+  checkOrder(events);
+});
+
+/** What it does with the request itself. */
+const answers: readonly (readonly [what: string, end: string, handler: Handler])[] = [
+  ["refuses it", "tool_error: agent fiend refused: no", json({ detail: "no" }, 403)],
+  ["does not fit it", "invalid_input: agent fiend refused: no", json({ detail: "no" }, 422)],
+  ["answers with 500", "tool_error: agent fiend refused: HTTP 500", json({}, 500)],
+  [
+    "answers with nothing",
+    "tool_error: agent fiend does not say which request it has taken",
+    (response) => response.end(),
+  ],
+  [
+    "answers with a page",
+    "tool_error: agent fiend answers with something that is not JSON",
+    (response) => response.end("<html>"),
+  ],
+  [
+    "answers with ids that are none",
+    "tool_error: agent fiend does not say which request it has taken",
+    json({ request_id: { a: 1 } }),
+  ],
+  [
+    "answers with megabytes",
+    "tool_error: agent fiend answers with more than 8388608 bytes",
+    endless("x".repeat(65_536), 0),
+  ],
+  ["redirects", "tool_error: agent fiend answers with a redirect, which is not followed", redirect],
+  ["hangs up", "tool_error: agent fiend cannot be reached", (response) => response.destroy()],
+];
+
+test.each(answers)("an agent that %s when it is asked ends its call with %j", async (_what, end, process) => {
+  expect(textsOf(await call({ process }))).toEqual([end]);
+});
+
+test.each([
+  ["is no description", json([1])],
+  ["is a page", (response) => response.end("<html>")],
+  [
+    "holds keys with a meaning",
+    (response) => response.end('{"name":"x","operations":[{"name":"constructor"},{"name":"__proto__"}]}'),
+  ],
+  ["redirects", redirect],
+  ["never comes", () => {}],
+] satisfies readonly (readonly [string, Handler])[])(
+  "a description that %s does no harm",
+  async (_what, describe) => {
+    const events = await call({ describe });
+    expect(textsOf(events)).toEqual(["fine"]);
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  },
+);
+
+test("an agent that redirects is not followed, whatever it points at", async () => {
+  await using other = await startHostile({});
+  await call({
+    getevents: (response) => {
+      response.writeHead(307, { location: `${other.url}/getevents/req_1` });
+      response.end();
+    },
+  });
+  expect(other.asked).toEqual([]);
+});
+
+test("calls that it does not end, ends that nobody called for and repeats of both leave one end for each call", async () => {
+  const events = await call({
+    getevents: stream(
+      started,
+      event(2, "ToolResult", { tool_call_id: "ghost", function_name: "f", text_result: "boo" }),
+      event(3, "ToolCall", { tool_call_id: "a", function_name: "f", args: {} }),
+      event(4, "ToolCall", { tool_call_id: "a", function_name: "g", args: {} }),
+      event(5, "ToolResult", { tool_call_id: "a", text_result: "1" }),
+      event(6, "ToolResult", { tool_call_id: "a", text_result: "2" }),
+      event(7, "ToolError", { tool_call_id: "a", content: "3" }),
+      event(8, "ToolCall", { tool_call_id: "open", function_name: "h", args: {} }),
+      event(9, "TextOutput", { content: "below", depth: 3, parent_call_id: "nobody" }),
+      event(10, "NoSuchEvent", { content: "x" }),
+      event(11, "ToolTextOutput", { content: "whose?", tool_call_id: "nobody" }),
+      completed(12),
+    ),
+  });
+  expect(textsOf(events)).toEqual(["fine"]);
+  checkOrder(events);
+  expect(ofType(events, "ToolError").map(({ function_name: name, code }) => [name, code])).toEqual([
+    ["h", "canceled"],
+  ]);
+});
+
+test("a server of the bare draft, with none of our additions, is understood", async () => {
+  const bare = (id: number, type: string, fields: object = {}): object => ({
+    id,
+    run_id: 4,
+    agent: "bare",
+    type,
+    role: "x",
+    depth: 0,
+    ...fields,
+  });
+  const events = await call({
+    process: json(bare(0, "RequestStarted", { request_id: 17 })),
+    getevents: stream(
+      bare(0, "RequestStarted", { request_id: 17 }),
+      bare(1, "ToolCall", { function_name: "f", args: {} }),
+      bare(2, "ToolTextOutput", { content: "half" }),
+      bare(3, "ToolResult", { function_name: "f", text_result: "whole" }),
+      bare(4, "CompletionCall"),
+      bare(5, "CompletionResult"),
+      bare(6, "TextOutput", { content: "all in " }),
+      bare(7, "TextOutput", { content: "all" }),
+      bare(8, "RequestCompleted", { finish_reason: "success" }),
+    ),
+  });
+  checkOrder(events);
+  expect(textsOf(events)).toEqual(["all in all"]);
+  expect(events.filter(({ depth }) => depth === 1).map(({ type }) => type)).toEqual([
+    "ToolCall",
+    "ToolTextOutput",
+    "ToolResult",
+    "CompletionCall",
+    "CompletionResult",
+    "TextOutput",
+    "TextOutput",
+  ]);
+});
+
+test.each([
+  ["never ends", "tool_error: artifact file is larger than 100000 bytes", endless("x".repeat(10_000), 0)],
+  ["trickles", "tool_error: agent fiend cannot be reached", endless("x", 20)],
+] satisfies readonly (readonly [string, string, Handler])[])(
+  "a file that %s ends the call with %j",
+  async (_what, end, file) => {
+    const getevents = stream(event(2, "ArtifactGenerated", { url: "/file" }));
+    expect(textsOf(await call({ getevents, file }))).toEqual([end]);
+  },
+);
+
+test("an answer that it garbles stays wanted, and the question can be canceled", async () => {
+  await using server = await startHostile({
+    getevents: stream(started, event(2, "WaitForInput", { request_keys: { a: 1, b: null } })),
+    request: json({ status: "waiting", last_event_id: 2 }),
+    process: (response, request) =>
+      server.asked.length > 2 ? response.end("{") : json(started)(response, request),
+  });
+  const runtime = createRuntime({ agents: [remoteAgent(server.url, { limits })] });
+  const asked = await collect(runtime, "fiend", { type: "ChatRequest", input: "hi" });
+  expect(asked.at(-1)).toMatchObject({ type: "WaitForInput", request_keys: { a: "1", b: "" } });
+  const requestId = requestOf(asked);
+  const answer = { type: "ResumeWithInput", request_id: requestId, request_keys: { a: 1 } } as const;
+  await expect(runtime.process("fiend", answer)).rejects.toMatchObject({ code: "unavailable" });
+  expect(await runtime.status(requestId)).toMatchObject({ status: "waiting" });
+  await runtime.process("fiend", { type: "CancelRequest", request_id: requestId });
+  expect(await runtime.status(requestId)).toMatchObject({ finish_reason: "canceled" });
+  await runtime.close();
+});
+
+test("an agent that nobody waits for any more is told so", async () => {
+  await using server = await startHostile({ getevents: endless(":\n\n", 20) });
+  const runtime = createRuntime({ agents: [remoteAgent(server.url, { limits })] });
+  await collect(runtime, "fiend", { type: "ChatRequest", input: "hi" });
+  const isCancel = (asked: string): boolean => asked.includes('"CancelRequest"');
+  await expect.poll(() => server.asked.some(isCancel)).toBe(true);
+  await runtime.close();
+});
+
+test("two servers that call each other without an end are stopped", async () => {
+  const agents = { ping: "", pong: "" };
+  const runtimes = ["ping", "pong"].map((name, index) => {
+    const other = index === 0 ? "pong" : "ping";
+    const agent = defineAgent({
+      name,
+      purpose: "Passes on what it gets.",
+      async chat(input, turn) {
+        const { output } = await turn.call(remoteAgent(agents[other], { name: `far-${other}` }), "chat", {
+          input,
+        });
+        await turn.text(output);
+      },
+    });
+    return createRuntime({ agents: [agent] });
+  });
+  const { serve } = await import("troupe/node");
+  const [ping, pong] = await Promise.all(runtimes.map((runtime) => serve(runtime)));
+  agents.ping = `${ping?.url}/ping`;
+  agents.pong = `${pong?.url}/pong`;
+  const [runtime] = runtimes;
+  const events = runtime ? await collect(runtime, "ping", { type: "ChatRequest", input: "ball" }) : [];
+  expect(events.at(-1)).toMatchObject({ finish_reason: "error" });
+  expect(Math.max(...events.map(({ depth }) => depth))).toBeLessThanOrEqual(8);
+  for (const each of runtimes) await each.close();
+  await ping?.close();
+  await pong?.close();
+});
+
+/** Has an agent call the one at a server that does as told; the turn itself has to end well, and others to work. */
+async function call(routes: Routes, options: RemoteAgentOptions = {}): Promise<readonly Event[]> {
+  await using server = await startHostile(routes);
+  const fiend = remoteAgent(server.url, { limits, ...options });
+  const caller = defineAgent({
+    name: "caller",
+    purpose: "Calls it.",
+    async chat(input, turn) {
+      try {
+        await turn.text((await turn.call(fiend, "chat", { input })).output);
+      } catch (error) {
+        const { message, details } = error as { message: string; details: { facts: { code: string } } };
+        await turn.text(`${details.facts.code}: ${message}`);
+      }
+    },
+  });
+  const calm = defineAgent({ name: "calm", purpose: "Is calm.", chat: () => "calm" });
+  const runtime = createRuntime({ agents: [caller, calm], limits: { artifactBytes: 100_000 } });
+  try {
+    const [events, others] = await Promise.all([
+      collect(runtime, "caller", { type: "ChatRequest", input: "hi" }),
+      collect(runtime, "calm", { type: "ChatRequest", input: "hi" }),
+    ]);
+    expect(others.at(-1)).toMatchObject({ finish_reason: "success" });
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+    return events;
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Checks what our log promises of every turn. */
+function checkOrder(events: readonly Event[]): void {
+  expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
+  expect(ofType(events, "RequestStarted")).toHaveLength(1);
+  expect(ofType(events, "RequestCompleted")).toHaveLength(1);
+  const ends = [...ofType(events, "ToolResult"), ...ofType(events, "ToolError")].map(
+    (end) => end.tool_call_id,
+  );
+  const calls = ofType(events, "ToolCall").filter(({ attempt = 1 }) => attempt === 1);
+  expect(ends.toSorted()).toEqual(calls.map((call) => call.tool_call_id).toSorted());
+  for (const { depth, parent_call_id: parent } of events) expect(parent !== undefined).toBe(depth > 0);
+}
+
+function raw(text: string): Handler {
+  return (response) => void open(response).end(text);
+}
+
+function redirect(...[response]: Parameters<Handler>): void {
+  response.writeHead(302, { location: "http://127.0.0.1:9/" });
+  response.end();
+}
+
+/** Says the same again and again, with a pause in between. */
+function endless(text: string, pauseMs: number): Handler {
+  return (response) => {
+    open(response);
+    const say = (): void => {
+      if (response.destroyed) return;
+      response.write(text, () => (pauseMs === 0 ? setImmediate(say) : setTimeout(say, pauseMs)));
+    };
+    say();
+  };
+}
+
+/** Sends one new event after the other. */
+function counting(pauseMs: number): Handler {
+  return (response) => {
+    open(response);
+    let id = 1;
+    const say = (): void => {
+      if (response.destroyed) return;
+      id += 1;
+      response.write(frame(event(id, "TextOutput", { content: "more" })), () => setTimeout(say, pauseMs));
+    };
+    say();
+  };
+}
+
+function opening(type: string, times: number): Handler {
+  const open = Array.from({ length: times }, (_, index) =>
+    event(index + 2, type, {
+      function_name: "f",
+      args: {},
+      tool_call_id: `t${index}`,
+      request_keys: { a: "?" },
+    }),
+  );
+  return stream(started, ...open);
+}
+
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) value = [value];
+  return value;
+}
