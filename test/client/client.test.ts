@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { AgentError } from "troupe";
 import { createClient } from "troupe/client";
 import type { Event, RequestId } from "troupe/protocol";
@@ -21,14 +22,14 @@ const client = (agent: string) => createClient(`${server.url}/${agent}`);
 const hello = { type: "ChatRequest", input: "hello there" } as const;
 const pay = { type: "OperationRequest", operation: "pay", input: { to: "bob", amount: 3 } } as const;
 
-describe("describe", () => {
-  test("gives what the agent says of itself", async () => {
+describe("the description", () => {
+  test("is what the agent says of itself", async () => {
     const { name, operations } = await client("echo").describe();
     expect(name).toBe("echo");
     expect(operations.map((operation) => operation.name)).toEqual(["chat", "repeat"]);
   });
 
-  test("of a server's address is that of its default agent", async () => {
+  test("at a server's own address is that of its default agent", async () => {
     expect((await createClient(server.url).describe()).name).toBe("echo");
   });
 });
@@ -145,9 +146,10 @@ describe("stream", () => {
 
   test("reads a request or a run again from any place", async () => {
     const { requestId, runId } = await client("echo").process(hello, { wait: "completed" });
+    assert(runId !== null);
     const whole = await all(client("echo").stream(requestId, { after: 0 }));
     expect(await all(client("echo").stream(requestId, { after: 2 }))).toEqual(whole.slice(2));
-    if (runId) expect(await all(client("echo").stream(runId, { after: 0 }))).toEqual(whole);
+    expect(await all(client("echo").stream(runId, { after: 0 }))).toEqual(whole);
   });
 
   test("stays open across turns if told to, until its signal fires", async () => {

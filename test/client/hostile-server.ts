@@ -33,12 +33,16 @@ export async function startHostile(routes: Routes): Promise<HostileServer> {
     ...routes,
   };
   const asked: string[] = [];
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
     let body = "";
-    for await (const chunk of request) body += String(chunk);
-    asked.push(`${request.method} ${request.url} ${body}`);
-    const route = /^\/fiend\/(\w+)/.exec(request.url ?? "")?.[1] ?? "file";
-    all[route as keyof Routes](response, request);
+    request.on("data", (chunk: Buffer) => {
+      body += chunk.toString();
+    });
+    request.on("end", () => {
+      asked.push(`${request.method} ${request.url} ${body}`);
+      const route = /^\/fiend\/(\w+)/.exec(request.url ?? "")?.[1] ?? "file";
+      all[route as keyof Routes](response, request);
+    });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
