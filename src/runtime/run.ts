@@ -76,7 +76,7 @@ export class Run {
       telemetry,
       commitIntervalMs,
       recorded: (speaker, text) => this.#slot.recorded(speaker, text),
-      beforeCommit: () => this.#slot.beforeCommit(),
+      beforeCommit: (isPatient) => this.#slot.beforeCommit(isPatient),
       settled: () => deps.rested(this),
       failed: (error) => deps.failed(this, error),
     });

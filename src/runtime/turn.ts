@@ -46,8 +46,10 @@ export interface TurnOptions {
   readonly limits: Limits;
   /** Whom an agent works with, by its own names for them. */
   readonly usesOf: (agent: Agent) => Collaborators;
-  /** Called when what the turn waits for may have changed. */
+  /** Called when what the turn has open has changed. */
   readonly changed: () => void;
+  /** Called when the turn's code has had the time to go on. */
+  readonly looked: () => void;
   /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */
   readonly complete: (end: TurnEnd) => string;
 }
@@ -116,7 +118,7 @@ export class ActiveTurn {
       environment,
       deliveries,
       stirrings,
-      looked: () => this.options.changed(),
+      looked: options.looked,
       stalled: (missing) => this.#diverge(missing),
     });
   }
