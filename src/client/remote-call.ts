@@ -62,10 +62,11 @@ export class RemoteCall {
     const { limits, name } = this.#settings;
     const { environment: clock, key, signal } = this.#place;
     const requestId = `req_${await digest(key)}`;
-    const body = { ...(await this.#toRequest()), request_id: requestId };
-    const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs + BUSY_MS };
+    const body: JsonObject = { ...(await this.#toRequest()), request_id: requestId };
+    const busyMs = "run_id" in body ? BUSY_MS : 0;
+    const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs / 2 + busyMs };
     // A cancel does not cut it off, for only a request that was taken can be canceled there.
-    const taken = persist({ clock, limitMs: limits.acceptMs, signal }, async () => {
+    const taken = persist({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
       const { json } = await this.#wire.ask("POST", "/process", ask);
       return toIds(json, name);
     });
@@ -171,10 +172,10 @@ export class RemoteCall {
   /** What the other side says of the request; nothing where it does not tell. */
   async #status(requestId: string): Promise<Readonly<Record<string, unknown>>> {
     const { environment: clock, signal } = this.#place;
-    const limitMs = this.#settings.limits.unreachableMs;
+    const { unreachableMs: limitMs, idleMs: timeoutMs } = this.#settings.limits;
     try {
       const { json } = await persist({ clock, limitMs, signal }, () =>
-        this.#wire.ask("GET", `/request/${encodeURIComponent(requestId)}`, { signal }),
+        this.#wire.ask("GET", `/request/${encodeURIComponent(requestId)}`, { signal, timeoutMs }),
       );
       return isObject(json) ? json : {};
     } catch (thrown) {

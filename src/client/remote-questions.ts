@@ -138,7 +138,7 @@ export class RemoteQuestions {
     };
     try {
       await persist({ clock, limitMs: limits.answerMs }, () =>
-        this.#wire.ask("POST", "/process", { query: { wait: true }, body, timeoutMs: limits.answerMs }),
+        this.#wire.ask("POST", "/process", { query: { wait: true }, body, timeoutMs: limits.answerMs / 2 }),
       );
     } catch (thrown) {
       const { code, message } = thrown as AgentError;
