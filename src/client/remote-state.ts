@@ -23,7 +23,7 @@ export interface RemoteState {
 export type OpenThere = readonly [there: string, here: CallId, name: string];
 
 /** A call that has not begun. */
-export const newRemoteState: RemoteState = {
+const newRemoteState: RemoteState = {
   cursor: -1,
   parked: false,
   calls: [],
