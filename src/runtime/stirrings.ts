@@ -65,7 +65,11 @@ export class Stirrings {
   }
 
   #branches(scope: string): boolean {
-    for (const other of this.#sequences.keys()) if (other.startsWith(`${scope}.`)) return true;
+    for (const other of this.#sequences.keys())
+      if (other.startsWith(`${scope}.`) && BRANCH.test(other.slice(scope.length))) return true;
     return false;
   }
 }
+
+/** What the path of a branch has behind that of the sequence which it belongs to. */
+const BRANCH = /^\.\d+:\d+$/;

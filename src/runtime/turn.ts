@@ -190,6 +190,7 @@ export class ActiveTurn {
   queue(call: OpenCall, isQueued: boolean): void {
     call.queued = isQueued;
     this.#change();
+    if (isQueued) this.#lull.lookSoon();
   }
 
   /** Notes that a wait is open and can be answered. */
