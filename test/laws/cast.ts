@@ -1,0 +1,200 @@
+import type { Agent, Operation, Tool, Turn } from "troupe";
+import { defineAgent, defineTool, operation } from "troupe";
+import { z } from "zod";
+import type { Json } from "../../src/protocol/json.ts";
+import type { Call, Programs, Step, Steps } from "./program.ts";
+
+/** How something that was waited for ended. */
+export interface Ended {
+  readonly ok: boolean;
+  readonly value: Json;
+}
+
+/** What happens outside of the runtime, and is not undone when it crashes. */
+export interface Outside {
+  /** The programs as the code has them at present. */
+  programs: Programs;
+  /** How often each thing outside was done, by its name. */
+  readonly done: Map<string, number>;
+  macrotask(run: () => void): void;
+}
+
+/** The agents and tools that perform programs. */
+export function createCast(outside: Outside): readonly Agent[] {
+  const performOf =
+    (kind: string) =>
+    async ({ program }: { readonly program: number }, turn: Turn): Promise<Json> => {
+      const steps = outside.programs.get(program) ?? [];
+      // A tool that does nothing through its turn does something outside.
+      if (steps.length === 0 && (kind === "safe" || kind === "risky")) note(outside, `${kind} ${program}`);
+      const last = await new Performance(cast, outside).perform(turn, steps, { ok: true, value: program });
+      return { program, last: last.value };
+    };
+  const input = z.object({ program: z.number() });
+  const agentOf = (name: string, memory: "own" | "run"): Performer =>
+    defineAgent({
+      name,
+      purpose: "Performs a program.",
+      memory,
+      operations: { perform: operation({ input, run: performOf(name) }) },
+    });
+  const toolOf = (name: "safe" | "risky"): Tool<{ readonly program: number }, Json> =>
+    defineTool({
+      name,
+      description: "Performs a program.",
+      input,
+      effect: name === "safe" ? "idempotent" : "unsafe",
+      run: performOf(name),
+    });
+  const cast: Cast = {
+    agent: agentOf("agent", "own"),
+    keeper: agentOf("keeper", "run"),
+    safe: toolOf("safe"),
+    risky: toolOf("risky"),
+  };
+  return [agentOf("root", "own"), cast.agent, cast.keeper];
+}
+
+type Performer = Agent<{ readonly perform: Operation<{ readonly program: number }, Json> }>;
+
+interface Cast {
+  readonly agent: Performer;
+  readonly keeper: Performer;
+  readonly safe: Tool<{ readonly program: number }, Json>;
+  readonly risky: Tool<{ readonly program: number }, Json>;
+}
+
+function note({ done }: Outside, name: string): void {
+  done.set(name, (done.get(name) ?? 0) + 1);
+}
+
+/** Performs the steps of a program on a turn; what each gave decides on what follows. */
+class Performance {
+  readonly #cast: Cast;
+  readonly #outside: Outside;
+
+  constructor(cast: Cast, outside: Outside) {
+    this.#cast = cast;
+    this.#outside = outside;
+  }
+
+  async perform(turn: Turn, steps: Steps, before: Ended): Promise<Ended> {
+    const started = new Map<number, Promise<Ended>>();
+    let last = before;
+    for (const step of steps) last = await this.#step(turn, step, last, started);
+    return last;
+  }
+
+  async #step(turn: Turn, step: Step, last: Ended, started: Map<number, Promise<Ended>>): Promise<Ended> {
+    switch (step.do) {
+      case "text": {
+        const said = turn.text(`${step.content} ${JSON.stringify(last)}`);
+        if (step.awaited) await said;
+        return last;
+      }
+      case "call":
+        return this.#caught(this.#call(turn, step.call));
+      case "start":
+        started.set(step.slot, this.#caught(this.#call(turn, step.call)));
+        return last;
+      case "join":
+        return (await started.get(step.slot)) ?? last;
+      case "together":
+        return this.#caught(Promise.all(step.calls.map((call) => this.#call(turn, call))));
+      case "race":
+        return this.#caught(Promise.race(step.calls.map((call) => this.#call(turn, call))));
+      case "all":
+        return this.#caught(
+          turn.all(
+            step.branches.map((branch) => async (own: Turn) => (await this.perform(own, branch, last)).value),
+          ),
+        );
+      case "choose":
+        return this.perform(turn, isEven(last) ? step.even : step.odd, last);
+      case "now":
+        return { ok: true, value: turn.now() };
+      case "random":
+        return { ok: true, value: turn.random() };
+      case "remember":
+        turn.memory.set(step.value);
+        return last;
+      case "recall":
+        return { ok: true, value: turn.memory.get() ?? null };
+      case "breathe":
+        for (let time = 0; time < step.times; time += 1) {
+          await new Promise<void>((resolve) => {
+            this.#outside.macrotask(resolve);
+          });
+        }
+        return last;
+      case "fail":
+        throw new Error("the program fails here");
+      default: {
+        const never: never = step;
+        return never;
+      }
+    }
+  }
+
+  async #caught(promise: Promise<unknown>): Promise<Ended> {
+    try {
+      return { ok: true, value: ((await promise) ?? null) as Json };
+    } catch {
+      return { ok: false, value: null };
+    }
+  }
+
+  #call(turn: Turn, call: Call): Promise<unknown> {
+    switch (call.to) {
+      case "agent":
+      case "keeper":
+        return turn.call(this.#cast[call.to], "perform", { program: call.program });
+      case "safe":
+      case "risky":
+        return turn.tool(this.#cast[call.to], { program: call.program });
+      case "effect":
+        return this.#effect(turn, call);
+      case "sleep":
+        return turn.sleep(call.ms);
+      case "wait":
+        return turn.waitForInput({ [call.key]: `${call.key}?` });
+      case "artifact":
+        return turn
+          .artifact({ name: call.name, mimeType: "text/plain", data: call.name })
+          .then(({ name }) => name);
+      case "text":
+        return turn.text(call.content).then(() => call.content);
+      default: {
+        const never: never = call;
+        return never;
+      }
+    }
+  }
+
+  #effect(turn: Turn, { name, safe, fails }: Call & { readonly to: "effect" }): Promise<number> {
+    return turn.effect(
+      name,
+      async () => {
+        note(this.#outside, `${safe ? "safe" : "risky"} ${name}`);
+        if (name.length % 2 === 0) {
+          await new Promise<void>((resolve) => {
+            this.#outside.macrotask(resolve);
+          });
+        }
+        if (fails) throw new Error("the effect fails");
+        return toNumber(name);
+      },
+      { effect: safe ? "idempotent" : "unsafe" },
+    );
+  }
+}
+
+/** Decides which way a program goes on. */
+export function isEven({ ok, value }: Ended): boolean {
+  return ok && JSON.stringify(value).length % 2 === 0;
+}
+
+/** What the effect with a name returns. */
+export function toNumber(name: string): number {
+  return name.length * 100 + Number(name.replace(/\D/g, ""));
+}

@@ -1,0 +1,247 @@
+import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
+import type { Event } from "../../src/protocol/events.ts";
+import type { RequestId, RunId } from "../../src/protocol/ids.ts";
+import type { Json } from "../../src/protocol/json.ts";
+
+/** One thing that a sequence of a turn did, in the words of a test. */
+export interface Item {
+  readonly what: string;
+  /** For what gives its value at once. */
+  readonly value?: Json;
+  /** For what is a call: its id. */
+  readonly callId?: string;
+  /** Where it stands among everything in the log. */
+  readonly at: number;
+}
+
+/** How a call ended. */
+export interface Outcome {
+  readonly ok: boolean;
+  readonly value: Json;
+  readonly code?: string;
+  readonly at: number;
+}
+
+/** One turn as the log has it, read without any part of the runtime. */
+export interface History {
+  readonly root: string;
+  readonly items: ReadonlyMap<string, readonly Item[]>;
+  readonly outcomes: ReadonlyMap<string, Outcome>;
+  /** The calls of agents, tools and effects, by their id. */
+  readonly calls: ReadonlyMap<string, { readonly name: string; readonly args: Json; readonly at: number }>;
+  readonly attempts: ReadonlyMap<string, number>;
+  /** Each wait with the id and the key of its question. */
+  readonly waits: ReadonlyMap<string, readonly [number, string]>;
+  readonly events: readonly Event[];
+  /** The calls that wait for another one before they begin. */
+  readonly queued: ReadonlySet<string>;
+  /** Where calls were given the memory of the run. */
+  readonly taken: ReadonlyMap<string, number>;
+  /** The ids of all events of the run. */
+  readonly ids: readonly number[];
+  /** Events and records of the run, oldest first. */
+  readonly entries: readonly (Event | LogRecord)[];
+}
+
+/** Reads a turn out of a log. */
+export async function readHistory(log: EventLog, runId: RunId, requestId: RequestId): Promise<History> {
+  const { events, records } = await log.read(runId, { after: 0, records: true });
+  const all = events.map((text) => JSON.parse(text) as Event);
+  const entries: (Event | LogRecord)[] = [];
+  let next = 0;
+  for (let id = 0; id <= all.length; id += 1) {
+    const event = all[id - 1];
+    if (event) entries.push(event);
+    for (let record = records[next]; record !== undefined && record.after === id; record = records[next]) {
+      entries.push(record);
+      next += 1;
+    }
+  }
+  if (next !== records.length) throw new Error("a record stands where there is no event");
+  const turn = all
+    .filter(({ type, depth }) => type === "RequestStarted" && depth === 0)
+    .findIndex(({ request_id }) => request_id === requestId);
+  return new HistoryReader(`c${turn + 1}`, requestId).read(entries);
+}
+
+class HistoryReader {
+  readonly #root: string;
+  readonly #requestId: RequestId;
+  readonly #items = new Map<string, Item[]>();
+  readonly #outcomes = new Map<string, Outcome>();
+  readonly #calls = new Map<string, { readonly name: string; readonly args: Json; readonly at: number }>();
+  readonly #attempts = new Map<string, number>();
+  readonly #waits = new Map<string, readonly [number, string]>();
+  readonly #queued = new Set<string>();
+  readonly #taken = new Map<string, number>();
+  readonly #files = new Map<string, string>();
+  readonly #made = new Set<string>();
+  #at = 0;
+
+  constructor(root: string, requestId: RequestId) {
+    this.#root = root;
+    this.#requestId = requestId;
+  }
+
+  read(entries: readonly (Event | LogRecord)[]): History {
+    for (const entry of entries) {
+      this.#at += 1;
+      if ("n" in entry) this.#record(entry);
+      else if (entry.request_id === this.#requestId) this.#event(entry);
+    }
+    return {
+      root: this.#root,
+      items: this.#items,
+      outcomes: this.#outcomes,
+      calls: this.#calls,
+      attempts: this.#attempts,
+      waits: this.#waits,
+      events: entries.filter(
+        (entry): entry is Event => !("n" in entry) && entry.request_id === this.#requestId,
+      ),
+      queued: this.#queued,
+      taken: this.#taken,
+      ids: entries.filter((entry) => !("n" in entry)).map((entry) => (entry as Event).id),
+      entries,
+    };
+  }
+
+  #event(event: Event): void {
+    switch (event.type) {
+      case "TextOutput":
+      case "ToolTextOutput": {
+        const scope = event.branch ?? event.parent_call_id ?? this.#root;
+        this.#item(scope, { what: `text ${event.content}` });
+        return;
+      }
+      case "ToolCall":
+        this.#attempts.set(event.tool_call_id, event.attempt ?? 1);
+        if ((event.attempt ?? 1) > 1) return;
+        this.#calls.set(event.tool_call_id, {
+          name: event.function_name,
+          args: event.args,
+          at: this.#at,
+        });
+        if (event.function_name === "keeper") this.#queued.add(event.tool_call_id);
+        this.#call(event.tool_call_id, `call ${event.function_name} ${JSON.stringify(event.args)}`);
+        return;
+      case "ToolResult":
+        this.#settle(event.tool_call_id, { ok: true, value: event.result });
+        return;
+      case "ToolError":
+        this.#settle(event.tool_call_id, { ok: false, value: null, code: event.code });
+        return;
+      case "WaitForInput":
+        this.#waits.set(event.call_id, [event.id, Object.keys(event.request_keys)[0] ?? ""]);
+        this.#call(event.call_id, `wait ${JSON.stringify(event.request_keys)}`);
+        return;
+      case "ResumeWithInput": {
+        const [callId] = [...this.#waits].find(([, [waitId]]) => waitId === event.wait_id) ?? [""];
+        this.#settle(callId, { ok: true, value: event.request_keys });
+        return;
+      }
+      case "ArtifactGenerated":
+        this.#settle(this.#files.get(event.artifact_id) ?? "", { ok: true, value: event.name });
+        return;
+      default:
+        return;
+    }
+  }
+
+  #record(record: LogRecord): void {
+    const callId = record["call_id"] as string;
+    if (callId !== undefined && !isOf(this.#root, callId)) return;
+    switch (record.type) {
+      case "Sleep":
+        this.#call(callId, `sleep ${record["ms"] as number}`);
+        return;
+      case "Woke":
+        this.#settle(callId, { ok: true, value: null });
+        return;
+      case "Now":
+      case "Random": {
+        const scope = record["scope"] as string;
+        if (isOf(this.#root, scope)) {
+          this.#item(scope, { what: record.type, value: record["value"] as Json });
+        }
+        return;
+      }
+      case "MemoryTaken":
+        this.#queued.delete(callId);
+        this.#taken.set(callId, this.#at);
+        return;
+      case "All":
+        this.#call(callId, `all ${record["branches"] as number}`);
+        return;
+      case "Artifact":
+        this.#files.set(record["artifact_id"] as string, callId);
+        this.#call(callId, `artifact ${record["name"] as string}`);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #call(callId: string, what: string): void {
+    this.#item(callId.slice(0, callId.lastIndexOf(".")), { what, callId });
+  }
+
+  #item(scope: string, item: Omit<Item, "at">): void {
+    const items = this.#items.get(scope) ?? [];
+    this.#items.set(scope, items);
+    items.push({ ...item, at: this.#at });
+    if (item.callId === undefined) return;
+    this.#made.add(item.callId);
+    if (item.callId !== `${scope}.${items.length}`)
+      throw new Error(`${item.callId} is not the ${items.length}th thing of ${scope}`);
+  }
+
+  #settle(callId: string, outcome: Omit<Outcome, "at">): void {
+    if (this.#outcomes.has(callId)) throw new Error(`${callId} has two outcomes`);
+    if (!this.#made.has(callId))
+      throw new Error(`the log has an outcome of ${callId}, which was never called`);
+    this.#outcomes.set(callId, { ...outcome, at: this.#at });
+  }
+}
+
+/** The waits that are open, with the id and the key of their questions. */
+export function openWaits({ waits, outcomes }: History): readonly (readonly [string, number, string])[] {
+  return [...waits]
+    .filter(([callId]) => !outcomes.has(callId) && !isUnderEnded(callId, outcomes))
+    .map(([callId, question]) => [callId, ...question]);
+}
+
+/** Whether all that goes on in a turn waits for its caller. */
+export function isParked({ items, outcomes, waits, queued }: History): boolean {
+  const open = [...items.values()]
+    .flat()
+    .filter(({ what }) => !what.startsWith("all "))
+    .map(({ callId = "" }) => callId)
+    .filter((callId) => callId !== "" && !outcomes.has(callId) && !isUnderEnded(callId, outcomes));
+  const leaves = open.filter((callId) => !open.some((other) => isInside(other, callId)));
+  return (
+    leaves.some((callId) => waits.has(callId)) && leaves.every((leaf) => waits.has(leaf) || queued.has(leaf))
+  );
+}
+
+/** Whether a sequence was cut off by a call above it that was given up. */
+export function isCut({ outcomes }: History, scope: string): boolean {
+  for (const [callId, { code }] of outcomes) {
+    const isGivenUp = code === "canceled" || code === "interrupted";
+    if (isGivenUp && (scope === callId || isInside(scope, callId))) return true;
+  }
+  return false;
+}
+
+/** Whether a call or a sequence belongs to a call. */
+export function isInside(place: string, callId: string): boolean {
+  return place.startsWith(`${callId}.`) || place.startsWith(`${callId}:`);
+}
+
+function isUnderEnded(callId: string, outcomes: History["outcomes"]): boolean {
+  return [...outcomes.keys()].some((above) => isInside(callId, above));
+}
+
+function isOf(root: string, place: string): boolean {
+  return place === root || place.startsWith(`${root}.`);
+}

@@ -1,0 +1,90 @@
+import { isCut, isInside } from "./history.ts";
+import type { History } from "./history.ts";
+import { Model } from "./model.ts";
+import type { Kept } from "./model.ts";
+import type { Programs } from "./program.ts";
+
+/** Compares what a turn did, so far or to its end, with what its programs do. */
+export function whatIsWrong(programs: Programs, history: History, kept: Kept): readonly string[] {
+  const model = new Model(programs, history, kept);
+  const expected = model.scopes();
+  const isCanceled = history.events.some(({ type }) => type === "CancelRequest");
+  const faults = [...model.faults];
+  for (const [scope, { items }] of expected) {
+    const logged = (history.items.get(scope) ?? []).map(({ what }) => what);
+    const wanted = isCanceled || isCut(history, scope) ? items.slice(0, logged.length) : items;
+    if (JSON.stringify(logged) !== JSON.stringify(wanted))
+      faults.push(`${scope} did ${JSON.stringify(logged)} and not ${JSON.stringify(wanted)}`);
+  }
+  for (const scope of history.items.keys())
+    if (!expected.has(scope)) faults.push(`${scope} did something that nobody asked for`);
+  return faults;
+}
+
+/** What must hold for every turn that has ended, whatever it did. */
+export function whatIsUnsound(history: History, done: ReadonlyMap<string, number>): readonly string[] {
+  const { events, outcomes, calls, attempts, ids } = history;
+  const faults: string[] = [];
+  const starts = events.filter(({ type }) => type === "RequestStarted");
+  const ends = events.filter(({ type }) => type === "RequestCompleted");
+  if (starts.length !== 1 || events[0] !== starts[0]) faults.push("it does not begin once");
+  if (ends.length !== 1 || events.at(-1) !== ends[0]) faults.push("it does not end once, at last");
+  ids.forEach((id, index) => {
+    if (id !== index + 1) faults.push(`event ${id} stands at place ${index + 1}`);
+  });
+  for (const [callId] of calls) {
+    const outcome = outcomes.get(callId);
+    if (outcome === undefined) faults.push(`${callId} has no outcome`);
+    for (const [other] of calls) {
+      const later = (outcomes.get(other)?.at ?? 0) > (outcome?.at ?? 0);
+      if (isInside(other, callId) && later) faults.push(`${other} ended after ${callId}, which made it`);
+    }
+  }
+  for (const [name, times] of done)
+    if (name.startsWith("risky") && times > 1) faults.push(`${name} was done ${times} times`);
+  for (const [callId, times] of attempts) if (times > 3) faults.push(`${callId} was tried ${times} times`);
+  const [end] = ends;
+  if (end?.type === "RequestCompleted" && end.finish_reason === "success") {
+    const texts = events.map((event) =>
+      event.type === "TextOutput" && event.depth === 0 ? event.content : "",
+    );
+    const said = texts.join("");
+    if ((end.result ?? "") !== said) faults.push(`its result is ${String(end.result)} and it said ${said}`);
+  }
+  return faults;
+}
+
+/**
+ * Whether a turn whose code was changed in mid-turn must be found out: `undefined` where that depends on
+ * what happens later.
+ */
+export function mustDiverge(programs: Programs, before: History, kept: Kept): boolean | undefined {
+  const expected = new Model(programs, before, kept).scopes();
+  let isOpen = false;
+  for (const [scope, { items, state }] of expected) {
+    if (isSettled(scope, before)) continue;
+    const logged = before.items.get(scope) ?? [];
+    if (logged.some(({ what }, index) => index < items.length && items[index] !== what)) return true;
+    if (logged.length > items.length && state !== "blocked") return true;
+    if (logged.length > items.length) isOpen = true;
+    if (items.length > logged.length && isJoined(scope, before)) return true;
+  }
+  for (const scope of before.items.keys())
+    if (!expected.has(scope) && !isSettled(scope, before)) isOpen = true;
+  return isOpen ? undefined : false;
+}
+
+/** Whether a scope belongs to a call that has ended, so that it is not run again. */
+function isSettled(scope: string, { outcomes }: History): boolean {
+  return [...outcomes.keys()].some((callId) => scope === callId || isInside(scope, callId));
+}
+
+/** Whether a branch is over because the sequence that it belongs to went on. */
+function isJoined(scope: string, { items }: History): boolean {
+  const colon = scope.lastIndexOf(":");
+  if (colon < 0 || colon < scope.lastIndexOf(".")) return false;
+  const all = scope.slice(0, colon);
+  const parent = all.slice(0, all.lastIndexOf("."));
+  const place = Number(all.slice(all.lastIndexOf(".") + 1));
+  return (items.get(parent)?.length ?? 0) > place || isJoined(parent, { items } as History);
+}

@@ -1,0 +1,312 @@
+import { isEven, toNumber } from "./cast.ts";
+import type { Ended } from "./cast.ts";
+import type { History, Item, Outcome } from "./history.ts";
+import type { Call, Programs, Step, Steps } from "./program.ts";
+import type { Json } from "../../src/protocol/json.ts";
+
+/** What a run keeps for its agents. */
+export interface Kept {
+  readonly root: number | null;
+  readonly keeper: number | null;
+}
+
+/** What a sequence must have done, given how its calls ended. */
+export interface Expected {
+  readonly items: readonly string[];
+  /** `blocked` where it waits for something that the log does not have. */
+  readonly state: "returned" | "threw" | "blocked";
+  readonly value: Json;
+  readonly memory: number | null;
+}
+
+/**
+ * Says what a turn must look like, from its programs and from how its calls ended; it knows nothing of
+ * how a runtime comes to that. Also says what is wrong with a turn.
+ */
+export class Model {
+  readonly #programs: Programs;
+  readonly #history: History;
+  readonly #kept: Kept;
+  readonly #scopes = new Map<string, Expected>();
+  readonly faults: string[] = [];
+
+  constructor(programs: Programs, history: History, kept: Kept) {
+    this.#programs = programs;
+    this.#history = history;
+    this.#kept = kept;
+  }
+
+  /** What the handler of the turn does. */
+  root(): Expected {
+    return this.#sequence(this.#history.root, this.#programs.get(0) ?? [], this.#kept.root, 0);
+  }
+
+  /** What every sequence of the turn does, with the sequences under it. */
+  scopes(): ReadonlyMap<string, Expected> {
+    this.root();
+    return this.#scopes;
+  }
+
+  /** What the run keeps when the turn succeeds. */
+  kept(): Kept {
+    return { root: this.root().memory, keeper: this.#keeper(Infinity) };
+  }
+
+  /** What the keeper had in mind at a place of the log, after its last success. */
+  #keeper(before: number): number | null {
+    let memory = this.#kept.keeper;
+    for (const [callId, { at: ended, ok }] of this.#history.outcomes) {
+      const { name, args } = this.#history.calls.get(callId) ?? {};
+      if (name !== "keeper" || !ok || ended >= before) continue;
+      memory = this.#child(callId, (args as { readonly program: number }).program, "keeper").memory;
+    }
+    return memory;
+  }
+
+  #child(callId: string, program: number, kind: string): Expected {
+    const known = this.#scopes.get(callId);
+    if (known) return known;
+    // It has not begun, because another call of its agent is at work.
+    if (this.#history.queued.has(callId)) return { items: [], state: "blocked", value: null, memory: null };
+    const at = this.#history.taken.get(callId) ?? Infinity;
+    return this.#sequence(
+      callId,
+      this.#programs.get(program) ?? [],
+      kind === "keeper" ? this.#keeper(at) : null,
+      program,
+    );
+  }
+
+  #sequence(scope: string, steps: Steps, memory: number | null, program: number): Expected {
+    const sequence = new Sequence(this.#history, scope, memory, (...call) => this.#visit(...call));
+    const state = sequence.perform(steps, { ok: true, value: program });
+    const expected = {
+      items: sequence.items,
+      state,
+      value: { program, last: sequence.last.value },
+      memory: sequence.memory,
+    };
+    this.#scopes.set(scope, expected);
+    for (const [path, branch] of sequence.branches) this.#scopes.set(path, branch);
+    return expected;
+  }
+
+  /** Looks into what was called, and whether its outcome is one that it can have. */
+  #visit(callId: string, call: Call, outcome: Outcome | undefined): void {
+    const wrong = (what: string): number => this.faults.push(`${callId} (${JSON.stringify(call)}): ${what}`);
+    switch (call.to) {
+      case "agent":
+      case "keeper":
+      case "safe":
+      case "risky": {
+        const child = this.#child(callId, call.program, call.to);
+        if (outcome === undefined || outcome.code === "canceled") return;
+        if (outcome.code === "interrupted") {
+          if (call.to === "agent" || call.to === "keeper") wrong("is no call to be interrupted");
+          if (hasItems(this.#history, callId)) wrong("was interrupted though it was journaled");
+          return;
+        }
+        if (child.state === "blocked") wrong("ended though it must still wait");
+        if (outcome.ok !== (child.state === "returned")) wrong(`ended with ${JSON.stringify(outcome)}`);
+        if (outcome.ok && JSON.stringify(outcome.value) !== JSON.stringify(child.value))
+          wrong(`gave ${JSON.stringify(outcome.value)} and not ${JSON.stringify(child.value)}`);
+        return;
+      }
+      case "effect": {
+        if (outcome === undefined || outcome.code === "canceled" || outcome.code === "interrupted") return;
+        if (outcome.ok === call.fails) wrong(`ended with ${JSON.stringify(outcome)}`);
+        if (outcome.ok && outcome.value !== toNumber(call.name))
+          wrong(`gave ${JSON.stringify(outcome.value)}`);
+        return;
+      }
+      default:
+        if (outcome && !outcome.ok) wrong(`ended with ${JSON.stringify(outcome)}`);
+        return;
+    }
+  }
+}
+
+function hasItems({ items }: History, scope: string): boolean {
+  return (items.get(scope)?.length ?? 0) > 0;
+}
+
+class Blocked extends Error {}
+class Threw extends Error {}
+
+// Made once, because they are thrown often and their stack tells nothing.
+const BLOCKED = new Blocked();
+const THREW = new Threw();
+
+type Visit = (callId: string, call: Call, outcome: Outcome | undefined) => void;
+
+/** Goes through the steps of one sequence. */
+class Sequence {
+  readonly items: string[] = [];
+  readonly branches = new Map<string, Expected>();
+  readonly #history: History;
+  readonly #scope: string;
+  readonly #logged: readonly Item[];
+  readonly #visit: Visit;
+  last: Ended = { ok: true, value: null };
+  memory: number | null;
+
+  constructor(history: History, scope: string, memory: number | null, visit: Visit) {
+    this.#history = history;
+    this.#scope = scope;
+    this.#logged = history.items.get(scope) ?? [];
+    this.memory = memory;
+    this.#visit = visit;
+  }
+
+  perform(steps: Steps, before: Ended): Expected["state"] {
+    this.last = before;
+    try {
+      this.#steps(steps);
+      return "returned";
+    } catch (thrown) {
+      if (thrown instanceof Blocked) return "blocked";
+      if (thrown instanceof Threw) return "threw";
+      throw thrown;
+    }
+  }
+
+  #steps(steps: Steps): void {
+    const started = new Map<number, Waiting>();
+    for (const step of steps) this.#step(step, started);
+  }
+
+  #step(step: Step, started: Map<number, Waiting>): void {
+    switch (step.do) {
+      case "text":
+        this.items.push(`text ${step.content} ${JSON.stringify(this.last)}`);
+        return;
+      case "call":
+        this.last = toEnded(this.#wait([this.#issue(step.call)], "all"), true);
+        return;
+      case "start":
+        started.set(step.slot, this.#issue(step.call));
+        return;
+      case "join": {
+        const waiting = started.get(step.slot);
+        if (waiting) this.last = toEnded(this.#wait([waiting], "all"), true);
+        return;
+      }
+      case "together":
+        this.last = toEnded(
+          this.#wait(
+            step.calls.map((call) => this.#issue(call)),
+            "all",
+          ),
+          false,
+        );
+        return;
+      case "race":
+        this.last = toEnded(
+          this.#wait(
+            step.calls.map((call) => this.#issue(call)),
+            "first",
+          ),
+          true,
+        );
+        return;
+      case "all":
+        this.#all(step.branches);
+        return;
+      case "choose":
+        this.#steps(isEven(this.last) ? step.even : step.odd);
+        return;
+      case "now":
+      case "random": {
+        const what = step.do === "now" ? "Now" : "Random";
+        this.items.push(what);
+        const logged = this.#logged[this.items.length - 1];
+        if (logged === undefined) throw BLOCKED;
+        this.last = { ok: true, value: logged.value ?? null };
+        return;
+      }
+      case "remember":
+        this.memory = step.value;
+        return;
+      case "recall":
+        this.last = { ok: true, value: this.memory };
+        return;
+      case "breathe":
+        return;
+      case "fail":
+        throw THREW;
+      default: {
+        const never: never = step;
+        return never;
+      }
+    }
+  }
+
+  #issue(call: Call): Waiting {
+    this.items.push(toItem(call));
+    if (call.to === "text") return { outcome: { ok: true, value: call.content, at: 0 } };
+    const callId = `${this.#scope}.${this.items.length}`;
+    const outcome = this.#history.outcomes.get(callId);
+    this.#visit(callId, call, outcome);
+    return { outcome };
+  }
+
+  #wait(calls: readonly Waiting[], until: "all" | "first"): readonly Outcome[] {
+    const outcomes = calls.map(({ outcome }) => outcome).filter((outcome) => outcome !== undefined);
+    const inOrder = outcomes.toSorted((a, b) => a.at - b.at);
+    const [first] = until === "first" ? inOrder : inOrder.filter(({ ok }) => !ok);
+    if (first) return [first];
+    if (until === "first" || outcomes.length < calls.length) throw BLOCKED;
+    return outcomes;
+  }
+
+  #all(branches: readonly Steps[]): void {
+    this.items.push(`all ${branches.length}`);
+    const path = `${this.#scope}.${this.items.length}`;
+    const ends = branches.map((branch, index) => {
+      const sequence = new Sequence(this.#history, `${path}:${index}`, this.memory, this.#visit);
+      const state = sequence.perform(branch, this.last);
+      const { items, memory } = sequence;
+      this.branches.set(`${path}:${index}`, { items, state, value: sequence.last.value, memory });
+      for (const [under, expected] of sequence.branches) this.branches.set(under, expected);
+      return { state, value: sequence.last.value };
+    });
+    if (ends.some(({ state }) => state === "blocked")) throw BLOCKED;
+    const ok = ends.every(({ state }) => state === "returned");
+    this.last = { ok, value: ok ? ends.map(({ value }) => value) : null };
+  }
+}
+
+interface Waiting {
+  readonly outcome: Outcome | undefined;
+}
+
+/** What a program makes of the outcomes of its calls. */
+function toEnded(outcomes: readonly Outcome[], single: boolean): Ended {
+  if (outcomes.some(({ ok }) => !ok)) return { ok: false, value: null };
+  const values = outcomes.map(({ value }) => value);
+  return { ok: true, value: single ? (values[0] ?? null) : values };
+}
+
+function toItem(call: Call): string {
+  switch (call.to) {
+    case "agent":
+    case "keeper":
+    case "safe":
+    case "risky":
+      return `call ${call.to} {"program":${call.program}}`;
+    case "effect":
+      return `call ${call.name} {}`;
+    case "sleep":
+      return `sleep ${call.ms}`;
+    case "wait":
+      return `wait ${JSON.stringify({ [call.key]: `${call.key}?` })}`;
+    case "artifact":
+      return `artifact ${call.name}`;
+    case "text":
+      return `text ${call.content}`;
+    default: {
+      const never: never = call;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,169 @@
+/** Something that a program waits for or may leave open. */
+export type Call =
+  | { readonly to: "agent" | "keeper" | "safe" | "risky"; readonly program: number }
+  | { readonly to: "effect"; readonly name: string; readonly safe: boolean; readonly fails: boolean }
+  | { readonly to: "sleep"; readonly ms: number }
+  | { readonly to: "wait"; readonly key: string }
+  | { readonly to: "artifact"; readonly name: string }
+  | { readonly to: "text"; readonly content: string };
+
+/** One step of a handler. */
+export type Step =
+  | { readonly do: "text"; readonly content: string; readonly awaited: boolean }
+  | { readonly do: "call"; readonly call: Call }
+  | { readonly do: "start"; readonly call: Call; readonly slot: number }
+  | { readonly do: "join"; readonly slot: number }
+  | { readonly do: "together"; readonly calls: readonly Call[] }
+  | { readonly do: "race"; readonly calls: readonly Call[] }
+  | { readonly do: "all"; readonly branches: readonly Steps[] }
+  | { readonly do: "choose"; readonly even: Steps; readonly odd: Steps }
+  | { readonly do: "now" | "random" | "recall" | "fail" }
+  | { readonly do: "remember"; readonly value: number }
+  | { readonly do: "breathe"; readonly times: number };
+
+/** What a handler does, one thing after the other. */
+export type Steps = readonly Step[];
+
+/** Handlers by number; 0 is the one that is asked, the others are called by one place each. */
+export type Programs = ReadonlyMap<number, Steps>;
+
+/** Picks from what a seed gives. */
+export interface Picker {
+  below(limit: number): number;
+  chance(percent: number): boolean;
+  of<Value>(values: readonly Value[]): Value;
+}
+
+/** A picker on random numbers. */
+export function toPicker(random: { below(limit: number): number }): Picker {
+  return {
+    below: (limit) => random.below(limit),
+    chance: (percent) => random.below(100) < percent,
+    of: (values) => values[random.below(values.length)] as never,
+  };
+}
+
+/** What one sequence has open beside what it does next. */
+interface Sequence {
+  /** Whether it has left a call behind, beside which no plain wait may stand. */
+  loose: boolean;
+}
+
+interface Place {
+  readonly depth: number;
+  /** In a branch of `all`, where the memory is shared with the other branches. */
+  readonly branch: boolean;
+  /** Somewhere under an agent that shares its memory. */
+  readonly kept: boolean;
+  readonly tool: boolean;
+}
+
+/** Makes up the programs of one turn. */
+export function createPrograms(pick: Picker): Programs {
+  const programs = new Map<number, Steps>();
+  let names = 0;
+  const name = (): string => `n${(names += 1)}`;
+
+  function steps(place: Place, length: number, sequence: Sequence = { loose: false }): Steps {
+    const made: Step[] = [];
+    const slots: number[] = [];
+    for (let count = 0; count < length; count += 1) made.push(step(place, slots, sequence));
+    // Some of what was started is left open when the handler ends.
+    for (const slot of slots) if (pick.chance(50)) made.push({ do: "join", slot });
+    return made;
+  }
+
+  function step(place: Place, slots: number[], sequence: Sequence): Step {
+    switch (pick.below(20)) {
+      case 0:
+      case 1:
+      case 2:
+        return { do: "text", content: name(), awaited: pick.chance(60) };
+      case 3:
+        return { do: pick.of(["now", "random"]) };
+      case 4:
+        return sequence.loose ? { do: "random" } : { do: "breathe", times: 1 + pick.below(3) };
+      case 5:
+        if (place.branch) return { do: "now" };
+        return pick.chance(50) ? { do: "recall" } : { do: "remember", value: pick.below(1_000) };
+      case 6:
+      case 7: {
+        const slot = (names += 1);
+        slots.push(slot);
+        sequence.loose = true;
+        return { do: "start", call: call(place), slot };
+      }
+      case 8:
+      case 9:
+        // One that fails leaves the others behind.
+        sequence.loose = true;
+        return { do: "together", calls: calls(place, 2 + pick.below(2)) };
+      case 10:
+        sequence.loose = true;
+        return { do: "race", calls: calls(place, 2).map(awaitable) };
+      case 11:
+      case 12: {
+        if (place.depth > 2) return { do: "text", content: name(), awaited: true };
+        const branches = 2 + pick.below(2);
+        const inside = { ...place, branch: true };
+        return {
+          do: "all",
+          branches: Array.from({ length: branches }, () => steps(inside, 1 + pick.below(3))),
+        };
+      }
+      case 13:
+        return {
+          do: "choose",
+          even: steps(place, 1 + pick.below(2), sequence),
+          odd: steps(place, pick.below(2), sequence),
+        };
+      case 14:
+        return pick.chance(30) ? { do: "fail" } : { do: "call", call: { to: "wait", key: name() } };
+      default:
+        return { do: "call", call: call(place) };
+    }
+  }
+
+  function calls(place: Place, count: number): readonly Call[] {
+    return Array.from({ length: count }, () => call(place));
+  }
+
+  function call(place: Place): Call {
+    const kind = pick.below(12);
+    if (kind < 5 && place.depth < 3 && programs.size < MOST) return child(place);
+    if (kind < 7) return { to: "effect", name: name(), safe: pick.chance(60), fails: pick.chance(20) };
+    if (kind < 9) return { to: "sleep", ms: pick.of([0, 10, 1_000, 100_000]) };
+    if (kind === 9) return { to: "artifact", name: name() };
+    if (kind === 10) return { to: "text", content: name() };
+    return { to: "wait", key: name() };
+  }
+
+  function child(place: Place): Call {
+    const to = pick.of(place.kept ? (["agent", "safe", "risky"] as const) : TARGETS);
+    const program = programs.size;
+    programs.set(program, []);
+    const inside = {
+      depth: place.depth + 1,
+      branch: false,
+      kept: place.kept || to === "keeper",
+      tool: to === "safe" || to === "risky",
+    };
+    programs.set(program, steps(inside, pick.below(4)));
+    return { to, program };
+  }
+
+  programs.set(0, []);
+  const root = { depth: 0, branch: false, kept: false, tool: false };
+  programs.set(0, steps(root, 2 + pick.below(5)));
+  return programs;
+}
+
+/** A text may not race: it ends with its commit, which the log does not know as an outcome. */
+function awaitable(call: Call): Call {
+  return call.to === "text" ? { to: "sleep", ms: 5 } : call;
+}
+
+/** More programs than this make a turn that is slow to simulate, and no more telling. */
+const MOST = 10;
+
+const TARGETS = ["agent", "keeper", "safe", "risky"] as const;

@@ -1,0 +1,117 @@
+import { expect, test } from "vitest";
+import type { Mishap } from "../runtime/world.ts";
+import { mustDiverge } from "./judge.ts";
+import { simulate } from "./simulate.ts";
+import type { Report, Simulation } from "./simulate.ts";
+
+/** How many programs each law is tried on, and from which seed on; a failure names its seed. */
+const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? 40);
+const FROM = Number(process.env["TROUPE_LAW_FROM"] ?? 1);
+const seeds = Array.from({ length: SEEDS }, (_, index) => FROM + index);
+const TIMEOUT_MS = 10_000 + SEEDS * 500;
+
+/** A crash at a commit, then another one a few commits after the restart, and a third. */
+function crashesAt(commit: number, seed: number): readonly Mishap[] {
+  const written = seed % 2 === 0;
+  const second = commit + 1 + (seed % 4);
+  return [
+    { commit, kind: "crash", written },
+    { commit: second, kind: "crash", written: seed % 3 === 0 },
+    { commit: second + 2 + (seed % 7), kind: "crash", written: !written },
+  ];
+}
+
+/** Every so many commits, so that each program is crashed at about as many places. */
+function placesIn({ commits }: Report, seed: number, count: number): readonly number[] {
+  const step = Math.max(commits / count, 1);
+  const places: number[] = [];
+  for (let place = 1 + (seed % step); place <= commits; place += step) places.push(Math.floor(place));
+  return places;
+}
+
+async function faultsOf(simulation: Simulation): Promise<readonly string[]> {
+  try {
+    const { faults } = await simulate(simulation);
+    return faults.map((fault) => `${JSON.stringify(simulation)}: ${fault}`);
+  } catch (error) {
+    return [`${JSON.stringify(simulation)}: ${error instanceof Error ? (error.stack ?? "") : ""}`];
+  }
+}
+
+test(
+  "a turn that is crashed anywhere, and crashed again, ends as its code says",
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const faults: string[] = [];
+    for (const seed of seeds) {
+      const plain = await simulate({ seed });
+      faults.push(...(await faultsOf({ seed })));
+      for (const commit of placesIn(plain, seed, 6))
+        faults.push(...(await faultsOf({ seed, mishaps: crashesAt(commit, seed + commit) })));
+    }
+    expect(faults).toEqual([]);
+  },
+);
+
+test(
+  "a turn that leaves memory whenever it waits ends as its code says",
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const faults: string[] = [];
+    for (const seed of seeds) {
+      faults.push(...(await faultsOf({ seed, passive: true })));
+      faults.push(...(await faultsOf({ seed, passive: true, mishaps: crashesAt(3 + (seed % 20), seed) })));
+    }
+    expect(faults).toEqual([]);
+  },
+);
+
+test(
+  "a turn that is canceled anywhere ends there, and what it has open ends before it",
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const faults: string[] = [];
+    for (const seed of seeds) {
+      const cancelAfter = 1 + (seed % 6);
+      faults.push(...(await faultsOf({ seed, cancelAfter })));
+      faults.push(
+        ...(await faultsOf({ seed, cancelAfter, passive: true, mishaps: crashesAt(2 + (seed % 15), seed) })),
+      );
+    }
+    expect(faults).toEqual([]);
+  },
+);
+
+test(
+  "a turn whose code is another one after a crash is ended exactly if it takes another path",
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const faults: string[] = [];
+    const seen = { diverged: 0, same: 0 };
+    for (const seed of seeds) {
+      const plain = await simulate({ seed });
+      for (const commit of placesIn(plain, seed, 5)) {
+        const simulation = { seed, mutated: true, mishaps: crashesAt(commit, seed + commit).slice(0, 1) };
+        const { faults: found, turns } = await simulate(simulation);
+        const [turn] = turns.filter(({ before }) => before !== undefined);
+        const end = turn?.history.events.at(-1);
+        if (turn?.before === undefined || end?.type !== "RequestCompleted") continue;
+        // The process died right behind the end.
+        if (turn.before.events.at(-1)?.type === "RequestCompleted") continue;
+        const isFoundOut = end.error?.code === "nondeterministic";
+        const must = mustDiverge(turn.programs, turn.before, turn.kept);
+        if (must !== undefined && must !== isFoundOut)
+          faults.push(
+            `${JSON.stringify(simulation)}: ${must ? "was not found out" : JSON.stringify(end.error)}`,
+          );
+        if (isFoundOut && !/^on replay, c\S+ did: .+; the log has: .+/s.test(end.error?.message ?? ""))
+          faults.push(`${JSON.stringify(simulation)}: ${end.error?.message}`);
+        if (!isFoundOut) faults.push(...found);
+        seen[isFoundOut ? "diverged" : "same"] += 1;
+      }
+    }
+    expect(faults).toEqual([]);
+    expect(seen.diverged).toBeGreaterThan(SEEDS / 4);
+    expect(seen.same).toBeGreaterThan(SEEDS / 4);
+  },
+);

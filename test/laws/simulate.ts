@@ -1,0 +1,221 @@
+import { AgentError } from "troupe";
+import type { Runtime } from "troupe";
+import type { RequestId, RunId } from "troupe/protocol";
+import { createRandom } from "../../src/testing/event-log/random.ts";
+import { World } from "../runtime/world.ts";
+import type { Mishap } from "../runtime/world.ts";
+import { createCast } from "./cast.ts";
+import type { Outside } from "./cast.ts";
+import { isParked, openWaits, readHistory } from "./history.ts";
+import type { History } from "./history.ts";
+import { whatIsUnsound, whatIsWrong } from "./judge.ts";
+import { Model } from "./model.ts";
+import type { Kept } from "./model.ts";
+import { mutate } from "./mutate.ts";
+import { createPrograms, toPicker } from "./program.ts";
+import type { Programs } from "./program.ts";
+
+/** How two turns of made-up programs are to be run, one after the other in one run. */
+export interface Simulation {
+  readonly seed: number;
+  readonly mishaps?: readonly Mishap[];
+  /** Runs leave memory when they are quiet. */
+  readonly passive?: boolean;
+  /** After how many moves of the client the first turn is canceled. */
+  readonly cancelAfter?: number;
+  /** Whether the code is another one after the first crash. */
+  readonly mutated?: boolean;
+}
+
+/** What came of it. */
+export interface Report {
+  readonly faults: readonly string[];
+  readonly commits: number;
+  readonly moves: number;
+  readonly turns: readonly Turn[];
+}
+
+/** A turn at its end. */
+export interface Turn {
+  readonly programs: Programs;
+  readonly history: History;
+  /** What the run kept when it began. */
+  readonly kept: Kept;
+  /** What the log held of it when the code was changed. */
+  readonly before?: History;
+}
+
+/** Runs the turns to their end, with a client that answers and time that passes. */
+export async function simulate(simulation: Simulation): Promise<Report> {
+  const { seed, mishaps = [], passive = false } = simulation;
+  const outside: Outside = { programs: new Map(), done: new Map(), macrotask: (run) => world.macrotask(run) };
+  const world = new World({
+    seed,
+    agents: createCast(outside),
+    mishaps,
+    ...(passive && { limits: { idleRuns: 0 } }),
+  });
+  const drama = new Drama(world, outside, simulation);
+  const turns: Turn[] = [];
+  for (const number of [1, 2]) {
+    const turn = await drama.play(number);
+    turns.push(turn);
+    drama.judge(turn);
+    // What other code has made cannot be foretold.
+    if (drama.faults.length > 0 || turn.before) break;
+  }
+  const faults = [...drama.faults, ...world.faults.filter((fault) => !/^agent \w+ failed/.test(fault))];
+  return { faults, commits: world.commits, moves: drama.moves, turns };
+}
+
+/** So many moves of the client are enough for any turn. */
+const MOST_MOVES = 300;
+
+/** Plays the client of one run. */
+class Drama {
+  readonly faults: string[] = [];
+  readonly #world: World;
+  readonly #outside: Outside;
+  readonly #simulation: Simulation;
+  readonly #pick: ReturnType<typeof toPicker>;
+  #runId: RunId | undefined;
+  #canceled = false;
+  #before: History | undefined;
+  #kept: Kept = { root: null, keeper: null };
+  moves = 0;
+
+  constructor(world: World, outside: Outside, simulation: Simulation) {
+    this.#world = world;
+    this.#outside = outside;
+    this.#simulation = simulation;
+    this.#pick = toPicker(createRandom(simulation.seed + 7));
+  }
+
+  /** Asks for a turn and sees it to its end. */
+  async play(number: number): Promise<Turn> {
+    const world = this.#world;
+    const requestId = `asked-${number}` as RequestId;
+    this.#outside.done.clear();
+    this.#outside.programs = createPrograms(toPicker(createRandom(this.#simulation.seed * 2 + number)));
+    const { runId } = await this.#insist((runtime) =>
+      runtime.process("root", {
+        type: "OperationRequest",
+        operation: "perform",
+        input: { program: 0 },
+        request_id: requestId,
+        ...(this.#runId !== undefined && { run_id: this.#runId }),
+      }),
+    );
+    this.#runId ??= runId ?? undefined;
+    for (let move = 0; ; move += 1) {
+      await world.environment.idle();
+      const history = await readHistory(world.log, runId as RunId, requestId);
+      const turn = {
+        programs: this.#outside.programs,
+        history,
+        kept: this.#kept,
+        ...(this.#before && { before: this.#before }),
+      };
+      if (world.crashed) {
+        await this.#restart(history);
+        continue;
+      }
+      const entry = await world.log.lookup(requestId);
+      if (entry?.phase === "completed") return turn;
+      if (!this.#simulation.mutated) this.faults.push(...whatIsWrong(turn.programs, history, this.#kept));
+      if ((entry?.phase === "waiting") !== isParked(history))
+        this.faults.push(`the request is ${String(entry?.phase)} with ${openWaits(history).length} waits`);
+      if (move > MOST_MOVES) this.faults.push("the turn does not end");
+      if (this.faults.length > 0) return turn;
+      this.moves += 1;
+      if (this.moves === this.#simulation.cancelAfter) await this.#cancel(requestId);
+      else if (!(await this.#move(requestId, history))) {
+        this.faults.push("nothing is left to happen, and the turn has not ended");
+        return turn;
+      }
+    }
+  }
+
+  /** Looks at a turn that has ended, and takes over what the run keeps. */
+  judge({ programs, history, kept, before }: Turn): void {
+    const end = history.events.at(-1);
+    this.#before = undefined;
+    if (this.faults.length > 0 || end?.type !== "RequestCompleted") return;
+    this.faults.push(...whatIsUnsound(history, this.#outside.done));
+    if (this.#world.environment.timers > 0)
+      this.faults.push(`${this.#world.environment.timers} timers are left behind`);
+    // What other code has begun cannot be measured by what the code is now.
+    if (before) return;
+    const model = new Model(programs, history, kept);
+    this.faults.push(...whatIsWrong(programs, history, kept));
+    const expected = { returned: "success", threw: "error", blocked: undefined }[model.root().state];
+    if (end.finish_reason !== (this.#canceled ? "canceled" : expected))
+      this.faults.push(`the turn ended with ${JSON.stringify(end)}`);
+    this.#canceled = false;
+    if (end.finish_reason === "success") this.#kept = model.kept();
+  }
+
+  async #restart(history: History): Promise<void> {
+    if (this.#simulation.mutated && this.#before === undefined) {
+      this.#before = history;
+      this.#outside.programs = mutate(this.#outside.programs, this.#pick);
+    }
+    await this.#world.restart();
+  }
+
+  /** Lets the next thing happen: an answer, or time that passes. */
+  async #move(requestId: RequestId, history: History): Promise<boolean> {
+    const { environment } = this.#world;
+    const waits = openWaits(history);
+    const next = environment.nextTimerMs;
+    if (waits.length > 0 && (next === undefined || this.#pick.chance(60))) {
+      await this.#answer(requestId, ...this.#pick.of(waits));
+      return true;
+    }
+    if (next !== undefined) await environment.advance(next);
+    return next !== undefined;
+  }
+
+  async #answer(requestId: RequestId, callId: string, waitId: number, key: string): Promise<void> {
+    const answer = {
+      type: "ResumeWithInput",
+      request_id: requestId,
+      wait_id: waitId,
+      request_keys: { [key]: callId },
+      resume_id: `answer-${callId}`,
+    } as const;
+    try {
+      await this.#insist((runtime) => runtime.process("root", answer));
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
+      // Its asker may have gone on meanwhile, but then the wait must be closed.
+      const history = await readHistory(this.#world.log, this.#runId as RunId, requestId);
+      if (openWaits(history).some(([open]) => open === callId))
+        this.faults.push(`an answer to ${callId} was refused: ${error.message}`);
+    }
+  }
+
+  async #cancel(requestId: RequestId): Promise<void> {
+    this.#canceled = true;
+    const event = await this.#insist((runtime) =>
+      runtime.process("root", { type: "CancelRequest", request_id: requestId }),
+    );
+    if (event.event === undefined) this.faults.push("a cancel was not answered with the end of the turn");
+  }
+
+  /** Asks the runtime for something, again if it dies meanwhile, as a client does. */
+  async #insist<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
+    const world = this.#world;
+    for (;;) {
+      let settled = false;
+      const answer = question(world.runtime).finally(() => {
+        settled = true;
+      });
+      answer.catch(() => {});
+      await world.environment.idle();
+      if (settled) return answer;
+      if (!world.crashed) throw new Error("a request has no answer though nothing is left to do");
+      await world.restart();
+    }
+  }
+}
