@@ -57,9 +57,10 @@ test.each(ways)(
       for (const written of [false, true]) {
         const job = `${name} dies at ${commit}, ${written ? "" : "not "}written`;
         const { events } = await life(name, job, { commit, written });
-        expect(events.map(withoutPlace), job).toEqual(whole.events.map(withoutPlace));
-        expect(done.get(job), job).toBe(1);
-        expect(await runsOf(job), job).toBe(1);
+        const times = done.get(job);
+        const runs = await runsOf(job);
+        const lived = { job, times, runs, events: events.map(withoutPlace) };
+        expect(lived).toEqual({ job, times: 1, runs: 1, events: whole.events.map(withoutPlace) });
       }
     }
   },

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { defineAgent } from "troupe";
 import { createClient, remoteAgent } from "troupe/client";
-import type { Event, RequestId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { payments } from "../../agents/payments.ts";
 import { ticker } from "../../agents/ticker.ts";
@@ -90,7 +90,7 @@ test(
     const asked = await client.process({ type: "ChatRequest", input: "pay 3 to bob" }, { wait: "completed" });
     way.lead(await here.restart());
     way.reset();
-    expect(await client.status(asked.requestId as RequestId)).toMatchObject({ status: "waiting" });
+    expect(await client.status(asked.requestId)).toMatchObject({ status: "waiting" });
     const paid = await client.resume(asked.requestId, { approved: true }, { wait: "completed" });
     expect(paid.event).toMatchObject({ result: "Paid 3 to bob." });
     const { runs } = await there.runtime.runs({ limit: 10 });
