@@ -1,5 +1,4 @@
 import { createActor, fromPromise } from "xstate";
-import { AgentError } from "../errors.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Json } from "../protocol/json.ts";
@@ -13,7 +12,7 @@ import type { OpenCall } from "./open-call.ts";
 import { Said } from "./said.ts";
 import { parseWith } from "./schema.ts";
 import { Scope } from "./scope.ts";
-import { byteLength, cut, EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
+import { cut, toJson } from "./to-json.ts";
 import type { Turn } from "./turn-api.ts";
 import type { ActiveTurn } from "./turn.ts";
 
@@ -153,9 +152,6 @@ export class Actor {
   /** Says a text; resolves when it is in the log. */
   say(content: string, scope: Scope): Promise<void> {
     const { recorder } = this.turn.options;
-    if (content.length * 3 > EVENT_LIMIT_BYTES && byteLength(content) > EVENT_LIMIT_BYTES) {
-      throw new AgentError("too_large", `a text is larger than ${EVENT_LIMIT_BYTES} bytes`);
-    }
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
@@ -199,7 +195,8 @@ export class Actor {
     const { environment, runId, accepted } = this.turn.options;
     let parsed: unknown;
     try {
-      parsed = await parseWith(operation.input, input, `the input of ${this.agent.name}`);
+      // A copy, since not every schema makes one: what was asked stays as it is, whatever the handler does with it.
+      parsed = await parseWith(operation.input, structuredClone(input), `the input of ${this.agent.name}`);
     } catch (thrown) {
       return () => failed(thrown, true);
     }

@@ -25,6 +25,12 @@ export function toJson(value: unknown, what: string, limitBytes: number = EVENT_
   return JSON.parse(text) as Json;
 }
 
+/** Throws `too_large` for a text that no event can hold. */
+export function checkText(text: string): void {
+  if (text.length * 3 <= EVENT_LIMIT_BYTES || byteLength(text) <= EVENT_LIMIT_BYTES) return;
+  throw new AgentError("too_large", `a text is larger than ${EVENT_LIMIT_BYTES} bytes`);
+}
+
 /** How many bytes a text takes in UTF-8. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;

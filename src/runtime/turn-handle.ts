@@ -23,7 +23,7 @@ import { publish } from "./publish.ts";
 import { parseWith, toJsonSchema, toQuestions } from "./schema.ts";
 import { Scope } from "./scope.ts";
 import { sleep } from "./sleep.ts";
-import { toJson } from "./to-json.ts";
+import { checkText, toJson } from "./to-json.ts";
 import { wait } from "./wait.ts";
 import type {
   Artifact,
@@ -41,38 +41,51 @@ import type {
 
 /** What a handler gets: one sequence of an actor's doings, told to the log or compared with it. */
 export class TurnHandle implements ToolTurn {
-  readonly request: TurnRequestInfo;
   readonly agent: string;
-  readonly metadata: JsonObject;
-  readonly config: JsonObject;
   readonly memory: Memory;
   readonly #actor: Actor;
   readonly #scope: Scope;
   readonly #asked: Asked;
+  // Copies, made when they are asked for: nothing that a handler does changes what was asked.
+  #request: TurnRequestInfo | undefined;
+  #metadata: JsonObject | undefined;
+  #config: JsonObject | undefined;
 
   constructor(actor: Actor, scope: Scope, asked: Asked) {
-    const { runId, accepted, config } = actor.turn.options;
-    const { request_metadata: metadata = {}, attachments = [] } = accepted.request;
     this.#actor = actor;
     this.#scope = scope;
     this.#asked = asked;
     this.agent = actor.agent.name;
-    this.metadata = metadata;
-    this.config = config;
     this.memory = actor.memory;
-    this.request = {
-      requestId: accepted.requestId,
-      runId,
-      operation: asked.name,
-      input: asked.input,
-      attachments,
-    };
   }
 
   /** Where a turn stands, for the parts of the runtime that do more than a handler may. */
   static place(turn: Turn): { readonly actor: Actor; readonly scope: Scope } {
     if (!(turn instanceof TurnHandle)) throw new TypeError("a turn of this runtime is expected");
     return { actor: turn.#actor, scope: turn.#scope };
+  }
+
+  get request(): TurnRequestInfo {
+    const { runId, accepted } = this.#actor.turn.options;
+    const { name, input } = this.#asked;
+    this.#request ??= structuredClone({
+      requestId: accepted.requestId,
+      runId,
+      operation: name,
+      input,
+      attachments: accepted.request.attachments ?? [],
+    });
+    return this.#request;
+  }
+
+  get metadata(): JsonObject {
+    this.#metadata ??= structuredClone(this.#actor.turn.options.accepted.request.request_metadata ?? {});
+    return this.#metadata;
+  }
+
+  get config(): JsonObject {
+    this.#config ??= structuredClone(this.#actor.turn.options.config);
+    return this.#config;
   }
 
   get signal(): AbortSignal {
@@ -85,6 +98,8 @@ export class TurnHandle implements ToolTurn {
 
   text(content: string): Promise<void> {
     if (typeof content !== "string") throw new TypeError("turn.text takes a string");
+    // Before it takes its place: what is refused has no place in the log.
+    checkText(content);
     const { turn } = this.#actor;
     if (this.#actor.ended) return turn.over();
     if (this.#scope.replaying) {
