@@ -60,7 +60,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     fail(caller, open, "tool_error", `${call.agent.name} calls itself more than ${limits.selfCalls} deep`);
     return;
   }
-  if (!turn.countAgentCall()) {
+  if (call.agent.kind === "agent" && !turn.countAgentCall()) {
     fail(caller, open, "tool_error", `the turn has called agents ${limits.agentCalls} times`);
     return;
   }

@@ -50,7 +50,7 @@ export interface Limits {
   readonly depth: number;
   /** How often an agent may stand among its own callers, directly or through others. Default 4. */
   readonly selfCalls: number;
-  /** Calls of agents in one turn, at all depths. Default 10,000. */
+  /** Calls of agents in one turn, at all depths, tools not counted. Default 10,000. */
   readonly agentCalls: number;
   /** Events in one run, after which it takes no more turns. Default 1,000,000. */
   readonly runEvents: number;

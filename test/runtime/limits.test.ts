@@ -1,0 +1,206 @@
+import { defineAgent, defineTool, operation } from "troupe";
+import type { Agent, ChatInput, ChatOutput, Operation } from "troupe";
+import type { RequestId } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { ofType, textsOf } from "../agents/events.ts";
+import { World } from "./world.ts";
+
+const asked = "asked" as RequestId;
+const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+
+type Link = Agent<{ readonly chat: Operation<ChatInput, ChatOutput> }>;
+
+/** The first of so many agents, each of which calls the next one. */
+function chainOf(length: number, place = 1): Link {
+  return linkOf(place, place < length ? () => chainOf(length, place + 1) : undefined);
+}
+
+function linkOf(place: number, next: (() => Link) | undefined): Link {
+  return defineAgent({
+    name: `link-${place}`,
+    purpose: "Calls the next one.",
+    async chat(_input, turn) {
+      if (next === undefined) return "the end of the chain";
+      try {
+        return (await turn.call(next(), "chat", { input: "" })).output;
+      } catch (error) {
+        return (error as Error).message;
+      }
+    },
+  });
+}
+
+test("agents call each other up to eight deep, and no deeper", async () => {
+  const world = new World({ agents: [chainOf(9)] });
+  await world.ask("link-1", chat);
+  expect((await world.events(asked)).at(-1)).toMatchObject({ result: "the end of the chain" });
+
+  const deeper = new World({ agents: [chainOf(10)] });
+  await deeper.ask("link-1", chat);
+  expect((await deeper.events(asked)).at(-1)).toMatchObject({
+    result: "agents call each other more than 8 deep",
+  });
+});
+
+test("a turn calls agents up to its budget; tools and effects do not count", async () => {
+  const child = defineAgent({ name: "child", purpose: "Does nothing.", chat: () => "done" });
+  const tool = defineTool({ name: "tool", description: "Does nothing.", input: z.object({}), run() {} });
+  const agent = defineAgent({
+    name: "caller",
+    purpose: "Calls a lot.",
+    async chat(_input, turn) {
+      for (let time = 0; time < 5; time += 1) {
+        await turn.tool(tool, {});
+        await turn.effect("nothing", () => {});
+      }
+      let called = 0;
+      try {
+        for (; called < 10; called += 1) await turn.call(child, "chat", { input: "" });
+      } catch (error) {
+        await turn.text(`${called}: ${(error as Error).message}`);
+      }
+    },
+  });
+  const world = new World({ agents: [agent], limits: { agentCalls: 3 } });
+  await world.ask("caller", chat);
+  expect(textsOf(await world.events(asked))).toEqual(["3: the turn has called agents 3 times"]);
+});
+
+test("a turn that works for too long is ended, and the time it waited or slept is not counted", async () => {
+  const agent = defineAgent({
+    name: "worker",
+    purpose: "Works, sleeps and waits.",
+    async chat(input, turn) {
+      await turn.sleep(10_000);
+      await turn.waitForInput({ on: "Shall I go on?" });
+      await turn.effect(
+        "work",
+        () =>
+          new Promise<void>((resolve) => {
+            world.environment.timer(Number(input), resolve);
+          }),
+      );
+      return "done";
+    },
+  });
+  const world = new World({ agents: [agent], limits: { turnMs: 1_000 } });
+  for (const [input, end] of [
+    ["900", { finish_reason: "success", result: "done" }],
+    ["1100", { finish_reason: "error", error: { code: "timeout" } }],
+  ] as const) {
+    const { requestId } = await world.ask("worker", { type: "ChatRequest", input });
+    await world.environment.advance(10_000);
+    await world.environment.advance(50_000);
+    await world.ask("worker", { type: "ResumeWithInput", request_id: requestId, request_keys: { on: true } });
+    await world.environment.advance(2_000);
+    expect((await world.events(requestId)).at(-1)).toMatchObject(end);
+  }
+  expect(world.environment.timers).toBe(0);
+});
+
+test("a turn that awaits its texts goes at the pace of the log", async () => {
+  let said = 0;
+  const agent = defineAgent({
+    name: "talker",
+    purpose: "Talks.",
+    async chat(_input, turn) {
+      for (; said < 5_000; said += 1) await turn.text("word ");
+    },
+  });
+  const world = new World({ agents: [agent] });
+  void world.runtime.process("talker", chat);
+  world.hold();
+  await world.environment.idle();
+  for (let commit = 0; commit < 4; commit += 1) await world.letOneGo();
+  expect(said).toBe(3);
+
+  await world.letGo();
+  expect(said).toBe(5_000);
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test("a turn that does not wait for its texts is ended when the log cannot follow, and others go on", async () => {
+  const talker = defineAgent({
+    name: "talker",
+    purpose: "Talks without listening.",
+    async chat(_input, turn) {
+      for (let said = 0; said < 3_000; said += 1) void turn.text("word ");
+      await turn.sleep(1_000);
+    },
+  });
+  const echo = defineAgent({ name: "echo", purpose: "Echoes.", chat: (input) => input });
+  const world = new World({ agents: [talker, echo] });
+  await world.ask("talker", chat);
+  const events = await world.events(asked);
+  expect(events.at(-1)).toMatchObject({ finish_reason: "error", error: { code: "overloaded" } });
+  expect(ofType(events, "TextOutput")).toHaveLength(1_000);
+
+  const { requestId } = await world.ask("echo", { type: "ChatRequest", input: "still here" });
+  expect((await world.events(requestId)).at(-1)).toMatchObject({ result: "still here" });
+});
+
+test("a run that has all its events takes no more turns, and is read as before", async () => {
+  const echo = defineAgent({ name: "echo", purpose: "Echoes.", chat: (input) => input });
+  const world = new World({ agents: [echo], limits: { runEvents: 4 } });
+  const { runId } = await world.ask("echo", { type: "ChatRequest", input: "1" });
+  await world.ask("echo", { type: "ChatRequest", input: "2", run_id: runId } as never);
+  const full = world.ask("echo", { type: "ChatRequest", input: "3", run_id: runId } as never);
+  await expect(full).rejects.toMatchObject({ code: "run_full" });
+  expect(await world.events(runId ?? "")).toHaveLength(4);
+});
+
+test("a result that is too long is cut and said to be cut; the texts are all there", async () => {
+  const agent = defineAgent({
+    name: "novelist",
+    purpose: "Writes a lot.",
+    async chat(_input, turn) {
+      for (let page = 0; page < 10; page += 1) await turn.text("é".repeat(10_000));
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("novelist", chat);
+  const events = await world.events(asked);
+  const end = events.at(-1);
+  expect(end).toMatchObject({ finish_reason: "success", result_truncated: true });
+  const result = end?.type === "RequestCompleted" ? (end.result ?? "") : "";
+  expect(Buffer.byteLength(result)).toBeLessThanOrEqual(128 * 1024);
+  expect(result.startsWith("é".repeat(1_000))).toBe(true);
+  expect(result).toContain("[cut");
+  expect(textsOf(events).join("")).toHaveLength(100_000);
+});
+
+test("input that no event can hold is refused before anything happens", async () => {
+  const agent = defineAgent({
+    name: "taker",
+    purpose: "Takes anything.",
+    chat: (input) => input,
+    operations: { take: operation({ input: z.unknown(), run: () => null }) },
+  });
+  const world = new World({ agents: [agent] });
+  const large = "x".repeat(256 * 1024);
+  for (const request of [
+    { type: "ChatRequest", input: large, request_id: asked },
+    { type: "OperationRequest", operation: "take", input: { large }, request_id: asked },
+  ] as const) {
+    await expect(world.ask("taker", request)).rejects.toMatchObject({ code: "too_large" });
+  }
+  await expect(world.runtime.status(asked)).rejects.toMatchObject({ code: "not_found" });
+  expect((await world.runtime.runs({ limit: 10 })).runs).toEqual([]);
+});
+
+test("an artifact that is too large ends its turn with an error", async () => {
+  const agent = defineAgent({
+    name: "painter",
+    purpose: "Paints something big.",
+    async chat(_input, turn) {
+      await turn.artifact({ name: "wall", mimeType: "image/png", data: new Uint8Array(2_000) });
+    },
+  });
+  const world = new World({ agents: [agent], limits: { artifactBytes: 1_000 } });
+  await world.ask("painter", chat);
+  expect((await world.events(asked)).at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "agent_error", message: "artifact wall is larger than 1000 bytes" },
+  });
+});
