@@ -21,11 +21,8 @@ export interface RecorderOptions {
   readonly commitIntervalMs: number;
   /** Called with every event, before it is committed. */
   readonly recorded: (speaker: Speaker, text: string) => void;
-  /**
-   * Called just before what has gathered is committed; may add to it. `isPatient` says that the code which
-   * asked a question in it has had a turn of the event loop to go on.
-   */
-  readonly beforeCommit: (isPatient: boolean) => void;
+  /** Called just before what has gathered is committed; may add to it. */
+  readonly beforeCommit: () => void;
   /** Called after a commit that leaves nothing to be committed. */
   readonly settled: () => void;
   /** Called once when a commit fails; nothing is recorded afterwards. */
@@ -176,7 +173,7 @@ export class Recorder {
       this.#options.environment.macrotask(() => this.#commit());
       return;
     }
-    this.#options.beforeCommit(this.#pending.patient === false);
+    this.#options.beforeCommit();
     this.#scheduled = false;
     const pending = this.#pending;
     // Only now: it stands for all that is in the batch, also what came behind it.

@@ -76,7 +76,7 @@ export class Run {
       telemetry,
       commitIntervalMs,
       recorded: (speaker, text) => this.#slot.recorded(speaker, text),
-      beforeCommit: (isPatient) => this.#slot.beforeCommit(isPatient),
+      beforeCommit: () => this.#slot.beforeCommit(),
       settled: () => deps.rested(this),
       failed: (error) => deps.failed(this, error),
     });

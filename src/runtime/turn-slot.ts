@@ -170,12 +170,12 @@ export class TurnSlot {
   }
 
   /** Brings the request's entry in the index up to date with what is about to be committed. */
-  beforeCommit(isPatient: boolean): void {
+  beforeCommit(): void {
     const turn = this.#turn;
     if (turn === undefined || turn.ended) return;
-    const segment = segmentOf(turn);
-    const phase = this.#phaseOf(turn, isPatient);
-    if (phase !== this.#phase || segment !== this.#segment) this.#mark(turn, phase, segment);
+    const segment = toSegment(turn.waits.lastResume, turn.waits.all);
+    if (!this.#isPhaseNew(turn) && segment === this.#segment) return;
+    this.#mark(turn, segment);
   }
 
   /** Lets go of the turn without an end. */
@@ -184,26 +184,21 @@ export class TurnSlot {
     this.#handler?.stop();
   }
 
-  /** The code of the turn has had the time to go on, so that it can be told whether it waits for its caller. */
-  #looked(turn: ActiveTurn): void {
-    const phase = this.#phaseOf(turn, true);
-    if (phase !== this.#phase) this.#mark(turn, phase, segmentOf(turn));
+  /** Follows what the turn waits for: its time stands still meanwhile, and its request waits too. */
+  #follow(turn: ActiveTurn): void {
+    this.#handler?.clock.rest(turn.resting);
+    if (this.#isPhaseNew(turn)) this.#mark(turn, toSegment(turn.waits.lastResume, turn.waits.all));
   }
 
-  get #phase(): "waiting" | "running" {
-    return this.#options.lifecycle.state === "waiting" ? "waiting" : "running";
+  #isPhaseNew({ parked }: ActiveTurn): boolean {
+    return parked !== undefined && parked !== (this.#options.lifecycle.state === "waiting");
   }
 
-  /** What the turn does; as before, where that cannot be told yet. */
-  #phaseOf({ parked }: ActiveTurn, isAtRest: boolean): "waiting" | "running" {
-    if (parked === false) return "running";
-    return parked === true && isAtRest ? "waiting" : this.#phase;
-  }
-
-  #mark(turn: ActiveTurn, phase: "waiting" | "running", segment: number | undefined): void {
+  #mark(turn: ActiveTurn, segment: number | undefined): void {
     const { ledger, lifecycle } = this.#options;
-    const isNew = phase !== this.#phase;
-    if (isNew) lifecycle.send(phase === "waiting" ? "park" : "unpark");
+    const isNew = this.#isPhaseNew(turn);
+    if (isNew) lifecycle.send(turn.parked === true ? "park" : "unpark");
+    const phase = lifecycle.state === "waiting" ? "waiting" : "running";
     this.#segment = segment;
     const { requestId } = turn.options.accepted;
     ledger.recorder.mark({ requestId, phase, ...(segment !== undefined && { segment }) });
@@ -241,8 +236,7 @@ export class TurnSlot {
       artifacts,
       limits,
       usesOf,
-      changed: () => this.#handler?.clock.rest(turn.resting),
-      looked: () => this.#looked(turn),
+      changed: () => this.#follow(turn),
       complete: (end) => this.#end(turn.speaker, accepted, end),
     });
     this.#turn = turn;
@@ -297,11 +291,6 @@ export class TurnSlot {
     ended();
     return text;
   }
-}
-
-function segmentOf({ waits }: ActiveTurn): number | undefined {
-  // Most turns are never answered, and this is asked before every commit.
-  return waits.lastResume === 0 ? undefined : toSegment(waits.lastResume, waits.all);
 }
 
 /** Where the current segment of a request starts: at its newest answer, or before that at its oldest open wait. */

@@ -46,10 +46,8 @@ export interface TurnOptions {
   readonly limits: Limits;
   /** Whom an agent works with, by its own names for them. */
   readonly usesOf: (agent: Agent) => Collaborators;
-  /** Called when what the turn has open has changed. */
+  /** Called when what the turn waits for may have changed. */
   readonly changed: () => void;
-  /** Called when the turn's code has had the time to go on. */
-  readonly looked: () => void;
   /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */
   readonly complete: (end: TurnEnd) => string;
 }
@@ -118,7 +116,7 @@ export class ActiveTurn {
       environment,
       deliveries,
       stirrings,
-      looked: options.looked,
+      looked: () => this.options.changed(),
       stalled: (missing) => this.#diverge(missing),
     });
   }
