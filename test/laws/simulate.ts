@@ -213,6 +213,9 @@ class Drama {
       });
       answer.catch(() => {});
       await world.environment.idle();
+      // Other code may not come to what is answered; then the turn has to be found out first.
+      while (!settled && !world.crashed && this.#simulation.mutated && world.environment.timers > 0)
+        await world.environment.advance(world.environment.nextTimerMs ?? 0);
       if (settled) return answer;
       if (!world.crashed) throw new Error("a request has no answer though nothing is left to do");
       await world.restart();
