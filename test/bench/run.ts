@@ -3,6 +3,7 @@
 //   npm run bench -- [--quick] [--only G3,G8]
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
+import { measureChildCalls } from "./child-calls.ts";
 import { measureIdleReaders } from "./idle-readers.ts";
 import { measureLongRuns } from "./long-runs.ts";
 import { measureLongTurns } from "./long-turns.ts";
@@ -26,6 +27,7 @@ const MEASUREMENTS: readonly (readonly [
   [["G5"], measureLongTurns],
   [["G8"], measureLongRuns],
   [["G9"], measureManyRuns],
+  [["calls"], measureChildCalls],
   [["size"], measureIdleReaders],
   [["size"], measureReadiness],
 ];

@@ -1,0 +1,65 @@
+import { createRuntime, defineAgent } from "troupe";
+import type { Runtime, Turn } from "troupe";
+import { atMost } from "./result.ts";
+import type { Result } from "./result.ts";
+import type { Setup } from "./setup.ts";
+import { median } from "./statistics.ts";
+
+/** Calls in one turn. */
+const CALLS = 1_000;
+
+const child = defineAgent({ name: "child", purpose: "Answers.", chat: (input) => input });
+
+/** What a turn does that calls nobody: the same loop with a plain function. */
+async function plain(input: string): Promise<string> {
+  return input;
+}
+
+const ways: { readonly [name: string]: (turn: Turn) => Promise<unknown> } = {
+  async plain() {
+    for (let index = 0; index < CALLS; index += 1) await plain("hello");
+  },
+  async sequence(turn) {
+    for (let index = 0; index < CALLS; index += 1) await turn.call(child, "chat", { input: "hello" });
+  },
+  async parallel(turn) {
+    const calls = Array.from({ length: CALLS }, () => turn.call(child, "chat", { input: "hello" }));
+    await Promise.all(calls);
+  },
+};
+
+const parent = defineAgent({
+  name: "parent",
+  purpose: "Does one of these.",
+  async chat(way, turn) {
+    await ways[way]?.(turn);
+  },
+});
+
+/** What the call of an agent costs over a plain function, with a log in memory, one after the other and all at once. */
+export async function measureChildCalls({ rounds, warmUpMs }: Setup): Promise<Result[]> {
+  const runtime = createRuntime({ agents: [parent] });
+  const results: Result[] = [];
+  for (const way of ["sequence", "parallel"]) {
+    const end = performance.now() + warmUpMs;
+    while (performance.now() < end) await cpuOf(runtime, way);
+    const costs: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      costs.push((await cpuOf(runtime, way)) - (await cpuOf(runtime, "plain")));
+    }
+    const what = `CPU of a call of a child, ${CALLS} in ${way}, memory log`;
+    results.push(atMost("calls", what, median(costs) / CALLS, 50, (us) => `${us.toFixed(1)} µs`));
+  }
+  await runtime.close();
+  return results;
+}
+
+/** The CPU that a turn takes, in microseconds. */
+async function cpuOf(runtime: Runtime, way: string): Promise<number> {
+  const before = process.cpuUsage();
+  const receipt = await runtime.process("parent", { type: "ChatRequest", input: way });
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+  const { user, system } = process.cpuUsage(before);
+  if (end?.includes('"finish_reason":"success"') !== true) throw new Error(`the turn failed: ${end}`);
+  return user + system;
+}
