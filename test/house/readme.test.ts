@@ -112,6 +112,32 @@ test("the agent that a model speaks for is served as it stands", async () => {
   expect(told).toMatchObject({ finish_reason: "success", result: "It is 4 degrees in Oslo." });
 });
 
+test("the agent that works with one elsewhere, and the client, run as they stand", async () => {
+  const dev = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], {
+    cwd: await createProject({}),
+  });
+  const [address] = await dev.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const there = (code: string): string => code.replace("http://localhost:4100", address);
+  const [parrot = ""] = findBlocks("## Let agents work together", "ts");
+  const [client = ""] = findBlocks("## Ask from code", "ts");
+  const cwd = await createProject({
+    "parrot.ts": there(parrot).replace("port: 4200", "port: 0"),
+    "client.ts": there(client),
+  });
+
+  const child = spawn(process.execPath, ["parrot.ts"], { cwd });
+  try {
+    const url = await new Promise<string>((printed) => {
+      child.stdout.once("data", (data: Buffer) => printed(data.toString().trim()));
+    });
+    expect((await chat(url, "parrot", { input: "not so loud" })).result).toBe("NOT SO LOUD");
+  } finally {
+    child.kill("SIGKILL");
+  }
+  const { stdout } = await promisify(execFile)(process.execPath, ["client.ts"], { cwd });
+  expect(stdout.split("\n")).toEqual(["to ", "be ", "or ", "not ", "to ", "be", ""]);
+});
+
 test("the readme says the two commands", () => {
   expect(findBlocks("## Start", "sh")).toEqual(["npm ci && npm start\n", "npm ci && npm test\n"]);
 });
