@@ -39,6 +39,9 @@ export interface RemoteOperations extends Operations {
  * speaking after the other, its questions are asked and its files stored here. Lost connections, restarts of
  * either side and answers that were lost cost no event and no second turn. Whatever the other side does wrong
  * ends the one call with an error.
+ *
+ * An agent that calls it names it under `tools` or `uses`: then a cancel reaches the other side also when the
+ * turn was left waiting by a process that is gone.
  */
 export function remoteAgent<Ops extends Operations = RemoteOperations>(
   url: string,

@@ -41,7 +41,10 @@ export class RemoteDescription {
     const { clock } = this.#wire;
     const isDue = clock.monotonic() - this.#askedAt > (this.known ? this.#refreshMs : RETRY_MS);
     if (isDue) this.#asking ??= this.#ask();
-    if (!this.known && this.#asking) await Promise.race([this.#asking, pause(clock, PATIENCE_MS, undefined)]);
+    if (this.known || this.#asking === undefined) return;
+    const enough = new AbortController();
+    await Promise.race([this.#asking, pause(clock, PATIENCE_MS, enough.signal)]);
+    enough.abort();
   }
 
   async #ask(): Promise<void> {
