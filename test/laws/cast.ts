@@ -1,8 +1,8 @@
-import type { Agent, Operation, Tool, Turn } from "troupe";
+import type { Agent, Call as CallOf, Operation, Tool, Turn } from "troupe";
 import { defineAgent, defineTool, operation } from "troupe";
 import { z } from "zod";
 import type { Json } from "../../src/protocol/json.ts";
-import type { Call, Programs, Step, Steps } from "./program.ts";
+import type { Call, ChildCall, Programs, Step, Steps } from "./program.ts";
 
 /** How something that was waited for ended. */
 export interface Ended {
@@ -103,6 +103,8 @@ class Performance {
         return this.#caught(Promise.all(step.calls.map((call) => this.#call(turn, call))));
       case "race":
         return this.#caught(Promise.race(step.calls.map((call) => this.#call(turn, call))));
+      case "follow":
+        return this.#caught(this.#follow(turn, step));
       case "all":
         return this.#caught(
           turn.all(
@@ -136,6 +138,17 @@ class Performance {
     }
   }
 
+  async #follow(turn: Turn, { call, takes, slow, content }: Step & { readonly do: "follow" }): Promise<Json> {
+    let taken = 0;
+    for await (const event of this.#child(turn, call)) {
+      taken += 1;
+      await turn.text(`${content} ${event.type}`);
+      if (slow) await turn.sleep(1);
+      if (taken === takes) break;
+    }
+    return taken;
+  }
+
   async #caught(promise: Promise<unknown>): Promise<Ended> {
     try {
       return { ok: true, value: ((await promise) ?? null) as Json };
@@ -148,10 +161,9 @@ class Performance {
     switch (call.to) {
       case "agent":
       case "keeper":
-        return turn.call(this.#cast[call.to], "perform", { program: call.program });
       case "safe":
       case "risky":
-        return turn.tool(this.#cast[call.to], { program: call.program });
+        return this.#child(turn, call);
       case "effect":
         return this.#effect(turn, call);
       case "sleep":
@@ -169,6 +181,11 @@ class Performance {
         return never;
       }
     }
+  }
+
+  #child(turn: Turn, { to, program }: ChildCall): CallOf<Json> {
+    if (to === "safe" || to === "risky") return turn.tool(this.#cast[to], { program });
+    return turn.call(this.#cast[to], "perform", { program });
   }
 
   #effect(turn: Turn, { name, safe, fails }: Call & { readonly to: "effect" }): Promise<number> {

@@ -1,5 +1,6 @@
 import { isEven, toNumber } from "./cast.ts";
 import type { Ended } from "./cast.ts";
+import { isInside } from "./history.ts";
 import type { History, Item, Outcome } from "./history.ts";
 import type { Call, Programs, Step, Steps } from "./program.ts";
 import type { Json } from "../../src/protocol/json.ts";
@@ -209,6 +210,9 @@ class Sequence {
           true,
         );
         return;
+      case "follow":
+        this.#follow(step);
+        return;
       case "all":
         this.#all(step.branches);
         return;
@@ -250,6 +254,22 @@ class Sequence {
     return { outcome };
   }
 
+  #follow({ call, takes, slow, content }: Step & { readonly do: "follow" }): void {
+    const { outcome } = this.#issue(call);
+    const callId = `${this.#scope}.${this.items.length}`;
+    let taken = 0;
+    for (const type of eventsUnder(this.#history, callId)) {
+      taken += 1;
+      this.items.push(`text ${content} ${type}`);
+      if (slow) this.#wait([this.#issue({ to: "sleep", ms: 1 })], "all");
+      if (taken !== takes) continue;
+      this.last = { ok: true, value: taken };
+      return;
+    }
+    if (outcome === undefined) throw BLOCKED;
+    this.last = outcome.ok ? { ok: true, value: taken } : { ok: false, value: null };
+  }
+
   #wait(calls: readonly Waiting[], until: "all" | "first"): readonly Outcome[] {
     const outcomes = calls.map(({ outcome }) => outcome).filter((outcome) => outcome !== undefined);
     const inOrder = outcomes.toSorted((a, b) => a.at - b.at);
@@ -274,6 +294,13 @@ class Sequence {
     const ok = ends.every(({ state }) => state === "returned");
     this.last = { ok, value: ok ? ends.map(({ value }) => value) : null };
   }
+}
+
+/** The types of the events that arose under a call, in their order. */
+function eventsUnder({ events }: History, callId: string): readonly string[] {
+  return events
+    .filter(({ parent_call_id: parent = "" }) => parent === callId || isInside(parent, callId))
+    .map(({ type }) => type);
 }
 
 interface Waiting {

@@ -30,6 +30,8 @@ function changedStep(step: Step, pick: Picker): Step {
     case "call":
     case "start":
       return { ...step, call: changedCall(step.call) };
+    case "follow":
+      return { ...step, content: `${step.content}!` };
     case "together":
     case "race": {
       const at = pick.below(step.calls.length);

@@ -7,6 +7,9 @@ export type Call =
   | { readonly to: "artifact"; readonly name: string }
   | { readonly to: "text"; readonly content: string };
 
+/** The call of another agent or a tool. */
+export type ChildCall = Call & { readonly to: "agent" | "keeper" | "safe" | "risky" };
+
 /** One step of a handler. */
 export type Step =
   | { readonly do: "text"; readonly content: string; readonly awaited: boolean }
@@ -15,6 +18,14 @@ export type Step =
   | { readonly do: "join"; readonly slot: number }
   | { readonly do: "together"; readonly calls: readonly Call[] }
   | { readonly do: "race"; readonly calls: readonly Call[] }
+  /** Says something of each event of a call, or of so many and then leaves it alone; `slow` sleeps after each. */
+  | {
+      readonly do: "follow";
+      readonly call: ChildCall;
+      readonly takes?: number;
+      readonly slow: boolean;
+      readonly content: string;
+    }
   | { readonly do: "all"; readonly branches: readonly Steps[] }
   | { readonly do: "choose"; readonly even: Steps; readonly odd: Steps }
   | { readonly do: "now" | "random" | "recall" | "fail" }
@@ -117,6 +128,12 @@ export function createPrograms(pick: Picker): Programs {
           even: steps(place, 1 + pick.below(2), sequence),
           odd: steps(place, pick.below(2), sequence),
         };
+      case 15: {
+        if (place.depth > 2 || programs.size >= MOST) return { do: "text", content: name(), awaited: true };
+        const takes = pick.chance(40) ? { takes: 1 + pick.below(3) } : {};
+        if ("takes" in takes) sequence.loose = true;
+        return { do: "follow", call: child(place), ...takes, slow: pick.chance(30), content: name() };
+      }
       case 14:
         return pick.chance(30) ? { do: "fail" } : { do: "call", call: { to: "wait", key: name() } };
       default:
@@ -138,7 +155,7 @@ export function createPrograms(pick: Picker): Programs {
     return { to: "wait", key: name() };
   }
 
-  function child(place: Place): Call {
+  function child(place: Place): ChildCall {
     const to = pick.of(place.kept ? (["agent", "safe", "risky"] as const) : TARGETS);
     const program = programs.size;
     programs.set(program, []);
