@@ -1,6 +1,6 @@
 import { defineAgent, defineTool } from "troupe";
 import type { EventFilter, Feed, FollowOptions } from "troupe";
-import type { Event, LoggingLevel, RequestId, RunId } from "troupe/protocol";
+import type { Event, RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { World } from "./world.ts";
@@ -192,7 +192,7 @@ test.each([
   const world = await played();
   const address = await world.runtime.resolve(asked);
   const all = parse((await world.runtime.read(address, { after: 0 })).events);
-  const page = await world.runtime.read(address, { after: 0, filter: { level: level as LoggingLevel } });
+  const page = await world.runtime.read(address, { after: 0, filter: { level } });
   const seen = parse(page.events);
 
   expect([...new Set(seen.map(({ type }) => type))].sort()).toEqual([...types].sort());
