@@ -1,5 +1,5 @@
 import { AgentError } from "../errors.ts";
-import type { JsonObject } from "../protocol/json.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
 import type { TurnRequest } from "../protocol/requests.ts";
 import { CHAT } from "./actor.ts";
 import type { Asked } from "./actor.ts";
@@ -17,6 +17,17 @@ export function toAsked(agent: Agent, request: TurnRequest): Asked | undefined {
   const text = (input as { readonly input?: unknown } | null)?.input;
   if (name === CHAT && typeof text === "string") return fromText(agent, text);
   throw noOperation(agent, name);
+}
+
+/** What a call asks an agent for; `undefined` for a chat that nothing the agent can do fits. */
+export function toCalled(agent: Agent, name: string, input: Json): Asked | undefined {
+  if (agent.foreign) return { name, operation: foreignOperation(agent, name), input };
+  return toAsked(agent, { type: "OperationRequest", operation: name, input });
+}
+
+/** Says that an agent cannot be chatted with, and what else it can be asked for. */
+export function noChat({ name, operations }: Agent): string {
+  return `agent ${name} does not chat; its operations: ${Object.keys(operations).join(", ")}`;
 }
 
 /** What a request asks of an agent elsewhere, which may be able to do more than is known of it. */

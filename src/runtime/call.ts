@@ -2,8 +2,9 @@ import type { ToolErrorCode } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import { CHAT, toSummary } from "./actor.ts";
-import type { Actor, Answer } from "./actor.ts";
-import type { Agent, Effect, Operation } from "./agent.ts";
+import type { Actor, Answer, Asked } from "./actor.ts";
+import type { Agent, Effect } from "./agent.ts";
+import { noChat } from "./ask.ts";
 import { faultMessage } from "./fault-message.ts";
 import { ForeignFailure } from "./foreign.ts";
 import type { PublishedFile } from "./foreign.ts";
@@ -25,7 +26,8 @@ export interface Call {
 export interface AgentCall extends Call {
   readonly agent: Agent;
   readonly operationName: string;
-  readonly operation: Operation;
+  /** What that means to the agent; `undefined` for a chat that it cannot make anything of. */
+  readonly asked: Asked | undefined;
 }
 
 /** Part of what an event may hold is left for the structured result beside its text. */
@@ -64,14 +66,20 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     fail(caller, open, "tool_error", `the turn has called agents ${limits.agentCalls} times`);
     return;
   }
-  const { agent, callId } = call;
+  const { agent, asked, callId, operationName } = call;
+  if (asked === undefined) {
+    fail(caller, open, "invalid_input", noChat(agent));
+    return;
+  }
   const start = (): void => {
     const child = caller.child(agent, open);
-    const asked = { name: call.operationName, operation: call.operation, input: call.args };
     stop = child.start(asked, {
       done: (answer) => {
         stageMemory(child);
-        finish(caller, open, answer, child.files);
+        // Who chats is answered in words, whatever operation that came to.
+        const isLent = operationName === CHAT && asked.name !== CHAT;
+        const value = isLent ? { output: answer.text ?? answer.summary } : answer.value;
+        finish(caller, open, { value, summary: answer.summary }, child.files);
       },
       failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), faultMessage(thrown)),
     });

@@ -1,5 +1,5 @@
 import { Actor, CHAT } from "./actor.ts";
-import { operationNames, toAsked, toForeignAsked } from "./ask.ts";
+import { noChat, toAsked, toForeignAsked } from "./ask.ts";
 import { faultMessage } from "./fault-message.ts";
 import { ForeignFailure } from "./foreign.ts";
 import { TurnClock } from "./turn-clock.ts";
@@ -31,11 +31,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
   function start({ root }: ActiveTurn): () => void {
     const asked = askedOf(turn);
     if (asked === undefined) {
-      const names = operationNames(agent).filter((name) => name !== CHAT || agent.operations[CHAT]);
-      turn.fail(
-        "unsupported_input",
-        `agent ${agent.name} does not chat; its operations: ${names.join(", ")}`,
-      );
+      turn.fail("unsupported_input", noChat(agent));
       return () => {};
     }
     const actor = new Actor(turn, agent, 0, root, (...handle) => new TurnHandle(...handle));

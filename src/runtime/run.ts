@@ -60,6 +60,7 @@ export class Run {
   readonly #mailbox: Mailbox<Accepted>;
   readonly #slot: TurnSlot;
   #messages = 0;
+  #isRemoved = false;
 
   private constructor(deps: RunDependencies, claim: Claim, state: RunState, dormant?: DormantTurn) {
     const { cursor } = claim;
@@ -133,6 +134,11 @@ export class Run {
     return this.working && !this.#slot.resting;
   }
 
+  /** Whether the run was removed, or that was tried: whatever the log has now, it is to be let go of. */
+  get isRemoved(): boolean {
+    return this.#isRemoved;
+  }
+
   /** Answers a message once what it asked for is in the log. */
   async deliver(message: Message): Promise<Reply> {
     this.#messages += 1;
@@ -167,15 +173,25 @@ export class Run {
     this.#deps.log.release(recorder.cursor);
   }
 
-  /** Removes an idle run with all that is in its log. */
+  /** Removes an idle run with all that is in its log; it must be let go of afterwards. */
   async remove(): Promise<void> {
-    if (this.#lifecycle.state !== "idle")
-      throw new AgentError("conflict", `run ${this.runId} has an open request`);
-    await this.#committed();
-    await this.#deps.log.remove(this.#ledger.recorder.cursor);
+    const { recorder } = this.#ledger;
+    do {
+      if (this.#lifecycle.state !== "idle")
+        throw new AgentError("conflict", `run ${this.runId} has an open request`);
+      await this.#committed();
+      // What has come meanwhile has to be looked at again.
+    } while (!recorder.settled || this.#lifecycle.state !== "idle");
+    this.#isRemoved = true;
+    try {
+      await this.#deps.log.remove(recorder.cursor);
+    } catch (cause) {
+      throw notWritten(cause);
+    }
   }
 
   async #answer(message: Message): Promise<Reply> {
+    if (this.#isRemoved) throw new AgentError("gone", `run ${this.runId} was removed`);
     switch (message.kind) {
       case "turn":
         return this.#accept(message.accepted);
@@ -368,10 +384,7 @@ export class Run {
     try {
       await this.#ledger.recorder.committed();
     } catch (cause) {
-      throw new AgentError("unavailable", "the log does not take events at present", {
-        retryAfterS: 1,
-        cause,
-      });
+      throw notWritten(cause);
     }
   }
 }
@@ -379,4 +392,8 @@ export class Run {
 /** Made only for whoever waits: an error costs more than to let go of a run. */
 function letGoOf(runId: RunId): AgentError {
   return new AgentError("unavailable", `run ${runId} was let go of`, { retryAfterS: 1 });
+}
+
+function notWritten(cause: unknown): AgentError {
+  return new AgentError("unavailable", "the log does not take events at present", { retryAfterS: 1, cause });
 }

@@ -2,6 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { acknowledge } from "./acknowledge.ts";
+import { Aliases } from "./aliases.ts";
 import { Bindings } from "./bindings.ts";
 import type { CreateRunOptions, Runtime, Upload } from "./api.ts";
 import { artifactUrl } from "./artifact-url.ts";
@@ -40,6 +41,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const bindings = new Bindings(options.agents, options.bind ?? {});
   const registry = new Registry(options.agents, bindings, options.defaultAgent);
   const reading = new Reading(log);
+  const aliases = new Aliases(log);
   const configs = new Map<string, JsonObject>();
   const owners = new Owners({
     log,
@@ -59,9 +61,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       rested?.();
     },
     failed(run, error) {
-      telemetry.fault(`the log refused an append to run ${run.runId}`, error);
       owners.drop(run);
       rested?.();
+      // What was to be appended was wrong, such as an alias that another run has: the log is as it was.
+      if (error instanceof AgentError) return;
+      telemetry.fault(`the log refused an append to run ${run.runId}`, error);
       if (!closing) recoverWhenWritable();
     },
   });
@@ -130,18 +134,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     registry.get(agent);
     checkOpen();
     await started;
-    const known = alias === undefined ? undefined : await log.find(alias);
-    if (known !== undefined) return known;
     const runId = `run_${environment.newId()}` as RunId;
-    try {
-      await send(runId, { kind: "create", agent, input, metadata, ...(alias !== undefined && { alias }) });
+    if (alias === undefined) {
+      await send(runId, { kind: "create", agent, input, metadata });
       return runId;
-    } catch (error) {
-      // Another may have taken the name meanwhile.
-      const other = alias === undefined ? undefined : await log.find(alias);
-      if (other !== undefined) return other;
-      throw error;
     }
+    return aliases.findOrCreate(alias, async () => {
+      await send(runId, { kind: "create", agent, input, metadata, alias });
+      return runId;
+    });
   }
 
   async function fork(sourceId: RunId, { after }: { readonly after: number }): Promise<RunId> {
@@ -157,8 +158,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     checkOpen();
     await reading.run(runId);
     await owners.use(runId, async (run) => {
-      await run.remove();
-      owners.drop(run);
+      try {
+        await run.remove();
+      } finally {
+        if (run.isRemoved) owners.drop(run);
+      }
     });
     reading.forget(runId);
     await artifacts.removeRun(runId);

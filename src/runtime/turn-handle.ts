@@ -2,8 +2,8 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactId, CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Actor, Asked } from "./actor.ts";
-import type { Agent, Collaborators, Effect, Operation, Operations, Schema, Tool } from "./agent.ts";
-import { foreignOperation } from "./ask.ts";
+import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "./agent.ts";
+import { toCalled } from "./ask.ts";
 import { callAgent, callName, performEffect } from "./call.ts";
 import { CallEvents, EVENTS_LIMIT, toCall } from "./call-events.ts";
 import { complete } from "./complete.ts";
@@ -264,15 +264,14 @@ export class TurnHandle implements ToolTurn {
   #call(agent: Agent, operationName: string, input: unknown): Call<Json> {
     let begun: Begun | undefined;
     const called = (async (): Promise<Json> => {
-      const operation = operationOf(agent, operationName);
       const args = toJson(input, `the input of ${agent.name}`);
+      const asked = toCalled(agent, operationName, args);
       const used = this.#used(agent);
       const name = callName(used?.own ?? agent, operationName, used?.name);
       begun = this.#begin(callSignature(name, args));
       if (begun === undefined) return this.#actor.turn.over();
       const outcome = this.#outcome(begun.callId);
-      if (!begun.settled)
-        void callAgent(this.#actor, { ...begun, name, args, agent, operationName, operation });
+      if (!begun.settled) void callAgent(this.#actor, { ...begun, name, args, agent, operationName, asked });
       return outcome;
     })();
     return toCall(handled(called), () => this.#follow(begun));
@@ -369,13 +368,6 @@ interface Begun {
 function handled<Value>(outcome: Promise<Value>): Promise<Value> {
   outcome.catch(() => {});
   return outcome;
-}
-
-function operationOf(agent: Agent, name: string): Operation {
-  if (agent.foreign) return foreignOperation(agent, name);
-  const operation = agent.operations[name];
-  if (operation && Object.hasOwn(agent.operations, name)) return operation;
-  throw new AgentError("not_found", `agent ${agent.name} has no operation ${name}`);
 }
 
 function isSchema(asked: object): asked is Schema<unknown> {

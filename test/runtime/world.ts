@@ -183,7 +183,7 @@ export class World {
       find: mortal(log.find),
       list: mortal(log.list),
       open: mortal(log.open),
-      remove: mortal(log.remove),
+      remove: mortal((cursor) => log.remove(cursor)),
       health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
       close: async () => {},
     };
