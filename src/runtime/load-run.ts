@@ -1,8 +1,8 @@
 import type { EventLog, Snapshot } from "../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../protocol/encode.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
-import { JournalReader } from "./journal.ts";
 import type { Journal } from "./journal.ts";
+import { JournalReader } from "./journal-reader.ts";
 import type { RecordBody } from "./records.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
 import type { RunState } from "./run-state.ts";

@@ -8,6 +8,9 @@ import { callAgent, callName, performEffect } from "./call.ts";
 import { CallEvents, EVENTS_LIMIT, toCall } from "./call-events.ts";
 import { complete } from "./complete.ts";
 import type { Outcome } from "./deliveries.ts";
+import { publish } from "./publish.ts";
+import { parseWith, toJsonSchema, toQuestions } from "./schema.ts";
+import { Scope } from "./scope.ts";
 import {
   allSignature,
   artifactSignature,
@@ -18,10 +21,7 @@ import {
   sleepSignature,
   textSignature,
   waitSignature,
-} from "./journal.ts";
-import { publish } from "./publish.ts";
-import { parseWith, toJsonSchema, toQuestions } from "./schema.ts";
-import { Scope } from "./scope.ts";
+} from "./signature.ts";
 import { sleep } from "./sleep.ts";
 import { checkText, toJson } from "./to-json.ts";
 import { wait } from "./wait.ts";

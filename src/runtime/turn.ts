@@ -14,7 +14,6 @@ import { CallsAhead, cancelLogged } from "./calls-ahead.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { Outcome } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
-import { addUsage } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import { canceledBody, OpenCall } from "./open-call.ts";
 import { Lull } from "./lull.ts";
@@ -25,6 +24,7 @@ import type { Recorded, Recorder } from "./recorder.ts";
 import type { Divergence } from "./scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { Stirrings } from "./stirrings.ts";
+import { addUsage } from "./usage.ts";
 import { checkAnswer, Waits } from "./waits.ts";
 
 /** What a turn is given by its run. */

@@ -1,0 +1,238 @@
+import { requestIdOf } from "../protocol/encode.ts";
+import type { Event, Usage } from "../protocol/events.ts";
+import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
+import type { Json } from "../protocol/json.ts";
+import { isUnder, scopeOf } from "./call-id.ts";
+import type { Delivery, Outcome } from "./deliveries.ts";
+import type { Item, Journal, LoggedCall, LoggedForeign, OpenWait } from "./journal.ts";
+import { isPastCall } from "./past-calls.ts";
+import type { MachineState, RecordBody } from "./records.ts";
+import { Said } from "./said.ts";
+import {
+  allSignature,
+  artifactSignature,
+  callSignature,
+  completionSignature,
+  NOW,
+  RANDOM,
+  sleepSignature,
+  textSignature,
+  waitSignature,
+} from "./signature.ts";
+import { addUsage } from "./usage.ts";
+
+/** Collects a turn's journal from the entries of its run's log. */
+export class JournalReader {
+  readonly #requestId: RequestId;
+  readonly #root: string;
+  readonly #items = new Map<string, Item[]>();
+  readonly #order: Delivery[] = [];
+  readonly #outcomes = new Map<CallId, Outcome>();
+  readonly #attempts = new Map<CallId, number>();
+  readonly #wakeTimes = new Map<CallId, number>();
+  readonly #openCalls = new Map<CallId, LoggedCall>();
+  readonly #waits = new Map<CallId, OpenWait>();
+  readonly #callOfWait = new Map<number, CallId>();
+  readonly #callOfArtifact = new Map<ArtifactId, CallId>();
+  readonly #said = new Map<string, Said>();
+  readonly #staged = new Map<string, Json>();
+  readonly #holders = new Map<string, CallId>();
+  readonly #machines = new Map<string, MachineState>();
+  readonly #foreign = new Map<string, LoggedForeign>();
+  readonly #iterated = new Set<CallId>();
+  readonly #resumeIds = new Set<string>();
+  #lastResume = 0;
+  #canceled = false;
+  #usage: Usage = {};
+  #agentVersion: string | undefined;
+
+  /** `root` is the scope of the turn's own handler. */
+  constructor(requestId: RequestId, root: string) {
+    this.#requestId = requestId;
+    this.#root = root;
+  }
+
+  /** Takes the next event of the run. */
+  event(text: string): void {
+    if (requestIdOf(text) === this.#requestId) this.#event(JSON.parse(text) as Event);
+  }
+
+  /** Takes the next record of the run. */
+  record(record: RecordBody): void {
+    switch (record.type) {
+      case "Sleep":
+        this.#call(record.call_id, sleepSignature(record.ms));
+        this.#wakeTimes.set(record.call_id, record.until);
+        return;
+      case "Woke":
+        this.#settle(record.call_id, { ok: true, value: null });
+        return;
+      case "Now":
+        this.#item(record.scope, { signature: NOW, value: record.value });
+        return;
+      case "Random":
+        this.#item(record.scope, { signature: RANDOM, value: record.value });
+        return;
+      case "All":
+        this.#call(record.call_id, allSignature(record.branches));
+        return;
+      case "Artifact":
+        this.#call(record.call_id, artifactSignature(record.name, record.mime_type), record.artifact_id);
+        this.#callOfArtifact.set(record.artifact_id, record.call_id);
+        return;
+      case "MachineState":
+        this.#machines.set(record.scope, record.state);
+        return;
+      case "Iterated":
+        this.#iterated.add(record.call_id);
+        return;
+      case "RemoteCursor":
+        this.#foreign.set(record.scope, { agent: record.agent, state: record.state });
+        return;
+      case "MemoryCommitted":
+        if (record.call_id !== undefined) this.#staged.set(record.agent, record.value);
+        return;
+      case "MemoryTaken":
+        this.#holders.set(record.agent, record.call_id);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** What was collected so far. */
+  journal(): Journal {
+    const logged = { outcomes: this.#outcomes, machines: this.#machines, foreign: this.#foreign };
+    const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
+    return {
+      items: this.#items,
+      deliveries: this.#order.filter(({ callId }) => !isPast(callId)),
+      outcomes: this.#outcomes,
+      attempts: this.#attempts,
+      wakeTimes: this.#wakeTimes,
+      waits: new Map([...this.#waits].filter(([callId]) => !isPast(callId))),
+      openCalls: this.#openCalls,
+      said: this.#said,
+      usage: this.#usage,
+      staged: this.#staged,
+      holders: this.#holders,
+      machines: this.#machines,
+      foreign: this.#foreign,
+      iterated: this.#iterated,
+      lastResume: this.#lastResume,
+      resumeIds: this.#resumeIds,
+      canceled: this.#canceled,
+      agentVersion: this.#agentVersion,
+    };
+  }
+
+  #event(event: Event): void {
+    for (const callId of this.#iterated) {
+      const { parent_call_id: under } = event;
+      if (under !== undefined && isUnder(under, callId)) this.#order.push({ callId, event });
+    }
+    const spoken = (): string => event.parent_call_id ?? this.#root;
+    switch (event.type) {
+      case "TextOutput":
+      case "ToolTextOutput":
+        this.#text(event, spoken());
+        return;
+      case "ArtifactGenerated": {
+        const { name, mime_type, artifact_id, url } = event;
+        const callId = this.#callOfArtifact.get(artifact_id);
+        if (callId === undefined) return;
+        this.#settle(callId, {
+          ok: true,
+          value: { artifactId: artifact_id, name, mimeType: mime_type, url },
+        });
+        return;
+      }
+      case "ToolCall":
+        this.#attempts.set(event.tool_call_id, event.attempt ?? 1);
+        if ((event.attempt ?? 1) > 1) return;
+        this.#openCalls.set(event.tool_call_id, {
+          callId: event.tool_call_id,
+          name: event.function_name,
+          agent: event.agent,
+          depth: event.depth,
+          ...(event.parent_call_id !== undefined && { parentCallId: event.parent_call_id }),
+        });
+        this.#call(event.tool_call_id, callSignature(event.function_name, event.args));
+        return;
+      case "CompletionCall":
+        this.#attempts.set(event.call_id, event.attempt);
+        this.#said.get(spoken())?.retract(event.call_id);
+        if (event.attempt > 1) return;
+        this.#call(event.call_id, completionSignature(event.model));
+        return;
+      case "ToolResult":
+        this.#settle(event.tool_call_id, { ok: true, value: event.result });
+        return;
+      case "ToolError":
+        this.#settle(event.tool_call_id, { ok: false, code: event.code, message: event.content });
+        return;
+      case "CompletionResult":
+        this.#usage = addUsage(this.#usage, event.usage);
+        this.#settle(
+          event.call_id,
+          event.error === undefined
+            ? { ok: true, value: event.result }
+            : { ok: false, code: "model_error", message: event.error },
+        );
+        return;
+      case "WaitForInput": {
+        const { id, call_id: callId, request_keys: questions, schema } = event;
+        this.#call(callId, waitSignature(questions));
+        this.#waits.set(callId, { waitId: id, callId, questions, ...(schema && { schema }) });
+        this.#callOfWait.set(id, callId);
+        return;
+      }
+      case "ResumeWithInput": {
+        const callId = this.#callOfWait.get(event.wait_id);
+        this.#lastResume = event.id;
+        if (event.resume_id !== undefined) this.#resumeIds.add(event.resume_id);
+        if (callId === undefined) return;
+        this.#waits.delete(callId);
+        this.#settle(callId, { ok: true, value: event.request_keys });
+        return;
+      }
+      case "RequestStarted":
+        this.#agentVersion = event.agent_version;
+        return;
+      case "CancelRequest":
+        this.#canceled = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  #text(event: Event & { readonly type: "TextOutput" | "ToolTextOutput" }, actor: string): void {
+    const completion = event.type === "TextOutput" ? event.call_id : undefined;
+    // What came from outside cannot be expected to come again.
+    if (event.type === "ToolTextOutput" && event.progress) return;
+    const said = this.#said.get(actor) ?? new Said();
+    this.#said.set(actor, said);
+    said.add(event.content, completion);
+    // What a model streams belongs to its completion.
+    if (completion !== undefined) return;
+    this.#item(event.branch ?? actor, { signature: textSignature(event.content) });
+  }
+
+  #call(callId: CallId, signature: string, value?: Json): void {
+    this.#item(scopeOf(callId), { signature, ...(value !== undefined && { value }) });
+  }
+
+  #item(scope: string, item: Item): void {
+    const items = this.#items.get(scope);
+    if (items === undefined) this.#items.set(scope, [item]);
+    else items.push(item);
+  }
+
+  #settle(callId: CallId, outcome: Outcome): void {
+    this.#outcomes.set(callId, outcome);
+    this.#openCalls.delete(callId);
+    for (const [agent, holder] of this.#holders) if (holder === callId) this.#holders.delete(agent);
+    this.#order.push({ callId, outcome });
+  }
+}

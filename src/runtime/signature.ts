@@ -1,0 +1,49 @@
+import { canonical } from "../protocol/canonical.ts";
+import type { Json } from "../protocol/json.ts";
+
+/**
+ * Signatures say in one line what a handler did: kind, name, arguments or text. On replay the line has to be
+ * the same, and a person reads it where it is not.
+ */
+export type Signature = string;
+
+/** Asked for the time. */
+export const NOW: Signature = "now";
+
+/** Asked for a random number. */
+export const RANDOM: Signature = "random";
+
+/** Said a text. */
+export function textSignature(content: string): Signature {
+  return `text ${JSON.stringify(content)}`;
+}
+
+/** Called an agent or did something outside. */
+export function callSignature(functionName: string, args: Json): Signature {
+  return `call ${functionName} ${canonical(args)}`;
+}
+
+/** Asked a model; what it was given is kept nowhere. */
+export function completionSignature(model: string): Signature {
+  return `completion by ${model}`;
+}
+
+/** Asked the caller. */
+export function waitSignature(questions: { readonly [key: string]: string }): Signature {
+  return `wait for ${canonical(questions)}`;
+}
+
+/** Slept. */
+export function sleepSignature(ms: number): Signature {
+  return `sleep of ${ms} ms`;
+}
+
+/** Began parallel branches. */
+export function allSignature(branches: number): Signature {
+  return `${branches} parallel branches`;
+}
+
+/** Published a file. */
+export function artifactSignature(name: string, mimeType: string): Signature {
+  return `artifact ${JSON.stringify(name)} (${mimeType})`;
+}
