@@ -46,8 +46,7 @@ async function callTool(
   try {
     const refusal = tool.approve ? await refusalOf(turn, tool, call) : undefined;
     if (refusal !== undefined) return failure(refusal);
-    const value = await tool.call(turn, input);
-    const content = typeof value === "string" ? value : JSON.stringify(value);
+    const content = await tool.call(turn, input);
     return { role: "tool", callId, name, content: cut(content, limitBytes) };
   } catch (thrown) {
     if (!(thrown instanceof AgentError) || !TOLD.has(thrown.code)) throw thrown;

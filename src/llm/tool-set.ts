@@ -1,5 +1,5 @@
 import { AgentError } from "../errors.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Json } from "../protocol/json.ts";
 import { CHAT } from "../runtime/actor.ts";
 import type { Agent, Operation, Schema, Tool } from "../runtime/agent.ts";
 import { foreignOperation, operationNames } from "../runtime/ask.ts";
@@ -28,7 +28,8 @@ export interface Callable {
   readonly input: Schema<unknown>;
   /** Whether a human has to agree to each call. */
   readonly approve: boolean;
-  call(turn: Turn, input: Json): Promise<Json>;
+  /** Makes the call; the answer is what the model is to read. */
+  call(turn: Turn, input: Json): Promise<string>;
 }
 
 /** What a model is given to call. */
@@ -129,10 +130,7 @@ function toCallable(
     description: { name, description: description === "" ? agent.purpose : description, input: inputSchema },
     input,
     approve: approve.includes(name),
-    async call(turn, input) {
-      // The runtime may have been told to put another in its place.
-      const value = (await turn.call(turn.uses[agent.name] ?? agent, operationName, input)) as Json;
-      return operationName === CHAT ? ((value as JsonObject)["output"] ?? null) : value;
-    },
+    // The runtime may have been told to put another in its place.
+    call: (turn, input) => turn.call(turn.uses[agent.name] ?? agent, operationName, input).text(),
   };
 }

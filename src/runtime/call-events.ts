@@ -5,13 +5,22 @@ import type { Call } from "./turn-api.ts";
 /** So many events of a call may wait for the code that iterates over them. */
 export const EVENTS_LIMIT = 10_000;
 
-/** Makes a call of the promise of its result; `listen` is called when its events are asked for, in the same go. */
-export function toCall<Output>(result: Promise<Output>, listen: () => CallEvents): Call<Output> {
+/** How a call is asked for more than its result. */
+export interface CallSources {
+  /** The result in words, once there is one. */
+  text(): string;
+  /** Called when the events are asked for, in the same go as the call was made. */
+  listen(): CallEvents;
+}
+
+/** Makes a call of the promise of its result. */
+export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSources): Call<Output> {
   let isPast = false;
   queueMicrotask(() => {
     isPast = true;
   });
   return Object.assign(result, {
+    text: () => result.then(text),
     [Symbol.asyncIterator]() {
       if (isPast) {
         throw new AgentError(

@@ -193,12 +193,13 @@ function finish(
 ): void {
   const { turn, speaker } = caller;
   if (!turn.accepts(open)) return;
-  const text = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
-  turn.settle(open, { ok: true, value: answer.value }, () =>
+  const lines = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
+  const text = cut(lines.join("\n"), TEXT_LIMIT_BYTES);
+  turn.settle(open, { ok: true, value: answer.value, text }, () =>
     turn.options.recorder.event(speaker, {
       type: "ToolResult",
       function_name: open.name,
-      text_result: cut(text.join("\n"), TEXT_LIMIT_BYTES),
+      text_result: text,
       result: answer.value,
       tool_call_id: open.callId,
     }),

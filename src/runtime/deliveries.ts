@@ -6,7 +6,12 @@ import type { Stirrings } from "./stirrings.ts";
 
 /** How a call of a turn ended. */
 export type Outcome =
-  | { readonly ok: true; readonly value: Json }
+  | {
+      readonly ok: true;
+      readonly value: Json;
+      /** Of a call of an agent or tool: the same in words. */
+      readonly text?: string;
+    }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** What a turn's code is told of a call: how it ended, or, if it wants to know, what happens under it. */

@@ -166,7 +166,7 @@ export class JournalReader {
         this.#call(event.call_id, completionSignature(event.model));
         return;
       case "ToolResult":
-        this.#settle(event.tool_call_id, { ok: true, value: event.result });
+        this.#settle(event.tool_call_id, { ok: true, value: event.result, text: event.text_result });
         return;
       case "ToolError":
         this.#settle(event.tool_call_id, { ok: false, code: event.code, message: event.content });

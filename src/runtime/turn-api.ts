@@ -102,7 +102,13 @@ export interface ToolTurn extends Turn {
  * `for await (const event of turn.call(…))`: a call whose events are asked for later throws `conflict`,
  * because how many have passed by then is not the same every time.
  */
-export interface Call<Output> extends Promise<Output>, AsyncIterable<Event> {}
+export interface Call<Output> extends Promise<Output>, AsyncIterable<Event> {
+  /**
+   * The result in words, as a model is told of it: the text, or the value as JSON, then a line
+   * `name (type) url` for each file. At most 64 KiB; what is cut off says so.
+   */
+  text(): Promise<string>;
+}
 
 /** The input that an operation takes. */
 export type OperationInput<Op> = Op extends Operation<infer Input, infer _> ? Input : never;

@@ -263,6 +263,7 @@ export class TurnHandle implements ToolTurn {
 
   #call(agent: Agent, operationName: string, input: unknown): Call<Json> {
     let begun: Begun | undefined;
+    let text = "";
     const called = (async (): Promise<Json> => {
       const args = toJson(input, `the input of ${agent.name}`);
       const asked = toCalled(agent, operationName, args);
@@ -270,11 +271,13 @@ export class TurnHandle implements ToolTurn {
       const name = callName(used?.own ?? agent, operationName, used?.name);
       begun = this.#begin(callSignature(name, args));
       if (begun === undefined) return this.#actor.turn.over();
-      const outcome = this.#outcome(begun.callId);
+      const outcome = this.#outcome(begun.callId, (inWords) => {
+        text = inWords;
+      });
       if (!begun.settled) void callAgent(this.#actor, { ...begun, name, args, agent, operationName, asked });
       return outcome;
     })();
-    return toCall(handled(called), () => this.#follow(begun));
+    return toCall(handled(called), { text: () => text, listen: () => this.#follow(begun) });
   }
 
   /** What the agent calls another by, and whom it meant itself, if it uses it under a name. */
@@ -331,17 +334,18 @@ export class TurnHandle implements ToolTurn {
     return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
   }
 
-  #outcome(callId: CallId): Promise<Json> {
+  /** Resolves when a call has ended; `hear` is told before what it came to in words. */
+  #outcome(callId: CallId, hear?: (text: string) => void): Promise<Json> {
     return new Promise((resolve, reject) => {
       const { turn } = this.#actor;
       turn.deliveries.expect(callId, (outcome: Outcome) => {
-        if (outcome.ok) resolve(outcome.value);
-        else
-          reject(
-            new AgentError("call_failed", outcome.message, {
-              facts: { code: outcome.code, call_id: callId },
-            }),
-          );
+        if (!outcome.ok) {
+          const facts = { code: outcome.code, call_id: callId };
+          reject(new AgentError("call_failed", outcome.message, { facts }));
+          return;
+        }
+        hear?.(outcome.text ?? "");
+        resolve(outcome.value);
       });
     });
   }

@@ -1,4 +1,4 @@
-import { createRuntime, defineAgent, defineTool, ModelError, operation } from "troupe";
+import { createRuntime, defineAgent, defineTool, memoryLog, ModelError, operation } from "troupe";
 import type { Agent } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import type { Prompt } from "troupe/llm";
@@ -8,7 +8,8 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { calculator } from "../../agents/calculator.ts";
 import { payments } from "../../agents/payments.ts";
-import { ofType, requestOf, textsOf } from "../agents/events.ts";
+import { pdfWriter } from "../../agents/pdf-writer.ts";
+import { ofType, requestOf, textsOf, theOne } from "../agents/events.ts";
 
 const lookup = defineTool({
   name: "lookup",
@@ -308,6 +309,36 @@ describe("other agents, called by a model", () => {
     expect(performed).toEqual([["search", { for: "moss" }]]);
     expect(rest.at(-1)).toMatchObject({ result: '{"hits":3}' });
     await runtime.close();
+  });
+
+  test("that make files say so to the model, also when the turn is continued elsewhere", async () => {
+    const seen: string[][] = [];
+    const model = scriptedModel((prompt) => {
+      const results = resultsIn(prompt).map(([, content]) => content);
+      seen.push(results);
+      if (results.length === 0)
+        return { toolCalls: [{ name: "pdf-writer", input: { input: "Moon: It is far away." } }] };
+      return results.length === 1
+        ? { toolCalls: [{ name: "payments__pay", input: { to: "bob", amount: 1 } }] }
+        : "It is written.";
+    });
+    const agent = llmAgent({ ...plain, model, agents: [pdfWriter, payments] });
+    const log = { ...memoryLog(), close: async () => {} };
+    const before = createRuntime({ agents: [agent], log });
+    const asked = await collect(before, "clerk", { type: "ChatRequest", input: "" });
+    await before.close();
+    const after = createRuntime({ agents: [agent], log });
+    await collect(after, "clerk", {
+      type: "ResumeWithInput",
+      request_id: requestOf(asked),
+      request_keys: { approved: true },
+    });
+    await after.close();
+
+    const { url } = theOne(asked, "ArtifactGenerated");
+    const told = `Moon.pdf\nMoon.pdf (application/pdf) ${url}`;
+    expect(theOne(asked, "ToolResult").text_result).toBe(told);
+    expect(seen).toEqual([[], [told], [told, '{"receipt":"bob:1"}']]);
   });
 
   test("cannot have the name of another tool", () => {
