@@ -1,4 +1,5 @@
-import type { EventLog, Snapshot } from "../ports/event-log.ts";
+import { AgentError } from "../errors.ts";
+import type { Claim, EventLog, Snapshot } from "../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../protocol/encode.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Journal } from "./journal.ts";
@@ -6,8 +7,28 @@ import { JournalReader } from "./journal-reader.ts";
 import type { RecordBody } from "./records.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
 import type { RunState } from "./run-state.ts";
+import type { DormantTurn } from "./turn-slot.ts";
 
-const PAGE = { limit: 10_000, limitBytes: 8 * 1_048_576, records: true };
+/** What the log holds of a run, and the turn that is under way in it. */
+export interface LoadedRun {
+  readonly state: RunState;
+  readonly dormant?: DormantTurn;
+}
+
+/** Rebuilds a run that was claimed, with its turn if one is open; throws `gone` when it was removed. */
+export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): Promise<LoadedRun> {
+  const { runId } = cursor;
+  if (run === undefined) return { state: newRun };
+  if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
+  const state = await loadState(log, runId, snapshot);
+  const open = state.open.find(({ turn }) => turn !== undefined);
+  if (open === undefined) return { state };
+  const { requestId } = open.accepted;
+  const entry = await log.lookup(requestId);
+  const place = { requestId, root: `c${open.turn}`, started: entry?.started ?? 1 };
+  const journal = await loadJournal(log, runId, place);
+  return { state, dormant: { journal, waiting: entry?.phase === "waiting" } };
+}
 
 /** Rebuilds what a run's owner has to know, from its newest snapshot and what came after. */
 export async function loadState(
@@ -34,6 +55,8 @@ export async function loadJournal(
   await forEachEntry(log, runId, { head: turn.started - 1, records: 0 }, reader);
   return reader.journal();
 }
+
+const PAGE = { limit: 10_000, limitBytes: 8 * 1_048_576, records: true };
 
 /** Which part of a log to go through: what follows an event and a record, up to an event. */
 interface Range {

@@ -14,11 +14,17 @@ export type Message =
       readonly values: JsonObject;
     }
   | { readonly kind: "cancel"; readonly requestId: RequestId }
-  | { readonly kind: "configure"; readonly args: JsonObject }
+  | ConfigureMessage
   | CreateMessage
   | UploadMessage
   | ForkMessage
   | { readonly kind: "recover" };
+
+/** Changes the configuration of a run, or of an agent. */
+export interface ConfigureMessage {
+  readonly kind: "configure";
+  readonly args: JsonObject;
+}
 
 /** Begins a run without a turn. */
 export interface CreateMessage {
@@ -58,4 +64,22 @@ export interface Reply {
   readonly event?: string;
   /** The id of the event before the part of the log that answers. */
   readonly after: number;
+}
+
+/** Makes the answer to a message that was not answered before. */
+export function toReply(
+  runId: RunId,
+  after: number,
+  {
+    requestId,
+    event,
+  }: { readonly requestId?: RequestId | undefined; readonly event?: string | undefined } = {},
+): Reply {
+  return {
+    runId,
+    replayed: false,
+    after,
+    ...(requestId !== undefined && { requestId }),
+    ...(event !== undefined && { event }),
+  };
 }

@@ -1,5 +1,8 @@
+import { AgentError } from "../errors.ts";
 import type { Claim, RecordPosition, RunRow } from "../ports/event-log.ts";
+import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
+import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject, Json } from "../protocol/json.ts";
 import type { RunPhase } from "../protocol/status.ts";
 import { CHAT } from "./actor.ts";
@@ -31,6 +34,10 @@ export class RunLedger {
     this.#row = run;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = now;
+  }
+
+  get runId(): RunId {
+    return this.recorder.cursor.runId;
   }
 
   get state(): RunState {
@@ -104,6 +111,24 @@ export class RunLedger {
     return text;
   }
 
+  /** Writes the whole turn of a request that never ran, in one commit; the answer is the encoded RequestCompleted. */
+  cancelQueued(accepted: Accepted, agentVersion: string | undefined): string {
+    const { requestId: request_id, agent } = accepted;
+    const speaker = createSpeaker({ run_id: this.runId, request_id, agent, depth: 0 });
+    this.start(speaker, accepted, agentVersion);
+    this.recorder.event(speaker, { type: "CancelRequest" });
+    return this.end(speaker, accepted, CANCELED);
+  }
+
+  /** Resolves when everything recorded so far is committed; throws `unavailable` when that failed. */
+  async committed(): Promise<void> {
+    try {
+      await this.recorder.committed();
+    } catch (cause) {
+      throw notWritten(cause);
+    }
+  }
+
   /** Writes the run's row; where a turn has ended, also a snapshot, if much has come since the one before. */
   save(status: RunPhase, { snapshot = false }: { readonly snapshot?: boolean } = {}): void {
     if (this.#row === undefined) return;
@@ -120,6 +145,11 @@ export class RunLedger {
   #evolve(change: RunChange): void {
     this.#state = evolve(this.#state, change);
   }
+}
+
+/** What whoever waits for a commit is told when it failed. */
+export function notWritten(cause: unknown): AgentError {
+  return new AgentError("unavailable", "the log does not take events at present", { retryAfterS: 1, cause });
 }
 
 type LedgerEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;
