@@ -1,7 +1,7 @@
 import { requestIdOf } from "../protocol/encode.ts";
 import type { Event, Usage } from "../protocol/events.ts";
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
-import type { Json } from "../protocol/json.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
 import { isUnder, scopeOf } from "./call-id.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
 import type { Item, Journal, LoggedCall, LoggedForeign, OpenWait } from "./journal.ts";
@@ -37,6 +37,7 @@ export class JournalReader {
   readonly #said = new Map<string, Said>();
   readonly #staged = new Map<string, Json>();
   readonly #holders = new Map<string, CallId>();
+  readonly #configs = new Map<CallId, JsonObject>();
   readonly #machines = new Map<string, MachineState>();
   readonly #foreign = new Map<string, LoggedForeign>();
   readonly #iterated = new Set<CallId>();
@@ -92,6 +93,9 @@ export class JournalReader {
       case "MemoryCommitted":
         if (record.call_id !== undefined) this.#staged.set(record.agent, record.value);
         return;
+      case "Configured":
+        this.#configs.set(record.call_id, record.args);
+        return;
       case "MemoryTaken":
         this.#holders.set(record.agent, record.call_id);
         return;
@@ -116,6 +120,7 @@ export class JournalReader {
       usage: this.#usage,
       staged: this.#staged,
       holders: this.#holders,
+      configs: this.#configs,
       machines: this.#machines,
       foreign: this.#foreign,
       iterated: this.#iterated,

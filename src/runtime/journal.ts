@@ -61,6 +61,8 @@ export interface Journal {
   readonly staged: ReadonlyMap<string, Json>;
   /** The calls that are at work on the memory of the run, by agent. */
   readonly holders: ReadonlyMap<string, CallId>;
+  /** How the agents were configured that were called. */
+  readonly configs: ReadonlyMap<CallId, JsonObject>;
   /** The newest state of each machine. */
   readonly machines: ReadonlyMap<string, MachineState>;
   /** How far each call has come whose work is done elsewhere, by its scope. */
@@ -94,6 +96,7 @@ const emptyJournal: Journal = {
   usage: {},
   staged: new Map(),
   holders: new Map(),
+  configs: new Map(),
   machines: new Map(),
   foreign: new Map(),
   iterated: new Set(),

@@ -1,6 +1,7 @@
 import type { Speaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type { Schema } from "./agent.ts";
 
 /**
@@ -31,6 +32,8 @@ export class OpenCall {
   readonly abort: () => void;
   readonly #children = new Set<OpenCall>();
   #open = true;
+  /** The configuration of whoever works for the call. */
+  config: JsonObject;
   /** Set while the call waits for another one of its turn before it begins. */
   queued = false;
 
@@ -40,6 +43,8 @@ export class OpenCall {
     readonly name: string;
     readonly speaker: Speaker;
     readonly parent?: OpenCall;
+    /** Default that of its parent. */
+    readonly config?: JsonObject;
     readonly abort?: () => void;
   }) {
     this.callId = options.callId;
@@ -47,6 +52,7 @@ export class OpenCall {
     this.name = options.name;
     this.speaker = options.speaker;
     this.parent = options.parent;
+    this.config = options.config ?? options.parent?.config ?? {};
     this.abort = options.abort ?? (() => {});
     if (this.parent) this.parent.#children.add(this);
   }

@@ -77,6 +77,7 @@ export function evolve(state: RunState, change: RunChange): RunState {
     case "Artifact":
     case "MachineState":
     case "MemoryTaken":
+    case "Configured":
     case "RemoteCursor":
     case "Iterated":
       return state;

@@ -22,7 +22,10 @@ export interface Turn<Uses extends Collaborators = Collaborators> {
   readonly uses: Uses;
   /** What the request carried as `request_metadata`. */
   readonly metadata: JsonObject;
-  /** The configuration in force when the request started. */
+  /**
+   * How this agent was configured when the request started, or, if another agent asks, when it called. A tool
+   * has the configuration of the agent that calls it.
+   */
   readonly config: JsonObject;
   /** Fires when the request is canceled or its time is over. */
   readonly signal: AbortSignal;

@@ -84,7 +84,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   get config(): JsonObject {
-    this.#config ??= structuredClone(this.#actor.turn.options.config);
+    this.#config ??= structuredClone(this.#actor.call.config);
     return this.#config;
   }
 

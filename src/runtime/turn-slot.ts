@@ -7,6 +7,7 @@ import type { TurnError } from "../protocol/events.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
 import type { GivenAnswer } from "./answers.ts";
 import { cancelLogged, deepestFirst } from "./calls-ahead.ts";
@@ -36,6 +37,8 @@ export interface TurnSlotOptions {
   readonly artifacts: ArtifactStore;
   readonly secrets: SecretStore;
   readonly limits: Limits;
+  /** How an agent is configured, without the values of secrets; `undefined` when it is not. */
+  configOf(agent: string): JsonObject | undefined;
   agentOf(name: string): Agent | undefined;
   /** An agent elsewhere that an agent here may call. */
   foreignOf(name: string): Foreign | undefined;
@@ -211,7 +214,7 @@ export class TurnSlot {
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
   #open(journal: Journal): ActiveTurn | undefined {
-    const { runId, ledger, environment, telemetry, artifacts, secrets, limits, agentOf, usesOf } =
+    const { runId, ledger, environment, telemetry, artifacts, secrets, limits, configOf, agentOf, usesOf } =
       this.#options;
     const open = ledger.started;
     if (open?.turn === undefined) return undefined;
@@ -222,6 +225,7 @@ export class TurnSlot {
       this.#endDormant({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
     }
+    const reveal = (config: JsonObject): JsonObject => withSecrets(config, secrets);
     const turn: ActiveTurn = new ActiveTurn({
       runId,
       accepted,
@@ -229,7 +233,10 @@ export class TurnSlot {
       agent,
       journal,
       memory: ledger.state.memory,
-      config: withSecrets(config?.args ?? {}, secrets),
+      config: reveal(config?.args ?? {}),
+      // Another agent of the same name is not the one that was configured.
+      configOf: (called) => (agentOf(called.name) === called ? configOf(called.name) : undefined),
+      reveal,
       recorder: ledger.recorder,
       environment,
       telemetry,

@@ -39,6 +39,10 @@ export interface TurnOptions {
   /** What the agents keep for the run, as of the start of the turn. */
   readonly memory: JsonObject;
   readonly config: JsonObject;
+  /** How an agent that is called is configured now, without the values of secrets; `undefined` when it is not. */
+  readonly configOf: (agent: Agent) => JsonObject | undefined;
+  /** Puts the values of secrets into a configuration. */
+  readonly reveal: (config: JsonObject) => JsonObject;
   readonly recorder: Recorder;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
@@ -102,6 +106,7 @@ export class ActiveTurn {
       kind: "root",
       name: agent.name,
       speaker: this.speaker,
+      config: options.config,
     });
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);
