@@ -34,11 +34,15 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   const conversation = new Conversation(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
   conversation.add({ role: "user", content: input });
+  let said = "";
   for (let step = 1; step <= maxSteps; step += 1) {
     await conversation.compact(turn, model);
     const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
-    const completion = parseCompletion(await turn.complete({ model, input: prompt as unknown as Json }));
+    const speaker = /\S$/.test(said) ? apart(model) : model;
+    const result = await turn.complete({ model: speaker, input: prompt as unknown as Json });
+    const completion = parseCompletion(result);
     conversation.add(toMessage(completion));
+    said += completion.text;
     if (completion.toolCalls.length > 0) {
       conversation.add(...(await callTools(turn, completion.toolCalls, tools, historyBytes / 4)));
       continue;
@@ -65,6 +69,21 @@ function toFrame(
   const { $schema: _, ...output } = outputSchema;
   const form = `Your final answer is JSON that fits this schema, and nothing else: ${JSON.stringify(output)}`;
   return { instructions: `${own}\n\n${form}`.trim(), output };
+}
+
+/** The same model, whose words are set off from what was said before. */
+function apart(model: Model): Model {
+  return {
+    name: model.name,
+    async *generate(input, context) {
+      let isFirst = true;
+      for await (const part of model.generate(input, context)) {
+        if (part.type === "text" && isFirst) yield { type: "text", text: `\n\n${part.text}` };
+        else yield part;
+        isFirst &&= part.type !== "text";
+      }
+    },
+  };
 }
 
 type Judged =

@@ -109,7 +109,7 @@ describe("a model of the AI SDK", () => {
       { role: "tool", tool_call_id: "a", content: '{"degrees":4}' },
       { role: "tool", tool_call_id: "b", content: "there is no such city" },
     ]);
-    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Let me see.Four." });
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Let me see.\n\nFour." });
   });
 
   test("is told when it calls what is not there, or not with JSON", async () => {

@@ -44,7 +44,7 @@ test(
     expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
     expect(events.at(-1)).toMatchObject({
       finish_reason: "success",
-      result: "Let me see. It may have been charged.So be it.",
+      result: "Let me see. It may have been charged.\n\nSo be it.",
     });
   },
 );
