@@ -90,9 +90,9 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     start();
     return;
   }
-  turn.queue(open, true);
+  turn.rest.queue(open, true);
   const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
-    turn.queue(open, false);
+    turn.rest.queue(open, false);
     if (!open.open || turn.ended) return;
     if (isNew) turn.options.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
     start();
@@ -148,7 +148,7 @@ export function openCall(
 ): OpenCall {
   const { speaker, call: parent, turn } = caller;
   const open = new OpenCall({ callId, kind, name, speaker, parent, abort });
-  turn.opened(open);
+  turn.calls.opened(open);
   return open;
 }
 
@@ -207,10 +207,10 @@ function finish(
   files: readonly PublishedFile[],
 ): void {
   const { turn, speaker } = caller;
-  if (!turn.accepts(open)) return;
+  if (!turn.calls.accepts(open)) return;
   const lines = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
   const text = cut(lines.join("\n"), TEXT_LIMIT_BYTES);
-  turn.settle(open, { ok: true, value: answer.value, text }, () =>
+  turn.calls.settle(open, { ok: true, value: answer.value, text }, () =>
     turn.options.recorder.event(speaker, {
       type: "ToolResult",
       function_name: open.name,
@@ -223,8 +223,8 @@ function finish(
 
 function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: string): void {
   const { turn, speaker } = caller;
-  if (!turn.accepts(open)) return;
-  turn.settle(open, { ok: false, code, message }, () =>
+  if (!turn.calls.accepts(open)) return;
+  turn.calls.settle(open, { ok: false, code, message }, () =>
     turn.options.recorder.event(speaker, {
       type: "ToolError",
       function_name: open.name,

@@ -37,13 +37,13 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
   const started = environment.monotonic();
   const before = logged ? (journal.attempts.get(callId) ?? 1) : 0;
   const end = (result: Json, usage: Usage, error?: string): void => {
-    if (!turn.accepts(open)) return;
+    if (!turn.calls.accepts(open)) return;
     const outcome =
       error === undefined
         ? ({ ok: true, value: result } as const)
         : ({ ok: false, code: "model_error", message: error } as const);
     turn.addUsage(usage);
-    turn.settle(open, outcome, () =>
+    turn.calls.settle(open, outcome, () =>
       recorder.event(speaker, {
         type: "CompletionResult",
         model: name,

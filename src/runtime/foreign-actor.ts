@@ -129,7 +129,7 @@ class Place implements ForeignPlace {
     const { call: parent, turn } = this.#actor;
     const call = new OpenCall({ callId, kind: "foreign", name, speaker: this.#speakerOf(voice), parent });
     this.#calls.set(callId, call);
-    turn.opened(call);
+    turn.calls.opened(call);
   }
 
   ended(callId: CallId): void {
@@ -161,7 +161,7 @@ class Place implements ForeignPlace {
     const { turn } = this.#actor;
     const wait = turn.waits.get(callId);
     if (wait === undefined || !this.#accepts()) return;
-    turn.settle(wait.call, { ok: true, value: values }, () =>
+    turn.calls.settle(wait.call, { ok: true, value: values }, () =>
       turn.options.recorder.event(turn.speaker, {
         type: "ResumeWithInput",
         wait_id: wait.waitId,
@@ -187,7 +187,7 @@ class Place implements ForeignPlace {
   busy(isBusy: boolean): void {
     if (isBusy === (this.#work !== undefined)) return;
     const { call: parent, speaker, agent, turn } = this.#actor;
-    if (this.#work) turn.drop(this.#work.callId);
+    if (this.#work) turn.calls.drop(this.#work.callId);
     this.#work = isBusy
       ? new OpenCall({
           callId: `${parent.callId}/elsewhere` as CallId,
@@ -197,7 +197,7 @@ class Place implements ForeignPlace {
           parent,
         })
       : undefined;
-    if (this.#work) turn.opened(this.#work);
+    if (this.#work) turn.calls.opened(this.#work);
   }
 
   async keep(kept: Json): Promise<void> {
@@ -224,8 +224,8 @@ class Place implements ForeignPlace {
   ): void {
     const { call: parent, speaker, turn } = this.#actor;
     const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
-    turn.opened(call);
-    turn.waiting({ call, callId, waitId, questions, schema: toSchema(give) });
+    turn.calls.opened(call);
+    turn.rest.waiting({ call, callId, waitId, questions, schema: toSchema(give) });
   }
 
   /** Resolves when the answer has its turn among what is delivered to the turn. */

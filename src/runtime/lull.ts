@@ -11,7 +11,7 @@ export interface LullOptions {
   readonly deliveries: Deliveries;
   readonly stirrings: Stirrings;
   /** Called when the turn's code has had the time to go on. */
-  readonly looked: () => void;
+  readonly changed: () => void;
   /** Called when the code, run again, waits for what lies behind a call that it does not make. */
   readonly stalled: (missing: CallId) => void;
 }
@@ -52,14 +52,14 @@ export class Lull {
   }
 
   #look(): void {
-    const { stirrings, deliveries, looked } = this.#options;
+    const { stirrings, deliveries, changed } = this.#options;
     const since = this.#since ?? 0;
     this.#since = undefined;
     if (this.#stopped) return;
     stirrings.calmSince(since, (scope) => deliveries.waitsIn(scope));
     if (stirrings.count > since) this.lookSoon();
     this.#watch(stirrings.none ? deliveries.missing : undefined);
-    looked();
+    changed();
   }
 
   #watch(missing: CallId | undefined): void {

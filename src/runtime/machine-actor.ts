@@ -269,7 +269,7 @@ class MachineActor {
   /** Gives up a call that the machine has left behind. */
   #drop<Key>(open: Map<Key, unknown>, key: Key, callId: CallId): void {
     if (!open.delete(key)) return;
-    this.#actor.turn.drop(callId);
+    this.#actor.turn.calls.drop(callId);
   }
 }
 

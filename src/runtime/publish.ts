@@ -37,10 +37,10 @@ export async function publish(caller: Actor, publication: Publication): Promise<
       body,
       limitBytes: limits.artifactBytes,
     });
-    if (!turn.accepts(open)) return;
+    if (!turn.calls.accepts(open)) return;
     const url = artifactUrl(artifactId);
     const value = { artifactId, name, mimeType, url };
-    turn.settle(open, { ok: true, value }, () =>
+    turn.calls.settle(open, { ok: true, value }, () =>
       recorder.event(speaker, {
         type: "ArtifactGenerated",
         name,
@@ -52,6 +52,6 @@ export async function publish(caller: Actor, publication: Publication): Promise<
     );
   } catch (thrown) {
     // The journal has no word for it: the turn ends, since its code could not be replayed past this.
-    if (turn.accepts(open)) turn.fail("agent_error", faultMessage(thrown));
+    if (turn.calls.accepts(open)) turn.fail("agent_error", faultMessage(thrown));
   }
 }

@@ -16,7 +16,9 @@ export function sleep(
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
   if (!logged) recorder.record({ type: "Sleep", call_id: callId, ms, until });
   stop = environment.timer(Math.max(until - now, 0), () => {
-    if (!turn.accepts(open)) return;
-    turn.settle(open, { ok: true, value: null }, () => recorder.record({ type: "Woke", call_id: callId }));
+    if (!turn.calls.accepts(open)) return;
+    turn.calls.settle(open, { ok: true, value: null }, () =>
+      recorder.record({ type: "Woke", call_id: callId }),
+    );
   });
 }
