@@ -54,8 +54,15 @@ export interface EventLog {
   /** Lists runs, most recently updated first. */
   list(query: RunQuery): Promise<RunPage>;
 
-  /** Lists the requests that have not completed, oldest first: what a recovery has to look after. */
+  /**
+   * Lists the requests that have something to do although nobody asks, oldest first: what a recovery has
+   * to look after. Those that wait for input or sleep are not among them, nor those queued behind
+   * another one of their run that has started.
+   */
   open(): Promise<readonly RequestEntry[]>;
+
+  /** Lists the requests that sleep, the one that wakes first first. */
+  asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
 
   /**
    * Removes a claimed run with everything in it but its id and those of its requests, which are never
@@ -159,6 +166,11 @@ export interface RequestMark {
   readonly segment?: number;
   /** The id of its newest event when it completed: its RequestCompleted. */
   readonly completed?: number;
+  /**
+   * Until when nothing goes on in it unless somebody asks, in milliseconds since 1970; 0 when it does not
+   * sleep, as a request that has completed never does.
+   */
+  readonly wakeAt?: number;
 }
 
 /** Where a record stands. */
@@ -177,8 +189,20 @@ export interface RequestEntry {
   readonly started?: number;
   readonly segment?: number;
   readonly completed?: number;
+  /** Until when it sleeps; absent when it does not. */
+  readonly wakeAt?: number;
   /** True for a request of a run that was removed; the rest of the entry but its ids is then empty, its phase `completed`. */
   readonly removed?: boolean;
+}
+
+/** Which of the requests that sleep to list. */
+export interface SleepQuery {
+  /** Only those that sleep longer than until this time, in milliseconds since 1970. */
+  readonly after?: number;
+  /** Only those that sleep until this time at most. */
+  readonly notAfter?: number;
+  /** At most so many; no limit by default. */
+  readonly limit?: number;
 }
 
 /** Which part of a run's log to read. */

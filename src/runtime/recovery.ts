@@ -5,13 +5,11 @@ import type { RunId } from "../protocol/ids.ts";
 const AT_ONCE = 16;
 
 /**
- * Looks after every request that was open when the log was left: what ran is continued, what was
- * queued is started, what waits is left alone until its answer comes.
+ * Looks after every request that was open when the log was left: what ran is continued, and what was
+ * queued is started. What waits is not even looked at until its answer comes.
  */
 export async function recover(log: EventLog, recoverRun: (runId: RunId) => Promise<void>): Promise<void> {
-  const open = await log.open();
-  const waiting = new Set(open.filter(({ phase }) => phase === "waiting").map(({ runId }) => runId));
-  const runs = [...new Set(open.map(({ runId }) => runId))].filter((runId) => !waiting.has(runId));
+  const runs = [...new Set((await log.open()).map(({ runId }) => runId))];
   let next = 0;
   const work = async (): Promise<void> => {
     for (let runId = runs[next]; runId !== undefined; runId = runs[next]) {

@@ -87,6 +87,11 @@ export function memoryLog(): EventLog {
     return removedFrom === undefined ? requests.get(requestId) : toRemovedRequest(requestId, removedFrom);
   }
 
+  function openEntries(): readonly RequestEntry[] {
+    const entries = [...openRequests].map((requestId) => requests.get(requestId));
+    return entries.filter((entry) => entry !== undefined);
+  }
+
   function find(runId: RunId): RunEntry | undefined {
     if (removed.has(runId)) return toRemovedEntry(runId);
     const run = runs.get(runId);
@@ -155,8 +160,19 @@ export function memoryLog(): EventLog {
     find: async (alias) => aliases.get(alias),
     list: async (query) => list(query),
     async open() {
-      const entries = [...openRequests].map((requestId) => requests.get(requestId));
-      return entries.filter((entry) => entry !== undefined).sort((a, b) => a.createdAt - b.createdAt);
+      const entries = openEntries();
+      const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
+      return entries
+        .filter(({ phase, runId, wakeAt }) =>
+          phase === "queued" ? !begun.has(runId) : phase === "running" && wakeAt === undefined,
+        )
+        .sort((a, b) => a.createdAt - b.createdAt);
+    },
+    async asleep({ after = -Infinity, notAfter = Infinity, limit }) {
+      return openEntries()
+        .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
+        .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
+        .slice(0, limit);
     },
     remove: async (cursor) => remove(cursor),
     health: () => (closed ? { writable: false, reason: "the log is closed" } : { writable: true }),

@@ -4,13 +4,13 @@ import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** What is known of a request after one more mark; `conflict` if it is a request of another run. */
 export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: RequestMark): RequestEntry {
-  if (entry === undefined) {
-    return { createdAt: 0, accepted: { n: 0, after: 0 }, ...mark, runId };
-  }
-  if (entry.runId !== runId) {
+  if (entry !== undefined && entry.runId !== runId) {
     throw new AgentError("conflict", `request ${mark.requestId} belongs to run ${entry.runId}`);
   }
-  return { ...entry, ...mark };
+  const marked = { ...(entry ?? { createdAt: 0, accepted: { n: 0, after: 0 } }), ...mark, runId };
+  if (marked.wakeAt === undefined || (marked.wakeAt > 0 && marked.phase !== "completed")) return marked;
+  const { wakeAt: _, ...awake } = marked;
+  return awake;
 }
 
 /** What is known of a request whose run was removed. */

@@ -2,7 +2,8 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
-import type { RunId } from "../../src/protocol/ids.ts";
+import { requestIdOf, typeOf } from "../../src/protocol/encode.ts";
+import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import { sqliteLog } from "../../src/storage/sqlite/sqlite-log.ts";
 import { checkChain } from "./check-chain.ts";
 
@@ -37,14 +38,27 @@ export async function readHistory(directory: string): Promise<History> {
     const chain = checkChain(copy);
     const log = sqliteLog(copy);
     try {
-      const open = new Set((await log.open()).map(({ requestId }) => String(requestId)));
-      return { runs: await readRuns(log), open, chain };
+      const runs = await readRuns(log);
+      return { runs, open: await findOpen(log, runs), chain };
     } finally {
       await log.close();
     }
   } finally {
     remove();
   }
+}
+
+/** Which of the requests that have started the index shows as open. */
+async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): Promise<Set<string>> {
+  const open = new Set<string>();
+  for (const { events } of runs.values()) {
+    for (const text of events) {
+      if (typeOf(text) !== "RequestStarted") continue;
+      const requestId = requestIdOf(text) as RequestId;
+      if ((await log.lookup(requestId))?.phase !== "completed") open.add(requestId);
+    }
+  }
+  return open;
 }
 
 /** Reads every run of a log whole. */

@@ -63,5 +63,6 @@ function mergeMarks(run: OwnedRun, marks: readonly RequestMark[]): readonly Requ
     mark.started ?? null,
     mark.segment ?? null,
     mark.completed ?? null,
+    mark.phase === "completed" ? 0 : (mark.wakeAt ?? null),
   ]);
 }

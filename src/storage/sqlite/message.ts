@@ -63,6 +63,8 @@ export type RequestChange = readonly [
   started: number | null,
   segment: number | null,
   completed: number | null,
+  /** 0 for one that does not sleep any more. */
+  wake: number | null,
 ];
 
 /** What the writer says. */

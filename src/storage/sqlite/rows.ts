@@ -1,5 +1,5 @@
-import type { DatabaseSync } from "node:sqlite";
-import type { RequestEntry, RunEntry, RunPage, RunQuery } from "../../ports/event-log.ts";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { RequestEntry, RunEntry, RunPage, RunQuery, SleepQuery } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toRemovedRequest } from "../request-entry.ts";
@@ -13,6 +13,7 @@ export interface Rows {
   list(query: RunQuery): RunPage;
   lookup(requestId: RequestId): RequestEntry | undefined;
   open(): readonly RequestEntry[];
+  asleep(query: SleepQuery): readonly RequestEntry[];
 }
 
 /** Finds runs and requests in a database. */
@@ -22,9 +23,21 @@ export function createRows(database: DatabaseSync): Rows {
     "SELECT run_id FROM alias JOIN run ON run.rid = alias.rid WHERE alias = ?",
   );
   const oneRequest = database.prepare(`SELECT ${REQUEST} WHERE request_id = ?`);
-  const openRequests = database.prepare(
-    `SELECT ${REQUEST} WHERE phase < 3 ORDER BY request.created, request_id`,
-  );
+  // The one behind which others are queued is found by its run, of which it has started.
+  const openRequests = database.prepare(`SELECT ${REQUEST}
+    WHERE phase < 2 AND wake IS NULL AND NOT (phase = 0 AND EXISTS
+      (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
+    ORDER BY request.created, request_id`);
+  const sleeping = database.prepare(`SELECT ${REQUEST} WHERE wake > ? AND wake <= ? ORDER BY wake LIMIT ?`);
+  const lists = new Map<string, StatementSync>();
+
+  function listStatement(sql: string): StatementSync {
+    const known = lists.get(sql);
+    if (known !== undefined) return known;
+    const statement = database.prepare(sql);
+    lists.set(sql, statement);
+    return statement;
+  }
 
   return {
     run(runId) {
@@ -35,7 +48,7 @@ export function createRows(database: DatabaseSync): Rows {
     list(query) {
       const { sql, values } = toListSql(query);
       // One more than asked for tells whether there is a next page.
-      const rows = database.prepare(sql).all(...values, query.limit + 1) as unknown as RunRow[];
+      const rows = listStatement(sql).all(...values, query.limit + 1) as unknown as RunRow[];
       const runs = rows.slice(0, query.limit).map(toRun);
       const last = runs.at(-1);
       return rows.length > query.limit && last !== undefined ? { runs, next: toListCursor(last) } : { runs };
@@ -45,6 +58,9 @@ export function createRows(database: DatabaseSync): Rows {
       return row && toRequest(row);
     },
     open: () => (openRequests.all() as unknown as RequestRow[]).map(toRequest),
+    asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit = -1 }) {
+      return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);
+    },
   };
 }
 
@@ -53,7 +69,7 @@ const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, 
   FROM run`;
 
 const REQUEST = `request_id, run_id, removed, phase, request.created, accepted_n, accepted_after,
-  started, segment, completed
+  started, segment, completed, wake
   FROM request JOIN run ON run.rid = request.rid`;
 
 interface RunRow {
@@ -95,6 +111,7 @@ interface RequestRow {
   readonly started: number | null;
   readonly segment: number | null;
   readonly completed: number | null;
+  readonly wake: number | null;
 }
 
 function toRequest(row: RequestRow): RequestEntry {
@@ -108,6 +125,7 @@ function toRequest(row: RequestRow): RequestEntry {
     ...(row.started !== null && { started: row.started }),
     ...(row.segment !== null && { segment: row.segment }),
     ...(row.completed !== null && { completed: row.completed }),
+    ...(row.wake !== null && { wakeAt: row.wake }),
   };
 }
 

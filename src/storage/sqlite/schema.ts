@@ -28,11 +28,19 @@ export function createSchema(database: DatabaseSync): void {
   const row = database.prepare("PRAGMA user_version").get();
   const version = Number(row?.["user_version"]);
   if (version === VERSION) return;
-  if (version !== 0) throw new Error(`the log has form ${version}, this program knows ${VERSION}`);
-  database.exec(`BEGIN IMMEDIATE; ${SCHEMA}; PRAGMA user_version = ${VERSION}; COMMIT`);
+  const change = version === 0 ? SCHEMA : version === 1 ? FROM_1 : undefined;
+  if (change === undefined) {
+    throw new Error(`the log has form ${version}, this program knows ${VERSION} and older ones`);
+  }
+  database.exec(`BEGIN IMMEDIATE; ${change}; PRAGMA user_version = ${VERSION}; COMMIT`);
 }
 
-const VERSION = 1;
+const VERSION = 2;
+
+// What waits or sleeps is in neither the way of those that start, nor in that of whoever looks for something to do.
+const REQUEST_INDEXES = `
+  CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL;
+  CREATE INDEX request_asleep ON request (wake) WHERE wake IS NOT NULL`;
 
 // A chunk is what one append added to a run, its events joined by line breaks: a row per run and commit
 // costs half of a row per event. Tables with a rowid and a narrow index beat clustered ones by half.
@@ -82,10 +90,11 @@ const SCHEMA = `
     accepted_after INTEGER NOT NULL,
     started INTEGER,
     segment INTEGER,
-    completed INTEGER
+    completed INTEGER,
+    wake INTEGER
   ) WITHOUT ROWID;
   CREATE INDEX request_run ON request (rid);
-  CREATE INDEX request_open ON request (created) WHERE phase < 3;
+  ${REQUEST_INDEXES};
 
   CREATE TABLE alias (alias TEXT PRIMARY KEY, rid INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX alias_run ON alias (rid);
@@ -97,6 +106,12 @@ const SCHEMA = `
     checksum INTEGER NOT NULL,
     data TEXT NOT NULL
   )`;
+
+/** Form 1 did not know when a request sleeps. */
+const FROM_1 = `
+  ALTER TABLE request ADD COLUMN wake INTEGER;
+  DROP INDEX request_open;
+  ${REQUEST_INDEXES}`;
 
 /** The phases of runs and requests by the numbers that stand for them: equal in size, so that a change of phase rewrites nothing else. */
 export const RUN_PHASES = ["idle", "running", "waiting"] as const;

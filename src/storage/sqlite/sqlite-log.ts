@@ -190,6 +190,7 @@ export function sqliteLog(
       return { ...page, runs: page.runs.map(acknowledged) };
     },
     open: async () => reader.ask((tables) => tables.open()),
+    asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
     remove,
     health,
     close: () => (closing ??= close()),

@@ -29,12 +29,12 @@ const SQL = {
 
   findRequest: "SELECT rid FROM request WHERE request_id = ?",
   addRequest: `INSERT INTO request
-    (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed, wake)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))`,
   changeRequest: `UPDATE request SET phase = ?, created = coalesce(?, created),
     accepted_n = coalesce(?, accepted_n), accepted_after = coalesce(?, accepted_after),
     started = coalesce(?, started), segment = coalesce(?, segment),
-    completed = coalesce(?, completed)
+    completed = coalesce(?, completed), wake = nullif(coalesce(?, wake), 0)
     WHERE request_id = ?`,
 
   findAlias: "SELECT rid FROM alias WHERE alias = ?",
@@ -47,7 +47,7 @@ const SQL = {
     turns = 0, metadata = '{}', initial_input = 'null'
     WHERE rid = ?`,
   removeRequests: `UPDATE request SET phase = 3, created = 0, accepted_n = 0, accepted_after = 0,
-    started = NULL, segment = NULL, completed = NULL
+    started = NULL, segment = NULL, completed = NULL, wake = NULL
     WHERE rid = ?`,
   removeAliases: "DELETE FROM alias WHERE rid = ?",
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",

@@ -62,7 +62,7 @@ export function testLifecycle(subject: EventLogSubject): void {
         ...nextEvents(cursor, 2),
         records: [record(1, 3), record(2, 5)],
         run: row({ status: "waiting", turns: 2, metadata: { a: 1 } }),
-        requests: [{ requestId: requestId("open"), phase: "waiting", createdAt: 4, started: 4 }],
+        requests: [{ requestId: requestId("open"), phase: "running", createdAt: 4, started: 4, wakeAt: 50 }],
         alias: "name",
         snapshot: { at: 5 },
       });
@@ -76,6 +76,7 @@ export function testLifecycle(subject: EventLogSubject): void {
         log.lookup(requestId("open")),
         log.lookup(requestId("gone")),
         log.open(),
+        log.asleep({}),
         log.list({ limit: 10 }),
       ]);
       const again = await reopenFor(reopen, log);
@@ -89,6 +90,7 @@ export function testLifecycle(subject: EventLogSubject): void {
           again.lookup(requestId("open")),
           again.lookup(requestId("gone")),
           again.open(),
+          again.asleep({}),
           again.list({ limit: 10 }),
         ]),
       ).toEqual(before);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../errors.ts";
-import type { RequestMark } from "../../ports/event-log.ts";
+import type { Cursor, RequestMark, SleepQuery } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { events, nextEvents, openFor, requestId, row, runId, startRun } from "./subject.ts";
 
@@ -84,7 +84,7 @@ export function testRequests(subject: EventLogSubject): void {
       }
     });
 
-    test("open lists what has not completed, oldest first", async () => {
+    test("open lists what has something to do, oldest first", async () => {
       const log = await openFor(subject);
       for (const [index, createdAt] of [30, 10, 20, 40].entries()) {
         const cursor = await startRun(log, `run-${index}`, 1);
@@ -98,6 +98,56 @@ export function testRequests(subject: EventLogSubject): void {
       const open = await log.open();
       expect(open.map((entry) => entry.requestId)).toEqual(["at-10", "at-30", "at-40"]);
       expect(open[1]).toMatchObject({ runId: "run-0", phase: "queued" });
+    });
+
+    test("what waits or sleeps is not open, nor what is queued behind it, until it goes on", async () => {
+      const log = await openFor(subject);
+      const mark = async (cursor: Cursor, ...requests: RequestMark[]): Promise<Cursor> =>
+        log.append(cursor, { events: [], records: [], requests });
+      const opened = async (): Promise<string[]> =>
+        (await log.open()).map((entry) => String(entry.requestId));
+      const waiting = await mark(
+        await startRun(log, "waiting", 1),
+        accepted("waits", { createdAt: 1, phase: "waiting", started: 1 }),
+        accepted("behind", { createdAt: 2 }),
+      );
+      const sleeping = await mark(
+        await startRun(log, "sleeping", 1),
+        accepted("sleeps", { createdAt: 3, phase: "running", started: 1, wakeAt: 9_000 }),
+        accepted("later", { createdAt: 4 }),
+      );
+      await mark(
+        await startRun(log, "running", 1),
+        accepted("runs", { createdAt: 5, phase: "running", started: 1 }),
+      );
+      expect(await opened()).toEqual(["runs"]);
+
+      await mark(waiting, { requestId: requestId("waits"), phase: "completed", completed: 1 });
+      await mark(sleeping, { requestId: requestId("sleeps"), phase: "running", wakeAt: 0 });
+      expect(await opened()).toEqual(["behind", "sleeps", "runs"]);
+      expect(await log.lookup(requestId("sleeps"))).not.toHaveProperty("wakeAt");
+    });
+
+    test("asleep lists what sleeps, the first to wake first", async () => {
+      const log = await openFor(subject);
+      const times = [7_000, 5_000, 2 ** 42, 6_000];
+      for (const [index, wakeAt] of times.entries()) {
+        const cursor = await startRun(log, `run-${index}`, 1);
+        const mark = accepted(`until-${wakeAt}`, { createdAt: 1, phase: "running", wakeAt });
+        const next = await log.append(cursor, { events: [], records: [], requests: [mark] });
+        if (wakeAt !== 6_000) continue;
+        const requests = [{ requestId: mark.requestId, phase: "completed", completed: 1 } as const];
+        await log.append(next, { events: [], records: [], requests });
+      }
+      const asleep = async (query: SleepQuery): Promise<string[]> =>
+        (await log.asleep(query)).map((entry) => String(entry.requestId));
+
+      expect(await asleep({})).toEqual(["until-5000", "until-7000", `until-${2 ** 42}`]);
+      expect(await asleep({ limit: 1 })).toEqual(["until-5000"]);
+      expect(await asleep({ notAfter: 7_000 })).toEqual(["until-5000", "until-7000"]);
+      expect(await asleep({ after: 5_000, limit: 1 })).toEqual(["until-7000"]);
+      expect(await log.lookup(requestId("until-7000"))).toMatchObject({ wakeAt: 7_000, runId: "run-0" });
+      expect(await log.lookup(requestId("until-6000"))).not.toHaveProperty("wakeAt");
     });
 
     test("a request belongs to one run; a mark from another run is a conflict", async () => {
