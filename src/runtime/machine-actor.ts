@@ -1,27 +1,20 @@
 import { createActor } from "xstate";
-import type {
-  ActorOptions,
-  AnyActorRef,
-  AnyMachineSnapshot,
-  AnyStateMachine,
-  EventObject,
-  Snapshot,
-} from "xstate";
+import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from "xstate";
 import type { CallId } from "../protocol/ids.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Json } from "../protocol/json.ts";
 import type { Actor } from "./actor.ts";
-import type { Effect, Schema } from "./agent.ts";
+import type { Effect } from "./agent.ts";
 import { performEffect } from "./call.ts";
+import type { MachinePlace } from "./machine-place.ts";
 import { withJournaledPromises } from "./machine-promises.ts";
 import type { StartedPromise } from "./machine-promises.ts";
-import type { MachineState, MachineTimer } from "./records.ts";
-import { toJsonSchema } from "./schema.ts";
+import { MachineQuestions } from "./machine-questions.ts";
+import { MachineTimers } from "./machine-timers.ts";
+import type { MachineState } from "./records.ts";
 import type { Scope } from "./scope.ts";
-import { sleep } from "./sleep.ts";
 import { toJson } from "./to-json.ts";
 import type { Turn } from "./turn-api.ts";
 import { TurnHandle } from "./turn-handle.ts";
-import { wait } from "./wait.ts";
 
 /** Which machine to run, and what it is told first. */
 export interface MachineRun {
@@ -45,21 +38,18 @@ const STATE_LIMIT_BYTES = 1_048_576;
 const TRANSITIONS_AT_ONCE = 1_000;
 
 /** A running machine, whose waits, delays and promises are calls of its turn. */
-class MachineActor {
+class MachineActor implements MachinePlace {
+  readonly actor: Actor;
   readonly #turn: Turn;
-  readonly #actor: Actor;
   readonly #scope: Scope;
   readonly #run: MachineRun;
   readonly #end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void };
-  /** The open waits by the id of their state. */
-  readonly #waits = new Map<string, CallId>();
-  readonly #timers = new Map<CallId, MachineTimer>();
+  readonly #questions: MachineQuestions;
+  readonly #timers: MachineTimers;
   /** The promises under way by the id of their child actor. */
   readonly #promises = new Map<string, CallId>();
   readonly #restored: MachineState | undefined;
   readonly #machine: ReturnType<typeof createActor<AnyStateMachine>>;
-  /** The call that the next timer belongs to, when it is one from before. */
-  #adopted: CallId | undefined;
   #restoring = false;
   /** How many transitions there were in this turn of the event loop. */
   #transitions = 0;
@@ -73,18 +63,27 @@ class MachineActor {
     end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void },
   ) {
     this.#turn = turn;
-    this.#actor = actor;
+    this.actor = actor;
     this.#scope = scope;
     this.#run = run;
     this.#end = end;
+    this.#questions = new MachineQuestions(this, (values) => {
+      this.#machine.send({ ...values, type: "resume" });
+    });
+    this.#timers = new MachineTimers(this, () => this.#machine.system);
     this.#restored = actor.turn.options.journal.machines.get(scope.path);
     const kept = this.#restored?.snapshot ?? turn.memory.get();
     const machine = withJournaledPromises(run.machine, (promise) => this.#journal(promise));
     this.#machine = createActor(machine, {
-      clock: this.#clock(),
+      clock: this.#timers,
       input: run.event,
       ...(kept !== undefined && kept !== null && { snapshot: kept as unknown as Snapshot<unknown> }),
     });
+  }
+
+  /** Whether the machine is stopped. */
+  get ended(): boolean {
+    return this.#ended;
   }
 
   start(): void {
@@ -100,6 +99,13 @@ class MachineActor {
     else this.#begin();
   }
 
+  /** Takes the next place of the machine's scope for a call. */
+  issue(): CallId {
+    const divergence = this.#scope.advance();
+    if (divergence) this.actor.turn.diverge(divergence);
+    return this.#scope.callId;
+  }
+
   #begin(): void {
     // The state it starts in is not worth a record: the event that follows leads on from it.
     this.#restoring = true;
@@ -113,29 +119,21 @@ class MachineActor {
     this.#scope.skip();
     this.#restoring = true;
     this.#machine.start();
-    for (const { callId, event, ms, id } of timers) {
-      this.#adopted = callId;
-      this.#machine.system.scheduler.schedule(this.#machine, this.#machine, event as EventObject, ms, id);
-    }
-    this.#adopted = undefined;
+    this.#timers.restore(this.#machine, timers);
     const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
-    for (const [stateId, callId] of Object.entries(waits))
-      this.#ask(stateId, questionOf(snapshot, stateId), callId);
+    this.#questions.restore(snapshot, waits);
     this.#restoring = false;
     if (snapshot.status !== "active") this.#finish(snapshot);
   }
 
   /** After a transition: opens and closes what it asks for, and writes its state down. */
   #settle(snapshot: AnyMachineSnapshot): void {
-    if (this.#ended || this.#restoring || this.#actor.turn.ended) return;
+    if (this.#ended || this.#restoring || this.actor.turn.ended) return;
     if (!this.#isPaced()) {
       this.#fail(new Error(`the machine made ${TRANSITIONS_AT_ONCE} transitions without a pause`));
       return;
     }
-    const asked = snapshot.status === "active" && snapshot.hasTag("wait") ? questionsOf(snapshot) : new Map();
-    for (const [stateId, callId] of this.#waits)
-      if (!asked.has(stateId)) this.#drop(this.#waits, stateId, callId);
-    for (const [stateId, question] of asked) if (!this.#waits.has(stateId)) this.#ask(stateId, question);
+    this.#questions.follow(snapshot);
     try {
       this.#record();
     } catch (error) {
@@ -148,7 +146,7 @@ class MachineActor {
   /** Whether the machine lets others come in between: one that sends to itself without an end does not. */
   #isPaced(): boolean {
     if (this.#transitions === 0) {
-      this.#actor.turn.options.environment.macrotask(() => {
+      this.actor.turn.options.environment.macrotask(() => {
         this.#transitions = 0;
       });
     }
@@ -159,15 +157,15 @@ class MachineActor {
   #record(): void {
     const state: MachineState = {
       snapshot: toJson(this.#machine.getPersistedSnapshot(), "the state of the machine", STATE_LIMIT_BYTES),
-      waits: Object.fromEntries(this.#waits),
-      timers: [...this.#timers.values()],
+      waits: this.#questions.kept,
+      timers: this.#timers.kept,
       promises: Object.fromEntries(this.#promises),
     };
-    this.#actor.turn.options.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
+    this.actor.turn.options.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
   }
 
   #rests(snapshot: AnyMachineSnapshot): boolean {
-    if (this.#waits.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
+    if (this.#questions.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
     return Object.values(snapshot.children as { readonly [id: string]: AnyActorRef }).every(
       (child) => (child.getSnapshot() as Snapshot<unknown>).status !== "active",
     );
@@ -194,60 +192,16 @@ class MachineActor {
     this.#machine.stop();
   }
 
-  #ask(stateId: string, { request_keys: questions, schema }: Question, known?: CallId): void {
-    const callId = known ?? this.#issue();
-    const { turn } = this.#actor;
-    this.#waits.set(stateId, callId);
-    turn.deliveries.expect(callId, (outcome) => {
-      this.#waits.delete(stateId);
-      if (outcome.ok && !this.#ended)
-        this.#machine.send({ ...(outcome.value as JsonObject), type: "resume" });
-    });
-    if (turn.options.journal.outcomes.has(callId)) return;
-    const jsonSchema = schema && toJsonSchema(schema, "input");
-    wait(this.#actor, {
-      callId,
-      logged: known !== undefined,
-      questions,
-      schema,
-      ...(jsonSchema && { jsonSchema }),
-    });
-  }
-
-  /** Delays are sleeps of the turn, and go on where they were. */
-  #clock(): NonNullable<ActorOptions<AnyStateMachine>["clock"]> {
-    return {
-      setTimeout: (fire: () => void, ms: number): CallId => {
-        const known = this.#adopted;
-        const callId = known ?? this.#issue();
-        const { turn } = this.#actor;
-        this.#timers.set(callId, { callId, ms, ...this.#newestSchedule() });
-        turn.deliveries.expect(callId, (outcome) => {
-          this.#timers.delete(callId);
-          if (outcome.ok && !this.#ended) fire();
-        });
-        if (!turn.options.journal.outcomes.has(callId))
-          sleep(this.#actor, { callId, logged: known !== undefined }, ms);
-        return callId;
-      },
-      clearTimeout: (callId: CallId): void => this.#drop(this.#timers, callId, callId),
-    };
-  }
-
-  /** What XState has just noted down to do later: only there can it be found by what sets a timer. */
-  #newestSchedule(): { readonly id: string; readonly event: JsonObject } {
-    const { _scheduledEvents: scheduled } = this.#machine.system.getSnapshot();
-    const newest = Object.values(scheduled).at(-1);
-    return { id: newest?.id ?? "", event: toJson(newest?.event ?? {}, "a delayed event") as JsonObject };
-  }
-
   /** Makes a promise of the machine an effect of the turn. */
   #journal({ src, childId, input, signal, start }: StartedPromise): Promise<Json> {
-    const { turn } = this.#actor;
+    const { turn } = this.actor;
     const known = this.#restoring ? this.#restored?.promises[childId] : undefined;
-    const callId = known ?? this.#issue();
+    const callId = known ?? this.issue();
     this.#promises.set(childId, callId);
-    signal.addEventListener("abort", () => this.#drop(this.#promises, childId, callId), { once: true });
+    const giveUp = (): void => {
+      if (this.#promises.delete(childId)) turn.calls.drop(callId);
+    };
+    signal.addEventListener("abort", giveUp, { once: true });
     return new Promise((resolve, reject) => {
       turn.deliveries.expect(callId, (outcome) => {
         this.#promises.delete(childId);
@@ -256,35 +210,7 @@ class MachineActor {
       });
       if (turn.options.journal.outcomes.has(callId)) return;
       const call = { callId, name: src, args: toJson(input ?? {}, "the input"), logged: known !== undefined };
-      void performEffect(this.#actor, call, this.#run.effect, start);
+      void performEffect(this.actor, call, this.#run.effect, start);
     });
   }
-
-  #issue(): CallId {
-    const divergence = this.#scope.advance();
-    if (divergence) this.#actor.turn.diverge(divergence);
-    return this.#scope.callId;
-  }
-
-  /** Gives up a call that the machine has left behind. */
-  #drop<Key>(open: Map<Key, unknown>, key: Key, callId: CallId): void {
-    if (!open.delete(key)) return;
-    this.#actor.turn.calls.drop(callId);
-  }
-}
-
-interface Question {
-  readonly request_keys: { readonly [key: string]: string };
-  readonly schema?: Schema<unknown>;
-}
-
-function questionsOf(snapshot: AnyMachineSnapshot): Map<string, Question> {
-  const metas = Object.entries(
-    snapshot.getMeta() as { readonly [stateId: string]: Partial<Question> | undefined },
-  );
-  return new Map(metas.filter((entry): entry is [string, Question] => entry[1]?.request_keys !== undefined));
-}
-
-function questionOf(snapshot: AnyMachineSnapshot, stateId: string): Question {
-  return questionsOf(snapshot).get(stateId) ?? { request_keys: {} };
 }
