@@ -29,6 +29,8 @@ export class NodePipe implements Pipe {
   readonly #outgoing: Outgoing;
   readonly #isChunked: boolean;
   readonly #options: PipeOptions;
+  /** Whether the head of the answer is on its way. */
+  #isOpen = false;
   #hasEnded = false;
 
   constructor(outgoing: Outgoing, headers: Readonly<Record<string, string>>, options: PipeOptions) {
@@ -48,24 +50,39 @@ export class NodePipe implements Pipe {
   }
 
   write(text: string): boolean {
-    return this.#outgoing.write(this.#isChunked ? toChunk(text) : text);
+    const bytes = Buffer.byteLength(text);
+    const way = this.#way;
+    this.#isOpen = true;
+    const data = this.#isChunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
+    // ASCII goes out as it is in memory.
+    return way.write(data, bytes === text.length ? "latin1" : "utf8");
+  }
+
+  /**
+   * Where the next bytes go: into the response until its head is on the way and the connection is its own,
+   * from then on into the socket, which spares each event a third of what Node does for it.
+   */
+  get #way(): Way {
+    const { socket } = this.#outgoing;
+    return this.#isOpen && socket?.writable === true ? socket : this.#outgoing;
   }
 
   drained(): Promise<void> {
-    const outgoing = this.#outgoing;
-    if (outgoing.destroyed || !outgoing.writableNeedDrain) return Promise.resolve();
+    const way = this.#way;
+    if (this.#outgoing.destroyed || !way.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
       const goOn = (): void => {
-        outgoing.off("drain", goOn);
-        outgoing.off("close", goOn);
+        way.off("drain", goOn);
+        way.off("close", goOn);
         resolve();
       };
-      outgoing.on("drain", goOn);
-      outgoing.on("close", goOn);
+      way.on("drain", goOn);
+      way.on("close", goOn);
     });
   }
 
   open(): void {
+    this.#isOpen = true;
     this.#outgoing.flushHeaders();
   }
 
@@ -79,6 +96,14 @@ export class NodePipe implements Pipe {
   cut(): void {
     this.#outgoing.destroy();
   }
+}
+
+/** What takes bytes, be it a response or its socket. */
+interface Way {
+  readonly writableNeedDrain: boolean;
+  write(text: string, encoding: "latin1" | "utf8"): boolean;
+  on(event: "drain" | "close", listener: () => void): unknown;
+  off(event: "drain" | "close", listener: () => void): unknown;
 }
 
 /** A pipe into the body of a Response, for hosts other than Node and for calls in process. */
@@ -138,10 +163,6 @@ export function webPipe({ gone }: PipeOptions): {
 function ignore(): void {}
 
 const LAST_CHUNK = "0\r\n\r\n";
-
-function toChunk(text: string): string {
-  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-}
 
 const encoder = new TextEncoder();
 
