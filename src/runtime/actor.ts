@@ -1,6 +1,7 @@
 import { createActor, fromPromise } from "xstate";
 import type { Speaker } from "../protocol/encode.ts";
 import { createSpeaker } from "../protocol/encode.ts";
+import type { EventBody } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { faultMessage } from "./fault-message.ts";
@@ -160,16 +161,20 @@ export class Actor {
       return this.turn.over();
     }
     this.said.add(content);
-    const place = scope === this.scope ? undefined : { branch: scope.path };
-    const { id } = recorder.event(
-      this.speaker,
-      this.agent.kind === "tool"
-        ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
-        : { type: "TextOutput", content, ...place },
-    );
+    const { id } = recorder.event(this.speaker, this.#toText(content, scope));
     scope.backlog.add(id, content.length);
     this.turn.stirrings.stir(scope.path);
     return recorder.committed();
+  }
+
+  #toText(content: string, scope: Scope): EventBody {
+    const isOwn = scope === this.scope;
+    // By far the most frequent one is spared what the others need.
+    if (isOwn && this.agent.kind !== "tool") return { type: "TextOutput", content };
+    const place = isOwn ? undefined : { branch: scope.path };
+    return this.agent.kind === "tool"
+      ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
+      : { type: "TextOutput", content, ...place };
   }
 
   /** Tells how far a tool has come, if the log can take it. */

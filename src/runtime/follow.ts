@@ -48,6 +48,7 @@ export async function* follow(
   range: FollowRange,
 ): AsyncGenerator<EventPage, void> {
   const { forever, signal, wanted } = range;
+  const { limit, limitBytes } = STREAM_PAGE;
   const end = forever ? undefined : new StreamEnd(log, address);
   const bell = new Bell();
   const stopTail = log.tail(address.runId, bell.ring);
@@ -55,11 +56,12 @@ export async function* follow(
   try {
     for (let after = range.after; signal?.aborted !== true;) {
       bell.reset();
-      const { events: all, head } = await log.read(address.runId, { after, ...STREAM_PAGE });
+      const { events: all, head } = await log.read(address.runId, { after, limit, limitBytes });
       // A run that has less than it had was removed.
       if (head < after) return;
       after += all.length;
-      const events = wanted ? all.filter(wanted) : all;
+      // Mostly all of a page is wanted, and then it is handed on as it is.
+      const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
       end?.saw(events);
       // A page of which nothing is wanted moves the reader's cursor all the same.
       if (all.length > 0) yield { events, cursor: after, more: after < head };

@@ -3,8 +3,8 @@ import type { Json } from "../protocol/json.ts";
 
 /** What gathers for the next commit: a batch in the making, and whoever waits for it. */
 export interface Pending extends Batch {
-  readonly events: string[];
-  readonly records: LogRecord[];
+  events: string[];
+  records: LogRecord[];
   requests?: RequestMark[];
   run?: RunRow;
   snapshot?: Json;
@@ -24,7 +24,19 @@ export interface Pending extends Batch {
 
 /** A batch with nothing in it. */
 export function newPending(): Pending {
-  return { events: [], records: [], urgent: false };
+  return { events: NO_EVENTS, records: NO_RECORDS, urgent: false };
+}
+
+/** Adds an event to a batch. Most batches have one, and an array of one is a tenth of one that grew. */
+export function addEvent(pending: Pending, text: string): void {
+  if (pending.events === NO_EVENTS) pending.events = [text];
+  else pending.events.push(text);
+}
+
+/** Adds a journal entry to a batch. */
+export function addRecord(pending: Pending, record: LogRecord): void {
+  if (pending.records === NO_RECORDS) pending.records = [record];
+  else pending.records.push(record);
 }
 
 /** Whether there is anything to commit. */
@@ -58,3 +70,6 @@ export function notCommitted(toError: () => unknown): Promise<void> {
   rejectPending({ ...newPending(), done }, toError);
   return done.promise;
 }
+
+const NO_EVENTS: string[] = [];
+const NO_RECORDS: LogRecord[] = [];

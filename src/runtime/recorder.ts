@@ -5,7 +5,15 @@ import { encodeEvent } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
-import { committedOf, hasContent, newPending, notCommitted, rejectPending } from "./pending.ts";
+import {
+  addEvent,
+  addRecord,
+  committedOf,
+  hasContent,
+  newPending,
+  notCommitted,
+  rejectPending,
+} from "./pending.ts";
 import type { Pending } from "./pending.ts";
 import type { RecordBody } from "./records.ts";
 
@@ -47,10 +55,17 @@ export class Recorder {
   #nextRecord: number;
   /** What the commit under way carries. */
   #inFlight: Pending | undefined;
+  /** When that commit began. */
+  #startedMs = 0;
   #scheduled = false;
   #stopTimer: (() => void) | undefined;
   /** Makes the error for whoever still waits for a commit; `undefined` while commits are made. */
   #stopped: (() => unknown) | undefined;
+
+  // Made once and not for every commit: there is one at a time, and what it leaves behind counts.
+  readonly #commitNow = (): void => this.#commit();
+  readonly #succeed = (cursor: Cursor): void => this.#committed(cursor);
+  readonly #fail = (error: unknown): void => this.#notCommitted(error);
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -105,7 +120,7 @@ export class Recorder {
   record(body: RecordBody): { readonly n: number; readonly after: number } {
     const position = { n: this.#nextRecord, after: this.#nextId - 1 };
     this.#nextRecord += 1;
-    this.#pending.records.push({ ...position, ...body } as unknown as LogRecord);
+    addRecord(this.#pending, { ...position, ...body } as unknown as LogRecord);
     this.#schedule(true);
     return position;
   }
@@ -145,7 +160,7 @@ export class Recorder {
   }
 
   #push(text: string, urgent: boolean): void {
-    this.#pending.events.push(text);
+    addEvent(this.#pending, text);
     this.#schedule(urgent);
   }
 
@@ -163,14 +178,14 @@ export class Recorder {
     if (this.#scheduled) return;
     this.#scheduled = true;
     // A microtask later, so that everything said in one go is one batch.
-    queueMicrotask(() => this.#commit());
+    void RESOLVED.then(this.#commitNow);
   }
 
   #commit(): void {
     if (this.#stopped !== undefined) return;
     if (this.#pending.patient === true) {
       this.#pending.patient = false;
-      this.#options.environment.macrotask(() => this.#commit());
+      this.#options.environment.macrotask(this.#commitNow);
       return;
     }
     this.#options.beforeCommit();
@@ -180,24 +195,28 @@ export class Recorder {
     if (pending.toSnapshot) pending.snapshot = pending.toSnapshot();
     this.#pending = newPending();
     this.#inFlight = pending;
-    const { log, environment, telemetry } = this.#options;
-    const started = environment.monotonic();
-    log.append(this.#cursor, pending).then(
-      (cursor) => {
-        this.#cursor = cursor;
-        this.#inFlight = undefined;
-        telemetry.committed(pending.events.length, environment.monotonic() - started);
-        pending.done?.resolve();
-        if (hasContent(this.#pending)) this.#schedule(false);
-        else this.#options.settled();
-      },
-      (error: unknown) => {
-        this.#inFlight = undefined;
-        rejectPending(pending, () => error);
-        this.stop(() => error);
-        this.#options.failed(error);
-      },
-    );
+    const { log, environment } = this.#options;
+    this.#startedMs = environment.monotonic();
+    log.append(this.#cursor, pending).then(this.#succeed, this.#fail);
+  }
+
+  #committed(cursor: Cursor): void {
+    const { telemetry, environment, settled } = this.#options;
+    const committed = this.#inFlight;
+    this.#cursor = cursor;
+    this.#inFlight = undefined;
+    telemetry.committed(committed?.events.length ?? 0, environment.monotonic() - this.#startedMs);
+    committed?.done?.resolve();
+    if (hasContent(this.#pending)) this.#schedule(false);
+    else settled();
+  }
+
+  #notCommitted(error: unknown): void {
+    const failed = this.#inFlight;
+    this.#inFlight = undefined;
+    if (failed) rejectPending(failed, () => error);
+    this.stop(() => error);
+    this.#options.failed(error);
   }
 }
 

@@ -7,6 +7,7 @@ import type {
   Page,
   ReadOptions,
   RequestEntry,
+  RequestMark,
   RunEntry,
   RunPage,
   RunQuery,
@@ -55,11 +56,7 @@ export function memoryLog(): EventLog {
     if (batch.alias !== undefined && (aliases.get(batch.alias) ?? cursor.runId) !== cursor.runId) {
       throw new AgentError("conflict", `another run has the alias ${batch.alias}`);
     }
-    const marked = new Map<RequestId, RequestEntry>();
-    for (const mark of batch.requests ?? []) {
-      const entry = marked.get(mark.requestId) ?? lookup(mark.requestId);
-      marked.set(mark.requestId, applyMark(entry, cursor.runId, mark));
-    }
+    const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
 
     // From here on nothing fails.
     for (const event of batch.events) run.events.push(event);
@@ -72,7 +69,7 @@ export function memoryLog(): EventLog {
       aliases.set(batch.alias, cursor.runId);
       run.aliases.push(batch.alias);
     }
-    for (const [requestId, entry] of marked) {
+    for (const [requestId, entry] of marked ?? []) {
       requests.set(requestId, entry);
       run.requests.add(requestId);
       if (entry.phase === "completed") openRequests.delete(requestId);
@@ -80,6 +77,16 @@ export function memoryLog(): EventLog {
     }
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
+  }
+
+  /** What becomes of the entries of requests. */
+  function applyMarks(runId: RunId, marks: readonly RequestMark[]): Map<RequestId, RequestEntry> {
+    const marked = new Map<RequestId, RequestEntry>();
+    for (const mark of marks) {
+      const entry = marked.get(mark.requestId) ?? lookup(mark.requestId);
+      marked.set(mark.requestId, applyMark(entry, runId, mark));
+    }
+    return marked;
   }
 
   function lookup(requestId: RequestId): RequestEntry | undefined {
