@@ -1,12 +1,9 @@
 import type { Environment } from "../ports/environment.ts";
-import { createSpeaker } from "../protocol/encode.ts";
-import type { Speaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Actor, Asked } from "./actor.ts";
 import { artifactUrl } from "./artifact-url.ts";
-import type { Schema } from "./agent.ts";
 import { scopeOf } from "./call-id.ts";
 import { ForeignFailure } from "./foreign.ts";
 import type {
@@ -20,6 +17,8 @@ import type {
   Give,
   StoredFile,
 } from "./foreign.ts";
+import { ForeignQuestions } from "./foreign-questions.ts";
+import { ForeignVoices } from "./foreign-voices.ts";
 import { OpenCall } from "./open-call.ts";
 import type { Memory } from "./turn-api.ts";
 
@@ -49,22 +48,21 @@ function filesOf({ depth, turn }: Actor): readonly ForeignFile[] {
   }));
 }
 
-/** So many voices have their constant text prepared. */
-const VOICES = 256;
-
 /** What an actor whose work is done elsewhere says, asks and has open here. */
 class Place implements ForeignPlace {
   readonly kept: Json | undefined;
   readonly #actor: Actor;
   /** The calls that are open there, by their id here. */
   readonly #calls = new Map<CallId, OpenCall>();
-  readonly #waits = new Set<CallId>();
-  readonly #speakers = new Map<string, Speaker>();
+  readonly #voices: ForeignVoices;
+  readonly #questions: ForeignQuestions;
   #count: number;
   #work: OpenCall | undefined;
 
   constructor(actor: Actor) {
     this.#actor = actor;
+    this.#voices = new ForeignVoices(actor);
+    this.#questions = new ForeignQuestions(actor);
     const { journal } = actor.turn.options;
     // Whether anything goes on is known here, and need not be guessed from what the code does.
     actor.turn.stirrings.end(actor.scope.path);
@@ -113,7 +111,7 @@ class Place implements ForeignPlace {
   say(voice: ForeignVoice, body: EventBody): void {
     const { turn, said } = this.#actor;
     if (!this.#accepts()) return;
-    turn.options.recorder.event(this.#speakerOf(voice), body);
+    turn.options.recorder.event(this.#voices.speakerOf(voice), body);
     if (voice.depth === 0) {
       if (body.type === "TextOutput") said.add(body.content, body.call_id);
       if (body.type === "CompletionCall") said.retract(body.call_id);
@@ -127,7 +125,13 @@ class Place implements ForeignPlace {
 
   began(callId: CallId, name: string, voice: ForeignVoice): void {
     const { call: parent, turn } = this.#actor;
-    const call = new OpenCall({ callId, kind: "foreign", name, speaker: this.#speakerOf(voice), parent });
+    const call = new OpenCall({
+      callId,
+      kind: "foreign",
+      name,
+      speaker: this.#voices.speakerOf(voice),
+      parent,
+    });
     this.#calls.set(callId, call);
     turn.calls.opened(call);
   }
@@ -137,37 +141,16 @@ class Place implements ForeignPlace {
     this.#calls.delete(callId);
   }
 
-  ask(voice: ForeignVoice, { callId, questions, schema, give }: ForeignQuestion): Promise<void> {
-    const { recorder } = this.#actor.turn.options;
-    if (!this.#accepts()) return NEVER;
-    const { id: waitId } = recorder.event(this.#speakerOf(voice), {
-      type: "WaitForInput",
-      request_keys: questions,
-      ...(schema && { schema }),
-      call_id: callId,
-    });
-    this.#wait(callId, { waitId, questions }, give);
-    return this.#answerTo(callId);
+  ask(voice: ForeignVoice, question: ForeignQuestion): Promise<void> {
+    return this.#accepts() ? this.#questions.ask(this.#voices.speakerOf(voice), question) : NEVER;
   }
 
   askedBefore(callId: CallId, give: Give): Promise<void> {
-    const { journal } = this.#actor.turn.options;
-    const asked = journal.waits.get(callId);
-    if (asked && !journal.outcomes.has(callId)) this.#wait(callId, asked, give);
-    return this.#answerTo(callId);
+    return this.#questions.askedBefore(callId, give);
   }
 
   answered(callId: CallId, values: JsonObject): void {
-    const { turn } = this.#actor;
-    const wait = turn.waits.get(callId);
-    if (wait === undefined || !this.#accepts()) return;
-    turn.calls.settle(wait.call, { ok: true, value: values }, () =>
-      turn.options.recorder.event(turn.speaker, {
-        type: "ResumeWithInput",
-        wait_id: wait.waitId,
-        request_keys: values,
-      }),
-    );
+    if (this.#accepts()) this.#questions.answered(callId, values);
   }
 
   async store(file: StoredFile): Promise<EventBody> {
@@ -203,7 +186,7 @@ class Place implements ForeignPlace {
   async keep(kept: Json): Promise<void> {
     const { agent, files, scope, turn } = this.#actor;
     if (!this.#accepts()) return;
-    const state: ForeignState = { calls: this.#count, waits: [...this.#waits], files, kept };
+    const state: ForeignState = { calls: this.#count, waits: this.#questions.kept, files, kept };
     turn.options.recorder.record({
       type: "RemoteCursor",
       scope: scope.path,
@@ -214,72 +197,12 @@ class Place implements ForeignPlace {
     await turn.options.recorder.committed();
   }
 
-  #wait(
-    callId: CallId,
-    {
-      waitId,
-      questions,
-    }: { readonly waitId: number; readonly questions: { readonly [key: string]: string } },
-    give: Give,
-  ): void {
-    const { call: parent, speaker, turn } = this.#actor;
-    const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
-    turn.calls.opened(call);
-    turn.rest.waiting({ call, callId, waitId, questions, schema: toSchema(give) });
-  }
-
-  /** Resolves when the answer has its turn among what is delivered to the turn. */
-  #answerTo(callId: CallId): Promise<void> {
-    this.#waits.add(callId);
-    return new Promise((resolve) => {
-      this.#actor.turn.deliveries.expect(callId, (outcome) => {
-        this.#waits.delete(callId);
-        if (outcome.ok) resolve();
-      });
-    });
-  }
-
   #accepts(): boolean {
     const { call, turn } = this.#actor;
     if (!turn.ended && call.open) return true;
     turn.options.telemetry.dropped("late_event");
     return false;
   }
-
-  #speakerOf({ agent, depth, parent }: ForeignVoice): Speaker {
-    const { call, depth: base, speaker, turn } = this.#actor;
-    // The agent that was asked here speaks under the name by which it was asked.
-    if (base === 0 && depth === 0) return speaker;
-    const key = `${depth} ${parent ?? ""} ${agent}`;
-    const known = this.#speakers.get(key);
-    if (known) return known;
-    if (this.#speakers.size >= VOICES) this.#speakers.clear();
-    const { runId, accepted } = turn.options;
-    const made = createSpeaker({
-      run_id: runId,
-      request_id: accepted.requestId,
-      agent,
-      depth: base + depth,
-      parent_call_id: parent ?? call.callId,
-    });
-    this.#speakers.set(key, made);
-    turn.introduce(made, parent ?? call.callId);
-    return made;
-  }
 }
 
 const NEVER = new Promise<never>(() => {});
-
-/** An answer fits when the other side has taken it. */
-function toSchema(give: Give): Schema<unknown> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "troupe",
-      validate: async (values) => {
-        await give(values as JsonObject);
-        return { value: values };
-      },
-    },
-  };
-}
