@@ -25,9 +25,10 @@ export function toJson(value: unknown, what: string, limitBytes: number = EVENT_
   return JSON.parse(text) as Json;
 }
 
-/** Throws `too_large` for a text that no event can hold. */
+/** Throws `too_large` for a text that no event can hold, as JSON writes it. */
 export function checkText(text: string): void {
-  if (text.length * 3 <= EVENT_LIMIT_BYTES || byteLength(text) <= EVENT_LIMIT_BYTES) return;
+  // JSON writes a character in six bytes at most, so most texts need no exact count.
+  if (text.length * 6 <= EVENT_LIMIT_BYTES || byteLength(JSON.stringify(text)) <= EVENT_LIMIT_BYTES) return;
   throw new AgentError("too_large", `a text is larger than ${EVENT_LIMIT_BYTES} bytes`);
 }
 

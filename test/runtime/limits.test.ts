@@ -204,3 +204,25 @@ test("an artifact that is too large ends its turn with an error", async () => {
     error: { code: "agent_error", message: "artifact wall is larger than 1000 bytes" },
   });
 });
+
+test("a text is as long as JSON writes it: one that no event can hold is refused, and nothing is said", async () => {
+  const agent = defineAgent({
+    name: "ringer",
+    purpose: "Says characters that JSON writes in six.",
+    async chat(_input, turn) {
+      let refused = "nothing";
+      try {
+        await turn.text("\u0007".repeat(44_000));
+      } catch (error) {
+        refused = (error as Error).message;
+      }
+      await turn.text("\u0007".repeat(43_000));
+      return refused;
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("ringer", chat);
+  const events = await world.events(asked);
+  expect(textsOf(events)).toEqual(["\u0007".repeat(43_000)]);
+  expect(events.at(-1)).toMatchObject({ result: "a text is larger than 262144 bytes" });
+});
