@@ -5,7 +5,7 @@ export { llmAgent } from "./llm-agent.ts";
 export type { LlmAgentOptions, StructuredOperations } from "./llm-agent.ts";
 export type { McpServer } from "./mcp-server.ts";
 export { mcpTools } from "./mcp-tools.ts";
-export type { McpTools } from "./mcp-tools.ts";
+export type { McpTools, McpToolsOptions } from "./mcp-tools.ts";
 export { modelFromEnv } from "./model-from-env.ts";
 export type { ModelVariables } from "./model-from-env.ts";
 export type { Completion, Message, ModelToolCall, Prompt, ToolDescription } from "./prompt.ts";

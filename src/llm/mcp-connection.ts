@@ -1,28 +1,37 @@
 import type * as mcp from "@modelcontextprotocol/client";
 import type { McpServer } from "./mcp-server.ts";
+import { load, toTransport } from "./mcp-transport.ts";
 
 /** A connection to a server that is made when it is needed, and again after it broke. */
 export class McpConnection {
   readonly #server: McpServer;
   #client: Promise<mcp.Client> | undefined;
+  /** How many questions each client has open. */
+  readonly #asking = new Map<mcp.Client, number>();
   #closed = false;
 
   constructor(server: McpServer) {
     this.#server = server;
   }
 
-  /** The connected client; everyone who asks while it is being connected gets the same one. */
-  client(): Promise<mcp.Client> {
-    if (this.#closed) return Promise.reject(new Error("the connection to the MCP server was closed"));
-    const forget = (client: Promise<mcp.Client>): void => {
-      if (this.#client === client) this.#client = undefined;
-    };
-    if (this.#client === undefined) {
-      const connecting = connect(this.#server, () => forget(connecting));
-      this.#client = connecting;
-      connecting.catch(() => forget(connecting));
+  /**
+   * Asks the server something. A server on the network that has started again does not know who was connected
+   * before, and has then done nothing, so that it is asked once more on a new connection.
+   */
+  async ask<Answer>(question: (client: mcp.Client) => Promise<Answer>): Promise<Answer> {
+    for (let again = false; ; again = true) {
+      const connecting = this.#connected();
+      const client = await connecting;
+      this.#asking.set(client, (this.#asking.get(client) ?? 0) + 1);
+      try {
+        return await question(client);
+      } catch (thrown) {
+        if (again || !isUnknownThere(client, thrown)) throw thrown;
+        this.#forget(connecting);
+      } finally {
+        this.#leave(client, connecting);
+      }
     }
-    return this.#client;
   }
 
   /** Ends the connection, and with it the program, for good. */
@@ -30,6 +39,32 @@ export class McpConnection {
     this.#closed = true;
     const client = await this.#client?.catch(() => undefined);
     await client?.close();
+  }
+
+  /** The connected client; everyone who asks while it is being connected gets the same one. */
+  #connected(): Promise<mcp.Client> {
+    if (this.#closed) return Promise.reject(new Error("the connection to the MCP server was closed"));
+    if (this.#client === undefined) {
+      const connecting = connect(this.#server, () => this.#forget(connecting));
+      this.#client = connecting;
+      connecting.catch(() => this.#forget(connecting));
+    }
+    return this.#client;
+  }
+
+  #forget(client: Promise<mcp.Client>): void {
+    if (this.#client === client) this.#client = undefined;
+  }
+
+  /** Closes a client that is not needed any more once the last one who asked has an answer. */
+  #leave(client: mcp.Client, connecting: Promise<mcp.Client>): void {
+    const others = (this.#asking.get(client) ?? 1) - 1;
+    if (others > 0) {
+      this.#asking.set(client, others);
+      return;
+    }
+    this.#asking.delete(client);
+    if (connecting !== this.#client) client.close().catch(() => {});
   }
 }
 
@@ -45,27 +80,9 @@ async function connect(server: McpServer, closed: () => void): Promise<mcp.Clien
 /** To ask a program for its version would start it twice; one that speaks only the newest is not known here. */
 const NEGOTIATE = { versionNegotiation: { mode: "auto" } } as const;
 
-async function toTransport(server: McpServer): Promise<mcp.Transport> {
-  if ("url" in server) {
-    const { StreamableHTTPClientTransport } = await load();
-    return new StreamableHTTPClientTransport(new URL(server.url), {
-      ...(server.headers && { requestInit: { headers: server.headers } }),
-    });
-  }
-  const { StdioClientTransport, getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
-  const { command, args = [], env = {}, cwd } = server;
-  return new StdioClientTransport({
-    command,
-    args: [...args],
-    env: { ...getDefaultEnvironment(), ...env },
-    ...(cwd !== undefined && { cwd }),
-  });
-}
-
-async function load(): Promise<typeof mcp> {
-  try {
-    return await import("@modelcontextprotocol/client");
-  } catch (cause) {
-    throw new Error("MCP tools need: npm install @modelcontextprotocol/client", { cause });
-  }
+/** Whether a server has refused a request because it does not know the session that the request belongs to. */
+function isUnknownThere({ transport }: mcp.Client, thrown: unknown): boolean {
+  const { status } = (thrown ?? {}) as { readonly status?: unknown };
+  // The standard says 404; many servers say 400.
+  return transport?.sessionId !== undefined && (status === 404 || status === 400);
 }

@@ -6,6 +6,7 @@ import { defineTool } from "../runtime/define.ts";
 import type { ToolTurn } from "../runtime/turn-api.ts";
 import { McpConnection } from "./mcp-connection.ts";
 import type { McpServer } from "./mcp-server.ts";
+import { isLost } from "./mcp-transport.ts";
 import { rawSchema } from "./raw-schema.ts";
 import { toToolName } from "./tool-name.ts";
 
@@ -16,18 +17,27 @@ export interface McpTools {
   close(): Promise<void>;
 }
 
+/** How the tools of an MCP server are called. */
+export interface McpToolsOptions {
+  /** A call ends with an error when this long nothing was heard of it, in milliseconds. Default 60,000. */
+  readonly silenceMs?: number;
+}
+
 /**
  * Connects to an MCP server and makes its tools ours. Calls that a server breaks off by ending fail, and
  * the next call connects again. Needs the package `@modelcontextprotocol/client`, version 2.
  */
-export async function mcpTools(server: McpServer): Promise<McpTools> {
+export async function mcpTools(
+  server: McpServer,
+  { silenceMs = 60_000 }: McpToolsOptions = {},
+): Promise<McpTools> {
   const connection = new McpConnection(server);
   try {
-    const { tools } = await (await connection.client()).listTools();
+    const { tools } = await connection.ask((client) => client.listTools());
     const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
     const validator = new AjvJsonSchemaValidator();
     return {
-      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), connection)),
+      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), { connection, silenceMs })),
       close: () => connection.close(),
     };
   } catch (thrown) {
@@ -36,10 +46,13 @@ export async function mcpTools(server: McpServer): Promise<McpTools> {
   }
 }
 
-/** A call ends when this long nothing was heard of it. */
-const SILENCE_MS = 60_000;
+/** What all tools of a server share. */
+interface Shared {
+  readonly connection: McpConnection;
+  readonly silenceMs: number;
+}
 
-function toTool(tool: McpTool, input: Schema<Json>, connection: McpConnection): Tool {
+function toTool(tool: McpTool, input: Schema<Json>, { connection, silenceMs }: Shared): Tool {
   const { name, description = "", annotations = {} } = tool;
   const isHarmless = annotations.readOnlyHint === true || annotations.idempotentHint === true;
   return defineTool({
@@ -47,7 +60,13 @@ function toTool(tool: McpTool, input: Schema<Json>, connection: McpConnection): 
     description,
     input,
     effect: isHarmless ? "idempotent" : "unsafe",
-    run: async (input, turn) => call(await connection.client(), name, input, turn),
+    async run(input, turn) {
+      try {
+        return await connection.ask((client) => call(client, { name, input, silenceMs }, turn));
+      } catch (thrown) {
+        throw toFault(name, thrown);
+      }
+    },
   });
 }
 
@@ -61,24 +80,33 @@ function toSchema({ inputSchema }: McpTool, validator: AjvJsonSchemaValidator): 
   });
 }
 
-async function call(client: Client, name: string, input: Json, turn: ToolTurn): Promise<Json> {
-  const result = await client
-    .callTool(
-      { name, arguments: input as JsonObject },
-      {
-        signal: turn.signal,
-        timeout: SILENCE_MS,
-        resetTimeoutOnProgress: true,
-        onprogress: (progress) => turn.progress(toLine(progress)),
-      },
-    )
-    .catch((thrown: unknown) => {
-      if ((thrown as { readonly code?: unknown } | null)?.code !== "CONNECTION_CLOSED") throw thrown;
-      throw new Error(`the MCP server ended while ${name} was at work`, { cause: thrown });
-    });
+interface McpCall {
+  readonly name: string;
+  readonly input: Json;
+  readonly silenceMs: number;
+}
+
+async function call(client: Client, { name, input, silenceMs }: McpCall, turn: ToolTurn): Promise<Json> {
+  const result = await client.callTool(
+    { name, arguments: input as JsonObject },
+    {
+      signal: turn.signal,
+      timeout: silenceMs,
+      resetTimeoutOnProgress: true,
+      onprogress: (progress) => turn.progress(toLine(progress)),
+    },
+  );
   const text = result.content.map(toText).join("\n");
   if (result.isError) throw new Error(text === "" ? `${name} failed` : text);
   return (result.structuredContent as Json | undefined) ?? text;
+}
+
+/** Says in plain words what the package says in its own. */
+function toFault(name: string, thrown: unknown): unknown {
+  if (isLost(thrown)) return new Error(`the MCP server ended while ${name} was at work`, { cause: thrown });
+  // So does fetch say that it got nowhere.
+  if (thrown instanceof TypeError) return new Error("the MCP server cannot be reached", { cause: thrown });
+  return thrown;
 }
 
 function toLine({ progress, total, message }: Progress): string {

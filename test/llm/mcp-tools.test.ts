@@ -1,7 +1,10 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { serve } from "@hono/node-server";
@@ -222,3 +225,112 @@ describe("the tools of a server on the network", () => {
     expect(await runtime.status(requestId)).toMatchObject({ status: "completed", finish_reason: "canceled" });
   });
 });
+
+describe("the tools of a server on the network that goes away", () => {
+  test("fail while it is away, and work again when it is back, although it knows nobody any more", async () => {
+    await using program = await HttpProgram.start();
+    const server = await mcpTools({ url: program.url });
+    const runtime = callerOf(server.tools);
+    expect(theOne(await call(runtime, "echo", { message: "one" }), "ToolResult").text_result).toBe(
+      "Echo: one",
+    );
+
+    await program.stop();
+    expect(theOne(await call(runtime, "echo", { message: "two" }), "ToolError").content).toBe(
+      "the MCP server cannot be reached",
+    );
+
+    await program.restart();
+    const answers = await Promise.all(["three", "four"].map((message) => call(runtime, "echo", { message })));
+    expect(answers.map((events) => theOne(events, "ToolResult").text_result)).toEqual([
+      "Echo: three",
+      "Echo: four",
+    ]);
+    await runtime.close();
+    await server.close();
+  });
+
+  test("fail as soon as the connection breaks off that the answer was to come on", async () => {
+    const sockets: Socket[] = [];
+    const handler = createMcpHandler(() => {
+      const mcp = new McpServer({ name: "slow", version: "1" });
+      mcp.registerTool(
+        "slow",
+        { description: "Begins, and is gone.", inputSchema: z.object({}) },
+        async (_input, ctx) => {
+          // oxlint-disable-next-line no-underscore-dangle -- the protocol calls it so
+          const progressToken = ctx.mcpReq._meta?.progressToken ?? "";
+          await ctx.mcpReq.notify({
+            method: "notifications/progress",
+            params: { progressToken, progress: 1, message: "begun" },
+          });
+          await once(ctx.mcpReq.signal, "abort");
+          return { content: [] };
+        },
+      );
+      return mcp;
+    });
+    const http = serve({
+      fetch: (request) => handler.fetch(request),
+      hostname: "127.0.0.1",
+      port: 0,
+      overrideGlobalObjects: false,
+    });
+    http.on("connection", (socket: Socket) => sockets.push(socket));
+    await once(http, "listening");
+    const server = await mcpTools({ url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` });
+    const runtime = callerOf(server.tools);
+    const { requestId } = await runtime.process("caller", { type: "ChatRequest", input: '["slow",{}]' });
+    const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
+    const events: Event[] = [];
+    for await (const page of feed.pages) {
+      events.push(...page.events.map((text) => JSON.parse(text) as Event));
+      if (ofType(events, "ToolTextOutput").length > 0) for (const socket of sockets) socket.destroy();
+    }
+    expect(theOne(events, "ToolError").content).toBe("the MCP server ended while slow was at work");
+    await runtime.close();
+    await server.close();
+    http.close();
+  });
+});
+
+/** A real MCP server that listens on a port, and keeps it when it starts again. */
+class HttpProgram implements AsyncDisposable {
+  readonly url: string;
+  readonly #port: number;
+  #child: ChildProcess | undefined;
+
+  private constructor(port: number) {
+    this.#port = port;
+    this.url = `http://127.0.0.1:${port}/mcp`;
+  }
+
+  static async start(): Promise<HttpProgram> {
+    const probe = createServer().listen(0, "127.0.0.1");
+    await once(probe, "listening");
+    const { port } = probe.address() as AddressInfo;
+    probe.close();
+    const program = new HttpProgram(port);
+    await program.restart();
+    return program;
+  }
+
+  async restart(): Promise<void> {
+    const child = spawn(process.execPath, [EVERYTHING, "streamableHttp"], {
+      env: { ...process.env, PORT: String(this.#port) },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    this.#child = child;
+    for await (const said of child.stderr as AsyncIterable<Buffer>) if (/listening/.test(String(said))) break;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child?.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill("SIGKILL");
+    await once(this.#child, "exit");
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
