@@ -1,5 +1,6 @@
 import type { Environment } from "../ports/environment.ts";
 import type { CallId } from "../protocol/ids.ts";
+import { scopeOf } from "./call-id.ts";
 import type { Deliveries } from "./deliveries.ts";
 import { Lull } from "./lull.ts";
 import type { CallKind, LiveWait, OpenCall } from "./open-call.ts";
@@ -31,6 +32,8 @@ export class Rest {
   readonly #lull: Lull;
   /** How many calls are open during which time stands still. */
   #resting = 0;
+  /** How many questions are so new that the code which asked may be about to go on with something else. */
+  #asking = 0;
   #changing = false;
   #stopped = false;
 
@@ -40,14 +43,15 @@ export class Rest {
   }
 
   /**
-   * Whether nothing goes on in the turn until its caller answers; `undefined` while that is not known,
-   * because the handler, run again, has not come to where it was.
+   * Whether nothing goes on in the turn until its caller answers; `undefined` while that is not known:
+   * the handler, run again, has not come to where it was, or has only just asked.
    */
   get parked(): boolean | undefined {
     const { root, deliveries, stirrings, waits } = this.#options;
     if (!waits.any || deliveries.owes) return false;
     if (waits.anyAhead) return undefined;
-    return stirrings.none && deliveries.none && root.rests(WAITING);
+    if (!stirrings.none || !deliveries.none || !root.rests(WAITING)) return false;
+    return this.#asking === 0 ? true : undefined;
   }
 
   /** Whether the turn only waits or sleeps, so that its time does not run. */
@@ -76,7 +80,10 @@ export class Rest {
 
   /** Notes that a wait is open and can be answered. */
   waiting(wait: LiveWait): void {
-    this.#options.waits.add(wait);
+    const { stirrings, waits } = this.#options;
+    waits.add(wait);
+    // What is asked elsewhere is asked by no code here.
+    if (stirrings.has(scopeOf(wait.callId))) this.#hearOut();
     this.#lull.lookSoon();
   }
 
@@ -91,6 +98,16 @@ export class Rest {
     this.#stopped = true;
     this.#options.waits.clear();
     this.#lull.stop();
+  }
+
+  /** Gives code that has asked a turn of the event loop, in which it may go on instead of waiting. */
+  #hearOut(): void {
+    const { environment, changed } = this.#options;
+    this.#asking += 1;
+    environment.macrotask(() => {
+      this.#asking -= 1;
+      if (!this.#stopped) changed();
+    });
   }
 
   /** Tells of changes once for all that change together. */

@@ -23,6 +23,11 @@ export class Stirrings {
     return true;
   }
 
+  /** Whether a sequence is under way. */
+  has(scope: string): boolean {
+    return this.#sequences.has(scope);
+  }
+
   /** A number that grows whenever something stirs. */
   get count(): number {
     return this.#count;

@@ -310,3 +310,31 @@ test("a turn waits for its caller once what goes on beside the wait has ended, w
   await world.ask("busy", chat);
   expect((await world.runtime.status(asked)).status).toBe("waiting");
 });
+
+test("a turn that goes on beside its question is not taken to wait for it when it is continued", async () => {
+  const agent = defineAgent({
+    name: "hasty",
+    purpose: "Asks, and goes on with something else before it listens to the answer.",
+    async chat(_input, turn) {
+      const answer = turn.waitForInput({ name: "Your name?" });
+      for (let step = 0; step < 20; step += 1) await Promise.resolve();
+      await turn.sleep(1_000);
+      await answer;
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("hasty", chat);
+  world.hold();
+  await world.restart();
+
+  const seen: string[] = [];
+  for (let commit = 0; commit < 5; commit += 1) {
+    await world.letOneGo();
+    seen.push((await world.runtime.status(asked)).status);
+  }
+
+  expect(seen).toEqual(["running", "running", "running", "running", "running"]);
+  await world.environment.advance(1_000);
+  await world.letGo();
+  expect((await world.runtime.status(asked)).status).toBe("waiting");
+});
