@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -7,7 +8,11 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // The agents go by their scripts, whatever models there are on this machine.
     env: { OPENAI_API_KEY: "", TROUPE_MODEL_URL: "" },
-    testTimeout: 15_000,
-    hookTimeout: 30_000,
+    // Half of the time goes into waiting for servers, so every core takes a file, and one more is under way.
+    maxWorkers: availableParallelism() + 1,
+    // Far more than anything takes, so that a busy machine fails no test.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 });

@@ -81,7 +81,7 @@ describe("a server that answers everything alike passes nothing else:", () => {
       cases.map((id) =>
         runConformance({
           baseUrl: server.url,
-          timeoutMs: 1_500,
+          timeoutMs: 3_000,
           restart,
           filter: (candidate) => candidate.id === id,
         }),
