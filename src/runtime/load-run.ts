@@ -27,7 +27,11 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const entry = await log.lookup(requestId);
   const place = { requestId, root: `c${open.turn}`, started: entry?.started ?? 1 };
   const journal = await loadJournal(log, runId, place);
-  return { state, dormant: { journal, waiting: entry?.phase === "waiting" } };
+  const { phase, wakeAt } = entry ?? {};
+  return {
+    state,
+    dormant: { journal, waiting: phase === "waiting", ...(wakeAt !== undefined && { wakeAt }) },
+  };
 }
 
 /** Rebuilds what a run's owner has to know, from its newest snapshot and what came after. */

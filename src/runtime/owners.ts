@@ -92,7 +92,9 @@ export class Owners {
     this.#quiet.delete(entry);
     if (this.#entries.get(run.runId) !== entry) return;
     this.#entries.delete(run.runId);
+    const { wakeAt } = run;
     run.release();
+    if (wakeAt !== undefined) this.#deps.sleeps(wakeAt);
   }
 }
 

@@ -33,7 +33,7 @@ export interface MachineTimer {
 export type RecordBody =
   /** A request was taken; its turn may start much later. */
   | { readonly type: "Accepted"; readonly accepted: Accepted }
-  /** A turn is about to be continued after a crash, for the n-th time without progress in between. */
+  /** A turn is about to be continued after a crash or a long sleep, for the n-th time without progress in between. */
   | { readonly type: "RecoveryStarted"; readonly request_id: RequestId; readonly count: number }
   /** The process let go of a running turn in good order; the next recovery is not counted. */
   | { readonly type: "Released"; readonly request_id: RequestId }

@@ -5,6 +5,7 @@ import type { Deliveries } from "./deliveries.ts";
 import { Lull } from "./lull.ts";
 import type { CallKind, LiveWait, OpenCall } from "./open-call.ts";
 import type { Recorder } from "./recorder.ts";
+import { Sleeps } from "./sleeps.ts";
 import type { Stirrings } from "./stirrings.ts";
 import type { Waits } from "./waits.ts";
 
@@ -30,16 +31,23 @@ const WAITING: ReadonlySet<CallKind> = new Set(["wait"]);
 export class Rest {
   readonly #options: RestOptions;
   readonly #lull: Lull;
+  readonly #sleeps = new Sleeps();
+  /** Until when the turn slept when it was last looked at. */
+  #seenWakeAt: number | undefined;
   /** How many calls are open during which time stands still. */
   #resting = 0;
-  /** How many questions are so new that the code which asked may be about to go on with something else. */
+  /** How many questions and sleeps are so new that their code may be about to go on with something else. */
   #asking = 0;
   #changing = false;
   #stopped = false;
 
   constructor(options: RestOptions) {
     this.#options = options;
-    this.#lull = new Lull(options);
+    const changed = (): void => {
+      this.#seenWakeAt = this.#wakeAt;
+      options.changed();
+    };
+    this.#lull = new Lull({ ...options, changed });
   }
 
   /**
@@ -54,6 +62,15 @@ export class Rest {
     return this.#asking === 0 ? true : undefined;
   }
 
+  /**
+   * Until when nothing goes on in the turn unless its caller does something, in milliseconds since 1970;
+   * `undefined` when it does not sleep or its code has not had the time to go on. Only known of a turn
+   * that sleeps for long.
+   */
+  get wakeAt(): number | undefined {
+    return this.#seenWakeAt === this.#wakeAt ? this.#seenWakeAt : undefined;
+  }
+
   /** Whether the turn only waits or sleeps, so that its time does not run. */
   get resting(): boolean {
     return this.#resting > 0 && this.#options.root.rests(RESTING);
@@ -66,8 +83,9 @@ export class Rest {
   }
 
   /** Notes that a call is not open any more. */
-  closed({ kind }: OpenCall): void {
+  closed({ callId, kind }: OpenCall): void {
     if (RESTING.has(kind)) this.#resting -= 1;
+    if (kind === "sleep") this.#sleeps.remove(callId);
     this.#change();
   }
 
@@ -87,10 +105,18 @@ export class Rest {
     this.#lull.lookSoon();
   }
 
+  /** Notes that a call sleeps until a time. */
+  sleeping(callId: CallId, until: number, now: number): void {
+    this.#sleeps.add(callId, until, now);
+    if (this.#sleeps.anyLong) this.#hearOut();
+  }
+
   /** The turn's code has something to go on with, so that it is worth a look when it has done so. */
   stirred(): void {
     const { deliveries, waits } = this.#options;
-    if (waits.anyLive || deliveries.missing !== undefined) this.#lull.lookSoon();
+    this.#seenWakeAt = undefined;
+    const mayRest = waits.anyLive || this.#sleeps.anyLong;
+    if (mayRest || deliveries.missing !== undefined) this.#lull.lookSoon();
   }
 
   /** The turn has ended, or is let go of. */
@@ -100,14 +126,23 @@ export class Rest {
     this.#lull.stop();
   }
 
-  /** Gives code that has asked a turn of the event loop, in which it may go on instead of waiting. */
+  /** Gives code that has asked or sleeps a turn of the event loop, in which it may go on beside it. */
   #hearOut(): void {
     const { environment, changed } = this.#options;
     this.#asking += 1;
     environment.macrotask(() => {
       this.#asking -= 1;
-      if (!this.#stopped) changed();
+      if (this.#stopped) return;
+      if (this.#sleeps.anyLong) this.#lull.lookSoon();
+      changed();
     });
+  }
+
+  get #wakeAt(): number | undefined {
+    if (!this.#sleeps.anyLong || this.#asking > 0) return undefined;
+    const { root, deliveries, stirrings, waits } = this.#options;
+    const rests = stirrings.none && deliveries.none && !deliveries.owes && !waits.anyAhead;
+    return rests && root.rests(RESTING) ? this.#sleeps.firstEnd : undefined;
   }
 
   /** Tells of changes once for all that change together. */

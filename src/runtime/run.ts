@@ -41,6 +41,8 @@ export interface RunDependencies {
   configOf(agent: string): JsonObject | undefined;
   /** All that a run had to write is written. */
   rested(run: Run): void;
+  /** A run was let go of that sleeps until a time, in milliseconds since 1970. */
+  sleeps(wakeAtMs: number): void;
   /** A commit failed, or another owner has the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
 }
@@ -94,9 +96,15 @@ export class Run {
     }
   }
 
-  /** Whether nothing would be lost by letting go of the run: it is idle, or waits for its caller. */
+  /** Whether nothing would be lost by letting go of the run: it is idle, waits for its caller, or sleeps for long. */
   get quiet(): boolean {
-    return this.#ledger.recorder.settled && this.#messages === 0 && !this.working;
+    if (!this.#ledger.recorder.settled || this.#messages > 0) return false;
+    return !this.working || this.wakeAt !== undefined;
+  }
+
+  /** Until when its turn sleeps, in milliseconds since 1970; `undefined` when it does not, or not for long. */
+  get wakeAt(): number | undefined {
+    return this.#requests.slot.wakeAt;
   }
 
   /** Whether a turn is under way and does not wait. */
@@ -133,8 +141,8 @@ export class Run {
 
   /** Says in the log that the turn is let go of in good order, so that its continuation counts as no recovery. */
   async settle(): Promise<void> {
-    const { requestId } = this.#requests.slot;
-    if (requestId !== undefined && this.working)
+    const { active, requestId } = this.#requests.slot;
+    if (requestId !== undefined && active && this.working && this.wakeAt === undefined)
       this.#ledger.change({ type: "Released", request_id: requestId });
     await this.#ledger.committed();
   }

@@ -14,14 +14,11 @@ import { defaultLimits, noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { Owners } from "./owners.ts";
 import { Reading } from "./reading.ts";
-import { recover } from "./recovery.ts";
+import { Recovery } from "./recovery.ts";
 import { Registry } from "./registry.ts";
 import { startRetention } from "./retention.ts";
 import { createTimestamp } from "./timestamp.ts";
 import { Uploads } from "./uploads.ts";
-
-/** How often a log that failed is asked whether it takes events again, in milliseconds. */
-const PROBE_MS = 1_000;
 
 /**
  * Starts a runtime: it begins at once to look after what was open in its log. The log, the artifacts
@@ -60,21 +57,22 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       owners.rested(run);
       rested?.();
     },
+    sleeps: (wakeAtMs) => recovery.sleeps(wakeAtMs),
     failed(run, error) {
       owners.drop(run);
       rested?.();
       // What was to be appended was wrong, such as an alias that another run has: the log is as it was.
       if (error instanceof AgentError) return;
       telemetry.fault(`the log refused an append to run ${run.runId}`, error);
-      if (!closing) recoverWhenWritable();
+      recovery.runWhenWritable();
     },
   });
+  const recovery = new Recovery({ log, environment, telemetry, recoverRun });
   let ready = false;
   let closing = false;
   let closed: Promise<void> | undefined;
   /** Whoever waits for turns to end. */
   let rested: (() => void) | undefined;
-  let stopProbe: (() => void) | undefined;
 
   const stopServing = router.serve({
     deliver: async (runId, message) =>
@@ -97,18 +95,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function start(): Promise<void> {
     for (const foreign of bindings.foreign.values()) void foreign.ready();
     for (const [agent, args] of await loadConfigurations(log, registry.names)) configs.set(agent, args);
-    await recover(log, recoverRun);
+    await recovery.run();
     ready = true;
-  }
-
-  /** Whatever a failed commit took along is loaded again and continued, as after a restart. */
-  function recoverWhenWritable(): void {
-    stopProbe ??= environment.timer(PROBE_MS, () => {
-      stopProbe = undefined;
-      if (closing) return;
-      if (!log.health().writable) recoverWhenWritable();
-      else recover(log, recoverRun).catch((error: unknown) => telemetry.fault("recovery failed", error));
-    });
   }
 
   function checkOpen(): void {
@@ -208,7 +196,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function close(drainMs: number): Promise<void> {
     closing = true;
-    stopProbe?.();
+    recovery.stop();
     stopRetention?.();
     uploads.stop();
     await started.catch(() => {});

@@ -24,6 +24,7 @@ import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import { withSecrets } from "./secrets.ts";
+import { LONG_SLEEP_MS } from "./sleeps.ts";
 import { ActiveTurn } from "./turn.ts";
 import type { TurnEnd } from "./turn.ts";
 
@@ -53,6 +54,8 @@ export interface DormantTurn {
   readonly journal: Journal;
   /** Whether it waits for its caller, so that nothing goes on in it until an answer comes. */
   readonly waiting: boolean;
+  /** Until when it sleeps, in milliseconds since 1970, if it does and was let go of meanwhile. */
+  readonly wakeAt?: number;
 }
 
 /** A recovery without progress in between is tried so often. */
@@ -69,10 +72,13 @@ export class TurnSlot {
   #handler: RunningHandler | undefined;
   #dormant: Journal | undefined;
   #segment: number | undefined;
+  /** Until when the turn sleeps as far as the index knows. */
+  #wakeAt: number | undefined;
 
   constructor(options: TurnSlotOptions, dormant: DormantTurn | undefined) {
     this.#options = options;
     this.#dormant = dormant?.journal;
+    this.#wakeAt = dormant?.wakeAt;
     if (dormant === undefined) return;
     this.#segment = toSegment(dormant.journal.lastResume, this.waits);
     options.lifecycle.send("start");
@@ -91,7 +97,12 @@ export class TurnSlot {
 
   /** Whether the turn only waits or sleeps. */
   get resting(): boolean {
-    return this.#turn?.resting === true;
+    return this.#turn?.resting ?? this.#wakeAt !== undefined;
+  }
+
+  /** Until when the turn sleeps, so that it can be let go of until then; `undefined` when it does not, or not for long. */
+  get wakeAt(): number | undefined {
+    return this.#turn === undefined || this.#turn.wakeAt === this.#wakeAt ? this.#wakeAt : undefined;
   }
 
   /** The open waits, oldest first. */
@@ -112,8 +123,8 @@ export class TurnSlot {
   }
 
   /**
-   * Continues a dormant turn that does not wait, after a crash. It is written down first, so that a
-   * turn that crashes the process is found out and ended.
+   * Continues a dormant turn that does not wait, after a crash or a long sleep. It is written down first,
+   * so that a turn that crashes the process is found out and ended.
    */
   recover(): void {
     const { ledger, telemetry } = this.#options;
@@ -177,8 +188,9 @@ export class TurnSlot {
     const turn = this.#turn;
     if (turn === undefined || turn.ended) return;
     const segment = toSegment(turn.waits.lastResume, turn.waits.all);
-    if (!this.#isPhaseNew(turn) && segment === this.#segment) return;
-    this.#mark(turn, segment);
+    const isAwake = this.#wakeAt !== undefined && turn.wakeAt !== this.#wakeAt;
+    if (!this.#isPhaseNew(turn) && !isAwake && segment === this.#segment) return;
+    this.#mark(turn, segment, isAwake ? undefined : this.#wakeAt);
   }
 
   /** Lets go of the turn without an end. */
@@ -187,24 +199,35 @@ export class TurnSlot {
     this.#handler?.stop();
   }
 
-  /** Follows what the turn waits for: its time stands still meanwhile, and its request waits too. */
+  /** Follows what the turn waits for: its time stands still meanwhile, and its request waits or sleeps too. */
   #follow(turn: ActiveTurn): void {
     this.#handler?.clock.rest(turn.resting);
-    if (this.#isPhaseNew(turn)) this.#mark(turn, toSegment(turn.waits.lastResume, turn.waits.all));
+    const { wakeAt = this.#wakeAt } = turn;
+    // That it does not sleep any more can wait until there is something else to commit.
+    const sleeps =
+      wakeAt !== this.#wakeAt && (wakeAt ?? 0) - this.#options.environment.now() >= LONG_SLEEP_MS;
+    if (!this.#isPhaseNew(turn) && !sleeps) return;
+    this.#mark(turn, toSegment(turn.waits.lastResume, turn.waits.all), sleeps ? wakeAt : this.#wakeAt);
   }
 
   #isPhaseNew({ parked }: ActiveTurn): boolean {
     return parked !== undefined && parked !== (this.#options.lifecycle.state === "waiting");
   }
 
-  #mark(turn: ActiveTurn, segment: number | undefined): void {
+  #mark(turn: ActiveTurn, segment: number | undefined, wakeAt: number | undefined): void {
     const { ledger, lifecycle } = this.#options;
     const isNew = this.#isPhaseNew(turn);
     if (isNew) lifecycle.send(turn.parked === true ? "park" : "unpark");
     const phase = lifecycle.state === "waiting" ? "waiting" : "running";
-    this.#segment = segment;
     const { requestId } = turn.options.accepted;
-    ledger.recorder.mark({ requestId, phase, ...(segment !== undefined && { segment }) });
+    ledger.recorder.mark({
+      requestId,
+      phase,
+      ...(segment !== undefined && { segment }),
+      ...(wakeAt !== this.#wakeAt && { wakeAt: wakeAt ?? 0 }),
+    });
+    this.#segment = segment;
+    this.#wakeAt = wakeAt;
     if (isNew) ledger.save(phase);
   }
 
@@ -294,6 +317,7 @@ export class TurnSlot {
     this.#handler = undefined;
     this.#turn = undefined;
     this.#dormant = undefined;
+    this.#wakeAt = undefined;
     lifecycle.send("end");
     ended();
     return text;

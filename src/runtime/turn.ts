@@ -146,6 +146,11 @@ export class ActiveTurn {
     return this.rest.parked;
   }
 
+  /** Until when the turn sleeps and nothing else goes on in it; `undefined` when it does not, or not for long. */
+  get wakeAt(): number | undefined {
+    return this.rest.wakeAt;
+  }
+
   /** Whether the turn only waits or sleeps, so that its time does not run. */
   get resting(): boolean {
     return this.rest.resting;

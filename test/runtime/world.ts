@@ -45,6 +45,8 @@ export class World {
   #runtime: Runtime;
   #writable = true;
   #held: (() => void)[] | undefined;
+  /** So often is the list of what sleeps not to be had. */
+  #blind = 0;
 
   constructor(options: WorldOptions) {
     this.#options = options;
@@ -84,6 +86,11 @@ export class World {
   /** Lets a log that failed take commits again. */
   repair(): void {
     this.#writable = true;
+  }
+
+  /** Keeps the log so often from telling what sleeps. */
+  blind(times: number): void {
+    this.#blind = times;
   }
 
   /** Makes commits wait until they are let go. */
@@ -183,6 +190,11 @@ export class World {
       find: mortal(log.find),
       list: mortal(log.list),
       open: mortal(log.open),
+      asleep: mortal((query) => {
+        this.#blind -= 1;
+        if (this.#blind >= 0) throw new Unavailable("the disk is gone");
+        return log.asleep(query);
+      }),
       remove: mortal((cursor) => log.remove(cursor)),
       health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
       close: async () => {},

@@ -1,0 +1,190 @@
+import { defineAgent, fromMachine } from "troupe";
+import type { Agent } from "troupe";
+import type { RequestId, RunId } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { createMachine } from "xstate";
+import { ofType, textsOf } from "../agents/events.ts";
+import { World } from "./world.ts";
+
+const asked = "asked" as RequestId;
+const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+const DAY_MS = 86_400_000;
+/** Longer than a timer of 32 bits can be. */
+const MONTH_MS = 30 * DAY_MS;
+const limits = { idleRuns: 0 };
+
+const sleeper = defineAgent({
+  name: "sleeper",
+  purpose: "Sleeps for a month.",
+  async chat(_input, turn) {
+    await turn.text("Good night.");
+    await turn.sleep(MONTH_MS);
+    await turn.text("Good morning.");
+  },
+});
+
+const delayed = fromMachine({
+  name: "delayed",
+  purpose: "Waits for a month in one of its states.",
+  operations: {},
+  machine: createMachine({
+    initial: "open",
+    states: {
+      open: { on: { chat: "resting" } },
+      resting: { after: { [MONTH_MS]: "done" } },
+      done: { type: "final" },
+    },
+  }),
+});
+
+test("turns that sleep for long leave memory, and one timer wakes each in its time", async () => {
+  const world = new World({ agents: [sleeper], limits });
+  for (let day = 0; day < 20; day += 1) {
+    await world.ask("sleeper", { ...chat, request_id: `asked-${day}` as RequestId });
+    await world.environment.advance(DAY_MS);
+  }
+  expect(world.runtime.health()).toMatchObject({ activeRuns: 0, activeTurns: 0 });
+  expect(world.environment.timers).toBe(1);
+
+  await world.environment.advance(10 * DAY_MS - 1);
+  expect(textsOf(await world.events("asked-0"))).toEqual(["Good night."]);
+  await world.environment.advance(1);
+  expect(textsOf(await world.events("asked-0"))).toEqual(["Good night.", "Good morning."]);
+  expect(textsOf(await world.events("asked-1"))).toEqual(["Good night."]);
+  await world.environment.advance(19 * DAY_MS);
+  for (let day = 0; day < 20; day += 1) {
+    expect(ofType(await world.events(`asked-${day}`), "RequestCompleted")).toHaveLength(1);
+  }
+  expect(world.environment.timers).toBe(0);
+});
+
+test.each([
+  ["a handler", sleeper],
+  ["a machine's delay", delayed],
+])("%s sleeps through restarts that do not even look at it, and wakes in time", async (_, agent: Agent) => {
+  const world = new World({ agents: [agent], limits });
+  await world.ask(agent.name, chat);
+  const { commits } = world;
+  for (let restart = 0; restart < 10; restart += 1) {
+    await world.environment.advance(2 * DAY_MS);
+    await world.restart();
+  }
+  expect(world.commits).toBe(commits);
+  expect(world.runtime.health()).toMatchObject({ ready: true, activeRuns: 0 });
+  expect(world.environment.timers).toBe(1);
+
+  await world.environment.advance(10 * DAY_MS - 1);
+  expect(world.commits).toBe(commits);
+  await world.environment.advance(1);
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test("a turn that should have woken while no process ran is woken before the next one is ready", async () => {
+  const world = new World({ agents: [sleeper] });
+  await world.ask("sleeper", chat);
+  world.crash();
+  await world.environment.advance(2 * MONTH_MS);
+
+  await world.restart();
+  expect(world.runtime.health()).toMatchObject({ ready: true, activeRuns: 1 });
+  await world.environment.advance(0);
+  expect(textsOf(await world.events(asked))).toEqual(["Good night.", "Good morning."]);
+});
+
+test("a turn that sleeps out of memory can be canceled", async () => {
+  const world = new World({ agents: [sleeper], limits });
+  await world.ask("sleeper", chat);
+  await world.ask("sleeper", { type: "CancelRequest", request_id: asked });
+
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "canceled" });
+  await world.environment.advance(MONTH_MS);
+  expect(textsOf(await world.events(asked))).toEqual(["Good night."]);
+});
+
+test("what is asked of a run that sleeps out of memory is done when it has woken", async () => {
+  const world = new World({ agents: [sleeper], limits });
+  const { runId } = await world.ask("sleeper", chat);
+  const next = { ...chat, run_id: runId as RunId, request_id: "next" as RequestId };
+  await world.ask("sleeper", { ...next, on_busy: "enqueue" });
+  await world.restart();
+  expect(await world.runtime.status(next.request_id)).toMatchObject({ status: "queued" });
+  expect(world.runtime.health()).toMatchObject({ activeRuns: 0 });
+
+  await world.environment.advance(MONTH_MS);
+  expect(await world.runtime.status(asked)).toMatchObject({ status: "completed" });
+  await world.environment.advance(MONTH_MS);
+  expect(await world.runtime.status(next.request_id)).toMatchObject({ status: "completed" });
+});
+
+test("a turn out of memory that sleeps and waits goes on with whichever ends first", async () => {
+  const agent = defineAgent({
+    name: "patient",
+    purpose: "Waits for an answer for a month.",
+    async chat(_input, turn) {
+      const patience = turn.sleep(MONTH_MS).then(() => "nobody");
+      const answer = turn.waitForInput({ name: "Your name?" }).then(({ name }) => name as string);
+      return `Hello ${await Promise.race([patience, answer])}.`;
+    },
+  });
+  const world = new World({ agents: [agent], limits });
+  await world.ask("patient", chat);
+  const late = "late" as RequestId;
+  await world.ask("patient", { ...chat, request_id: late });
+  expect(world.runtime.health()).toMatchObject({ activeRuns: 0 });
+
+  await world.environment.advance(DAY_MS);
+  await world.ask("patient", { type: "ResumeWithInput", request_id: asked, request_keys: { name: "Ann" } });
+  expect((await world.events(asked)).at(-1)).toMatchObject({ result: "Hello Ann." });
+  await world.environment.advance(MONTH_MS);
+  expect((await world.events(late)).at(-1)).toMatchObject({ result: "Hello nobody." });
+});
+
+test("a turn that brings the process down whenever it is woken is ended in the end", async () => {
+  let life = 0;
+  const agent = defineAgent({
+    name: "deadly",
+    purpose: "Brings the process down when it runs again.",
+    async chat(_input, turn) {
+      life += 1;
+      if (life > 1) world.crash();
+      await turn.sleep(MONTH_MS);
+    },
+  });
+  const world = new World({ agents: [agent], limits });
+  await world.ask("deadly", chat);
+  await world.environment.advance(MONTH_MS);
+  for (let restart = 1; restart <= 3; restart += 1) {
+    expect(world.crashed).toBe(true);
+    await world.restart();
+  }
+
+  expect(world.crashed).toBe(false);
+  expect(life).toBe(4);
+  expect((await world.events(asked)).at(-1)).toMatchObject({ error: { code: "poisoned" } });
+});
+
+test("a turn that works beside its sleep is not taken to sleep", async () => {
+  const agent = defineAgent({
+    name: "busy",
+    purpose: "Sleeps and works.",
+    async chat(_input, turn) {
+      const work = turn.effect("work", () => new Promise<never>(() => {}));
+      await Promise.race([turn.sleep(MONTH_MS), work]);
+    },
+  });
+  const world = new World({ agents: [agent], limits });
+  await world.ask("busy", chat);
+  expect(world.runtime.health()).toMatchObject({ activeRuns: 1 });
+  expect(await world.log.open()).toMatchObject([{ requestId: asked }]);
+});
+
+test("a log that cannot be read when it is time is asked again", async () => {
+  const world = new World({ agents: [sleeper], limits });
+  await world.ask("sleeper", chat);
+  world.blind(1);
+  await world.environment.advance(MONTH_MS);
+  expect(textsOf(await world.events(asked))).toEqual(["Good night."]);
+
+  await world.environment.advance(1_000);
+  expect(textsOf(await world.events(asked))).toEqual(["Good night.", "Good morning."]);
+});
