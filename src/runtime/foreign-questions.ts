@@ -60,7 +60,7 @@ export class ForeignQuestions {
     const { call: parent, speaker, turn } = this.#actor;
     const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
     turn.calls.opened(call);
-    turn.rest.waiting({ call, callId, waitId, questions, schema: toSchema(give) });
+    turn.asked({ call, callId, waitId, questions, schema: toSchema(give) });
   }
 
   /** Resolves when the answer has its turn among what is delivered to the turn. */

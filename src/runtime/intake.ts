@@ -17,11 +17,13 @@ import { Acceptance, checkTurnRequest } from "./acceptance.ts";
 import type { Receipt } from "./api.ts";
 import { configRunId } from "./configuration.ts";
 import type { Message, Reply } from "./messages.ts";
+import type { Limits } from "./options.ts";
 import type { Reading } from "./reading.ts";
 import type { Registry } from "./registry.ts";
 import { parseWith } from "./schema.ts";
 import { withoutSecrets } from "./secrets.ts";
 import { readEvent } from "./status.ts";
+import { toJson } from "./to-json.ts";
 
 /** What takes requests needs. */
 export interface IntakeOptions {
@@ -31,6 +33,7 @@ export interface IntakeOptions {
   readonly artifacts: ArtifactStore;
   readonly environment: Environment;
   readonly secrets: SecretStore;
+  readonly limits: Limits;
   /** How each agent's new runs are configured. */
   readonly configs: Map<string, JsonObject>;
   send(runId: RunId, message: Message): Promise<Reply>;
@@ -146,15 +149,22 @@ export class Intake {
   }
 
   async #configure(agentName: string, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
-    const { registry, configs, environment, secrets, send } = this.#options;
+    const { registry, configs, environment, limits, secrets, send } = this.#options;
     const agent = registry.get(agentName);
     if (named !== undefined) await this.#checkRun(agentName, named);
     if (agent.config) await parseWith(agent.config, args, `the configuration of ${agentName}`);
+    // With its secrets, of which the run's owner sees only the names.
+    toJson(args, `the configuration of ${agentName}`, limits.configBytes);
     const runId = named ?? configRunId(agentName);
     const kept = withoutSecrets(args, runId);
-    // First the values, then what refers to them.
-    if (Object.keys(kept.secrets).length > 0) await secrets.put(kept.secrets);
-    const reply = await send(runId, { kind: "configure", args: kept.args });
+    const message = { kind: "configure", args: kept.args } as const;
+    if (Object.keys(kept.secrets).length > 0) {
+      // What is refused leaves no secrets behind.
+      await send(runId, { ...message, isTrial: true });
+      // First the values, then what refers to them.
+      await secrets.put(kept.secrets);
+    }
+    const reply = await send(runId, message);
     if (named === undefined) configs.set(agentName, { ...configs.get(agentName), ...kept.args });
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };

@@ -133,8 +133,8 @@ class MachineActor implements MachinePlace {
       this.#fail(new Error(`the machine made ${TRANSITIONS_AT_ONCE} transitions without a pause`));
       return;
     }
-    this.#questions.follow(snapshot);
     try {
+      this.#questions.follow(snapshot);
       this.#record();
     } catch (error) {
       this.#fail(error);

@@ -3,6 +3,7 @@ import type { CallId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Schema } from "./agent.ts";
 import type { MachinePlace } from "./machine-place.ts";
+import { checkQuestions } from "./questions.ts";
 import { toJsonSchema } from "./schema.ts";
 import { wait } from "./wait.ts";
 
@@ -50,6 +51,8 @@ export class MachineQuestions {
 
   #ask(stateId: string, { request_keys: questions, schema }: Question, known: CallId | undefined): void {
     const { actor } = this.#place;
+    const jsonSchema = schema && toJsonSchema(schema, "input");
+    checkQuestions(questions, jsonSchema);
     const callId = known ?? this.#place.issue();
     this.#open.set(stateId, callId);
     actor.turn.deliveries.expect(callId, (outcome) => {
@@ -57,7 +60,6 @@ export class MachineQuestions {
       if (outcome.ok && !this.#place.ended) this.#answered(outcome.value as JsonObject);
     });
     if (actor.turn.options.journal.outcomes.has(callId)) return;
-    const jsonSchema = schema && toJsonSchema(schema, "input");
     wait(actor, {
       callId,
       logged: known !== undefined,

@@ -18,12 +18,16 @@ export type Message =
   | CreateMessage
   | UploadMessage
   | ForkMessage
-  | { readonly kind: "recover" };
+  | { readonly kind: "recover" }
+  /** The run is to be removed, and let go of by its owner. */
+  | { readonly kind: "remove" };
 
 /** Changes the configuration of a run, or of an agent. */
 export interface ConfigureMessage {
   readonly kind: "configure";
   readonly args: JsonObject;
+  /** Says that it is only to be checked. */
+  readonly isTrial?: boolean;
 }
 
 /** Begins a run without a turn. */

@@ -52,12 +52,16 @@ export interface Limits {
   readonly selfCalls: number;
   /** Calls of agents in one turn, at all depths, tools not counted. Default 10,000. */
   readonly agentCalls: number;
+  /** Questions that one turn has open at once, its calls included. Default 1,000. */
+  readonly openWaits: number;
   /** Events in one run, after which it takes no more turns. Default 1,000,000. */
   readonly runEvents: number;
   /** How long a turn may run, waiting and sleeping not counted, in milliseconds. Default 30 minutes. */
   readonly turnMs: number;
   /** Bytes that an agent may keep for a run. Default 1 MiB. */
   readonly memoryBytes: number;
+  /** Bytes of the configuration of an agent or a run, all that was ever set together. Default 256 KiB. */
+  readonly configBytes: number;
   /** Bytes of one artifact. Default 32 MiB. */
   readonly artifactBytes: number;
   /** How often a call whose outcome is unknown is tried. Default 3. */
@@ -75,9 +79,11 @@ export const defaultLimits: Limits = {
   depth: 8,
   selfCalls: 4,
   agentCalls: 10_000,
+  openWaits: 1_000,
   runEvents: 1_000_000,
   turnMs: 30 * 60_000,
   memoryBytes: 1_048_576,
+  configBytes: 262_144,
   artifactBytes: 32 * 1_048_576,
   attempts: 3,
   idleRuns: 1_000,

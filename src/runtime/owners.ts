@@ -1,4 +1,5 @@
 import type { RunId } from "../protocol/ids.ts";
+import type { Message, Reply } from "./messages.ts";
 import { Run } from "./run.ts";
 import type { RunDependencies } from "./run.ts";
 
@@ -29,16 +30,17 @@ export class Owners {
     return busy;
   }
 
-  /** Works with a run, which stays in memory meanwhile. */
-  async use<Value>(runId: RunId, work: (run: Run) => Promise<Value>): Promise<Value> {
+  /** Brings a message to a run, which stays in memory meanwhile. */
+  async deliver(runId: RunId, message: Message): Promise<Reply> {
     const entry = this.#entry(runId);
     entry.users += 1;
     this.#quiet.delete(entry);
     try {
       const run = entry.run ?? (await entry.loading);
-      return await work(run);
+      return await run.deliver(message);
     } finally {
       entry.users -= 1;
+      if (entry.run?.isRemoved === true) this.#letGo(entry, entry.run);
       this.#rest(entry);
     }
   }

@@ -56,7 +56,7 @@ export class Rest {
    */
   get parked(): boolean | undefined {
     const { root, deliveries, stirrings, waits } = this.#options;
-    if (!waits.any || deliveries.owes) return false;
+    if (waits.size === 0 || deliveries.owes) return false;
     if (waits.anyAhead) return undefined;
     if (!stirrings.none || !deliveries.none || !root.rests(WAITING)) return false;
     return this.#asking === 0 ? true : undefined;

@@ -6,7 +6,9 @@ import type { JsonObject } from "../protocol/json.ts";
 import { NO_AGENT } from "./configuration.ts";
 import { copyHistory } from "./fork.ts";
 import type { ConfigureMessage, CreateMessage, ForkMessage, UploadMessage } from "./messages.ts";
+import type { Limits } from "./options.ts";
 import type { RunLedger } from "./run-ledger.ts";
+import { toJson } from "./to-json.ts";
 
 /** A message that is written down and starts no turn. */
 export type Note = ConfigureMessage | CreateMessage | ForkMessage | UploadMessage;
@@ -15,6 +17,7 @@ export type Note = ConfigureMessage | CreateMessage | ForkMessage | UploadMessag
 export interface RunNotesOptions {
   readonly log: EventLog;
   readonly ledger: RunLedger;
+  readonly limits: Limits;
   /** The configuration of an agent that its new runs begin with. */
   configOf(agent: string): JsonObject | undefined;
   /** Writes the run's row as it is now, with a snapshot where that is asked for. */
@@ -47,13 +50,16 @@ export class RunNotes {
     }
   }
 
-  #configure({ args }: ConfigureMessage): number {
-    const { ledger, save } = this.#options;
-    // The configuration of an agent is kept in a log without turns, under no agent's name.
-    if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
+  #configure({ args, isTrial }: ConfigureMessage): number {
+    const { ledger, limits, save } = this.#options;
     const { config } = ledger.state;
     const version = (config?.version ?? 0) + 1;
-    ledger.change({ type: "ConfigRecorded", version, args: { ...config?.args, ...args } });
+    const all = { ...config?.args, ...args };
+    toJson(all, "the configuration", limits.configBytes);
+    if (isTrial) return ledger.recorder.head;
+    // The configuration of an agent is kept in a log without turns, under no agent's name.
+    if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
+    ledger.change({ type: "ConfigRecorded", version, args: all });
     save();
     return ledger.recorder.head;
   }

@@ -56,7 +56,7 @@ export class Run {
   readonly #requests: RunRequests;
   readonly #notes: RunNotes;
   #messages = 0;
-  #isRemoved = false;
+  #removal: "none" | "begun" | "tried" = "none";
 
   private constructor(deps: RunDependencies, claim: Claim, loaded: LoadedRun) {
     const { cursor } = claim;
@@ -82,7 +82,7 @@ export class Run {
     this.#ledger = ledger;
     this.#lifecycle = lifecycle;
     this.#requests = new RunRequests({ ...deps, runId, ledger, lifecycle, save }, loaded);
-    this.#notes = new RunNotes({ log, ledger, configOf: deps.configOf, save });
+    this.#notes = new RunNotes({ ...deps, ledger, save });
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
@@ -119,7 +119,7 @@ export class Run {
 
   /** Whether the run was removed, or that was tried: whatever the log has now, it is to be let go of. */
   get isRemoved(): boolean {
-    return this.#isRemoved;
+    return this.#removal === "tried";
   }
 
   /** Answers a message once what it asked for is in the log. */
@@ -127,7 +127,8 @@ export class Run {
     this.#messages += 1;
     try {
       const reply = await this.#answer(message);
-      await this.#ledger.committed();
+      // A run that was removed has nothing left to write.
+      if (!this.isRemoved) await this.#ledger.committed();
       return reply;
     } finally {
       this.#messages -= 1;
@@ -156,25 +157,8 @@ export class Run {
     this.#deps.log.release(recorder.cursor);
   }
 
-  /** Removes an idle run with all that is in its log; it must be let go of afterwards. */
-  async remove(): Promise<void> {
-    const { recorder } = this.#ledger;
-    do {
-      if (this.#lifecycle.state !== "idle")
-        throw new AgentError("conflict", `run ${this.runId} has an open request`);
-      await this.#ledger.committed();
-      // What has come meanwhile has to be looked at again.
-    } while (!recorder.settled || this.#lifecycle.state !== "idle");
-    this.#isRemoved = true;
-    try {
-      await this.#deps.log.remove(recorder.cursor);
-    } catch (cause) {
-      throw notWritten(cause);
-    }
-  }
-
   async #answer(message: Message): Promise<Reply> {
-    if (this.#isRemoved) throw new AgentError("gone", `run ${this.runId} was removed`);
+    this.#checkThere();
     switch (message.kind) {
       case "turn":
         return this.#requests.accept(message.accepted);
@@ -189,11 +173,38 @@ export class Run {
         return toReply(this.runId, await this.#notes.write(message));
       case "recover":
         return this.#requests.recover();
+      case "remove":
+        return this.#remove();
       default: {
         const never: never = message;
         return never;
       }
     }
+  }
+
+  /** Removes an idle run with all that is in its log; it must be let go of afterwards. */
+  async #remove(): Promise<Reply> {
+    const { recorder } = this.#ledger;
+    do {
+      if (this.#lifecycle.state !== "idle")
+        throw new AgentError("conflict", `run ${this.runId} has an open request`);
+      await this.#ledger.committed();
+      // What has come meanwhile has to be looked at again.
+    } while (!recorder.settled || this.#lifecycle.state !== "idle");
+    this.#checkThere();
+    this.#removal = "begun";
+    try {
+      await this.#deps.log.remove(recorder.cursor);
+    } catch (cause) {
+      throw notWritten(cause);
+    } finally {
+      this.#removal = "tried";
+    }
+    return toReply(this.runId, recorder.head);
+  }
+
+  #checkThere(): void {
+    if (this.#removal !== "none") throw new AgentError("gone", `run ${this.runId} was removed`);
   }
 }
 

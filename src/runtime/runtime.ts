@@ -76,7 +76,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const stopServing = router.serve({
     deliver: async (runId, message) =>
-      (await owners.use(runId, (run) => run.deliver(message as unknown as Message))) as unknown as Json,
+      (await owners.deliver(runId, message as unknown as Message)) as unknown as Json,
     orphaned: (runId) => recoverRun(runId),
   });
 
@@ -113,7 +113,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       ? undefined
       : startRetention({ log, environment, telemetry, retainMs: options.retainMs, remove: removeRun });
   const uploads = new Uploads({ artifacts, environment, telemetry });
-  const intake = new Intake({ registry, reading, log, artifacts, environment, secrets, configs, send });
+  const intake = new Intake({
+    registry,
+    reading,
+    log,
+    artifacts,
+    environment,
+    secrets,
+    limits,
+    configs,
+    send,
+  });
 
   async function createRun(
     agent: string,
@@ -145,13 +155,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function removeRun(runId: RunId): Promise<void> {
     checkOpen();
     await reading.run(runId);
-    await owners.use(runId, async (run) => {
-      try {
-        await run.remove();
-      } finally {
-        if (run.isRemoved) owners.drop(run);
-      }
-    });
+    await send(runId, { kind: "remove" });
     reading.forget(runId);
     await artifacts.removeRun(runId);
     await secrets.remove(`${runId}.`);

@@ -9,6 +9,7 @@ import { CallEvents, EVENTS_LIMIT, toCall } from "./call-events.ts";
 import { complete } from "./complete.ts";
 import type { Outcome } from "./deliveries.ts";
 import { publish } from "./publish.ts";
+import { checkQuestions } from "./questions.ts";
 import { parseWith, toJsonSchema, toQuestions } from "./schema.ts";
 import { Scope } from "./scope.ts";
 import {
@@ -180,6 +181,8 @@ export class TurnHandle implements ToolTurn {
     const schema = isSchema(asked) ? asked : undefined;
     const jsonSchema = schema && toJsonSchema(schema, "input");
     const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
+    // Before it takes its place, as with a text.
+    checkQuestions(questions, jsonSchema);
     const begun = this.#begin(waitSignature(questions));
     if (begun === undefined) return this.#actor.turn.over();
     const outcome = this.#outcome(begun.callId);

@@ -187,6 +187,14 @@ export class ActiveTurn {
     this.#usage = addUsage(this.#usage, usage);
   }
 
+  /** Notes that a wait is open and can be answered; a turn with too many of them ends. */
+  asked(wait: LiveWait): void {
+    const { agent, limits } = this.options;
+    this.rest.waiting(wait);
+    if (this.waits.size <= limits.openWaits) return;
+    this.fail("overloaded", `agent ${agent.name} has more than ${limits.openWaits} questions open at once`);
+  }
+
   /** Answers a wait; `undefined` when it has been closed meanwhile, `unprocessable` when the values do not fit. */
   async answer(
     wait: LiveWait,

@@ -26,5 +26,5 @@ export function wait(caller: Actor, { callId, logged, questions, schema, jsonSch
       ...(jsonSchema && { schema: jsonSchema }),
       call_id: callId,
     }).id;
-  turn.rest.waiting({ call, callId, waitId, questions, schema });
+  turn.asked({ call, callId, waitId, questions, schema });
 }

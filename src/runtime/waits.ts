@@ -22,9 +22,9 @@ export class Waits {
     this.lastResume = lastResume;
   }
 
-  /** Whether any is open. */
-  get any(): boolean {
-    return this.#live.size > 0 || this.#ahead.size > 0;
+  /** How many are open. */
+  get size(): number {
+    return this.#live.size + this.#ahead.size;
   }
 
   /** Whether the code has come to any. */

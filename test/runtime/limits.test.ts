@@ -1,8 +1,10 @@
-import { defineAgent, defineTool, operation } from "troupe";
+import { createRuntime, defineAgent, defineTool, fromMachine, operation } from "troupe";
 import type { Agent, ChatInput, ChatOutput, Operation } from "troupe";
-import type { RequestId } from "troupe/protocol";
+import type { JsonObject, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { createMachine } from "xstate";
 import { z } from "zod";
+import { memorySecrets } from "../../src/storage/memory-secrets.ts";
 import { ofType, textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
 
@@ -225,4 +227,94 @@ test("a text is as long as JSON writes it: one that no event can hold is refused
   const events = await world.events(asked);
   expect(textsOf(events)).toEqual(["\u0007".repeat(43_000)]);
   expect(events.at(-1)).toMatchObject({ result: "a text is larger than 262144 bytes" });
+});
+
+test("a wait asks up to 256 questions, and no more than one event can hold", async () => {
+  const refused: string[] = [];
+  const agent = defineAgent({
+    name: "curious",
+    purpose: "Asks a lot.",
+    async chat(_input, turn) {
+      const many = Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`q${n}`, "?"]));
+      const long = z.object({ name: z.string().describe("?".repeat(300_000)) });
+      await turn.waitForInput(many).catch((error: Error) => void refused.push(error.message));
+      await turn.waitForInput(long).catch((error: Error) => void refused.push(error.message));
+      const { q256: _over, ...most } = many;
+      await turn.waitForInput(most);
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("curious", chat);
+  await world.restart();
+
+  expect(refused).toEqual([
+    "a wait asks 257 questions; at most 256 are allowed",
+    "the questions of a wait, with their schema, are larger than 258048 bytes",
+  ]);
+  const waits = ofType(await world.events(asked), "WaitForInput");
+  expect(waits.map(({ request_keys: keys }) => Object.keys(keys).length)).toEqual([256]);
+});
+
+test("a machine that asks more than a wait may ask ends its turn and says so", async () => {
+  const questions = Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`q${n}`, "?"]));
+  const machine = createMachine({
+    initial: "idle",
+    states: {
+      idle: { on: { chat: "asking" } },
+      asking: { tags: ["wait"], meta: { request_keys: questions } },
+    },
+  });
+  const world = new World({ agents: [fromMachine({ name: "form", purpose: "Asks a lot.", machine })] });
+  await world.ask("form", chat);
+
+  const error = { code: "agent_error", message: "a wait asks 257 questions; at most 256 are allowed" };
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "error", error });
+});
+
+test("a turn with more questions open than it may have ends", async () => {
+  const agent = defineAgent({
+    name: "inquisitive",
+    purpose: "Asks many at once.",
+    chat: (input, turn) =>
+      turn
+        .all(Array.from({ length: Number(input) }, () => (own) => own.waitForInput({ it: "?" })))
+        .then(() => {}),
+  });
+  const world = new World({ agents: [agent], limits: { openWaits: 3 } });
+  await world.ask("inquisitive", { ...chat, input: "3" });
+  expect((await world.runtime.status(asked)).status).toBe("waiting");
+
+  const tooMany = "too-many" as RequestId;
+  await world.ask("inquisitive", { ...chat, input: "4", request_id: tooMany });
+  expect((await world.events(tooMany)).at(-1)).toMatchObject({
+    error: { code: "overloaded", message: "agent inquisitive has more than 3 questions open at once" },
+  });
+});
+
+test("a configuration is kept up to a size, all that was set together, and what is refused leaves nothing", async () => {
+  const put: string[] = [];
+  const secrets = memorySecrets();
+  const agent = defineAgent({ name: "open", purpose: "Takes any configuration.", chat: () => "" });
+  const runtime = createRuntime({
+    agents: [agent],
+    limits: { configBytes: 100 },
+    secrets: {
+      ...secrets,
+      put: (values) => {
+        put.push(...Object.keys(values));
+        return secrets.put(values);
+      },
+    },
+  });
+  const configure = (args: JsonObject) => runtime.process("open", { type: "ConfigureRequest", args });
+
+  await configure({ one: "x".repeat(60) });
+  await expect(configure({ two: "x".repeat(60) })).rejects.toMatchObject({
+    code: "too_large",
+    message: "the configuration is larger than 100 bytes",
+  });
+  await expect(configure({ password: "x".repeat(60) })).rejects.toMatchObject({ code: "too_large" });
+  await configure({ one: "y".repeat(80) });
+
+  expect(put).toEqual([]);
 });

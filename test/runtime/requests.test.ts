@@ -1,8 +1,9 @@
-import { defineAgent, operation } from "troupe";
+import { createRuntime, defineAgent, localRouter, memoryLog, operation } from "troupe";
 import type { AgentError } from "troupe";
 import type { Request, RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { noTelemetry } from "../../src/runtime/options.ts";
 import { ofType, textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
 
@@ -339,6 +340,38 @@ test("a run whose removal failed can be used again", async () => {
     run_id: runId as RunId,
   });
   expect((await world.events(requestId)).at(-1)).toMatchObject({ result: "second" });
+});
+
+test("a run is removed by the process that owns it", async () => {
+  const log = memoryLog();
+  const router = localRouter();
+  const faults: string[] = [];
+  const telemetry = { ...noTelemetry, fault: (message: string) => void faults.push(message) };
+  const owner = createRuntime({ agents: [echo], log, router, telemetry });
+  const other = createRuntime({
+    agents: [echo],
+    log,
+    router: { send: router.send, serve: () => async () => {} },
+    telemetry,
+  });
+  const { runId } = await owner.process("echo", { type: "ChatRequest", input: "first" });
+
+  await other.removeRun(runId as RunId);
+
+  const late = owner.process("echo", { type: "ChatRequest", input: "second", run_id: runId as RunId });
+  await expect(late).rejects.toMatchObject({ code: "gone" });
+  expect(owner.health().activeRuns).toBe(0);
+  expect(faults).toEqual([]);
+});
+
+test("two who remove a run at once do not get in each other's way", async () => {
+  const world = new World({ agents: [echo] });
+  const { runId } = await world.ask("echo", { type: "ChatRequest", input: "first" });
+  const attempts = [1, 2].map(() => world.runtime.removeRun(runId as RunId));
+  const settled = Promise.allSettled(attempts);
+  await world.environment.idle();
+
+  expect(await settled).toMatchObject([{ status: "fulfilled" }, { reason: { code: "gone" } }]);
 });
 
 test("a configuration applies from the next turn on, and a turn that is continued keeps its own", async () => {
