@@ -58,7 +58,7 @@ export async function* follow(
       bell.reset();
       const { events: all, head } = await log.read(address.runId, { after, limit, limitBytes });
       // A run that has less than it had was removed.
-      if (head < after) return;
+      if (head < after || (head === 0 && (await isRemoved(log, address)))) return;
       after += all.length;
       // Mostly all of a page is wanted, and then it is handed on as it is.
       const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
@@ -75,6 +75,11 @@ export async function* follow(
     stopTail();
     signal?.removeEventListener("abort", bell.ring);
   }
+}
+
+/** A run without events may be one that was removed before the reader had read anything. */
+async function isRemoved(log: EventLog, { runId }: Address): Promise<boolean> {
+  return (await log.run(runId))?.removed === true;
 }
 
 /** Tells when a stream has delivered all that there will be before its caller is to act. */

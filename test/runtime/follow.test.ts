@@ -181,6 +181,24 @@ test("a stream ends when the run that it belongs to is removed", async () => {
   expect((await reading).length).toBeGreaterThan(0);
 });
 
+test("a stream ends also when its run was removed before anything was read", async () => {
+  const world = await played();
+  const address = await world.runtime.resolve(asked);
+  const { pages } = await world.runtime.follow(address, { after: 0 });
+  const removing = world.runtime.removeRun(address.runId);
+  await world.environment.idle();
+  await removing;
+
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const { events } of pages) seen.push(...events);
+    seen.push("the end");
+  })();
+  await world.environment.idle();
+  expect(seen).toEqual(["the end"]);
+  await reading;
+});
+
 const ALWAYS = ["RequestStarted", "WaitForInput", "ResumeWithInput", "RequestCompleted"];
 
 test.each([
