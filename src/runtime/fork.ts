@@ -34,7 +34,7 @@ export async function copyHistory(
     const { events } = await log.read(source.runId, { after: copied, limit });
     for (const text of events) recorder.encoded(toCopy(text, source.runId, target));
     copied += events.length;
-    await recorder.committed();
+    await ledger.committed();
   }
   const { turns, memory, config } = await stateAt(log, source.runId, after);
   for (const [agent, value] of Object.entries(memory))

@@ -87,7 +87,7 @@ export class Run {
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
   static async load(deps: RunDependencies, runId: RunId): Promise<Run> {
-    const claim = await deps.log.claim(runId);
+    const claim = await claimRun(deps.log, runId);
     try {
       return new Run(deps, claim, await loadRun(deps.log, claim));
     } catch (error) {
@@ -211,6 +211,15 @@ export class Run {
 function phaseOf(state: LifecycleState): RunPhase {
   if (state === "waiting" || state === "idle") return state;
   return "running";
+}
+
+/** A log that does not give a run away says so in its own words. */
+async function claimRun(log: EventLog, runId: RunId): Promise<Claim> {
+  try {
+    return await log.claim(runId);
+  } catch (cause) {
+    throw cause instanceof AgentError ? cause : notWritten(cause);
+  }
 }
 
 /** Made only for whoever waits: an error costs more than to let go of a run. */

@@ -1,6 +1,7 @@
-import { defineAgent } from "troupe";
-import type { Event, RequestId } from "troupe/protocol";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { Event, RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { Fenced } from "../../src/ports/event-log.ts";
 import { textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
 
@@ -120,4 +121,37 @@ test("an answer whose commit failed can be given again, and counts once", async 
     await expect(world.ask("asker", answer)).resolves.toMatchObject({ replayed: written });
     expect((await world.events(asked)).at(-1)).toMatchObject({ result: "Ann" });
   }
+});
+
+test.each([false, true])(
+  "a fork whose commit failed is refused as for later, and can be made again (written: %s)",
+  async (written) => {
+    const world = new World({ agents: [echo] });
+    const { runId } = await world.ask("echo", chat);
+    await world.environment.advance(1_000);
+    const [end] = (await world.events(asked)).slice(-1);
+    const fork = async (): Promise<RunId> => {
+      const forking = world.runtime.fork(runId as RunId, { after: end?.id ?? 0 });
+      forking.catch(() => {});
+      await world.environment.idle();
+      return forking;
+    };
+    world.plan({ kind: "failure", written });
+    await expect(fork()).rejects.toMatchObject({ code: "unavailable" });
+
+    world.repair();
+    await world.environment.advance(1_000);
+    const texts = textsOf(await world.events(await fork()));
+    expect(texts).toEqual(["hello ", "again"]);
+  },
+);
+
+test("a log that gives no run away refuses requests for later", async () => {
+  const log = memoryLog();
+  const runtime = createRuntime({
+    agents: [echo],
+    log: { ...log, claim: () => Promise.reject(new Fenced("another process has opened the log")) },
+  });
+  await expect(runtime.process("echo", chat)).rejects.toMatchObject({ code: "unavailable" });
+  await runtime.close();
 });
