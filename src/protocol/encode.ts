@@ -104,6 +104,15 @@ export function typeOf(text: string): EventType {
   return text.slice(at, text.indexOf('"', at)) as EventType;
 }
 
+/** The text of an encoded TextOutput at depth 0 that has no fields beside it; `undefined` for any other. */
+export function plainTextOf(text: string): string | undefined {
+  const at = text.indexOf(CONTENT) + CONTENT.length;
+  // Inside the text a quote has a backslash before it, so this is where another field begins.
+  if (at < CONTENT.length || text.includes('","', at) || text.includes(PARENT)) return undefined;
+  // Not a slice, which would hold on to all that was read with it.
+  return JSON.parse(text.slice(at, -1)) as string;
+}
+
 /** The depth of an encoded event. */
 export function depthOf(text: string): number {
   const at = text.indexOf(DEPTH) + DEPTH.length;
@@ -117,6 +126,8 @@ const REQUEST_ID = ',"request_id":';
 const AGENT = ',"agent":';
 const TYPE = ',"type":"';
 const DEPTH = ',"depth":';
+const PARENT = ',"parent_call_id":';
+const CONTENT = ',"content":';
 const QUOTE = 34;
 
 function idAfter(text: string, key: string): string | null {

@@ -1,7 +1,7 @@
 import type { EventLog } from "../ports/event-log.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import { loadState } from "./load-run.ts";
+import { stateAt } from "./load-run.ts";
 
 /** The agent of a run that holds only a configuration. */
 export const NO_AGENT = "";
@@ -23,7 +23,7 @@ export async function loadConfigurations(
 ): Promise<Map<string, JsonObject>> {
   const configs = new Map<string, JsonObject>();
   for (const agent of agents) {
-    const { config } = await loadState(log, configRunId(agent), undefined);
+    const { config } = await stateAt(log, configRunId(agent), Infinity);
     if (config) configs.set(agent, config.args);
   }
   return configs;

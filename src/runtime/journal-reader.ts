@@ -1,6 +1,6 @@
-import { requestIdOf } from "../protocol/encode.ts";
-import type { Event, Usage } from "../protocol/events.ts";
-import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
+import { plainTextOf } from "../protocol/encode.ts";
+import type { Event, EventType, Usage } from "../protocol/events.ts";
+import type { ArtifactId, CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { isUnder, scopeOf } from "./call-id.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
@@ -16,14 +16,12 @@ import {
   NOW,
   RANDOM,
   sleepSignature,
-  textSignature,
   waitSignature,
 } from "./signature.ts";
 import { addUsage } from "./usage.ts";
 
 /** Collects a turn's journal from the entries of its run's log. */
 export class JournalReader {
-  readonly #requestId: RequestId;
   readonly #root: string;
   readonly #items = new Map<string, Item[]>();
   readonly #order: Delivery[] = [];
@@ -48,14 +46,16 @@ export class JournalReader {
   #agentVersion: string | undefined;
 
   /** `root` is the scope of the turn's own handler. */
-  constructor(requestId: RequestId, root: string) {
-    this.#requestId = requestId;
+  constructor(root: string) {
     this.#root = root;
   }
 
-  /** Takes the next event of the run. */
-  event(text: string): void {
-    if (requestIdOf(text) === this.#requestId) this.#event(JSON.parse(text) as Event);
+  /** Takes the next event of the turn, whose type is known. */
+  event(text: string, type: EventType): void {
+    const content = type === "TextOutput" && this.#iterated.size === 0 ? plainTextOf(text) : undefined;
+    // Most events are texts of the turn's own handler, of which nothing else has to be known.
+    if (content === undefined) this.#event(JSON.parse(text) as Event);
+    else this.#say(content, this.#root);
   }
 
   /** Takes the next record of the run. */
@@ -216,12 +216,18 @@ export class JournalReader {
     const completion = event.type === "TextOutput" ? event.call_id : undefined;
     // What came from outside cannot be expected to come again.
     if (event.type === "ToolTextOutput" && event.progress) return;
-    const said = this.#said.get(actor) ?? new Said();
-    this.#said.set(actor, said);
-    said.add(event.content, completion);
+    this.#say(event.content, actor, event.branch, completion);
+  }
+
+  #say(content: string, actor: string, branch = actor, completion?: CallId): void {
+    let said = this.#said.get(actor);
+    if (said === undefined) {
+      said = new Said();
+      this.#said.set(actor, said);
+    }
+    said.add(content, completion);
     // What a model streams belongs to its completion.
-    if (completion !== undefined) return;
-    this.#item(event.branch ?? actor, { signature: textSignature(event.content) });
+    if (completion === undefined) this.#item(branch, { signature: content, isText: true });
   }
 
   #call(callId: CallId, signature: string, value?: Json): void {

@@ -11,6 +11,8 @@ import type { Signature } from "./signature.ts";
 export interface Item {
   /** What a replay has to do again. */
   readonly signature: Signature;
+  /** Set for something said, whose signature is the bare text: there are so many of them. */
+  readonly isText?: true;
   /** What it gave at once: the time, a number, the id of a file. */
   readonly value?: Json;
 }

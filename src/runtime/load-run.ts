@@ -1,12 +1,13 @@
 import { AgentError } from "../errors.ts";
 import type { Claim, EventLog, Snapshot } from "../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../protocol/encode.ts";
+import type { EventType } from "../protocol/events.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Journal } from "./journal.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { RecordBody } from "./records.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
-import type { RunState } from "./run-state.ts";
+import type { OpenRequest, RunState } from "./run-state.ts";
 import type { DormantTurn } from "./turn-slot.ts";
 
 /** What the log holds of a run, and the turn that is under way in it. */
@@ -20,33 +21,33 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const { runId } = cursor;
   if (run === undefined) return { state: newRun };
   if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
-  const state = await loadState(log, runId, snapshot);
-  const open = state.open.find(({ turn }) => turn !== undefined);
-  if (open === undefined) return { state };
-  const { requestId } = open.accepted;
-  const entry = await log.lookup(requestId);
-  const place = { requestId, root: `c${open.turn}`, started: entry?.started ?? 1 };
-  const journal = await loadJournal(log, runId, place);
-  const { phase, wakeAt } = entry ?? {};
+  const loading = new Loading(snapshot);
+  const before = startedOf(loading.state);
+  const started = before && (await log.lookup(before.accepted.requestId))?.started;
+  await forEachEntry(log, runId, loading.rangeFrom(started), loading);
+  const { state, journal } = loading;
+  const open = startedOf(state);
+  if (open === undefined || journal === undefined) return { state };
+  const { phase, wakeAt } = (await log.lookup(open.accepted.requestId)) ?? {};
   return {
     state,
     dormant: { journal, waiting: phase === "waiting", ...(wakeAt !== undefined && { wakeAt }) },
   };
 }
 
-/** Rebuilds what a run's owner has to know, from its newest snapshot and what came after. */
-export async function loadState(
-  log: EventLog,
-  runId: RunId,
-  snapshot: Snapshot | undefined,
-): Promise<RunState> {
-  const start = snapshot === undefined ? newRun : fromSnapshot(snapshot.data);
-  return fold(log, runId, start, snapshot ?? { head: 0, records: 0 });
-}
-
 /** The state of a run as it was when its event with an id was the newest and nothing had followed it. */
 export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
-  return fold(log, runId, newRun, { head: 0, records: 0, end: id });
+  let state = newRun;
+  const visitor: Visitor = {
+    event(text) {
+      state = withEvent(state, toHeading(text));
+    },
+    record(record) {
+      state = withRecord(state, record);
+    },
+  };
+  await forEachEntry(log, runId, { head: 0, records: 0, end: id }, visitor);
+  return state;
 }
 
 /** Rebuilds the journal of a turn whose RequestStarted has the given id. */
@@ -55,8 +56,14 @@ export async function loadJournal(
   runId: RunId,
   turn: { readonly requestId: RequestId; readonly root: string; readonly started: number },
 ): Promise<Journal> {
-  const reader = new JournalReader(turn.requestId, turn.root);
-  await forEachEntry(log, runId, { head: turn.started - 1, records: 0 }, reader);
+  const reader = new JournalReader(turn.root);
+  const visitor: Visitor = {
+    event(text) {
+      if (requestIdOf(text) === turn.requestId) reader.event(text, typeOf(text));
+    },
+    record: (record) => reader.record(record),
+  };
+  await forEachEntry(log, runId, { head: turn.started - 1, records: 0 }, visitor);
   return reader.journal();
 }
 
@@ -102,27 +109,83 @@ async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: 
   }
 }
 
-async function fold(log: EventLog, runId: RunId, start: RunState, range: Range): Promise<RunState> {
-  let state = start;
-  await forEachEntry(log, runId, range, {
-    event(text) {
-      state = withEvent(state, text);
-    },
-    record(record) {
-      state = withRecord(state, record);
-    },
-  });
-  return state;
+/** Rebuilds in one go what a run's owner has to know and the journal of the turn that is under way. */
+class Loading implements Visitor {
+  state: RunState;
+  /** How far the state goes that it begins with. */
+  readonly #covered: { readonly head: number; readonly records: number };
+  /** The journals of the turns that have started and not ended, of which all but one are only just being canceled. */
+  readonly #readers = new Map<RequestId, JournalReader>();
+  /** The id of the event that was visited last. */
+  #id = 0;
+
+  constructor(snapshot: Snapshot | undefined) {
+    this.state = snapshot === undefined ? newRun : fromSnapshot(snapshot.data);
+    this.#covered = snapshot ?? { head: 0, records: 0 };
+    const open = startedOf(this.state);
+    if (open) this.#begin(open.accepted.requestId, open.turn ?? 1);
+  }
+
+  /** The journal of the turn that is under way. */
+  get journal(): Journal | undefined {
+    const open = startedOf(this.state);
+    return open && this.#readers.get(open.accepted.requestId)?.journal();
+  }
+
+  /** Which part of the log has to be visited, given the id of the RequestStarted that the snapshot covers, if there is one. */
+  rangeFrom(started: number | undefined): Range {
+    const { head, records } = this.#covered;
+    this.#id = Math.min(head, (started ?? Infinity) - 1);
+    return { head: this.#id, records: started === undefined ? records : 0 };
+  }
+
+  event(text: string): void {
+    this.#id += 1;
+    const heading = toHeading(text);
+    if (this.#id > this.#covered.head) {
+      this.state = withEvent(this.state, heading);
+      if (heading.edge && heading.requestId !== null) {
+        if (heading.type === "RequestStarted") this.#begin(heading.requestId, this.state.turns);
+        else this.#readers.delete(heading.requestId);
+      }
+    }
+    if (heading.requestId !== null) this.#readers.get(heading.requestId)?.event(text, heading.type);
+  }
+
+  record(record: RecordBody & { readonly n?: number }): void {
+    if ((record.n ?? 0) > this.#covered.records) this.state = withRecord(this.state, record);
+    for (const reader of this.#readers.values()) reader.record(record);
+  }
+
+  #begin(requestId: RequestId, turn: number): void {
+    this.#readers.set(requestId, new JournalReader(`c${turn}`));
+  }
 }
 
-function withEvent(state: RunState, text: string): RunState {
-  const requestId = requestIdOf(text) as RequestId | null;
-  if (requestId === null) return state;
+/** The request whose turn is under way. */
+function startedOf({ open }: RunState): OpenRequest | undefined {
+  return open.find(({ turn }) => turn !== undefined);
+}
+
+/** What the state of a run depends on in an event. */
+interface Heading {
+  readonly requestId: RequestId | null;
+  readonly type: EventType;
+  /** Whether a turn begins or ends with it. */
+  readonly edge: boolean;
+}
+
+function toHeading(text: string): Heading {
   const type = typeOf(text);
-  if (depthOf(text) === 0 && (type === "RequestStarted" || type === "RequestCompleted")) {
-    return evolve(state, { type, requestId });
-  }
-  return withProgress(state);
+  const mayBeEdge = type === "RequestStarted" || type === "RequestCompleted";
+  const requestId = requestIdOf(text) as RequestId | null;
+  return { requestId, type, edge: mayBeEdge && depthOf(text) === 0 };
+}
+
+function withEvent(state: RunState, { requestId, type, edge }: Heading): RunState {
+  if (requestId === null) return state;
+  if (!edge) return withProgress(state);
+  return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
 }
 
 function withRecord(state: RunState, record: RecordBody): RunState {

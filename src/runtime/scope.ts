@@ -1,6 +1,8 @@
 import type { CallId } from "../protocol/ids.ts";
 import { Backlog } from "./backlog.ts";
 import type { Item } from "./journal.ts";
+import { toReadable } from "./signature.ts";
+import type { Signature } from "./signature.ts";
 
 /** Why a handler that is replayed cannot go on: it does something else than the log says it did. */
 export interface Divergence {
@@ -54,11 +56,11 @@ export class Scope {
   }
 
   /** Takes the next place for something that the log must hold. Only while replaying. */
-  replay(signature: string): Item | Divergence {
+  replay(signature: Signature, isText?: true): Item | Divergence {
     const item = this.#items[this.#count] as Item;
     this.#count += 1;
-    if (item.signature === signature) return item;
-    return { scope: this.path, expected: item.signature, actual: signature };
+    if (item.signature === signature && item.isText === isText) return item;
+    return { scope: this.path, expected: toReadable(item), actual: toReadable({ signature, isText }) };
   }
 
   /** Passes over everything that the log holds of this scope. */
@@ -70,6 +72,6 @@ export class Scope {
   end(): Divergence | undefined {
     this.ended = true;
     const item = this.#items[this.#count];
-    return item && { scope: this.path, expected: item.signature, actual: "the end" };
+    return item && { scope: this.path, expected: toReadable(item), actual: "the end" };
   }
 }

@@ -14,8 +14,19 @@ export const NOW: Signature = "now";
 export const RANDOM: Signature = "random";
 
 /** Said a text. */
-export function textSignature(content: string): Signature {
+function textSignature(content: string): Signature {
   return `text ${JSON.stringify(content)}`;
+}
+
+/** A signature as people read it. */
+export function toReadable({
+  signature,
+  isText,
+}: {
+  readonly signature: Signature;
+  readonly isText?: true | undefined;
+}): string {
+  return isText ? textSignature(signature) : signature;
 }
 
 /** Called an agent or did something outside. */

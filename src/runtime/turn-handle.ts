@@ -20,9 +20,9 @@ import {
   NOW,
   RANDOM,
   sleepSignature,
-  textSignature,
   waitSignature,
 } from "./signature.ts";
+import type { Signature } from "./signature.ts";
 import { sleep } from "./sleep.ts";
 import { checkText, toJson } from "./to-json.ts";
 import { wait } from "./wait.ts";
@@ -104,7 +104,7 @@ export class TurnHandle implements ToolTurn {
     const { turn } = this.#actor;
     if (this.#actor.ended) return turn.over();
     if (this.#scope.replaying) {
-      return this.#begin(textSignature(content)) === undefined ? turn.over() : Promise.resolve();
+      return this.#begin(content, true) === undefined ? turn.over() : Promise.resolve();
     }
     this.#checkFree();
     const divergence = this.#scope.advance();
@@ -318,7 +318,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   /** Takes the next place of the scope; `undefined` when the actor has ended, also by this. */
-  #begin(signature: string): Begun | undefined {
+  #begin(signature: Signature, isText?: true): Begun | undefined {
     const { turn, ended } = this.#actor;
     if (ended) return undefined;
     this.#checkFree();
@@ -327,7 +327,7 @@ export class TurnHandle implements ToolTurn {
       turn.fail("overloaded", `agent ${this.agent} did more at once than the log could take`);
       return undefined;
     }
-    const place = logged ? this.#scope.replay(signature) : this.#scope.advance();
+    const place = logged ? this.#scope.replay(signature, isText) : this.#scope.advance();
     if (place !== undefined && "expected" in place) {
       turn.diverge(place);
       return undefined;

@@ -22,6 +22,7 @@ import type { Recorded, Recorder } from "./recorder.ts";
 import { Rest } from "./rest.ts";
 import type { Divergence } from "./scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
+import { toReadable } from "./signature.ts";
 import { Stirrings } from "./stirrings.ts";
 import { addUsage } from "./usage.ts";
 import { checkAnswer, Waits } from "./waits.ts";
@@ -272,6 +273,6 @@ export class ActiveTurn {
     const scope = scopeOf(missing);
     const place = Number(missing.slice(scope.length + 1));
     const item = this.options.journal.items.get(scope)?.[place - 1];
-    this.diverge({ scope, expected: item?.signature ?? missing, actual: "nothing" });
+    this.diverge({ scope, expected: item ? toReadable(item) : missing, actual: "nothing" });
   }
 }

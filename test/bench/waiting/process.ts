@@ -94,7 +94,7 @@ async function sleep(): Promise<void> {
 async function fill(): Promise<void> {
   const runtime = start(directory, { ...limits, idleRuns: 100 });
   await beginTurns(runtime, { agent: "speaker", input: "end", count: RUNS - count });
-  await beginTurns(runtime, { agent: "speaker", input: "sleep", count });
+  await beginTurns(runtime, { agent: "speaker", input: "stay", count });
   print({ runs: RUNS, open: count, filledInS: seconds() });
   process.kill(process.pid, "SIGKILL");
 }

@@ -25,11 +25,12 @@ const sleeper = defineAgent({
 
 const speaker = defineAgent({
   name: "speaker",
-  purpose: "Says many texts, and then perhaps sleeps.",
+  purpose: "Says many texts, and then is perhaps busy for ever.",
   async chat(input, turn) {
     for (let index = 1; index < TEXTS; index += 1) void turn.text(`${input} ${index}`);
     await turn.text(`${input} ${TEXTS}`);
-    if (input === "sleep") await turn.sleep(30 * 86_400_000);
+    if (input === "stay")
+      await turn.effect("stay", () => new Promise<never>(() => {}), { effect: "idempotent" });
   },
 });
 
@@ -50,7 +51,7 @@ export async function beginTurns(
       begun += 1;
       const receipt = await runtime.process(agent, { type: "ChatRequest", input });
       runs.push(String(receipt.runId));
-      if (input !== "sleep" && agent !== "sleeper") {
+      if (input !== "stay" && agent !== "sleeper") {
         await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
       }
     }
