@@ -6,7 +6,6 @@ import { echo } from "../../agents/echo.ts";
 import { payments } from "../../agents/payments.ts";
 import { ticker } from "../../agents/ticker.ts";
 import { FaultProxy } from "./fault-proxy.ts";
-import type { Fault } from "./fault-proxy.ts";
 import { start } from "./servers.ts";
 import type { Served } from "./servers.ts";
 
@@ -19,19 +18,19 @@ afterAll(() => server[Symbol.asyncDispose]());
 const KINDS = ["reset", "end", "garbage"] as const;
 
 test.each(KINDS)("a stream that is cut off (%s) at any place gives each event once", async (kind) => {
-  await using proxy = await FaultProxy.start(server.url);
-  const client = createClient(`${proxy.url}/ticker`);
-  for (const afterBytes of [0, 50, 220, 500, 900, 1_300]) {
+  const check = async (afterBytes: number): Promise<void> => {
+    await using proxy = await FaultProxy.start(server.url);
     // The first connection is for the request, the second for the stream.
     proxy.faults.push(undefined, { afterBytes, kind });
+    const client = createClient(`${proxy.url}/ticker`);
     const events = await all(client.stream({ type: "ChatRequest", input: "5 1" }));
     expect(
       events.map(({ id }) => id),
       `cut after ${afterBytes} bytes`,
     ).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
-    proxy.reset();
-  }
+  };
+  await Promise.all([0, 50, 220, 500, 900, 1_300].map(check));
 });
 
 test("a stream that goes silent is given up for another one", async () => {
@@ -59,17 +58,17 @@ test("a stream whose last words are lost ends as it should", async () => {
 });
 
 test.each(KINDS)("a request whose answer is lost (%s) is made once", async (kind) => {
-  await using proxy = await FaultProxy.start(server.url);
-  const client = createClient(`${proxy.url}/echo`);
-  const faults: Fault[] = [0, 10, 100, 300].map((afterBytes) => ({ afterBytes, kind }));
-  for (const fault of faults) {
-    proxy.faults.push(fault);
-    const before = (await server.runtime.runs({ limit: 1_000 })).runs.length;
+  const places = [0, 10, 100, 300];
+  const before = (await server.runtime.runs({ limit: 1_000 })).runs.length;
+  const ask = async (afterBytes: number): Promise<void> => {
+    await using proxy = await FaultProxy.start(server.url);
+    proxy.faults.push({ afterBytes, kind });
+    const client = createClient(`${proxy.url}/echo`);
     const { event } = await client.process({ type: "ChatRequest", input: "hi" }, { wait: "completed" });
     expect(event).toMatchObject({ result: "hi" });
-    expect((await server.runtime.runs({ limit: 1_000 })).runs).toHaveLength(before + 1);
-    proxy.reset();
-  }
+  };
+  await Promise.all(places.map(ask));
+  expect((await server.runtime.runs({ limit: 1_000 })).runs).toHaveLength(before + places.length);
 });
 
 test("an answer to a wait that is sent again is the same answer", async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { FaultProxy } from "./fault-proxy.ts";
 import type { Fault } from "./fault-proxy.ts";
+import { hastyEnvironment } from "./hasty.ts";
 import { start } from "./servers.ts";
 import type { Served } from "./servers.ts";
 
@@ -39,9 +40,10 @@ test.each(faults)(
   async (fault) => {
     for (let connection = 0; connection < 5; connection += 1) {
       await using way = await FaultProxy.start(far.url);
-      const limits = { acceptMs: 2_000, idleMs: 200, answerMs: 2_000 };
+      const limits = { acceptMs: 20_000, idleMs: 2_000, answerMs: 60_000 };
       const runtime = createRuntime({
         agents: [remoteAgent(`${way.url}/worker`, { limits, refreshMs: 1e9 })],
+        environment: hastyEnvironment(),
       });
       // Each connection after the unlucky one is a good one.
       way.faults.push(...Array.from({ length: connection }, () => undefined), fault);

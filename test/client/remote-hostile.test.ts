@@ -1,21 +1,24 @@
 // Whatever an agent elsewhere does, it costs the one call that was made of it.
+import type { ServerResponse } from "node:http";
 import { createRuntime, defineAgent } from "troupe";
 import { remoteAgent } from "troupe/client";
-import type { RemoteAgentOptions } from "troupe/client";
+import type { RemoteLimits } from "troupe/client";
 import type { Event } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { ofType, requestOf, textsOf } from "../agents/events.ts";
+import { hastyEnvironment } from "./hasty.ts";
 import { completed, event, frame, json, open, startHostile, stream } from "./hostile-server.ts";
 import type { Handler, Routes } from "./hostile-server.ts";
 
+// The clock is fast here: these are milliseconds by that clock, most of them long for a machine that has much to do.
 const limits = {
-  acceptMs: 300,
-  unreachableMs: 400,
-  idleMs: 200,
-  silenceMs: 900,
-  answerMs: 300,
-  cancelMs: 300,
+  acceptMs: 10_000,
+  unreachableMs: 10_000,
+  idleMs: 60_000,
+  silenceMs: 60_000,
+  answerMs: 10_000,
+  cancelMs: 60_000,
   events: 1_000,
   eventCharacters: 10_000,
   characters: 100_000,
@@ -23,8 +26,17 @@ const limits = {
 
 const started = event(1, "RequestStarted");
 
+/** Limits for an agent that is heard of, but not of its work, and for one that is not heard of. */
+const impatient = { silenceMs: 2_000 };
+const lonely = { idleMs: 1_000, unreachableMs: 2_000 };
+
 /** What it does with its stream of events, and what the call then ends with. */
-const streams: readonly (readonly [what: string, end: string, handler: Handler])[] = [
+const streams: readonly (readonly [
+  what: string,
+  end: string,
+  handler: Handler,
+  special?: Partial<RemoteLimits>,
+])[] = [
   ["sends no JSON", "tool_error: agent fiend sent something that is not JSON", raw("data: {nonsense\n\n")],
   ["sends no events", "tool_error: agent fiend sent something that is no event", raw("data: [1,2]\n\n")],
   [
@@ -105,25 +117,32 @@ const streams: readonly (readonly [what: string, end: string, handler: Handler])
   [
     "sends events for ever",
     "tool_error: agent fiend sends more events than are taken of one request",
-    counting(0),
+    counting,
   ],
   [
     "sends the same event for ever",
     "tool_error: agent fiend sends more events than are taken of one request",
     endless(frame(started), 0),
   ],
-  ["sends heartbeats for ever", "timeout: agent fiend has sent no event for 900 ms", endless(":\n\n", 20)],
+  [
+    "sends heartbeats for ever",
+    "timeout: agent fiend has sent no event for 2000 ms",
+    endless(":\n\n", 20),
+    impatient,
+  ],
   [
     "sends a frame byte by byte for ever",
-    "timeout: agent fiend has been silent for 200 ms",
+    "timeout: agent fiend has been silent for 1000 ms",
     endless("x", 20),
+    lonely,
   ],
   [
     "says nothing at all",
-    "timeout: agent fiend has been silent for 200 ms",
+    "timeout: agent fiend has been silent for 1000 ms",
     (response) => void open(response),
+    lonely,
   ],
-  ["does not even answer", "timeout: agent fiend did not answer within 200 ms", () => {}],
+  ["does not even answer", "timeout: agent fiend did not answer within 1000 ms", () => {}, lonely],
   [
     "hangs up at once, each time",
     "tool_error: agent fiend cannot be reached",
@@ -131,8 +150,9 @@ const streams: readonly (readonly [what: string, end: string, handler: Handler])
   ],
   [
     "ends its stream in the middle, each time",
-    "timeout: agent fiend has sent no event for 900 ms",
+    "timeout: agent fiend has sent no event for 2000 ms",
     stream(started),
+    impatient,
   ],
   [
     "ends a stream without a word",
@@ -182,12 +202,15 @@ const streams: readonly (readonly [what: string, end: string, handler: Handler])
   ],
 ];
 
-test.each(streams)("an agent that %s ends its call with %j", async (_what, end, getevents) => {
-  const file: Handler = json({}, 404);
-  const events = await call({ getevents, file });
-  expect(textsOf(events)).toEqual([end]);
-  checkOrder(events);
-});
+test.each(streams.map(([what, end, handler, special = {}]) => [what, end, handler, special] as const))(
+  "an agent that %s ends its call with %j",
+  async (_what, end, getevents, special) => {
+    const file: Handler = json({}, 404);
+    const events = await call({ getevents, file }, special);
+    expect(textsOf(events)).toEqual([end]);
+    checkOrder(events);
+  },
+);
 
 /** What it does with the request itself. */
 const answers: readonly (readonly [what: string, end: string, handler: Handler])[] = [
@@ -330,7 +353,8 @@ test("an answer that it garbles stays wanted, and the question can be canceled",
     process: (response, request) =>
       server.asked.length > 2 ? response.end("{") : json(started)(response, request),
   });
-  const runtime = createRuntime({ agents: [remoteAgent(server.url, { limits })] });
+  const agents = [remoteAgent(server.url, { limits })];
+  const runtime = createRuntime({ agents, environment: hastyEnvironment() });
   const asked = await collect(runtime, "fiend", { type: "ChatRequest", input: "hi" });
   expect(asked.at(-1)).toMatchObject({ type: "WaitForInput", request_keys: { a: "1", b: "" } });
   const requestId = requestOf(asked);
@@ -344,7 +368,8 @@ test("an answer that it garbles stays wanted, and the question can be canceled",
 
 test("an agent that nobody waits for any more is told so", async () => {
   await using server = await startHostile({ getevents: endless(":\n\n", 20) });
-  const runtime = createRuntime({ agents: [remoteAgent(server.url, { limits })] });
+  const agents = [remoteAgent(server.url, { limits: { ...limits, ...impatient } })];
+  const runtime = createRuntime({ agents, environment: hastyEnvironment() });
   await collect(runtime, "fiend", { type: "ChatRequest", input: "hi" });
   const isCancel = (asked: string): boolean => asked.includes('"CancelRequest"');
   await expect.poll(() => server.asked.some(isCancel)).toBe(true);
@@ -381,9 +406,9 @@ test("two servers that call each other without an end are stopped", async () => 
 });
 
 /** Has an agent call the one at a server that does as told; the turn itself has to end well, and others to work. */
-async function call(routes: Routes, options: RemoteAgentOptions = {}): Promise<readonly Event[]> {
+async function call(routes: Routes, special: Partial<RemoteLimits> = {}): Promise<readonly Event[]> {
   await using server = await startHostile(routes);
-  const fiend = remoteAgent(server.url, { limits, ...options });
+  const fiend = remoteAgent(server.url, { limits: { ...limits, ...special } });
   const caller = defineAgent({
     name: "caller",
     purpose: "Calls it.",
@@ -397,7 +422,8 @@ async function call(routes: Routes, options: RemoteAgentOptions = {}): Promise<r
     },
   });
   const calm = defineAgent({ name: "calm", purpose: "Is calm.", chat: () => "calm" });
-  const runtime = createRuntime({ agents: [caller, calm], limits: { artifactBytes: 100_000 } });
+  const environment = hastyEnvironment();
+  const runtime = createRuntime({ agents: [caller, calm], limits: { artifactBytes: 100_000 }, environment });
   try {
     const [events, others] = await Promise.all([
       collect(runtime, "caller", { type: "ChatRequest", input: "hi" }),
@@ -446,17 +472,15 @@ function endless(text: string, pauseMs: number): Handler {
 }
 
 /** Sends one new event after the other. */
-function counting(pauseMs: number): Handler {
-  return (response) => {
-    open(response);
-    let id = 1;
-    const say = (): void => {
-      if (response.destroyed) return;
-      id += 1;
-      response.write(frame(event(id, "TextOutput", { content: "more" })), () => setTimeout(say, pauseMs));
-    };
-    say();
+function counting(response: ServerResponse): void {
+  open(response);
+  let id = 1;
+  const say = (): void => {
+    if (response.destroyed) return;
+    id += 1;
+    response.write(frame(event(id, "TextOutput", { content: "more" })), () => setImmediate(say));
   };
+  say();
 }
 
 function opening(type: string, times: number): Handler {

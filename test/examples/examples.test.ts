@@ -14,7 +14,7 @@ describe("the examples", () => {
   });
 
   // A program checks what it shows by itself, and ends with an error where that is not so.
-  test.each(programs)("%s shows what it says", { timeout: 60_000 }, async (program) => {
+  test.concurrent.each(programs)("%s shows what it says", { timeout: 60_000 }, async (program) => {
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, program)]);
     expect(stdout).not.toBe("");
   });
