@@ -19,7 +19,8 @@ test("the tour by curl does what it says", { timeout: 120_000 }, async () => {
   const cwd = await createProject({});
   const command = startCommand(["dev", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
   const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
-  const run = (heading: string, block = 0): Promise<string> => runBlock(heading, block, address, cwd);
+  const run = (heading: string, block = 0): Promise<string> =>
+    runBlock(`### ${heading}`, block, address, cwd);
 
   const lookAround = await run("Look around");
   expect(lookAround).toContain('{"name":"echo","path":"/echo"}');
@@ -112,6 +113,34 @@ test("the agent that a model speaks for is served as it stands", async () => {
   expect(told).toMatchObject({ finish_reason: "success", result: "It is 4 degrees in Oslo." });
 });
 
+test("the agent with the tools of an MCP server is served as it stands", async () => {
+  const [code = ""] = findBlocks("### With the tools of an MCP server", "ts");
+  const server = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+  const cwd = await createProject({
+    "agents/adder.ts": code
+      .replace('"npx"', "process.execPath")
+      .replace('"@modelcontextprotocol/server-everything"', JSON.stringify(join(root, server))),
+  });
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const { request_id, result } = await chat(url, "adder", { input: "2 and 3" });
+  expect(result).toBe("It is 5.");
+  const events = await (await fetch(`${url}/getevents/${request_id}?since=0`)).text();
+  expect(events).toContain('"text_result":"The sum of 2 and 3 is 5."');
+});
+
+test("the agent that can be configured is, as it stands", async () => {
+  const [code = ""] = findBlocks("## Configure an agent", "ts");
+  const cwd = await createProject({ "agents/clerk.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  expect((await chat(`http://${address}`, "clerk", { input: "Ada" })).result).toBe("Hello, Ada!");
+  expect(await runBlock("## Configure an agent", 0, address, cwd)).toContain('"result":"Good day, Ada!"');
+  expect(await readFile(join(cwd, ".troupe/secrets.json"), "utf8")).toContain("for nobody to see");
+  expect(command.output()).not.toContain("for nobody to see");
+});
+
 test("the agent that works with one elsewhere, and the client, run as they stand", async () => {
   const dev = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], {
     cwd: await createProject({}),
@@ -150,7 +179,7 @@ interface Event {
 /** Runs one block of the tour in a shell against the server, and resolves with what it printed. */
 async function runBlock(heading: string, block: number, address: string, cwd: string): Promise<string> {
   expect(hasCurl, "the tour needs curl 7.82 or newer").toBe(true);
-  const script = findBlocks(`### ${heading}`, "sh")[block]?.replaceAll("localhost:4100", address) ?? "exit 1";
+  const script = findBlocks(heading, "sh")[block]?.replaceAll("localhost:4100", address) ?? "exit 1";
   const { stdout } = await promisify(execFile)("bash", ["-uc", script], { cwd }).catch(
     (error: unknown) => error as { readonly stdout: string },
   );
