@@ -109,23 +109,23 @@ export class JournalReader {
     const logged = { outcomes: this.#outcomes, machines: this.#machines, foreign: this.#foreign };
     const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
     return {
-      items: this.#items,
+      items: orNone(this.#items),
       deliveries: this.#order.filter(({ callId }) => !isPast(callId)),
-      outcomes: this.#outcomes,
-      attempts: this.#attempts,
-      wakeTimes: this.#wakeTimes,
-      waits: new Map([...this.#waits].filter(([callId]) => !isPast(callId))),
-      openCalls: this.#openCalls,
-      said: this.#said,
+      outcomes: orNone(this.#outcomes),
+      attempts: orNone(this.#attempts),
+      wakeTimes: orNone(this.#wakeTimes),
+      waits: orNone(new Map([...this.#waits].filter(([callId]) => !isPast(callId)))),
+      openCalls: orNone(this.#openCalls),
+      said: orNone(this.#said),
       usage: this.#usage,
-      staged: this.#staged,
-      holders: this.#holders,
-      configs: this.#configs,
-      machines: this.#machines,
-      foreign: this.#foreign,
-      iterated: this.#iterated,
+      staged: orNone(this.#staged),
+      holders: orNone(this.#holders),
+      configs: orNone(this.#configs),
+      machines: orNone(this.#machines),
+      foreign: orNone(this.#foreign),
+      iterated: this.#iterated.size === 0 ? NO_SET : this.#iterated,
       lastResume: this.#lastResume,
-      resumeIds: this.#resumeIds,
+      resumeIds: this.#resumeIds.size === 0 ? NO_SET : this.#resumeIds,
       canceled: this.#canceled,
       agentVersion: this.#agentVersion,
     };
@@ -247,3 +247,11 @@ export class JournalReader {
     this.#order.push({ callId, outcome });
   }
 }
+
+/** A turn that is continued keeps its journal, most of which is usually empty. */
+function orNone<Key, Value>(map: Map<Key, Value>): ReadonlyMap<Key, Value> {
+  return map.size === 0 ? NO_MAP : map;
+}
+
+const NO_MAP: ReadonlyMap<never, never> = new Map<never, never>();
+const NO_SET: ReadonlySet<never> = new Set<never>();

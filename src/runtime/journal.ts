@@ -43,7 +43,7 @@ export interface LoggedForeign {
 /** What the log holds of one turn, in the form that a replay needs. */
 export interface Journal {
   /** What each scope did, in order. */
-  readonly items: ReadonlyMap<string, readonly Item[]>;
+  readonly items: ReadonlyMap<string, Item[]>;
   /** How calls ended and what was heard of them, in the order of the log, without those under a call that has ended itself. */
   readonly deliveries: readonly Delivery[];
   readonly outcomes: ReadonlyMap<CallId, Outcome>;

@@ -1,7 +1,9 @@
 import type { CallId } from "../protocol/ids.ts";
 
 interface Part {
-  text: string;
+  /** Long pieces, then short ones: a text that is added to again and again would be a tree of all that was. */
+  readonly joined: string[];
+  readonly pieces: string[];
   readonly callId: CallId | undefined;
 }
 
@@ -15,9 +17,7 @@ export class Said {
   #isWhole = true;
 
   get text(): string {
-    const [only, ...others] = this.#parts;
-    if (others.length === 0) return only?.text ?? "";
-    return this.#parts.map(({ text }) => text).join("");
+    return this.#parts.map(toText).join("");
   }
 
   /** Whether nothing was left out for its length. */
@@ -33,13 +33,24 @@ export class Said {
     }
     this.#length += text.length;
     const last = this.#parts.at(-1);
-    if (last !== undefined && last.callId === callId) last.text += text;
-    else this.#parts.push({ text, callId });
+    if (last === undefined || last.callId !== callId) {
+      this.#parts.push({ joined: [], pieces: [text], callId });
+      return;
+    }
+    last.pieces.push(text);
+    if (last.pieces.length >= PIECES) last.joined.push(last.pieces.splice(0).join(""));
   }
 
   /** Takes back what a completion has said: it is asked again. */
   retract(callId: CallId): void {
     this.#parts = this.#parts.filter((part) => part.callId !== callId);
-    this.#length = this.#parts.reduce((length, { text }) => length + text.length, 0);
+    this.#length = this.#parts.reduce((length, part) => length + toText(part).length, 0);
   }
+}
+
+/** So many texts are joined to one. */
+const PIECES = 32;
+
+function toText({ joined, pieces }: Part): string {
+  return [...joined, ...pieces].join("");
 }

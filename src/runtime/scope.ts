@@ -19,7 +19,8 @@ export class Scope {
   /** `c` and the number of the turn, then the places of the calls above, as in `c3.1` or `c3.4:0`. */
   readonly path: string;
   readonly #parent: Scope | undefined;
-  readonly #items: readonly Item[];
+  readonly #items: Item[];
+  readonly #logged: number;
   #count = 0;
   readonly backlog: Backlog = new Backlog();
   /** True while branches of this scope run, which then cannot do anything itself. */
@@ -27,15 +28,17 @@ export class Scope {
   /** Set when the handler or branch has ended, and nothing more may be done here. */
   ended = false;
 
-  constructor(path: string, items: readonly Item[] = [], parent?: Scope) {
+  /** `items` is what the log holds; they are taken out once all of them are done again, since there may be many. */
+  constructor(path: string, items: Item[] = [], parent?: Scope) {
     this.path = path;
     this.#items = items;
+    this.#logged = items.length;
     this.#parent = parent;
   }
 
   /** Whether the log holds more of what this scope did. */
   get replaying(): boolean {
-    return this.#count < this.#items.length;
+    return this.#count < this.#logged;
   }
 
   /** The id of the call that was issued last. */
@@ -59,13 +62,15 @@ export class Scope {
   replay(signature: Signature, isText?: true): Item | Divergence {
     const item = this.#items[this.#count] as Item;
     this.#count += 1;
+    if (!this.replaying) this.#items.length = 0;
     if (item.signature === signature && item.isText === isText) return item;
     return { scope: this.path, expected: toReadable(item), actual: toReadable({ signature, isText }) };
   }
 
   /** Passes over everything that the log holds of this scope. */
   skip(): void {
-    this.#count = this.#items.length;
+    this.#count = this.#logged;
+    this.#items.length = 0;
   }
 
   /** Ends the scope; the answer is what is wrong with that. */

@@ -18,17 +18,21 @@ export interface StoredRun {
 export interface Chunks {
   /** Finds a run, and checks that its newest event is whole; `undefined` for one that nothing was appended to. */
   checked(runId: RunId): StoredRun | undefined;
-  /** Reads a page; of a run that is being appended to no further than `head`. */
-  page(runId: RunId, options: ReadOptions, head: number): Page;
+  /** Reads a page. */
+  page(runId: RunId, options: ReadOptions): Page;
+  /** Reads a page of a run whose newest event is known. */
+  pageOf(run: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page;
   snapshot(rid: number): Snapshot | undefined;
 }
 
 /** Reads the events and records of runs from a database, each chunk only if it is whole. */
 export function createChunks(database: DatabaseSync): Chunks {
-  const find = database.prepare(`SELECT run.rid, removed, last, records_end
-    FROM run LEFT JOIN chunk ON chunk.seq =
+  const newest = `FROM run LEFT JOIN chunk ON chunk.seq =
       (SELECT seq FROM chunk WHERE rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1)
-    WHERE run_id = ?`);
+    WHERE run_id = ?`;
+  const find = database.prepare(`SELECT run.rid, removed, last, records_end ${newest}`);
+  const findWhole = database.prepare(`SELECT run.rid, removed, first, last, records_end, checksum,
+    CAST(body AS BLOB) AS body, records ${newest}`);
   const chunks = database.prepare(`SELECT first, last, records_end, checksum,
     CAST(body AS BLOB) AS body, records
     FROM chunk WHERE rid = ? AND last >= ? AND last <= ? ORDER BY last, seq`);
@@ -36,30 +40,18 @@ export function createChunks(database: DatabaseSync): Chunks {
   const begin = database.prepare("BEGIN");
   const end = database.prepare("COMMIT");
 
-  function stored(runId: RunId): StoredRun | undefined {
-    const row = find.get(runId) as
-      | {
-          readonly rid: number;
-          readonly removed: number;
-          readonly last: number | null;
-          readonly records_end: number | null;
-        }
-      | undefined;
-    if (row === undefined) return undefined;
-    const removed = row.removed > 0;
-    if (removed) return { rid: row.rid, removed, head: 0, records: 0 };
-    return { rid: row.rid, removed, head: row.last ?? 0, records: row.records_end ?? 0 };
+  function pageOf({ rid, head }: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page {
+    const from = options.records === true ? options.after : options.after + 1;
+    return collect(rid, chunks.iterate(rid, from, head), options, head);
   }
 
-  function page(runId: RunId, options: ReadOptions, limitHead: number): Page {
+  function page(runId: RunId, options: ReadOptions): Page {
     // One transaction, so that all of the page is of one moment.
     begin.run();
     try {
-      const run = stored(runId);
-      if (run === undefined || run.removed) return { events: [], records: [], head: 0 };
-      const head = Math.min(run.head, limitHead);
-      const from = options.records === true ? options.after : options.after + 1;
-      return collect(run.rid, chunks.iterate(run.rid, from, head), options, head);
+      const row = find.get(runId) as RunRow | undefined;
+      const run = row && toStored(row);
+      return run === undefined || run.removed ? NO_PAGE : pageOf(run, options);
     } finally {
       end.run();
     }
@@ -67,11 +59,17 @@ export function createChunks(database: DatabaseSync): Chunks {
 
   return {
     checked(runId) {
-      const run = stored(runId);
-      if (run !== undefined && run.head > 0) page(runId, { after: run.head - 1 }, run.head);
+      const row = findWhole.get(runId) as (RunRow & ChunkRow) | undefined;
+      const run = row && toStored(row);
+      if (row !== undefined && run !== undefined && !run.removed && row.last !== null) {
+        checkWhole(run.rid, row);
+        // A chunk of records alone says where the events are, and not that they are.
+        if (row.last < row.first && run.head > 0) pageOf(run, { after: run.head - 1 });
+      }
       return run;
     },
     page,
+    pageOf,
     snapshot(rid) {
       const row = snapshots.get(rid) as SnapshotRow | undefined;
       if (row === undefined) return undefined;
@@ -89,6 +87,21 @@ interface SnapshotRow {
   readonly checksum: number;
   readonly data: string;
 }
+
+interface RunRow {
+  readonly rid: number;
+  readonly removed: number;
+  /** Of the newest chunk; `null` for a run without any. */
+  readonly last: number | null;
+  readonly records_end: number | null;
+}
+
+function toStored({ rid, removed, last, records_end }: RunRow): StoredRun {
+  if (removed > 0) return { rid, removed: true, head: 0, records: 0 };
+  return { rid, removed: false, head: last ?? 0, records: records_end ?? 0 };
+}
+
+const NO_PAGE: Page = { events: [], records: [], head: 0 };
 
 interface ChunkRow {
   readonly first: number;
@@ -141,11 +154,16 @@ function collect(
 }
 
 /** The events of a chunk, after a look at whether it is what was committed. */
-function split(rid: number, { first, last, records_end, checksum, body, records }: ChunkRow) {
-  const position = { rid, first, last, records: records_end };
-  if (toChecksum(position, body, records) !== checksum) throw damaged();
+function split(rid: number, chunk: ChunkRow): string[] {
+  checkWhole(rid, chunk);
+  const { first, last, body } = chunk;
   if (last < first) return [];
   return Buffer.from(body.buffer, body.byteOffset, body.length).toString().split("\n");
+}
+
+function checkWhole(rid: number, { first, last, records_end, checksum, body, records }: ChunkRow): void {
+  const position = { rid, first, last, records: records_end };
+  if (toChecksum(position, body, records) !== checksum) throw damaged();
 }
 
 function damaged(): Unavailable {

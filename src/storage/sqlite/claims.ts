@@ -12,6 +12,8 @@ export interface OwnedRun {
   head: number;
   records: number;
   readonly removed: boolean;
+  /** Whether its removal was begun: what is left of it then may be gone at any moment. */
+  leaving: boolean;
   /** Whether it has a row in the database. */
   stored: boolean;
   /** The append or the removal under way; never fails. */

@@ -63,6 +63,7 @@ export function sqliteLog(
       head,
       records,
       removed,
+      leaving: false,
       stored: stored !== undefined,
       pending: undefined,
       requests: new Set(),
@@ -94,6 +95,7 @@ export function sqliteLog(
   async function remove(cursor: Cursor): Promise<void> {
     const run = writable(cursor);
     if (!run.stored || run.removed) return release(cursor);
+    run.leaving = true;
     await commit(run, { rid: run.rid }, () => {
       run.epoch = 0;
     });
@@ -139,7 +141,8 @@ export function sqliteLog(
       const page = cache.read(runId, options);
       if (page !== undefined) return page;
     }
-    return reader.ask((tables) => tables.page(runId, options, run?.head ?? Infinity));
+    const isKnown = run !== undefined && !run.removed && !run.leaving;
+    return reader.ask((tables) => (isKnown ? tables.pageOf(run, options) : tables.page(runId, options)));
   }
 
   /**

@@ -104,7 +104,15 @@ async function recover(): Promise<void> {
   const runtime = start(directory, limits);
   await runtime.ready();
   const readyMs = Math.round(performance.now() - startedAt);
-  print({ readyMs, activeTurns: runtime.health().activeTurns, after: await memory() });
+  const { user, system } = process.cpuUsage();
+  const threadMs = Math.round((process.threadCpuUsage().user + process.threadCpuUsage().system) / 1000);
+  print({
+    readyMs,
+    threadMs,
+    cpuMs: Math.round((user + system) / 1000),
+    activeTurns: runtime.health().activeTurns,
+    after: await memory(),
+  });
   process.exit();
 }
 
