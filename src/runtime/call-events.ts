@@ -1,9 +1,10 @@
 import { AgentError } from "../errors.ts";
 import type { Event } from "../protocol/events.ts";
+import type { Begun, Sequence } from "./sequence.ts";
 import type { Call } from "./turn-api.ts";
 
 /** So many events of a call may wait for the code that iterates over them. */
-export const EVENTS_LIMIT = 10_000;
+const EVENTS_LIMIT = 10_000;
 
 /** How a call is asked for more than its result. */
 export interface CallSources {
@@ -38,8 +39,26 @@ export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSo
   });
 }
 
+/** Follows the events of a call that was made just now; there are none when it could not be made. */
+export function followCall({ actor, scope }: Sequence, begun: Begun | undefined): CallEvents {
+  const events = new CallEvents();
+  if (begun === undefined) return events;
+  const { callId, logged } = begun;
+  const { turn } = actor;
+  const { journal, recorder } = turn.options;
+  if (!logged) recorder.record({ type: "Iterated", call_id: callId });
+  else if (!journal.iterated.has(callId)) {
+    turn.diverge({ scope: scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });
+  }
+  turn.follow(callId, (event) => {
+    if (events.push(event)) return;
+    turn.fail("overloaded", `${EVENTS_LIMIT} events of ${callId} were not taken by who iterates over it`);
+  });
+  return events;
+}
+
 /** The events of a call, for the code that made it: in the order of the log, and then the end of the call. */
-export class CallEvents implements AsyncIterator<Event, undefined> {
+class CallEvents implements AsyncIterator<Event, undefined> {
   #events: Event[] = [];
   #waiting: PromiseWithResolvers<IteratorResult<Event, undefined>>[] = [];
   #end: { readonly error?: Error } | undefined;

@@ -2,6 +2,7 @@ import { Actor, CHAT } from "./actor.ts";
 import { noChat, toAsked, toForeignAsked } from "./ask.ts";
 import { faultMessage } from "./fault-message.ts";
 import { ForeignFailure } from "./foreign.ts";
+import { Sequence } from "./sequence.ts";
 import { TurnClock } from "./turn-clock.ts";
 import { TurnHandle } from "./turn-handle.ts";
 import type { ActiveTurn } from "./turn.ts";
@@ -34,7 +35,13 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
       turn.fail("unsupported_input", noChat(agent));
       return () => {};
     }
-    const actor = new Actor(turn, agent, 0, root, (...handle) => new TurnHandle(...handle));
+    const actor = new Actor(
+      turn,
+      agent,
+      0,
+      root,
+      (its, scope, asks) => new TurnHandle(new Sequence(its, scope), asks),
+    );
     return actor.start(asked, {
       done({ text, output, truncated }) {
         const { changed } = actor.memory;
