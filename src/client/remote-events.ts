@@ -1,16 +1,16 @@
 import { AgentError } from "../errors.ts";
 import { checkJson } from "../protocol/check-json.ts";
-import type { EventBody, ToolErrorCode, Usage } from "../protocol/events.ts";
+import type { EventBody } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import type { ForeignPlace, ForeignVoice } from "../runtime/foreign.ts";
 import type { WireEvent } from "./connection.ts";
+import { isGiven, isToolCode, NAME_LIMIT, toName, toOrdinal, toText, toUsage } from "./remote-fields.ts";
 import { toId } from "./remote-ids.ts";
 import type { OpenThere, RemoteState } from "./remote-state.ts";
 
 /** So many calls may be open there at a time, and as many completions. */
 const OPEN_LIMIT = 1_000;
-const NAME_LIMIT = 256;
 
 /**
  * Turns the events of an agent elsewhere into ours. Its ids become ids of this turn, so that ours stay what
@@ -212,54 +212,7 @@ export class RemoteEvents {
   }
 }
 
-/** A text, or what comes nearest to one. */
-export function toText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : JSON.stringify(value);
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
-
-function toName(value: unknown, other: string): string {
-  return typeof value === "string" && value !== "" ? value.slice(0, NAME_LIMIT) : other;
-}
-
-function toOrdinal(value: unknown, least: number): number {
-  return Number.isSafeInteger(value) ? Math.max(value as number, least) : least;
-}
-
 /** Branches there are none of ours, and are not to be taken for such. */
 function branchOf({ branch }: WireEvent): { readonly branch?: string } {
   return typeof branch === "string" ? { branch: `elsewhere/${branch.slice(0, NAME_LIMIT)}` } : {};
-}
-
-function toUsage(value: unknown): Usage {
-  const {
-    input_tokens: input,
-    output_tokens: output,
-    cost,
-  } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return {
-    ...(isCount(input) && { input_tokens: input }),
-    ...(isCount(output) && { output_tokens: output }),
-    ...(typeof cost === "number" && { cost }),
-  };
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-const TOOL_CODES: ReadonlySet<unknown> = new Set<ToolErrorCode>([
-  "tool_error",
-  "invalid_input",
-  "interrupted",
-  "canceled",
-  "timeout",
-]);
-
-function isToolCode(code: unknown): code is ToolErrorCode {
-  return TOOL_CODES.has(code);
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { ForeignPlace, ForeignVoice } from "../runtime/foreign.ts";
 import type { WireEvent } from "./connection.ts";
 import { persist } from "./persist.ts";
-import { toText } from "./remote-events.ts";
+import { toText } from "./remote-fields.ts";
 import { digest, fault, isObject } from "./remote-ids.ts";
 import type { RemoteSettings } from "./remote-settings.ts";
 import type { RemoteState } from "./remote-state.ts";

@@ -298,6 +298,21 @@ test("calls that it does not end, ends that nobody called for and repeats of bot
   ]);
 });
 
+test("costs that cannot be are not added to what the turn has cost", async () => {
+  const usages = [
+    { input_tokens: 3, cost: 0.5 },
+    { input_tokens: -1, cost: -2 },
+    { cost: 1e308 },
+    { cost: 1e308 },
+  ];
+  const completions = usages.flatMap((usage, index) => [
+    event(2 * index + 2, "CompletionCall", { call_id: `c${index}`, model: "m", attempt: 1 }),
+    event(2 * index + 3, "CompletionResult", { call_id: `c${index}`, model: "m", usage, result: null }),
+  ]);
+  const events = await call({ getevents: stream(started, ...completions, completed(20)) });
+  expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 3, cost: 0.5 } });
+});
+
 test("a server of the bare draft, with none of our additions, is understood", async () => {
   const bare = (id: number, type: string, fields: object = {}): object => ({
     id,
