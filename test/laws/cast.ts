@@ -14,8 +14,8 @@ export interface Ended {
 export interface Outside {
   /** The programs as the code has them at present. */
   programs: Programs;
-  /** How often each thing outside was done, by its name. */
-  readonly done: Map<string, number>;
+  /** Something is done outside: its kind and its name. */
+  note(what: string): void;
   macrotask(run: () => void): void;
 }
 
@@ -26,7 +26,7 @@ export function createCast(outside: Outside): readonly Agent[] {
     async ({ program }: { readonly program: number }, turn: Turn): Promise<Json> => {
       const steps = outside.programs.get(program) ?? [];
       // A tool that does nothing through its turn does something outside.
-      if (steps.length === 0 && (kind === "safe" || kind === "risky")) note(outside, `${kind} ${program}`);
+      if (steps.length === 0 && (kind === "safe" || kind === "risky")) outside.note(`${kind} ${program}`);
       const last = await new Performance(cast, outside).perform(turn, steps, { ok: true, value: program });
       return { program, last: last.value };
     };
@@ -62,10 +62,6 @@ interface Cast {
   readonly keeper: Performer;
   readonly safe: Tool<{ readonly program: number }, Json>;
   readonly risky: Tool<{ readonly program: number }, Json>;
-}
-
-function note({ done }: Outside, name: string): void {
-  done.set(name, (done.get(name) ?? 0) + 1);
 }
 
 /** Performs the steps of a program on a turn; what each gave decides on what follows. */
@@ -192,7 +188,7 @@ class Performance {
     return turn.effect(
       name,
       async () => {
-        note(this.#outside, `${safe ? "safe" : "risky"} ${name}`);
+        this.#outside.note(`${safe ? "safe" : "risky"} ${name}`);
         if (name.length % 2 === 0) {
           await new Promise<void>((resolve) => {
             this.#outside.macrotask(resolve);

@@ -46,7 +46,19 @@ export interface History {
 /** Reads a turn out of a log. */
 export async function readHistory(log: EventLog, runId: RunId, requestId: RequestId): Promise<History> {
   const { events, records } = await log.read(runId, { after: 0, records: true });
-  const all = events.map((text) => JSON.parse(text) as Event);
+  return toHistory(
+    events.map((text) => JSON.parse(text) as Event),
+    records,
+    requestId,
+  );
+}
+
+/** Picks a turn out of all that a run's log holds. */
+export function toHistory(
+  all: readonly Event[],
+  records: readonly LogRecord[],
+  requestId: RequestId,
+): History {
   const entries: (Event | LogRecord)[] = [];
   let next = 0;
   for (let id = 0; id <= all.length; id += 1) {

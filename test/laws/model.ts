@@ -39,7 +39,8 @@ export class Model {
 
   /** What the handler of the turn does. */
   root(): Expected {
-    return this.#sequence(this.#history.root, this.#programs.get(0) ?? [], this.#kept.root, 0);
+    const [[first, steps] = [0, []]] = this.#programs;
+    return this.#sequence(this.#history.root, steps, this.#kept.root, first);
   }
 
   /** What every sequence of the turn does, with the sequences under it. */

@@ -35,7 +35,7 @@ export type Step =
 /** What a handler does, one thing after the other. */
 export type Steps = readonly Step[];
 
-/** Handlers by number; 0 is the one that is asked, the others are called by one place each. */
+/** Handlers by number; the first is the one that is asked, the others are called by one place each. */
 export type Programs = ReadonlyMap<number, Steps>;
 
 /** Picks from what a seed gives. */
@@ -69,19 +69,31 @@ interface Place {
   readonly tool: boolean;
 }
 
+/** How large the programs of a turn may become. */
+export interface Size {
+  /** The number of the first program, from which the others and all names go on. Default 0. */
+  readonly first?: number;
+  /** How many steps all programs have together, at most. Default: no limit. */
+  readonly most?: number;
+}
+
 /** Makes up the programs of one turn. */
-export function createPrograms(pick: Picker): Programs {
+export function createPrograms(pick: Picker, { first = 0, most = Infinity }: Size = {}): Programs {
   const programs = new Map<number, Steps>();
-  let names = 0;
+  let names = first * 100;
+  let made = 0;
   const name = (): string => `n${(names += 1)}`;
 
   function steps(place: Place, length: number, sequence: Sequence = { loose: false }): Steps {
-    const made: Step[] = [];
+    const list: Step[] = [];
     const slots: number[] = [];
-    for (let count = 0; count < length; count += 1) made.push(step(place, slots, sequence));
+    for (let count = 0; count < length && made < most; count += 1) {
+      made += 1;
+      list.push(step(place, slots, sequence));
+    }
     // Some of what was started is left open when the handler ends.
-    for (const slot of slots) if (pick.chance(50)) made.push({ do: "join", slot });
-    return made;
+    for (const slot of slots) if (pick.chance(50)) list.push({ do: "join", slot });
+    return list;
   }
 
   function step(place: Place, slots: number[], sequence: Sequence): Step {
@@ -129,7 +141,8 @@ export function createPrograms(pick: Picker): Programs {
           odd: steps(place, pick.below(2), sequence),
         };
       case 15: {
-        if (place.depth > 2 || programs.size >= MOST) return { do: "text", content: name(), awaited: true };
+        if (place.depth > 2 || programs.size >= MOST_PROGRAMS)
+          return { do: "text", content: name(), awaited: true };
         const takes = pick.chance(40) ? { takes: 1 + pick.below(3) } : {};
         if ("takes" in takes) sequence.loose = true;
         return { do: "follow", call: child(place), ...takes, slow: pick.chance(30), content: name() };
@@ -147,7 +160,7 @@ export function createPrograms(pick: Picker): Programs {
 
   function call(place: Place): Call {
     const kind = pick.below(12);
-    if (kind < 5 && place.depth < 3 && programs.size < MOST) return child(place);
+    if (kind < 5 && place.depth < 3 && programs.size < MOST_PROGRAMS) return child(place);
     if (kind < 7) return { to: "effect", name: name(), safe: pick.chance(60), fails: pick.chance(20) };
     if (kind < 9) return { to: "sleep", ms: pick.of([0, 10, 1_000, 100_000]) };
     if (kind === 9) return { to: "artifact", name: name() };
@@ -157,7 +170,7 @@ export function createPrograms(pick: Picker): Programs {
 
   function child(place: Place): ChildCall {
     const to = pick.of(place.kept ? (["agent", "safe", "risky"] as const) : TARGETS);
-    const program = programs.size;
+    const program = first + programs.size;
     programs.set(program, []);
     const inside = {
       depth: place.depth + 1,
@@ -169,9 +182,9 @@ export function createPrograms(pick: Picker): Programs {
     return { to, program };
   }
 
-  programs.set(0, []);
+  programs.set(first, []);
   const root = { depth: 0, branch: false, kept: false, tool: false };
-  programs.set(0, steps(root, 2 + pick.below(5)));
+  programs.set(first, steps(root, 2 + pick.below(5)));
   return programs;
 }
 
@@ -180,7 +193,7 @@ function awaitable(call: Call): Call {
   return call.to === "text" ? { to: "sleep", ms: 5 } : call;
 }
 
-/** More programs than this make a turn that is slow to simulate, and no more telling. */
-const MOST = 10;
-
 const TARGETS = ["agent", "keeper", "safe", "risky"] as const;
+
+/** More programs than this make a turn that is slow to simulate, and no more telling. */
+const MOST_PROGRAMS = 10;

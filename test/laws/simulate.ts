@@ -48,14 +48,19 @@ export interface Turn {
 /** Runs the turns to their end, with a client that answers and time that passes. */
 export async function simulate(simulation: Simulation): Promise<Report> {
   const { seed, mishaps = [], passive = false } = simulation;
-  const outside: Outside = { programs: new Map(), done: new Map(), macrotask: (run) => world.macrotask(run) };
+  const done = new Map<string, number>();
+  const outside: Outside = {
+    programs: new Map(),
+    note: (what) => void done.set(what, (done.get(what) ?? 0) + 1),
+    macrotask: (run) => world.macrotask(run),
+  };
   const world = new World({
     seed,
     agents: createCast(outside),
     mishaps,
     ...(passive && { limits: { idleRuns: 0 } }),
   });
-  const drama = new Drama(world, outside, simulation);
+  const drama = new Drama(world, { outside, done }, simulation);
   const turns: Turn[] = [];
   for (const number of [1, 2]) {
     const turn = await drama.play(number);
@@ -76,6 +81,8 @@ class Drama {
   readonly faults: string[] = [];
   readonly #world: World;
   readonly #outside: Outside;
+  /** How often each thing outside was done. */
+  readonly #done: Map<string, number>;
   readonly #simulation: Simulation;
   readonly #pick: ReturnType<typeof toPicker>;
   #runId: RunId | undefined;
@@ -84,9 +91,14 @@ class Drama {
   #kept: Kept = { root: null, keeper: null };
   moves = 0;
 
-  constructor(world: World, outside: Outside, simulation: Simulation) {
+  constructor(
+    world: World,
+    { outside, done }: { readonly outside: Outside; readonly done: Map<string, number> },
+    simulation: Simulation,
+  ) {
     this.#world = world;
     this.#outside = outside;
+    this.#done = done;
     this.#simulation = simulation;
     this.#pick = toPicker(createRandom(simulation.seed + 7));
   }
@@ -95,7 +107,7 @@ class Drama {
   async play(number: number): Promise<Turn> {
     const world = this.#world;
     const requestId = `asked-${number}` as RequestId;
-    this.#outside.done.clear();
+    this.#done.clear();
     this.#outside.programs = createPrograms(toPicker(createRandom(this.#simulation.seed * 2 + number)));
     const { runId } = await this.#insist((runtime) =>
       runtime.process("root", {
@@ -141,7 +153,7 @@ class Drama {
     const end = history.events.at(-1);
     this.#before = undefined;
     if (this.faults.length > 0 || end?.type !== "RequestCompleted") return;
-    this.faults.push(...whatIsUnsound(history, this.#outside.done));
+    this.faults.push(...whatIsUnsound(history, this.#done));
     // All that was ever let go of while it slept has one alarm together, which may go off for nothing.
     const { passive = false, mishaps = [], mutated = false } = this.#simulation;
     const alarms = passive || mutated || mishaps.length > 0 ? 1 : 0;

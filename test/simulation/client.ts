@@ -1,0 +1,251 @@
+import { AgentError } from "troupe";
+import type { EventPage, Receipt, Runtime } from "troupe";
+import type { Event, Request, RequestId, RunId } from "troupe/protocol";
+import { depthOf, idOf, typeOf } from "../../src/protocol/encode.ts";
+import type { Picker } from "../laws/program.ts";
+import { ConnectionLost } from "./process.ts";
+import type { Process } from "./process.ts";
+import type { Witness } from "./witness.ts";
+
+/** What a client knows of the world that it lives in. */
+export interface Surroundings {
+  readonly witness: Witness;
+  readonly pick: Picker;
+  /** A process to talk to; there is always one, though it may be dead. */
+  connect(): Process;
+  /** Whether the process has the log. */
+  isOwner(process: Process): boolean;
+  pause(ms: number): Promise<void>;
+  /** Whether every question is to be answered by now. */
+  readonly patient: boolean;
+}
+
+type Question = Event & { readonly type: "WaitForInput" };
+type Answer = Event & { readonly type: "ResumeWithInput" };
+
+/** A request as its client has it. */
+export interface Asked {
+  readonly requestId: RequestId;
+  readonly agent: string;
+  readonly request: Request;
+  runId?: RunId;
+  /** Refused for good: it must never run. */
+  refused?: boolean;
+  canceled?: boolean;
+  /** What the client is doing with it. */
+  doing: string;
+  /** The questions that it knows to be open, by the id of their event. */
+  readonly open: Map<number, Question>;
+  cursor: number;
+  ended?: boolean;
+}
+
+/** Asks for turns and sees them to their end, whatever happens to the processes that it talks to. */
+export class Client {
+  readonly #around: Surroundings;
+  readonly asked: Asked[] = [];
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+  }
+
+  /** Asks for a turn, perhaps twice at once, until it is taken or refused. */
+  async ask(requestId: string, agent: string, request: Request): Promise<Asked> {
+    const { pick, witness } = this.#around;
+    const asked: Asked = {
+      requestId: requestId as RequestId,
+      agent,
+      request,
+      doing: "asks",
+      open: new Map(),
+      cursor: 0,
+    };
+    this.asked.push(asked);
+    const tries = pick.chance(20) ? 2 : 1;
+    const receipts = await Promise.all(Array.from({ length: tries }, () => this.#askOnce(asked)));
+    const taken = receipts.filter((receipt) => receipt !== undefined);
+    const [first] = taken;
+    if (first === undefined) {
+      asked.refused = true;
+      asked.doing = "was refused";
+      return asked;
+    }
+    for (const receipt of taken) {
+      if (receipt.requestId !== requestId || receipt.runId !== first.runId)
+        witness.say(`${requestId} was taken as ${receipt.requestId} in ${String(receipt.runId)}`);
+    }
+    asked.runId = first.runId as RunId;
+    asked.cursor = first.after;
+    return asked;
+  }
+
+  /** Follows a request and answers what is asked, to its end or until the client has had enough. */
+  async see(asked: Asked): Promise<void> {
+    const { pick, pause, witness } = this.#around;
+    while (asked.ended !== true) {
+      // A stream that begins behind a question does not end at it: all are answered first.
+      while (asked.open.size > 0) {
+        if (!this.#around.patient && pick.chance(15)) {
+          asked.doing = "leaves it open";
+          return;
+        }
+        await this.#answer(asked);
+      }
+      asked.doing = "follows";
+      await this.#follow(asked);
+      if (witness.runs.get(asked.runId as string)?.removed === true) break;
+      // A stream may end because an answer is still on its way, or because its process has gone.
+      if (asked.open.size === 0) await pause(20 + pick.below(200));
+    }
+    asked.doing = "is done";
+  }
+
+  /** Cancels a request; the answer to that is its end. */
+  async cancel(asked: Asked): Promise<void> {
+    const { witness } = this.#around;
+    asked.canceled = true;
+    const cancel = { type: "CancelRequest", request_id: asked.requestId } as const;
+    const receipt = await this.unlessGone((runtime) => runtime.process(asked.agent, cancel));
+    if (receipt === undefined) return;
+    this.#told(receipt);
+    if (!receipt.event?.includes('"type":"RequestCompleted"'))
+      witness.say(`the cancel of ${asked.requestId} was answered with ${String(receipt.event)}`);
+  }
+
+  /** Asks once more for everything that it asked for, when all is over. */
+  async repeatAll(): Promise<void> {
+    const { witness } = this.#around;
+    for (const asked of this.asked) {
+      if (asked.refused === true || witness.runs.get(String(asked.runId))?.removed === true) continue;
+      const receipt = await this.#askOnce(asked);
+      if (receipt?.replayed !== true || receipt.runId !== asked.runId)
+        witness.say(`${asked.requestId} was not recognised: ${JSON.stringify(receipt)}`);
+    }
+  }
+
+  /** Asks a runtime for something, again and again as long as it is only out of reach. */
+  async insist<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
+    const { connect, pause, pick } = this.#around;
+    for (;;) {
+      try {
+        return await connect().ask(question);
+      } catch (error) {
+        if (!this.isPassing(error)) throw error;
+        await pause(50 + pick.below(500));
+      }
+    }
+  }
+
+  /** The same, of a run that may be removed meanwhile. */
+  async unlessGone<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer | undefined> {
+    try {
+      return await this.insist(question);
+    } catch (error) {
+      if (error instanceof AgentError && error.code === "gone") return undefined;
+      throw error;
+    }
+  }
+
+  /** Whether an error says no more than that the client has to try again. */
+  isPassing(error: unknown): boolean {
+    if (error instanceof ConnectionLost) return true;
+    if (error instanceof AgentError) return error.code === "unavailable";
+    this.#around.witness.say(`a client was given ${String(error)}`);
+    return false;
+  }
+
+  async #askOnce({ agent, request }: Asked): Promise<Receipt | undefined> {
+    try {
+      const receipt = await this.insist((runtime) => runtime.process(agent, request));
+      this.#around.witness.toldAccepted(receipt.requestId, receipt.runId);
+      this.#told(receipt);
+      return receipt;
+    } catch (error) {
+      if (error instanceof AgentError && REFUSALS.has(error.code)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Gives one answer, perhaps twice at once. */
+  async #answer(asked: Asked): Promise<void> {
+    const { pick, pause } = this.#around;
+    asked.doing = "answers";
+    if (pick.chance(30)) await pause(pick.below(5_000));
+    const [waitId, { request_keys: questions }] = pick.of([...asked.open]);
+    const [key = ""] = Object.keys(questions);
+    const answer = {
+      type: "ResumeWithInput",
+      request_id: asked.requestId,
+      wait_id: waitId,
+      request_keys: { [key]: `answer ${waitId}` },
+      resume_id: `resume-${waitId}`,
+    } as const;
+    const tries = pick.chance(20) ? 2 : 1;
+    const give = (): Promise<void> => this.#answerOnce(asked, waitId, answer);
+    await Promise.all(Array.from({ length: tries }, give));
+    asked.open.delete(waitId);
+  }
+
+  async #answerOnce(asked: Asked, waitId: number, answer: Request): Promise<void> {
+    const { connect, isOwner, pause, pick, witness } = this.#around;
+    for (;;) {
+      const process = connect();
+      try {
+        this.#told(await process.ask((runtime) => runtime.process(asked.agent, answer)));
+        return;
+      } catch (error) {
+        if (error instanceof AgentError && (error.code === "conflict" || error.code === "gone")) {
+          if (this.#isClosed(asked, waitId)) return;
+          if (isOwner(process)) {
+            witness.say(`an answer to wait ${waitId} of ${asked.requestId} was refused: ${error.message}`);
+            return;
+          }
+        } else if (!this.isPassing(error)) throw error;
+        await pause(50 + pick.below(500));
+      }
+    }
+  }
+
+  /** Whether a wait was given up, or the turn of it is over. */
+  #isClosed({ requestId }: Asked, waitId: number): boolean {
+    return !this.#around.witness.openWaits(requestId).includes(waitId);
+  }
+
+  async #follow(asked: Asked): Promise<void> {
+    const { connect, pick } = this.#around;
+    const process = connect();
+    const address = {
+      kind: "request",
+      runId: asked.runId as RunId,
+      requestId: asked.requestId,
+      agent: asked.agent,
+    } as const;
+    try {
+      for await (const page of process.follow(address, { after: asked.cursor, filter: { level: "all" } })) {
+        if (this.#saw(asked, page) || (asked.open.size > 0 && pick.chance(20))) return;
+      }
+    } catch (error) {
+      if (!this.isPassing(error)) throw error;
+    }
+  }
+
+  #saw(asked: Asked, page: EventPage): boolean {
+    this.#around.witness.read(asked.runId as string, asked.requestId, asked.cursor, page);
+    asked.cursor = page.cursor;
+    for (const text of page.events) {
+      const type = typeOf(text);
+      if (type === "WaitForInput") asked.open.set(idOf(text), JSON.parse(text) as Question);
+      if (type === "ResumeWithInput") asked.open.delete((JSON.parse(text) as Answer).wait_id);
+      if (type === "RequestCompleted" && depthOf(text) === 0) asked.ended = true;
+    }
+    if (asked.ended === true) asked.open.clear();
+    return asked.ended === true;
+  }
+
+  #told({ runId, event }: Receipt): void {
+    if (event !== undefined) this.#around.witness.toldEvent(String(runId), event);
+  }
+}
+
+/** The ways in which a run that is busy does not take a request. */
+const REFUSALS: ReadonlySet<string> = new Set(["conflict", "overloaded", "gone"]);

@@ -1,0 +1,264 @@
+import { memoryLog } from "troupe";
+import { Fenced, Unavailable } from "../../src/ports/event-log.ts";
+import type { Batch, Claim, Cursor, EventLog } from "../../src/ports/event-log.ts";
+import type { RunId } from "../../src/protocol/ids.ts";
+import type { Picker } from "../laws/program.ts";
+import { Delays } from "./delays.ts";
+import type { Doer, Scheduler } from "./scheduler.ts";
+
+/** Who sees everything that becomes part of the log, when it does. */
+export interface Onlooker {
+  /** The log has another owner: the claims of the one before are over. */
+  opened(): void;
+  claimed(cursor: Cursor): void;
+  written(cursor: Cursor, batch: Batch): void;
+  removed(runId: RunId): void;
+}
+
+/** What a disk can be made to do wrong, to see that it is found out. */
+export type Lie =
+  /** An append is acknowledged before it is written. */
+  | "eager"
+  /** An append is acknowledged and never written. */
+  | "loses"
+  /** A process goes on writing after another one has opened the log. */
+  | "unfenced"
+  /** No wake comes. */
+  | "silent";
+
+/** What a disk is made of. */
+export interface DiskOptions {
+  readonly scheduler: Scheduler;
+  readonly pick: Picker;
+  readonly onlooker: Onlooker;
+  /** Called when an append was asked for, and when one is written and not acknowledged yet. */
+  readonly moment: (moment: "asked" | "written") => void;
+  readonly lie?: Lie;
+}
+
+/**
+ * A log that outlives processes. Appends gather and are written together after a while, in their order;
+ * until then a crash keeps some of them from the first on, and drops the rest. A write may fail, with
+ * the same outcome. Whoever opens the log last is its owner, and the one before is fenced.
+ */
+export class Disk {
+  readonly #options: DiskOptions;
+  readonly #delays: Delays;
+  readonly #log: EventLog = memoryLog();
+  /** Asked for, not yet written. */
+  #queue: Append[] = [];
+  /** Written to what a failed disk shows again when it is repaired, or when the run is claimed. */
+  #hidden: Append[] = [];
+  #owner: Doer | undefined;
+  #busy = false;
+  #failing = false;
+  #writable = true;
+
+  constructor(options: DiskOptions) {
+    this.#options = options;
+    this.#delays = new Delays(options.scheduler, options.pick);
+  }
+
+  /** The log as it is, without delays. */
+  get log(): EventLog {
+    return this.#log;
+  }
+
+  get writable(): boolean {
+    return this.#writable;
+  }
+
+  /** Opens the log for a process; who had it open before is fenced. */
+  open(doer: Doer): EventLog {
+    if (this.#owner) this.#settle(this.#owner);
+    this.#owner = doer;
+    this.repair();
+    // After those have been told of who were written just now.
+    void Promise.resolve().then(() => this.#options.onlooker.opened());
+    const log = this.#log;
+    const later =
+      <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
+      (...given: Given): Promise<Answer> =>
+        this.#delays.read(doer, () => ask(...given));
+    return {
+      ...log,
+      durability: "full",
+      claim: later((runId) => this.#claim(doer, runId)),
+      append: (cursor, batch) => this.#append(doer, cursor, batch),
+      release: (cursor) => log.release(cursor),
+      read: later(log.read),
+      tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
+      lookup: later(log.lookup),
+      run: later(log.run),
+      find: later(log.find),
+      list: later(log.list),
+      open: later(log.open),
+      asleep: later(log.asleep),
+      remove: later((cursor) => this.#remove(doer, cursor)),
+      health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
+      close: async () => {},
+    };
+  }
+
+  /** A process has died: a part of what it was about to write is written. */
+  died(doer: Doer): void {
+    if (this.#owner === doer) {
+      this.#settle(doer);
+      this.#owner = undefined;
+    }
+    this.#queue = this.#queue.filter((append) => append.doer !== doer);
+  }
+
+  /** Lets the next write fail. */
+  failNext(): void {
+    this.#failing = true;
+  }
+
+  /** Lets a disk that failed take appends again. */
+  repair(): void {
+    this.#failing = false;
+    this.#writable = true;
+    const hidden = this.#hidden;
+    this.#hidden = [];
+    for (const append of hidden) void this.#write(append);
+  }
+
+  /** Someone else claims a run and lets go of it. */
+  async steal(runId: RunId): Promise<void> {
+    const { cursor } = await this.#log.claim(runId);
+    this.#options.onlooker.claimed(cursor);
+    this.#log.release(cursor);
+  }
+
+  async #claim(doer: Doer, runId: RunId): Promise<Claim> {
+    this.#checkOwner(doer);
+    const mine = ({ cursor }: Append): boolean => cursor.runId === runId;
+    for (const append of this.#hidden.filter(mine)) void this.#write(append);
+    this.#hidden = this.#hidden.filter((append) => !mine(append));
+    const claim = await this.#log.claim(runId);
+    this.#options.onlooker.claimed(claim.cursor);
+    return claim;
+  }
+
+  async #remove(doer: Doer, cursor: Cursor): Promise<void> {
+    this.#checkOwner(doer);
+    if (!this.#writable) throw new Unavailable("the disk is gone");
+    await this.#log.remove(cursor);
+    this.#options.onlooker.removed(cursor.runId);
+  }
+
+  #checkOwner(doer: Doer): void {
+    if (this.#owner !== doer) throw new Fenced("another process has opened the log");
+  }
+
+  #append(doer: Doer, cursor: Cursor, batch: Batch): Promise<Cursor> {
+    return new Promise((resolve, reject) => {
+      if (!this.#writable) {
+        this.#delays.tell(doer, () => reject(new Unavailable("the disk is gone")));
+        return;
+      }
+      this.#queue.push({ doer, cursor, batch: copyOf(batch), resolve, reject });
+      if (this.#options.lie === "eager") this.#delays.tell(doer, () => resolve(after(cursor, batch)));
+      this.#options.moment("asked");
+      this.#begin();
+    });
+  }
+
+  /** Begins to write what has gathered. */
+  #begin(): void {
+    if (this.#busy || this.#queue.length === 0) return;
+    this.#busy = true;
+    this.#delays.after(() => {
+      this.#busy = false;
+      this.#end();
+    });
+  }
+
+  #end(): void {
+    const { pick, moment } = this.#options;
+    // What was asked for a moment ago may have missed this write.
+    const count = pick.chance(80) ? this.#queue.length : 1 + pick.below(this.#queue.length);
+    const group = this.#queue.splice(0, count);
+    if (this.#failing && group.length > 0) this.#fail(group);
+    else for (const append of group) this.#writeOwn(append);
+    if (group.length > 0) moment("written");
+    this.#begin();
+  }
+
+  /** The write fails: some of it is on the disk, to be seen at once or later, and nobody is told. */
+  #fail(group: readonly Append[]): void {
+    const { pick } = this.#options;
+    this.#failing = false;
+    this.#writable = false;
+    const all = [...group, ...this.#queue.splice(0)].filter((append) => this.#isOwners(append));
+    const count = pick.below(all.length + 1);
+    const isHidden = pick.chance(50);
+    for (const [index, append] of all.entries()) {
+      const { doer, reject } = append;
+      this.#delays.tell(doer, () => reject(new Unavailable("the disk is gone")));
+      if (index >= count) continue;
+      const unheard = { ...append, resolve() {}, reject() {} };
+      if (isHidden) this.#hidden.push(unheard);
+      else void this.#write(unheard);
+    }
+  }
+
+  /** Decides what becomes of the writes of one who has no say in it any more. */
+  #settle(doer: Doer): void {
+    const own = this.#queue.filter((append) => append.doer === doer);
+    const kept = own.slice(0, this.#options.pick.below(own.length + 1));
+    this.#queue = this.#queue.filter((append) => !kept.includes(append));
+    for (const append of kept) void this.#write(append);
+  }
+
+  #writeOwn(append: Append): void {
+    if (this.#options.lie === "unfenced" || this.#isOwners(append)) void this.#write(append);
+  }
+
+  /** Whether an append comes from the owner of the log; another one is told that it is fenced. */
+  #isOwners({ doer, reject }: Append): boolean {
+    if (doer === this.#owner) return true;
+    this.#delays.tell(doer, () => reject(new Fenced("another process has opened the log")));
+    return false;
+  }
+
+  async #write({ doer, cursor, batch, resolve, reject }: Append): Promise<void> {
+    const { lie, pick, onlooker } = this.#options;
+    if (lie === "loses" && pick.chance(20)) {
+      this.#delays.tell(doer, () => resolve(after(cursor, batch)));
+      return;
+    }
+    try {
+      const next = await this.#log.append(cursor, batch);
+      onlooker.written(cursor, batch);
+      this.#delays.tell(doer, () => resolve(next));
+    } catch (error) {
+      this.#delays.tell(doer, () => reject(error as Error));
+    }
+  }
+
+  /** Between processes a wake may get lost. */
+  #wake(doer: Doer, wake: () => void): void {
+    const { pick, lie } = this.#options;
+    if (lie === "silent" || !doer.alive || (doer !== this.#owner && pick.chance(50))) return;
+    this.#delays.wake(doer, wake);
+  }
+}
+
+interface Append {
+  readonly doer: Doer;
+  readonly cursor: Cursor;
+  readonly batch: Batch;
+  resolve(cursor: Cursor): void;
+  reject(error: Error): void;
+}
+
+function after({ runId, epoch, head, records }: Cursor, batch: Batch): Cursor {
+  return { runId, epoch, head: head + batch.events.length, records: records + batch.records.length };
+}
+
+/** What a log on a disk makes of a batch. */
+function copyOf({ events, records, run, requests, alias, snapshot }: Batch): Batch {
+  const rest = JSON.parse(JSON.stringify({ records, run, requests, snapshot })) as Batch;
+  return { ...rest, events: [...events], ...(alias !== undefined && { alias }) };
+}

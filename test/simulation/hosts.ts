@@ -1,0 +1,100 @@
+import { memoryArtifacts } from "troupe";
+import type { Picker } from "../laws/program.ts";
+import type { Disk } from "./disk.ts";
+import type { Plan } from "./plan.ts";
+import { Process } from "./process.ts";
+import { outsider } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { stage } from "./stage.ts";
+
+/** What hosts are given. */
+export interface HostsOptions {
+  readonly scheduler: Scheduler;
+  readonly pick: Picker;
+  readonly disk: Disk;
+  readonly plan: Plan;
+}
+
+/** The processes on one disk: one that owns it, and for a while perhaps the one before. */
+export class Hosts {
+  readonly #options: HostsOptions;
+  readonly #artifacts = memoryArtifacts();
+  /** What the processes told their operator. */
+  readonly told: string[] = [];
+  #owner: Process;
+  #rival: Process | undefined;
+  #ids = 0;
+
+  constructor(options: HostsOptions) {
+    this.#options = options;
+    this.#owner = this.#start();
+  }
+
+  /** The process that opened the log last. */
+  get owner(): Process {
+    return this.#owner;
+  }
+
+  /** The process that a client gets to talk to. */
+  connect(): Process {
+    return this.#rival?.alive === true && this.#options.pick.chance(30) ? this.#rival : this.#owner;
+  }
+
+  /** Ends the owner, and starts another one after a while. */
+  kill(forMs: number): void {
+    if (!this.#owner.alive) return;
+    this.#owner.kill();
+    this.#options.scheduler.timer(outsider, forMs, () => {
+      if (!this.#owner.alive) this.#owner = this.#start();
+    });
+  }
+
+  /** Ends the owner, and starts another one at once. */
+  restart(): void {
+    this.#owner.kill();
+    this.#owner = this.#start();
+  }
+
+  /** Lets the owner end in good order, and starts another one after a while. */
+  async stop(forMs: number): Promise<void> {
+    const stopping = this.#owner;
+    await stopping.ask((runtime) => runtime.close({ drainMs: forMs })).catch(() => {});
+    if (stopping === this.#owner) this.kill(forMs);
+  }
+
+  /** Lets the owner do nothing for a while. */
+  pause(forMs: number): void {
+    const paused = this.#owner;
+    paused.pause();
+    this.#options.scheduler.timer(outsider, forMs, () => paused.resume());
+  }
+
+  /** Lets another process open the log while the one before goes on for a while, at first perhaps asleep. */
+  invade(forMs: number): void {
+    const old = this.#owner;
+    if (!old.alive || this.#rival?.alive === true) return;
+    const { pick, scheduler } = this.#options;
+    if (pick.chance(50)) this.pause(forMs / 2);
+    this.#rival = old;
+    this.#owner = this.#start();
+    scheduler.timer(outsider, forMs, () => {
+      old.kill();
+      // Between processes wakes may be lost: whoever reads here looks again.
+      this.#owner.hangUp();
+    });
+  }
+
+  #start(): Process {
+    const { plan, ...rest } = this.#options;
+    const { limits, commitIntervalMs } = plan;
+    return new Process({
+      ...rest,
+      limits,
+      commitIntervalMs,
+      artifacts: this.#artifacts,
+      agents: stage.agents,
+      newId: () => String((this.#ids += 1)).padStart(21, "0"),
+      fault: (message) => void this.told.push(message),
+    });
+  }
+}

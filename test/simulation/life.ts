@@ -1,0 +1,124 @@
+import { AgentError } from "troupe";
+import type { OnBusy, RequestId, RunId } from "troupe/protocol";
+import { createPrograms } from "../laws/program.ts";
+import type { Programs, Steps } from "../laws/program.ts";
+import { Client } from "./client.ts";
+import type { Asked, Surroundings } from "./client.ts";
+import { Reader } from "./reader.ts";
+
+/** What a life leaves behind, and what all lives of a world share. */
+export interface Shared {
+  /** What each request performs. */
+  readonly programs: Map<string, Programs>;
+  /** The same programs by their numbers. */
+  readonly steps: Map<number, Steps>;
+  readonly readers: Reader[];
+  /** How many readers there are to be. */
+  readonly mostReaders: number;
+  /** How many requests were made up. */
+  requests: number;
+  /** Goes on with something beside everything else. */
+  aside(work: Promise<unknown>): void;
+}
+
+/** What a client does: it asks for turns, one after the other or at once, and now and then tries again from before one. */
+export class Life {
+  readonly client: Client;
+  readonly #around: Surroundings;
+  readonly #shared: Shared;
+
+  constructor(around: Surroundings, shared: Shared) {
+    this.#around = around;
+    this.#shared = shared;
+    this.client = new Client(around);
+  }
+
+  /** Lives it. */
+  async live(): Promise<void> {
+    const { pick } = this.#around;
+    const first = await this.#turn(await this.#place());
+    for (let more = pick.of([0, 0, 0, 1]); more > 0; more -= 1)
+      await this.#turn(pick.chance(70) && first.agent === "root" ? first.runId : undefined);
+    if (pick.chance(12)) await this.#removeLast();
+  }
+
+  /** Where the first turn takes place: in a run of its own, as a rule. */
+  async #place(): Promise<RunId | undefined> {
+    if (!this.#around.pick.chance(15)) return undefined;
+    return this.client.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
+  }
+
+  /** Asks for a turn and sees to it, at times while going on with something else. */
+  async #turn(runId: RunId | undefined): Promise<Asked> {
+    const { pick, pause } = this.#around;
+    const { aside } = this.#shared;
+    const asked = await this.#ask(runId);
+    if (asked.runId === undefined) return asked;
+    this.#read(asked.runId);
+    if (pick.chance(12)) aside(pause(pick.below(2_000)).then(() => this.client.cancel(asked)));
+    const seen = this.client.see(asked);
+    if (pick.chance(65)) await seen;
+    else aside(seen);
+    if (pick.chance(10) && asked.ended === true && asked.agent === "root")
+      await this.#fork(asked.runId, asked);
+    return asked;
+  }
+
+  async #ask(runId: RunId | undefined): Promise<Asked> {
+    const { pick } = this.#around;
+    const number = (this.#shared.requests += 1);
+    const requestId = `asked-${number}` as RequestId;
+    const busy = pick.of(ON_BUSY);
+    const fields = {
+      request_id: requestId,
+      ...(runId !== undefined && { run_id: runId }),
+      ...(busy !== undefined && { on_busy: busy }),
+    };
+    if (runId === undefined && pick.chance(12))
+      return this.client.ask(requestId, "machine", { type: "ChatRequest", input: requestId, ...fields });
+    const first = number * NUMBERS_EACH;
+    const programs = createPrograms(pick, { first, most: pick.of([2, 2, 3, 6]) });
+    this.#shared.programs.set(requestId, programs);
+    for (const [program, steps] of programs) this.#shared.steps.set(program, steps);
+    const input = { program: first };
+    return this.client.ask(requestId, "root", {
+      type: "OperationRequest",
+      operation: "perform",
+      input,
+      ...fields,
+    });
+  }
+
+  #read(runId: RunId): void {
+    const { readers, mostReaders, aside } = this.#shared;
+    while (readers.length < mostReaders) {
+      const reader = new Reader(this.#around, this.client, runId);
+      readers.push(reader);
+      aside(reader.follow());
+    }
+  }
+
+  /** Tries again from a point of a run's history. */
+  async #fork(runId: RunId, { requestId }: Asked): Promise<void> {
+    const { pick, witness } = this.#around;
+    const after = pick.chance(70) ? (witness.requests.get(requestId)?.end?.id ?? 0) : 0;
+    const fork = await this.client.unlessGone((runtime) => runtime.fork(runId, { after }));
+    if (fork !== undefined) await this.#turn(fork);
+  }
+
+  async #removeLast(): Promise<void> {
+    const runId = this.client.asked.at(-1)?.runId;
+    if (runId === undefined) return;
+    try {
+      await this.client.unlessGone((runtime) => runtime.removeRun(runId));
+    } catch (error) {
+      // It is busy.
+      if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
+    }
+  }
+}
+
+/** More numbers than the programs of one request take. */
+const NUMBERS_EACH = 20;
+
+const ON_BUSY: readonly (OnBusy | undefined)[] = [undefined, "enqueue", "enqueue", "interrupt", "reject"];

@@ -1,0 +1,81 @@
+import type { RunId } from "troupe/protocol";
+import type { Picker } from "../laws/program.ts";
+import type { Disk } from "./disk.ts";
+import type { Hosts } from "./hosts.ts";
+import type { Fault } from "./plan.ts";
+import { outsider } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Witness } from "./witness.ts";
+
+/** What faults befall. */
+export interface Victims {
+  readonly scheduler: Scheduler;
+  readonly pick: Picker;
+  readonly disk: Disk;
+  readonly hosts: Hosts;
+  readonly witness: Witness;
+}
+
+/** The faults of a plan, each of which happens when its time has come, between two steps. */
+export class Mishaps {
+  readonly #waiting: Fault[];
+  /** How many appends were asked for. */
+  commits = 0;
+  /** How many faults have happened. */
+  count = 0;
+
+  constructor(faults: readonly Fault[]) {
+    this.#waiting = [...faults];
+  }
+
+  /** A step is about to be taken. */
+  stepped(victims: Victims): void {
+    const { steps } = victims.scheduler;
+    this.#befall(victims, ({ at }) => at.moment === "step" && at.step <= steps);
+  }
+
+  /** An append was asked for, or is written and not acknowledged yet. */
+  append(victims: Victims, moment: "asked" | "written"): void {
+    if (moment === "asked") this.commits += 1;
+    this.#befall(victims, ({ at }) => at.moment === moment && at.commit <= this.commits);
+  }
+
+  #befall(victims: Victims, isDue: (fault: Fault) => boolean): void {
+    for (let index = this.#waiting.length - 1; index >= 0; index -= 1) {
+      const fault = this.#waiting[index];
+      if (fault === undefined || !isDue(fault)) continue;
+      this.#waiting.splice(index, 1);
+      this.count += 1;
+      victims.scheduler.postFirst(() => happen(victims, fault));
+    }
+  }
+}
+
+function happen({ scheduler, pick, disk, hosts, witness }: Victims, { kind, forMs }: Fault): void {
+  switch (kind) {
+    case "kill":
+      hosts.kill(forMs);
+      return;
+    case "fail":
+      disk.failNext();
+      // Some disks come back by themselves, others not before they are opened again.
+      scheduler.timer(outsider, forMs, pick.chance(70) ? () => disk.repair() : () => hosts.kill(forMs));
+      return;
+    case "rival":
+      hosts.invade(forMs);
+      return;
+    case "steal":
+      void disk.steal(pick.of([...witness.runs.keys(), "run_of_nobody"]) as RunId);
+      return;
+    case "stop":
+      void hosts.stop(forMs);
+      return;
+    case "pause":
+      hosts.pause(forMs);
+      return;
+    default: {
+      const never: never = kind;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import { createRuntime, localRouter } from "troupe";
+import type { Address, Agent, EventPage, FollowOptions, Limits, Runtime } from "troupe";
+import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
+import type { Environment } from "../../src/ports/environment.ts";
+import type { Picker } from "../laws/program.ts";
+import type { Disk } from "./disk.ts";
+import { outsider } from "./scheduler.ts";
+import type { Doer, Scheduler } from "./scheduler.ts";
+
+/** What a process is started with. */
+export interface ProcessOptions {
+  readonly scheduler: Scheduler;
+  readonly pick: Picker;
+  readonly disk: Disk;
+  readonly artifacts: ArtifactStore;
+  readonly agents: readonly Agent[];
+  readonly limits: Partial<Limits>;
+  readonly commitIntervalMs: number;
+  /** Makes ids that no process makes again. */
+  readonly newId: () => string;
+  /** Hears what a runtime tells its operator of faults. */
+  readonly fault: (message: string) => void;
+}
+
+/** What a client is told whose process is gone. */
+export class ConnectionLost extends Error {
+  override readonly name = "ConnectionLost";
+}
+
+/** A process with a runtime, as its clients see it: it may pause, and it may die between any two steps. */
+export class Process implements Doer {
+  readonly #options: ProcessOptions;
+  readonly #runtime: Runtime;
+  readonly #asked = new Set<() => void>();
+  readonly #held: (() => void)[] = [];
+  alive = true;
+  paused = false;
+
+  constructor(options: ProcessOptions) {
+    const { agents, limits, commitIntervalMs, disk, fault } = options;
+    this.#options = options;
+    this.#runtime = createRuntime({
+      agents,
+      limits,
+      commitIntervalMs,
+      log: disk.open(this),
+      artifacts: this.#artifacts(),
+      environment: this.#environment(),
+      router: localRouter(),
+      telemetry: {
+        accepted() {},
+        completed() {},
+        committed() {},
+        dropped() {},
+        fault: (message, detail) => fault(`${message}: ${String(detail)}`),
+      },
+    });
+  }
+
+  /** Asks the runtime for something over a connection, which breaks when the process dies. */
+  ask<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
+    const { scheduler } = this.#options;
+    return new Promise((resolve, reject) => {
+      const lost = (): void => reject(new ConnectionLost());
+      if (!this.alive) {
+        scheduler.post(outsider, lost);
+        return;
+      }
+      this.#asked.add(lost);
+      // The answer is on its way even if the process dies now.
+      const answer = (tell: () => void): void => {
+        this.#asked.delete(lost);
+        scheduler.post(outsider, tell);
+      };
+      scheduler.post(this, () => {
+        // What was still on its way is lost with its connection.
+        if (!this.#asked.has(lost)) return;
+        question(this.#runtime).then(
+          (value) => answer(() => resolve(value)),
+          (error: unknown) => answer(() => reject(error instanceof Error ? error : new Error(String(error)))),
+        );
+      });
+    });
+  }
+
+  /** Follows events over a connection. */
+  async *follow(address: Address, options: FollowOptions): AsyncGenerator<EventPage, void> {
+    const { pages } = await this.ask((runtime) => runtime.follow(address, options));
+    const iterator = pages[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await this.ask(() => iterator.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+
+  /** Ends the process at once: nothing of it goes on. */
+  kill(): void {
+    if (!this.alive) return;
+    const { scheduler, disk } = this.#options;
+    this.alive = false;
+    scheduler.forget(this);
+    disk.died(this);
+    this.hangUp();
+  }
+
+  /** Breaks all connections. */
+  hangUp(): void {
+    for (const lost of this.#asked) this.#options.scheduler.post(outsider, lost);
+    this.#asked.clear();
+  }
+
+  /** Stops for a while; what comes meanwhile waits. */
+  pause(): void {
+    this.paused = true;
+  }
+
+  resume(): void {
+    this.paused = false;
+    for (const run of this.#held.splice(0)) this.#options.scheduler.post(this, run);
+  }
+
+  hold(run: () => void): void {
+    this.#held.push(run);
+  }
+
+  #environment(): Environment {
+    const { scheduler, pick, newId } = this.#options;
+    const startMs = scheduler.nowMs;
+    return {
+      now: () => scheduler.nowMs,
+      monotonic: () => scheduler.nowMs - startMs,
+      timer: (ms, fire) => scheduler.timer(this, ms, fire),
+      macrotask: (run) => scheduler.post(this, run),
+      newId,
+      random: () => pick.below(RANGE) / RANGE,
+      attribute: (_turn, run) => run(),
+    };
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.scheduler.post(this, resolve);
+    });
+  }
+
+  #artifacts(): ArtifactStore {
+    const { artifacts, pick } = this.#options;
+    return {
+      ...artifacts,
+      put: async (artifact) => {
+        const stored = await artifacts.put(artifact);
+        if (pick.chance(50)) await this.#turn();
+        return stored;
+      },
+      close: async () => {},
+    };
+  }
+}
+
+const RANGE = 2 ** 32;

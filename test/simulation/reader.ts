@@ -1,0 +1,60 @@
+import type { RunId } from "troupe/protocol";
+import type { Client, Surroundings } from "./client.ts";
+
+/** Follows a run from some event on for as long as there is one, through any number of connections. */
+export class Reader {
+  readonly #around: Surroundings;
+  readonly #client: Client;
+  readonly runId: RunId;
+  /** The newest event that it was given, or where it began. */
+  cursor: number;
+
+  constructor(around: Surroundings, client: Client, runId: RunId) {
+    this.#around = around;
+    this.#client = client;
+    this.runId = runId;
+    this.cursor = this.#anywhere();
+  }
+
+  /** Goes on until its run is removed. */
+  async follow(): Promise<void> {
+    const { pause, pick } = this.#around;
+    while (!this.#isOver) {
+      try {
+        await this.#once();
+      } catch (error) {
+        if (!this.#client.isPassing(error)) throw error;
+      }
+      await pause(pick.below(300));
+      // It may have forgotten some of what it read.
+      if (pick.chance(20)) this.cursor = Math.min(this.cursor, this.#anywhere());
+    }
+  }
+
+  get #isOver(): boolean {
+    return this.#around.witness.runs.get(this.runId)?.removed === true;
+  }
+
+  /** Follows on one connection until that ends, or until the reader hangs up. */
+  async #once(): Promise<void> {
+    const { connect, pick, witness } = this.#around;
+    const process = connect();
+    const address = { kind: "run", runId: this.runId, agent: "" } as const;
+    const patience = pick.chance(60) ? Infinity : 1 + pick.below(4);
+    const abort = new AbortController();
+    let taken = 0;
+    const hangUp = (): void => void process.ask(async () => abort.abort()).catch(() => {});
+    const range = { after: this.cursor, forever: true, signal: abort.signal };
+    for await (const page of process.follow(address, range)) {
+      witness.read(this.runId, undefined, this.cursor, page);
+      this.cursor = page.cursor;
+      taken += 1;
+      if (taken === patience) hangUp();
+    }
+  }
+
+  #anywhere(): number {
+    const { pick, witness } = this.#around;
+    return pick.below((witness.runs.get(this.runId)?.texts.length ?? 0) + 1);
+  }
+}

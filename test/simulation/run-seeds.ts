@@ -1,0 +1,74 @@
+import { Worker } from "node:worker_threads";
+import type { Lie } from "./disk.ts";
+import type { Done, Work } from "./worker.ts";
+
+/** Which seeds to run, and how. */
+export interface SeedsOptions {
+  readonly from: number;
+  readonly count: number;
+  /** How many threads share the work. */
+  readonly threads: number;
+  readonly lie?: Lie;
+  /** Called now and then with what has come of all so far. */
+  readonly progress?: (sum: Done) => void;
+}
+
+/** So many seeds go to a thread at a time. */
+const PORTION = 250;
+
+/** More failures than this say nothing more. */
+const ENOUGH = 10;
+
+/** Runs many seeds, shared among threads, and stops early when enough of them have failed. */
+export async function runSeeds({ from, count, threads, lie, progress }: SeedsOptions): Promise<Done> {
+  let sum: Done = { seeds: 0, turns: 0, commits: 0, steps: 0, mishaps: 0, failures: [] };
+  let next = from;
+  const end = from + count;
+  async function lane(): Promise<void> {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), {
+      workerData: { lie },
+      execArgv: ["--conditions=troupe-source"],
+    });
+    try {
+      while (next < end && sum.failures.length < ENOUGH) {
+        const work = { from: next, count: Math.min(PORTION, end - next) };
+        next += work.count;
+        const done = await ask(worker, work);
+        sum = add(sum, done);
+        progress?.(sum);
+      }
+    } finally {
+      await worker.terminate();
+    }
+  }
+  await Promise.all(Array.from({ length: threads }, lane));
+  return sum;
+}
+
+/** What was wrong with a seed, and how to see it again. */
+export function toReport([seed, fault]: readonly [seed: number, fault: string]): string {
+  return `seed ${seed}: ${fault}\nrepeat it with: npm run test:simulation -- --seed ${seed}`;
+}
+
+function ask(worker: Worker, work: Work): Promise<Done> {
+  return new Promise((resolve, reject) => {
+    worker.once("error", reject);
+    worker.once("message", (done: Done) => {
+      worker.off("error", reject);
+      resolve(done);
+    });
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    worker.postMessage(work);
+  });
+}
+
+function add(a: Done, b: Done): Done {
+  return {
+    seeds: a.seeds + b.seeds,
+    turns: a.turns + b.turns,
+    commits: a.commits + b.commits,
+    steps: a.steps + b.steps,
+    mishaps: a.mishaps + b.mishaps,
+    failures: [...a.failures, ...b.failures],
+  };
+}

@@ -1,0 +1,51 @@
+// Runs worlds that seeds make up, for as long as it is told to, or one of them again with all it did:
+// npm run test:simulation -- [--seeds 1000000] [--from 1] [--threads 2] | --seed N
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { runSeeds, toReport } from "./run-seeds.ts";
+import { simulate } from "./simulate.ts";
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "1000000" },
+    from: { type: "string", default: "1" },
+    threads: { type: "string", default: String(availableParallelism()) },
+    seed: { type: "string" },
+  },
+});
+
+/** Between two lines about how far it has come pass so many seeds. */
+const LINE_EVERY = 50_000;
+
+async function runOne(seed: number): Promise<boolean> {
+  const { faults, story } = await simulate(seed);
+  for (const line of story()) console.log(line);
+  for (const fault of faults) console.log(fault);
+  console.log(faults.length === 0 ? `Nothing is wrong with seed ${seed}.` : `Seed ${seed} is wrong.`);
+  return faults.length === 0;
+}
+
+async function runMany(): Promise<boolean> {
+  const startedAt = performance.now();
+  const seconds = (): number => Math.round((performance.now() - startedAt) / 1000);
+  let lines = 0;
+  const { seeds, turns, commits, steps, mishaps, failures } = await runSeeds({
+    from: Number(values.from),
+    count: Number(values.seeds),
+    threads: Number(values.threads),
+    progress: (sum) => {
+      if (sum.seeds < (lines + 1) * LINE_EVERY) return;
+      lines += 1;
+      console.error(`${sum.seeds} seeds in ${seconds()} s, ${sum.failures.length} of them wrong`);
+    },
+  });
+  for (const failure of failures) console.log(toReport(failure));
+  console.log(
+    `${seeds} seeds from ${values.from} on: ${turns} turns, ${commits} commits, ${mishaps} faults, ${steps} steps; ` +
+      `${failures.length} wrong; ${seconds()} s, ${Math.round((seeds / (performance.now() - startedAt)) * 1000)} seeds a second.`,
+  );
+  return failures.length === 0;
+}
+
+const isSound = values.seed === undefined ? await runMany() : await runOne(Number(values.seed));
+process.exitCode = isSound ? 0 : 1;

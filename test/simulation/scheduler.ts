@@ -1,0 +1,156 @@
+import type { Picker } from "../laws/program.ts";
+
+/** Whoever has something to do: a process, or the world outside of all processes. */
+export interface Doer {
+  /** What a dead one had yet to do never happens. */
+  readonly alive: boolean;
+  /** What a paused one has to do is handed over by `hold` and waits. */
+  readonly paused: boolean;
+  hold(run: () => void): void;
+}
+
+/** The one that never dies: clients, disks and faults. */
+export const outsider: Doer = { alive: true, paused: false, hold() {} };
+
+/**
+ * The order of everything, from a seed. One step is one turn of the event loop: something that is ready
+ * is picked, runs, and all microtasks that follow from it run too. Time moves when nothing is ready, and
+ * now and then before.
+ */
+export class Scheduler {
+  readonly #pick: Picker;
+  readonly #ready: Job[] = [];
+  readonly #timers: Timer[] = [];
+  readonly #next: (() => void)[] = [];
+  readonly #stepped: () => void;
+  #doer: Doer = outsider;
+  /** Milliseconds since 1970. */
+  nowMs = START_MS;
+  steps = 0;
+
+  /** `stepped` is called before each step. */
+  constructor(pick: Picker, stepped: () => void) {
+    this.#pick = pick;
+    this.#stepped = stepped;
+  }
+
+  /** Whose step it is. */
+  get doer(): Doer {
+    return this.#doer;
+  }
+
+  /** Whether there is anything left to do. */
+  get idle(): boolean {
+    return this.#ready.length + this.#timers.length + this.#next.length === 0;
+  }
+
+  /** Has something done in some later step. */
+  post(doer: Doer, run: () => void): void {
+    this.#ready.push({ doer, run });
+  }
+
+  /** Has something done in the next step, before anything that is ready. */
+  postFirst(run: () => void): void {
+    this.#next.push(run);
+  }
+
+  /** Has something done after a time; the answer is how to stop that. */
+  timer(doer: Doer, ms: number, run: () => void): () => void {
+    const timer = { atMs: this.nowMs + Math.max(ms, 0), doer, run };
+    this.#timers.push(timer);
+    return () => {
+      const at = this.#timers.indexOf(timer);
+      if (at >= 0) this.#timers.splice(at, 1);
+    };
+  }
+
+  /** Forgets what one that has died had yet to do. */
+  forget(doer: Doer): void {
+    for (const jobs of [this.#ready, this.#timers] as Job[][]) {
+      let kept = 0;
+      for (const job of jobs) if (job.doer !== doer) jobs[kept++] = job;
+      jobs.length = kept;
+    }
+  }
+
+  /** Takes steps until nothing is left to do; rejects after too many, and with what a step throws. */
+  run(mostSteps: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const step = (): void => {
+        try {
+          if (this.idle) {
+            resolve();
+            return;
+          }
+          if (this.steps >= mostSteps) throw new Error(`after ${mostSteps} steps it still goes on`);
+          this.#step();
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+          return;
+        }
+        queueMicrotask(next);
+      };
+      // A tick that is asked for in a microtask comes when no microtask is left: a turn of the event loop
+      // at a tenth of the price of a real one.
+      const next = (): void => process.nextTick(step);
+      process.nextTick(step);
+    });
+  }
+
+  #step(): void {
+    this.steps += 1;
+    this.#stepped();
+    const first = this.#next.shift();
+    if (first) this.#run(outsider, first);
+    else if (this.#ready.length === 0) this.#fire(this.#soonest());
+    else if (this.#pick.chance(3) && this.#soonestMs <= this.nowMs + HASTE_MS) this.#fire(this.#soonest());
+    else this.#runReady();
+  }
+
+  #runReady(): void {
+    const at = this.#pick.below(this.#ready.length);
+    const { doer, run } = this.#ready[at] as Job;
+    const last = this.#ready.pop() as Job;
+    if (at < this.#ready.length) this.#ready[at] = last;
+    this.#run(doer, run);
+  }
+
+  get #soonestMs(): number {
+    return this.#timers[this.#soonest()]?.atMs ?? Infinity;
+  }
+
+  #soonest(): number {
+    let soonest = 0;
+    for (let at = 1; at < this.#timers.length; at += 1)
+      if ((this.#timers[at] as Timer).atMs < (this.#timers[soonest] as Timer).atMs) soonest = at;
+    return soonest;
+  }
+
+  #fire(at: number): void {
+    const [timer] = this.#timers.splice(at, 1);
+    if (timer === undefined) return;
+    this.nowMs = Math.max(this.nowMs, timer.atMs);
+    this.#run(timer.doer, timer.run);
+  }
+
+  #run(doer: Doer, run: () => void): void {
+    if (!doer.alive) return;
+    this.#doer = doer;
+    if (doer.paused) doer.hold(run);
+    else run();
+  }
+}
+
+/** So far time may move although something is ready. */
+const HASTE_MS = 50;
+
+const START_MS = Date.UTC(2026, 0, 1);
+
+interface Job {
+  readonly doer: Doer;
+  readonly run: () => void;
+}
+
+interface Timer extends Job {
+  readonly atMs: number;
+}

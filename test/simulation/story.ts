@@ -1,0 +1,30 @@
+import type { Rest } from "./verify.ts";
+import type { Plan } from "./plan.ts";
+
+/** Tells all of a world, for whoever wants to know what happened in it. */
+export function toStory({ witness, clients, shared, hosts, plan }: Told): readonly string[] {
+  const lines = [`plan ${JSON.stringify(plan)}`];
+  for (const [requestId, programs] of shared.programs)
+    lines.push(`${requestId} performs ${JSON.stringify(Object.fromEntries(programs))}`);
+  for (const [runId, { texts, records, removed }] of witness.runs) {
+    lines.push(`run ${runId}${removed ? ", which was removed" : ""}`);
+    for (let id = 0; id <= texts.length; id += 1) {
+      const text = texts[id - 1];
+      if (text !== undefined) lines.push(`  ${text}`);
+      for (const record of records) if (record.after === id) lines.push(`  ${JSON.stringify(record)}`);
+    }
+  }
+  for (const { asked } of clients)
+    for (const { requestId, runId, doing, request, cursor } of asked)
+      lines.push(
+        `the client of ${requestId} in ${String(runId)} ${doing} at ${cursor}: ${JSON.stringify(request)}`,
+      );
+  for (const { runId, cursor } of shared.readers) lines.push(`a reader of ${runId} is at ${cursor}`);
+  return [...lines, ...hosts.told];
+}
+
+/** What a story is made of. */
+export interface Told extends Rest {
+  readonly hosts: { readonly told: readonly string[] };
+  readonly plan: Plan;
+}

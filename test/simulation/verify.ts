@@ -1,0 +1,142 @@
+import type { EventLog } from "../../src/ports/event-log.ts";
+import type { RequestId, RunId } from "../../src/protocol/ids.ts";
+import { isParked } from "../laws/history.ts";
+import { whatIsUnsound, whatIsWrong } from "../laws/judge.ts";
+import { Model } from "../laws/model.ts";
+import type { Kept } from "../laws/model.ts";
+import type { Programs } from "../laws/program.ts";
+import type { Asked, Client } from "./client.ts";
+import type { Reader } from "./reader.ts";
+import type { Witness } from "./witness.ts";
+
+/** What is looked at when nothing is left to happen. */
+export interface Rest {
+  readonly witness: Witness;
+  readonly clients: readonly Client[];
+  readonly shared: { readonly readers: readonly Reader[]; readonly programs: ReadonlyMap<string, Programs> };
+  /** What a run kept after each turn that was found to be right at its end, by the request. */
+  readonly judged: Map<string, Kept>;
+  readonly disk: { readonly log: EventLog; readonly writable: boolean };
+}
+
+/** Checks that everything has come to its end, or waits for someone who has left it. */
+export async function verify(
+  rest: Rest,
+  { finished = false }: { readonly finished?: boolean } = {},
+): Promise<void> {
+  const { witness, clients, disk } = rest;
+  const { faults } = witness;
+  if (!disk.writable) faults.push("the disk was never repaired");
+  for (const { asked } of clients)
+    for (const one of asked) faults.push(...whatIsLeft(one, witness, finished));
+  for (const { runId, cursor } of rest.shared.readers) {
+    const run = witness.runs.get(runId);
+    if (run?.removed === false && cursor !== run.texts.length)
+      faults.push(`a reader of run ${runId} has come to ${cursor} of ${run.texts.length}`);
+  }
+  await verifyLog(rest);
+  const kept = new Map<string, Kept>();
+  for (const runId of witness.runs.keys()) verifyRun(rest, runId, kept);
+}
+
+function whatIsLeft(asked: Asked, { requests }: Witness, finished: boolean): readonly string[] {
+  const { requestId, doing, open } = asked;
+  const truth = requests.get(requestId);
+  const at = `the client of ${requestId}, which ${doing}`;
+  if (asked.refused === true)
+    return truth === undefined ? [] : [`${requestId} was refused and is in the log`];
+  if (truth === undefined) return [`${at}: it is not in the log`];
+  if (truth.end !== undefined) return doing === "is done" || open.size > 0 ? [] : [`${at}: it has ended`];
+  if (!finished && (doing === "leaves it open" || truth.start === undefined)) return [];
+  return [`${at}: it has no end`];
+}
+
+/** The log is what it was seen to become, and its index says the same. */
+async function verifyLog({ witness, disk: { log } }: Rest): Promise<void> {
+  const { faults } = witness;
+  for (const [runId, { texts, records, removed }] of witness.runs) {
+    const page = await log.read(runId as RunId, { after: 0, records: true });
+    const wanted = removed ? [] : texts;
+    if (page.events.length !== wanted.length || page.events.some((text, index) => text !== wanted[index]))
+      faults.push(`run ${runId} does not have the events that were written to it`);
+    if (!removed && page.records.length !== records.length)
+      faults.push(`run ${runId} has ${page.records.length} of ${records.length} records`);
+  }
+  for (const [requestId, { runId, end }] of witness.requests) {
+    if (witness.runs.get(runId)?.removed === true) continue;
+    const entry = await log.lookup(requestId as RequestId);
+    if ((entry?.phase === "completed") !== (end !== undefined))
+      faults.push(`${requestId} is ${String(entry?.phase)} in the index`);
+    if (end === undefined && entry?.phase === "running")
+      faults.push(`${requestId} is at rest, and running in the index`);
+  }
+}
+
+/** Every turn of a run did what its programs do. */
+function verifyRun({ witness, judged, shared }: Rest, runId: string, keptAfter: Map<string, Kept>): void {
+  const run = witness.runs.get(runId);
+  let kept: Kept = { root: null, keeper: null };
+  for (const event of run?.events ?? []) {
+    const { forked_from: from } = event;
+    if (from) kept = keptAfter.get(`${from.run_id} ${from.id}`) ?? kept;
+    if (event.type !== "RequestStarted" || event.depth > 0 || from) continue;
+    const requestId = event.request_id as string;
+    const own = shared.programs.get(requestId);
+    const truth = witness.requests.get(requestId);
+    if (own === undefined) witness.faults.push(...whatIsWrongWithMachine(witness, requestId));
+    else kept = judged.get(requestId) ?? verifyTurn(witness, requestId, own, kept);
+    if (truth?.end === undefined) continue;
+    judged.set(requestId, kept);
+    keptAfter.set(`${runId} ${truth.end.id}`, kept);
+  }
+}
+
+function verifyTurn(witness: Witness, requestId: string, programs: Programs, kept: Kept): Kept {
+  const history = witness.history(requestId);
+  const say = (what: string): number => witness.faults.push(`${requestId}: ${what}`);
+  for (const fault of whatIsWrong(programs, history, kept)) say(fault);
+  const end = witness.requests.get(requestId)?.end;
+  if (end === undefined) {
+    if (!isParked(history)) say("it has come to rest and does not wait");
+    return kept;
+  }
+  for (const fault of whatIsUnsound(history, new Map())) say(fault);
+  if (wasPoisoned(witness, requestId)) return kept;
+  const model = new Model(programs, history, kept);
+  const isCanceled = history.events.some(({ type }) => type === "CancelRequest");
+  const expected = { returned: "success", threw: "error", blocked: undefined }[model.root().state];
+  if (end.finish_reason !== (isCanceled ? "canceled" : expected)) say(`it ended with ${JSON.stringify(end)}`);
+  return end.finish_reason === "success" ? model.kept() : kept;
+}
+
+/** Whether a turn was given up because it was continued three times and came no further. */
+function wasPoisoned(witness: Witness, requestId: string): boolean {
+  const truth = witness.requests.get(requestId);
+  const recoveries = witness.runs
+    .get(truth?.runId ?? "")
+    ?.records.filter(({ type, request_id }) => type === "RecoveryStarted" && request_id === requestId);
+  return truth?.end?.error?.code === "poisoned" && recoveries?.at(-1)?.["count"] === 3;
+}
+
+/** A machine says each thing once, and in its order. */
+function whatIsWrongWithMachine(witness: Witness, requestId: string): readonly string[] {
+  const { events } = witness.history(requestId);
+  const said = events
+    .map((event) => (event.type === "TextOutput" ? event.content.trim() : ""))
+    .join(" ")
+    .trim();
+  const text = said.replaceAll(/ +/g, " ");
+  const end = witness.requests.get(requestId)?.end;
+  const whole = /^working (?:worked|failed) rested going on$/;
+  const isGivenUp = end?.finish_reason === "canceled" || wasPoisoned(witness, requestId);
+  const parts = [
+    "",
+    "working",
+    "working worked",
+    "working failed",
+    "working worked rested",
+    "working failed rested",
+  ];
+  if (whole.test(text) || (parts.includes(text) && (end === undefined || isGivenUp))) return [];
+  return [`${requestId}: the machine said ${JSON.stringify(text)} and ended with ${JSON.stringify(end)}`];
+}

@@ -1,0 +1,214 @@
+import type { Batch, Cursor, LogRecord } from "../../src/ports/event-log.ts";
+import { idOf } from "../../src/protocol/encode.ts";
+import type { Event } from "../../src/protocol/events.ts";
+import type { RequestId } from "../../src/protocol/ids.ts";
+import type { EventPage } from "../../src/runtime/api.ts";
+import type { Accepted } from "../../src/runtime/records.ts";
+import { openWaits, toHistory } from "../laws/history.ts";
+import type { History } from "../laws/history.ts";
+import type { Onlooker } from "./disk.ts";
+
+/** All that became part of the log of a run, in its order. */
+export interface RunTruth {
+  readonly texts: string[];
+  readonly events: Event[];
+  readonly records: LogRecord[];
+  removed: boolean;
+}
+
+/** What the log says of a request. */
+export interface RequestTruth {
+  readonly runId: string;
+  /** The events of its turn, as they stand in the log. */
+  readonly texts: string[];
+  start?: Event;
+  end?: Event & { readonly type: "RequestCompleted" };
+  readonly waits: Set<number>;
+  readonly answered: Set<number>;
+}
+
+/** Something outside that a call does. */
+interface Deed {
+  times: number;
+  /** How often the log says that it was begun. */
+  attempts: number;
+  settled: boolean;
+}
+
+/**
+ * Sees everything that becomes part of the log, everything that clients are told, and everything that
+ * agents do outside, each at its moment, and notes what must not be.
+ */
+export class Witness implements Onlooker {
+  readonly runs = new Map<string, RunTruth>();
+  readonly requests = new Map<string, RequestTruth>();
+  readonly faults: string[] = [];
+  readonly #claims = new Map<string, number>();
+  readonly #deeds = new Map<string, Deed>();
+  readonly #calls = new Map<string, Deed>();
+  #newest = 0;
+  #over = 0;
+
+  /** Notes what must not be. */
+  say(what: string): void {
+    this.faults.push(what);
+  }
+
+  opened(): void {
+    this.#over = this.#newest;
+  }
+
+  claimed({ runId, epoch }: Cursor): void {
+    this.#claims.set(runId, epoch);
+    this.#newest = Math.max(this.#newest, epoch);
+  }
+
+  removed(runId: string): void {
+    const run = this.runs.get(runId);
+    if (run) run.removed = true;
+  }
+
+  written({ runId, epoch }: Cursor, { events, records }: Batch): void {
+    const run = this.#run(runId);
+    if (run.removed) this.say(`run ${runId} was written to after its removal`);
+    if (epoch <= this.#over || epoch !== this.#claims.get(runId))
+      this.say(`run ${runId} was written to by an owner that it has no more`);
+    for (const record of records) this.#record(runId, run, record);
+    for (const text of events) this.#event(runId, run, text);
+  }
+
+  /** Something is done outside by code of a process that may not own the log any more. */
+  did(what: string, isOwner: boolean): void {
+    const [kind = "", key = ""] = what.split(" ");
+    const deed = this.#deeds.get(key);
+    if (deed === undefined) {
+      this.say(`${what} was done, and the log has no call for it`);
+      return;
+    }
+    deed.times += 1;
+    if (kind === "risky" && deed.times > 1) this.say(`${what} was done ${deed.times} times`);
+    if (isOwner && deed.times > deed.attempts)
+      this.say(`${what} was done ${deed.times} times in ${deed.attempts} attempts`);
+    if (isOwner && deed.settled) this.say(`${what} was done again although the log has how it ended`);
+  }
+
+  /** A client is told that its request was taken. */
+  toldAccepted(requestId: string, runId: string | null): void {
+    if (this.requests.get(requestId)?.runId !== runId)
+      this.say(`${requestId} was said to be taken by run ${runId}, which the log does not have`);
+  }
+
+  /** A client is told of an event. */
+  toldEvent(runId: string, text: string): void {
+    if (this.runs.get(runId)?.texts[idOf(text) - 1] !== text)
+      this.say(`a client was told what is not in the log: ${text}`);
+  }
+
+  /** A reader is given a page that follows what it had. */
+  read(runId: string, requestId: string | undefined, after: number, { events, cursor }: EventPage): void {
+    const run = this.runs.get(runId);
+    if (run === undefined || cursor < after || cursor > run.texts.length) {
+      this.say(`a reader of run ${runId} came from ${after} to ${cursor}, where the log is not`);
+      return;
+    }
+    let next = 0;
+    for (let id = after + 1; id <= cursor; id += 1) {
+      if (requestId !== undefined && run.events[id - 1]?.request_id !== requestId) continue;
+      if (events[next] !== run.texts[id - 1])
+        this.say(`a reader of run ${runId} was given ${String(events[next])} for event ${id}`);
+      next += 1;
+    }
+    if (events.length > next)
+      this.say(`a reader of run ${runId} was given ${events.length - next} events too many`);
+  }
+
+  /** A turn as the log has it. */
+  history(requestId: string): History {
+    const { events, records } = this.#run(this.requests.get(requestId)?.runId ?? "");
+    return toHistory(events, records, requestId as RequestId);
+  }
+
+  /** The questions that a request has open, by the ids of their events. */
+  openWaits(requestId: string): readonly number[] {
+    if (this.requests.get(requestId)?.end !== undefined) return [];
+    return openWaits(this.history(requestId)).map(([, waitId]) => waitId);
+  }
+
+  #run(runId: string): RunTruth {
+    const known = this.runs.get(runId);
+    if (known) return known;
+    const run: RunTruth = { texts: [], events: [], records: [], removed: false };
+    this.runs.set(runId, run);
+    return run;
+  }
+
+  #record(runId: string, run: RunTruth, record: LogRecord): void {
+    run.records.push(record);
+    if (record.n !== run.records.length)
+      this.say(`record ${run.records.length} of run ${runId} has the number ${record.n}`);
+    if (record.type !== "Accepted") return;
+    const { requestId } = record["accepted"] as unknown as Accepted;
+    if (this.requests.has(requestId)) this.say(`${requestId} was accepted twice`);
+    this.requests.set(requestId, { runId, texts: [], waits: new Set(), answered: new Set() });
+  }
+
+  #event(runId: string, run: RunTruth, text: string): void {
+    const event = JSON.parse(text) as Event;
+    run.texts.push(text);
+    run.events.push(event);
+    if (event.id !== run.texts.length || event.run_id !== runId)
+      this.say(`event ${run.texts.length} of run ${runId} is ${text}`);
+    if (event.forked_from !== undefined || event.request_id === null) return;
+    const request = this.requests.get(event.request_id);
+    if (request?.runId !== runId) {
+      this.say(`run ${runId} has an event of a request that it has not accepted: ${text}`);
+      return;
+    }
+    this.#turn(request, event, text);
+  }
+
+  #turn(request: RequestTruth, event: Event, text: string): void {
+    const wrong = (what: string): void => this.say(`${event.request_id}: ${what}: ${text}`);
+    request.texts.push(text);
+    if (request.end) wrong("something follows its end");
+    if ((event.type === "RequestStarted" && event.depth === 0) !== (request.start === undefined))
+      wrong("it does not begin once");
+    request.start ??= event;
+    switch (event.type) {
+      case "RequestCompleted":
+        if (event.depth === 0) request.end = event;
+        return;
+      case "WaitForInput":
+        request.waits.add(event.id);
+        return;
+      case "ResumeWithInput":
+        if (!request.waits.has(event.wait_id)) wrong("it answers no wait");
+        if (request.answered.has(event.wait_id)) wrong("it answers a wait again");
+        request.answered.add(event.wait_id);
+        return;
+      case "ToolCall":
+        this.#call(`${event.request_id} ${event.tool_call_id}`, event, wrong);
+        return;
+      case "ToolResult":
+      case "ToolError": {
+        const deed = this.#calls.get(`${event.request_id} ${event.tool_call_id}`);
+        if (deed === undefined || deed.settled) wrong("a call has not one outcome");
+        else deed.settled = true;
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  #call(id: string, event: Event & { readonly type: "ToolCall" }, wrong: (what: string) => void): void {
+    const { function_name: name, args, attempt = 1 } = event;
+    const deed = this.#calls.get(id) ?? { times: 0, attempts: 0, settled: false };
+    this.#calls.set(id, deed);
+    const { key, program } = args as { readonly key?: string; readonly program?: number };
+    this.#deeds.set(key ?? String(program ?? name), deed);
+    deed.attempts += 1;
+    if (attempt !== deed.attempts || attempt > 3) wrong("it is not the next attempt");
+    if (deed.settled) wrong("it is tried again after its outcome");
+  }
+}

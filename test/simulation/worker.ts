@@ -1,0 +1,53 @@
+import { setImmediate } from "node:timers/promises";
+import { parentPort, workerData } from "node:worker_threads";
+import type { Lie } from "./disk.ts";
+import { simulate } from "./simulate.ts";
+
+/** What a worker is told to do. */
+export interface Work {
+  readonly from: number;
+  readonly count: number;
+}
+
+/** What came of it. */
+export interface Done {
+  readonly seeds: number;
+  readonly turns: number;
+  readonly commits: number;
+  readonly steps: number;
+  readonly mishaps: number;
+  /** What was wrong, by seed. */
+  readonly failures: readonly (readonly [seed: number, fault: string])[];
+}
+
+// Many errors are thrown that only say "try again"; whoever repeats a seed gets to see their stacks.
+Error.stackTraceLimit = 0;
+
+const { lie } = workerData as { readonly lie?: Lie };
+const unheard: string[] = [];
+process.on("unhandledRejection", (error) => void unheard.push(`nobody heard of ${String(error)}`));
+
+async function work({ from, count }: Work): Promise<Done> {
+  const done = { seeds: count, turns: 0, commits: 0, steps: 0, mishaps: 0 };
+  const failures: (readonly [number, string])[] = [];
+  for (let seed = from; seed < from + count; seed += 1) {
+    const { faults, turns, commits, steps, mishaps } = await simulate(seed, lie);
+    // Rejections that nobody heard of are known once the event loop has turned.
+    await setImmediate();
+    const [fault] = [...faults, ...unheard.splice(0)];
+    if (fault !== undefined) failures.push([seed, fault]);
+    done.turns += turns;
+    done.commits += commits;
+    done.steps += steps;
+    done.mishaps += mishaps;
+  }
+  return { ...done, failures };
+}
+
+async function answer(message: Work): Promise<void> {
+  const done = await work(message);
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  parentPort?.postMessage(done);
+}
+
+parentPort?.on("message", (message: Work) => void answer(message));

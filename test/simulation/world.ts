@@ -1,0 +1,138 @@
+import type { Kept } from "../laws/model.ts";
+import type { Picker } from "../laws/program.ts";
+import type { Client, Surroundings } from "./client.ts";
+import { Disk } from "./disk.ts";
+import type { Lie } from "./disk.ts";
+import { Hosts } from "./hosts.ts";
+import { Life } from "./life.ts";
+import type { Shared } from "./life.ts";
+import { Mishaps } from "./mishaps.ts";
+import type { Victims } from "./mishaps.ts";
+import { createPlan } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { outsider, Scheduler } from "./scheduler.ts";
+import { stage } from "./stage.ts";
+import { verify } from "./verify.ts";
+import { Witness } from "./witness.ts";
+
+/** Processes on one disk, clients and readers that outlive them, and faults that befall them. */
+export class World {
+  readonly witness: Witness = new Witness();
+  readonly scheduler: Scheduler;
+  readonly plan: Plan;
+  readonly disk: Disk;
+  readonly hosts: Hosts;
+  readonly mishaps: Mishaps;
+  readonly clients: Client[] = [];
+  readonly shared: Shared;
+  readonly judged: Map<string, Kept> = new Map();
+  readonly #pick: Picker;
+  readonly #victims: Victims;
+  #patient = false;
+
+  constructor(pick: Picker, lie?: Lie) {
+    const { witness } = this;
+    this.#pick = pick;
+    this.plan = createPlan(pick);
+    this.mishaps = new Mishaps(this.plan.faults);
+    const scheduler = new Scheduler(pick, () => {
+      if (witness.faults.length > 0) throw new Stopped();
+      this.mishaps.stepped(this.#victims);
+    });
+    this.scheduler = scheduler;
+    this.disk = new Disk({
+      scheduler,
+      pick,
+      onlooker: witness,
+      moment: (moment) => this.mishaps.append(this.#victims, moment),
+      ...(lie !== undefined && { lie }),
+    });
+    this.hosts = new Hosts({ scheduler, pick, disk: this.disk, plan: this.plan });
+    this.#victims = { scheduler, pick, disk: this.disk, hosts: this.hosts, witness };
+    this.shared = {
+      programs: new Map(),
+      steps: new Map(),
+      readers: [],
+      mostReaders: this.plan.readers,
+      requests: 0,
+      aside: (work) => this.#aside(work),
+    };
+    stage.enter({
+      programs: this.shared.steps,
+      note: (what) => witness.did(what, scheduler.doer === this.hosts.owner),
+      macrotask: (run) => scheduler.post(scheduler.doer, run),
+    });
+  }
+
+  /** Lets everything happen, and looks at it when it has come to rest; stops at the first thing that is wrong. */
+  async play(): Promise<void> {
+    try {
+      for (let count = 0; count < this.plan.clients; count += 1) this.#bear();
+      await this.#rest();
+      await verify(this);
+      const left = this.clients.map(
+        (client) => [client, client.asked.filter(({ open }) => open.size > 0)] as const,
+      );
+      if (this.plan.restart) await this.#restartAtRest();
+      this.#patient = true;
+      for (const [client, asked] of left) {
+        for (const one of asked) this.#aside(client.see(one));
+        this.#aside(client.repeatAll());
+      }
+      await this.#rest();
+      await verify(this, { finished: true });
+    } catch (error) {
+      if (!(error instanceof Stopped))
+        this.witness.say(error instanceof Error ? String(error.stack) : String(error));
+    }
+  }
+
+  /** Takes steps until there is nothing left to do. */
+  async #rest(): Promise<void> {
+    await this.scheduler.run(MOST_STEPS);
+  }
+
+  /** What is at rest stays as it is when its process is another one. */
+  async #restartAtRest(): Promise<void> {
+    const { commits } = this.mishaps;
+    this.hosts.restart();
+    await this.#rest();
+    if (this.mishaps.commits !== commits)
+      this.witness.say("a restart wrote something though all was at rest");
+  }
+
+  #bear(): void {
+    const { witness, scheduler, hosts, shared } = this;
+    const isPatient = (): boolean => this.#patient;
+    const pause = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        scheduler.timer(outsider, ms, resolve);
+      });
+    const around: Surroundings = {
+      witness,
+      pick: this.#pick,
+      connect: () => hosts.connect(),
+      isOwner: (process) => process === hosts.owner,
+      pause,
+      get patient() {
+        return isPatient();
+      },
+    };
+    const life = new Life(around, shared);
+    this.clients.push(life.client);
+    this.#aside(life.live());
+  }
+
+  /** Goes on with something beside everything else. */
+  #aside(work: Promise<unknown>): void {
+    work.catch((error: unknown) =>
+      this.witness.say(error instanceof Error ? String(error.stack) : String(error)),
+    );
+  }
+}
+
+/** Thrown to take no more steps, because something is wrong. */
+class Stopped extends Error {}
+
+/** So many steps are enough for any world. */
+const MOST_STEPS = 30_000;
