@@ -1,6 +1,6 @@
 import { AgentError } from "../errors.ts";
 import type { Json } from "../protocol/json.ts";
-import { CHAT } from "../runtime/actor.ts";
+import { CHAT } from "../runtime/answer.ts";
 import type { Agent, Operation, Schema, Tool } from "../runtime/agent.ts";
 import { foreignOperation, operationNames } from "../runtime/ask.ts";
 import { callName } from "../runtime/call.ts";

@@ -4,9 +4,11 @@ import { createSpeaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent, Operation } from "./agent.ts";
+import { CHAT, toAnswer, toForeignAnswer } from "./answer.ts";
+import type { Answer } from "./answer.ts";
 import { faultMessage } from "./fault-message.ts";
 import { performForeign } from "./foreign-actor.ts";
-import type { ForeignResult, PublishedFile } from "./foreign.ts";
+import type { PublishedFile } from "./foreign.ts";
 import { createMemory } from "./memory.ts";
 import type { ActorMemory } from "./memory.ts";
 import type { OpenCall } from "./open-call.ts";
@@ -16,19 +18,6 @@ import { Scope } from "./scope.ts";
 import { cut, toJson } from "./to-json.ts";
 import type { Turn } from "./turn-api.ts";
 import type { ActiveTurn } from "./turn.ts";
-
-/** What a handler made of its request. */
-export interface Answer {
-  /** The structured result; of a chat, `{output}`. */
-  readonly value: Json;
-  /** The result in words; `null` when there are none. */
-  readonly text: string | null;
-  /** The result as a text for whoever called the agent as a tool. */
-  readonly summary: string;
-  /** What RequestCompleted carries as the structured result. */
-  readonly output: Json;
-  readonly truncated: boolean;
-}
 
 /** Which operation an actor is to perform. */
 export interface Asked {
@@ -46,12 +35,6 @@ export interface HandlerEnd {
 
 /** Makes what a handler gets to work with. */
 export type ToHandle = (actor: Actor, scope: Scope, asked: Asked) => Turn;
-
-/** The operation that every agent can be asked for. */
-export const CHAT = "chat";
-
-/** Texts of one result are kept up to this length. */
-const RESULT_LIMIT_BYTES = 128 * 1024;
 
 /** One word on how far a tool has come is kept up to this length. */
 const PROGRESS_LIMIT_BYTES = 16 * 1024;
@@ -208,13 +191,17 @@ export class Actor {
     const { foreign } = this.agent;
     try {
       if (foreign) {
-        const answer = this.#toForeignAnswer(await performForeign(this, foreign, { name, input }), name);
-        return () => done(answer);
+        const result = await performForeign(this, foreign, { name, input });
+        return () => done(toForeignAnswer(result, { operation: name, said: this.said }));
       }
       const handle = this.#toHandle(this, this.scope, { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
       const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
-      const answer = this.#toAnswer(await this.#checkOutput({ name, operation, input }, returned), name);
+      const checked = toJson(
+        await this.#checkOutput({ name, operation, input }, returned),
+        `what ${this.agent.name} returned`,
+      );
+      const answer = toAnswer(checked, { operation: name, said: this.said });
       return () => done(answer);
     } catch (thrown) {
       return () => failed(thrown, false);
@@ -230,32 +217,6 @@ export class Actor {
       throw new Error(faultMessage(cause), { cause });
     }
   }
-
-  #toAnswer(returned: unknown, operation: string): Answer {
-    const value = toJson(returned, `what ${this.agent.name} returned`);
-    const own = operation === CHAT ? chatText(value) : typeof value === "string" ? value : undefined;
-    const whole = own ?? (this.said.text === "" && operation !== CHAT ? null : this.said.text);
-    const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
-    return {
-      value: operation === CHAT ? { output: text } : value,
-      text,
-      output: operation === CHAT ? null : value,
-      summary: operation === CHAT || value === null ? (text ?? "") : toSummary(value),
-      truncated: text !== whole || (own === undefined && !this.said.isWhole),
-    };
-  }
-
-  #toForeignAnswer({ result, output, truncated }: ForeignResult, operation: string): Answer {
-    const isChat = operation === CHAT;
-    const text = result ?? (this.said.text === "" && !isChat ? null : this.said.text);
-    return {
-      value: isChat ? { output: text } : output,
-      text,
-      output,
-      summary: isChat || output === null ? (text ?? "") : toSummary(output),
-      truncated: truncated || (result === null && !this.said.isWhole),
-    };
-  }
 }
 
 const NEVER: AbortSignal = new AbortController().signal;
@@ -263,15 +224,3 @@ const NEVER: AbortSignal = new AbortController().signal;
 const handler = fromPromise<void, (signal: AbortSignal) => Promise<void>>(({ input, signal }) =>
   input(signal),
 );
-
-/** What a chat handler returned as its answer; `undefined` when its texts are the answer. */
-function chatText(value: Json): string | undefined {
-  if (typeof value === "string") return value;
-  const output = (value as { readonly output?: Json } | null)?.output;
-  return typeof output === "string" ? output : undefined;
-}
-
-/** A structured result in one text. */
-export function toSummary(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}

@@ -1,9 +1,9 @@
 import { AgentError } from "../errors.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { TurnRequest } from "../protocol/requests.ts";
-import { CHAT } from "./actor.ts";
 import type { Asked } from "./actor.ts";
 import type { Agent, Operation } from "./agent.ts";
+import { CHAT } from "./answer.ts";
 import type { Foreign } from "./foreign.ts";
 import { toJsonSchema } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 import type { AnyStateMachine } from "xstate";
 import type { JsonObject } from "../protocol/json.ts";
-import { CHAT } from "./actor.ts";
 import type { Agent, Effect, Operation, Schema } from "./agent.ts";
+import { CHAT } from "./answer.ts";
 import { chatInput, defineAgent } from "./define.ts";
 import { runMachine } from "./machine-actor.ts";
 

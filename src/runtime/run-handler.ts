@@ -1,4 +1,5 @@
-import { Actor, CHAT } from "./actor.ts";
+import { Actor } from "./actor.ts";
+import { CHAT } from "./answer.ts";
 import { noChat, toAsked, toForeignAsked } from "./ask.ts";
 import { faultMessage } from "./fault-message.ts";
 import { ForeignFailure } from "./foreign.ts";

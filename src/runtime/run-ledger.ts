@@ -5,7 +5,7 @@ import type { Speaker } from "../protocol/encode.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject, Json } from "../protocol/json.ts";
 import type { RunPhase } from "../protocol/status.ts";
-import { CHAT } from "./actor.ts";
+import { CHAT } from "./answer.ts";
 import type { Accepted, RecordBody } from "./records.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
 import { evolve, toSnapshot } from "./run-state.ts";

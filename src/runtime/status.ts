@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { EventLog, RequestEntry } from "../ports/event-log.ts";
 import type { Event } from "../protocol/events.ts";
 import type { RequestStatus } from "../protocol/status.ts";
-import { CHAT } from "./actor.ts";
+import { CHAT } from "./answer.ts";
 import type { OpenWait } from "./journal.ts";
 import { loadJournal } from "./load-run.ts";
 import type { Accepted } from "./records.ts";
