@@ -12,7 +12,7 @@ import {
   allSignature,
   artifactSignature,
   callSignature,
-  completionSignature,
+  COMPLETION,
   NOW,
   RANDOM,
   sleepSignature,
@@ -168,7 +168,7 @@ export class JournalReader {
         this.#attempts.set(event.call_id, event.attempt);
         this.#said.get(spoken())?.retract(event.call_id);
         if (event.attempt > 1) return;
-        this.#call(event.call_id, completionSignature(event.model));
+        this.#call(event.call_id, COMPLETION);
         return;
       case "ToolResult":
         this.#settle(event.tool_call_id, { ok: true, value: event.result, text: event.text_result });

@@ -34,10 +34,8 @@ export function callSignature(functionName: string, args: Json): Signature {
   return `call ${functionName} ${canonical(args)}`;
 }
 
-/** Asked a model; what it was given is kept nowhere. */
-export function completionSignature(model: string): Signature {
-  return `completion by ${model}`;
-}
+/** Asked a model. What it was given is kept nowhere, and another one may go on with what it has answered. */
+export const COMPLETION: Signature = "completion";
 
 /** Asked the caller. */
 export function waitSignature(questions: { readonly [key: string]: string }): Signature {

@@ -15,7 +15,7 @@ import type { Begun, Sequence } from "./sequence.ts";
 import {
   artifactSignature,
   callSignature,
-  completionSignature,
+  COMPLETION,
   NOW,
   RANDOM,
   sleepSignature,
@@ -199,9 +199,7 @@ export class TurnHandle implements ToolTurn {
 
   async #complete({ model, input: given }: CompletionOptions): Promise<Json> {
     const input = toJson(given, "the input of the model", Infinity);
-    return this.#sequence.issue(completionSignature(model.name), (begun) =>
-      complete(this.#actor, { ...begun, model, input }),
-    );
+    return this.#sequence.issue(COMPLETION, (begun) => complete(this.#actor, { ...begun, model, input }));
   }
 
   async #sleep(ms: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent, defineTool, memoryLog, ModelError, operation } from "troupe";
-import type { Agent } from "troupe";
+import type { Agent, Model } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import type { Prompt } from "troupe/llm";
 import type { Event } from "troupe/protocol";
@@ -400,6 +400,25 @@ describe("a tool that needs approval", () => {
     expect(ofType(rest, "ToolCall")).toEqual([]);
     expect(seen.at(-1)).toEqual([expect.stringMatching(/^declined/)]);
     await runtime.close();
+  });
+
+  test("is called once it is approved also when another model speaks by then", async () => {
+    const log = { ...memoryLog(), close: async () => {} };
+    const agentWith = (model: Model): Agent => llmAgent({ ...plain, model, tools: [pay], approve: ["pay"] });
+    const before = createRuntime({ agents: [agentWith(scriptedModel([calls(3)], { name: "old" }))], log });
+    const asked = await collect(before, "clerk", { type: "ChatRequest", input: "" });
+    await before.close();
+
+    const model = scriptedModel((prompt) => `It is done: ${resultsIn(prompt).join()}`, { name: "new" });
+    const after = createRuntime({ agents: [agentWith(model)], log });
+    const rest = await collect(after, "clerk", {
+      type: "ResumeWithInput",
+      request_id: requestOf(asked),
+      request_keys: { approved: true },
+    });
+    await after.close();
+    expect(rest.at(-1)).toMatchObject({ finish_reason: "success", result: "It is done: pay,3 paid to bob" });
+    expect(ofType([...asked, ...rest], "CompletionCall").map((call) => call.model)).toEqual(["old", "new"]);
   });
 
   test("is asked about once for each call, and the answers may come in any order", async () => {
