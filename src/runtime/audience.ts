@@ -1,6 +1,6 @@
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId } from "../protocol/ids.ts";
-import { isUnder } from "./call-id.ts";
+import { pathTo } from "./call-id.ts";
 
 /** Which calls of a turn are followed by its code, and who is heard there. */
 export class Audience {
@@ -16,7 +16,7 @@ export class Audience {
   /** Notes who speaks under which call. */
   introduce(speaker: Speaker, callId: CallId): void {
     if (this.#followed.size === 0) return;
-    const heard = [...this.#followed].filter((followed) => isUnder(callId, followed));
+    const heard = (pathTo(callId) as readonly CallId[]).filter((above) => this.#followed.has(above));
     if (heard.length > 0) this.#heard.set(speaker, heard);
   }
 

@@ -1,6 +1,6 @@
 import { createSpeaker } from "../protocol/encode.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
-import { isUnder } from "./call-id.ts";
+import { pathTo } from "./call-id.ts";
 import type { LoggedCall } from "./journal.ts";
 import { toolCanceled } from "./open-call.ts";
 import type { Recorder } from "./recorder.ts";
@@ -8,6 +8,8 @@ import type { Recorder } from "./recorder.ts";
 /** The open calls of the log that a turn's code has not come to again. */
 export class CallsAhead {
   readonly #calls: Map<CallId, LoggedCall>;
+  /** All calls of the log by what they were made under, themselves included. */
+  #under: Map<string, LoggedCall[]> | undefined;
 
   constructor(calls: ReadonlyMap<CallId, LoggedCall>) {
     this.#calls = new Map(calls);
@@ -21,7 +23,8 @@ export class CallsAhead {
   /** Takes out those under a call, to which the code will never come, the deepest first. */
   take(above: CallId): readonly LoggedCall[] {
     if (this.#calls.size === 0) return NONE;
-    const calls = [...this.#calls.values()].filter(({ callId }) => isUnder(callId, above));
+    this.#under ??= byPath(this.#calls.values());
+    const calls = (this.#under.get(above) ?? NONE).filter(({ callId }) => this.#calls.has(callId));
     for (const { callId } of calls) this.#calls.delete(callId);
     return deepestFirst(calls);
   }
@@ -49,6 +52,18 @@ export function cancelLogged(
     });
     recorder.event(speaker, toolCanceled(call));
   }
+}
+
+function byPath(calls: Iterable<LoggedCall>): Map<string, LoggedCall[]> {
+  const under = new Map<string, LoggedCall[]>();
+  for (const call of calls) {
+    for (const above of pathTo(call.callId)) {
+      const known = under.get(above);
+      if (known) known.push(call);
+      else under.set(above, [call]);
+    }
+  }
+  return under;
 }
 
 const NONE: readonly LoggedCall[] = [];

@@ -69,11 +69,10 @@ export class Calls {
     return said;
   }
 
-  /** Ends one call that nobody needs any more, with all that is open under it. */
-  drop(callId: CallId): void {
-    const { root, deliveries } = this.#options;
-    deliveries.forget(callId);
-    const call = [...root.below()].find((open) => open.callId === callId);
+  /** Ends one call that its caller does not need any more, with all that is open under it. */
+  drop(caller: OpenCall, callId: CallId): void {
+    this.#options.deliveries.forget(callId);
+    const call = caller.child(callId);
     if (call === undefined) return;
     this.#giveUpAhead(callId);
     this.#giveUp([...call.below(), call]);

@@ -1,7 +1,7 @@
 import type { Event } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
-import { isUnder, scopeOf } from "./call-id.ts";
+import { pathTo, scopeOf } from "./call-id.ts";
 import type { Stirrings } from "./stirrings.ts";
 
 /** How a call of a turn ended. */
@@ -28,17 +28,26 @@ export type Delivery =
 export class Deliveries {
   readonly #macrotask: (run: () => void) => void;
   readonly #stirrings: Stirrings;
-  #queue: Delivery[];
+  readonly #queue: Delivery[];
   readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
+  /** How many of those there are in each scope. */
+  readonly #waitingIn = new Map<string, number>();
   readonly #following = new Map<CallId, (event: Event) => void>();
   /** What is on its way into the log, by call. */
   readonly #owed = new Map<CallId, number>();
+  /** The calls of which nobody wants to hear any more. */
+  readonly #forgotten = new Set<CallId>();
+  /** The calls under which the code makes none any more, so that what the log has of those is passed over. */
+  readonly #closed = new Set<string>();
+  /** How much of the queue the log held already. */
+  #logged: number;
   #resting = false;
   #stopped = false;
   #next = 0;
 
   constructor(logged: readonly Delivery[], macrotask: (run: () => void) => void, stirrings: Stirrings) {
     this.#queue = [...logged];
+    this.#logged = logged.length;
     this.#macrotask = macrotask;
     this.#stirrings = stirrings;
   }
@@ -61,14 +70,16 @@ export class Deliveries {
 
   /** Whether a call of a scope waits for its outcome. */
   waitsIn(scope: string): boolean {
-    for (const callId of this.#waiting.keys()) if (scopeOf(callId) === scope) return true;
-    return false;
+    return this.#waitingIn.has(scope);
   }
 
   /** Calls `take` when the outcome of a call has its turn. */
   expect(callId: CallId, take: (outcome: Outcome) => void): void {
+    const scope = scopeOf(callId);
+    if (this.#waiting.has(callId)) this.#waitNoMore(callId);
     this.#waiting.set(callId, take);
-    this.#stirrings.calm(scopeOf(callId));
+    this.#waitingIn.set(scope, (this.#waitingIn.get(scope) ?? 0) + 1);
+    this.#stirrings.calm(scope);
     // A call that was just made gets its outcome in a later turn of the loop, in replay as it does live.
     if (this.#queue[this.#next]?.callId === callId) this.#rest();
   }
@@ -89,26 +100,23 @@ export class Deliveries {
     if (owed > 1) this.#owed.set(delivery.callId, owed - 1);
     else this.#owed.delete(delivery.callId);
     this.#queue.push(delivery);
+    this.#passOver();
     if (!this.#resting) this.#deliver();
   }
 
   /** Forgets a call whose outcome nobody waits for any more. */
   forget(callId: CallId): void {
-    const isOfCall = (delivery: Delivery): boolean => delivery.callId === callId;
     this.#following.delete(callId);
-    // What comes after it must not wait for somebody to take it.
-    if (this.#owed.has(callId) || this.#queue.slice(this.#next).some(isOfCall))
-      this.#waiting.set(callId, () => {});
-    else this.#waiting.delete(callId);
+    this.#waitNoMore(callId);
+    this.#forgotten.add(callId);
+    this.#passOver();
   }
 
   /** The code will make no call under a call any more: what the log has of them is passed over. */
   giveUpAhead(above: CallId): void {
-    if (this.none) return;
-    const isGone = ({ callId }: Delivery): boolean =>
-      callId !== above && isUnder(callId, above) && !this.#waiting.has(callId);
-    this.#queue = this.#queue.filter((delivery, index) => index < this.#next || !isGone(delivery));
-    this.#rest();
+    if (this.#next >= this.#logged) return;
+    this.#closed.add(above);
+    this.#passOver();
   }
 
   /** Gives whoever waits for a call an outcome that is not in the log, a turn of the event loop later. */
@@ -120,9 +128,8 @@ export class Deliveries {
 
   /** Tells all who still wait the same, a turn of the event loop later. */
   end(outcome: Outcome): void {
-    this.#stopped = true;
     const waiting = [...this.#waiting.values()];
-    this.#waiting.clear();
+    this.stop();
     if (waiting.length > 0) this.#macrotask(() => waiting.forEach((take) => take(outcome)));
   }
 
@@ -130,6 +137,7 @@ export class Deliveries {
   stop(): void {
     this.#stopped = true;
     this.#waiting.clear();
+    this.#waitingIn.clear();
   }
 
   #rest(): void {
@@ -152,7 +160,7 @@ export class Deliveries {
       this.#following.get(delivery.callId)?.(delivery.event);
       return;
     }
-    this.#waiting.delete(delivery.callId);
+    this.#waitNoMore(delivery.callId);
     this.#following.delete(delivery.callId);
     this.#advance(delivery.callId);
     take(delivery.outcome);
@@ -160,14 +168,41 @@ export class Deliveries {
 
   #advance(callId: CallId): void {
     this.#next += 1;
+    this.#passOver();
     this.#compact();
     this.#rest();
     this.#stirrings.stir(scopeOf(callId));
   }
 
+  /** Goes past what nobody will ever take, lest what comes after it waits for that. */
+  #passOver(): void {
+    const before = this.#next;
+    while (this.#isUnwanted(this.#queue[this.#next])) this.#next += 1;
+    if (this.#next === before) return;
+    this.#rest();
+    this.#stirrings.spare();
+  }
+
+  #isUnwanted(delivery: Delivery | undefined): boolean {
+    if (delivery === undefined || this.#waiting.has(delivery.callId)) return false;
+    const { callId } = delivery;
+    if (this.#forgotten.has(callId)) return true;
+    if (this.#closed.size === 0 || this.#next >= this.#logged) return false;
+    return pathTo(callId).some((above) => above !== callId && this.#closed.has(above));
+  }
+
+  #waitNoMore(callId: CallId): void {
+    if (!this.#waiting.delete(callId)) return;
+    const scope = scopeOf(callId);
+    const others = (this.#waitingIn.get(scope) ?? 1) - 1;
+    if (others > 0) this.#waitingIn.set(scope, others);
+    else this.#waitingIn.delete(scope);
+  }
+
   #compact(): void {
     if (this.#next < 1_000 || this.#next < this.#queue.length / 2) return;
     this.#queue.splice(0, this.#next);
+    this.#logged -= this.#next;
     this.#next = 0;
   }
 }

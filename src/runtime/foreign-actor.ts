@@ -170,7 +170,7 @@ class Place implements ForeignPlace {
   busy(isBusy: boolean): void {
     if (isBusy === (this.#work !== undefined)) return;
     const { call: parent, speaker, agent, turn } = this.#actor;
-    if (this.#work) turn.calls.drop(this.#work.callId);
+    if (this.#work) turn.calls.drop(parent, this.#work.callId);
     this.#work = isBusy
       ? new OpenCall({
           callId: `${parent.callId}/elsewhere` as CallId,

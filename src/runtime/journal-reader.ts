@@ -2,7 +2,7 @@ import { plainTextOf } from "../protocol/encode.ts";
 import type { Event, EventType, Usage } from "../protocol/events.ts";
 import type { ArtifactId, CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import { isUnder, scopeOf } from "./call-id.ts";
+import { pathTo, scopeOf } from "./call-id.ts";
 import type { Delivery, Outcome } from "./deliveries.ts";
 import type { Item, Journal, LoggedCall, LoggedForeign, OpenWait } from "./journal.ts";
 import { isPastCall } from "./past-calls.ts";
@@ -132,9 +132,9 @@ export class JournalReader {
   }
 
   #event(event: Event): void {
-    for (const callId of this.#iterated) {
-      const { parent_call_id: under } = event;
-      if (under !== undefined && isUnder(under, callId)) this.#order.push({ callId, event });
+    if (this.#iterated.size > 0 && event.parent_call_id !== undefined) {
+      for (const callId of pathTo(event.parent_call_id) as readonly CallId[])
+        if (this.#iterated.has(callId)) this.#order.push({ callId, event });
     }
     const spoken = (): string => event.parent_call_id ?? this.#root;
     switch (event.type) {

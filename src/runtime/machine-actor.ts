@@ -106,6 +106,11 @@ class MachineActor implements MachinePlace {
     return this.#scope.callId;
   }
 
+  /** Gives up a call that the machine has left behind. */
+  drop(callId: CallId): void {
+    this.actor.turn.calls.drop(this.actor.call, callId);
+  }
+
   #begin(): void {
     // The state it starts in is not worth a record: the event that follows leads on from it.
     this.#restoring = true;
@@ -199,7 +204,7 @@ class MachineActor implements MachinePlace {
     const callId = known ?? this.issue();
     this.#promises.set(childId, callId);
     const giveUp = (): void => {
-      if (this.#promises.delete(childId)) turn.calls.drop(callId);
+      if (this.#promises.delete(childId)) this.drop(callId);
     };
     signal.addEventListener("abort", giveUp, { once: true });
     return new Promise((resolve, reject) => {

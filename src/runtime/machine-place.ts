@@ -8,4 +8,6 @@ export interface MachinePlace {
   readonly ended: boolean;
   /** Takes the next place of the machine's scope for a call. */
   issue(): CallId;
+  /** Gives up a call that the machine has left behind. */
+  drop(callId: CallId): void;
 }

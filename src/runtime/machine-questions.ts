@@ -36,7 +36,7 @@ export class MachineQuestions {
     for (const [stateId, callId] of this.#open) {
       if (asked.has(stateId)) continue;
       this.#open.delete(stateId);
-      this.#place.actor.turn.calls.drop(callId);
+      this.#place.drop(callId);
     }
     for (const [stateId, question] of asked)
       if (!this.#open.has(stateId)) this.#ask(stateId, question, undefined);

@@ -56,7 +56,7 @@ export class MachineTimers implements MachineClock {
   }
 
   clearTimeout(callId: CallId): void {
-    if (this.#open.delete(callId)) this.#place.actor.turn.calls.drop(callId);
+    if (this.#open.delete(callId)) this.#place.drop(callId);
   }
 
   /** What XState has just noted down to do later: only there can it be found by what sets a timer. */

@@ -31,11 +31,12 @@ export class OpenCall {
   /** Stops whatever works for the call. */
   readonly abort: () => void;
   readonly #children = new Set<OpenCall>();
+  readonly #bustle: Bustle;
   #open = true;
+  #queued = false;
+  #isCounted = false;
   /** The configuration of whoever works for the call. */
   config: JsonObject;
-  /** Set while the call waits for another one of its turn before it begins. */
-  queued = false;
 
   constructor(options: {
     readonly callId: CallId;
@@ -54,17 +55,49 @@ export class OpenCall {
     this.parent = options.parent;
     this.config = options.config ?? options.parent?.config ?? {};
     this.abort = options.abort ?? (() => {});
-    if (this.parent) this.parent.#children.add(this);
+    if (this.parent) {
+      this.#bustle = this.parent.#bustle;
+      this.parent.#children.add(this);
+      this.parent.#count();
+    } else {
+      this.#bustle = { going: 0, timed: 0 };
+    }
+    this.#count();
   }
 
   get open(): boolean {
     return this.#open;
   }
 
-  /** Takes the call out of the tree. Calls under it must have been closed before. */
+  /** Says whether the call waits for another one of its turn before it begins. */
+  set queued(isQueued: boolean) {
+    this.#queued = isQueued;
+    this.#count();
+  }
+
+  /** Whether nothing goes on in the whole tree but waits for the caller. */
+  get waits(): boolean {
+    return this.#bustle.going === 0;
+  }
+
+  /** Whether nothing goes on in the whole tree that takes up the time of its turn. */
+  get rests(): boolean {
+    return this.#bustle.timed === 0;
+  }
+
+  /** Takes the call out of the tree, and those under it when they are closed too. */
   close(): void {
     this.#open = false;
-    if (this.parent) this.parent.#children.delete(this);
+    this.#count();
+    if (this.parent === undefined) return;
+    this.parent.#children.delete(this);
+    this.parent.#count();
+  }
+
+  /** The open call that this one has made, by its id. */
+  child(callId: CallId): OpenCall | undefined {
+    for (const child of this.#children) if (child.callId === callId) return child;
+    return undefined;
   }
 
   /** The open calls under this one, deepest first, newest first. */
@@ -75,15 +108,28 @@ export class OpenCall {
     }
   }
 
-  /** Whether all that goes on under this call is of the given kinds; a call without any under it goes on itself. */
-  rests(kinds: ReadonlySet<CallKind>): boolean {
-    if (this.queued) return true;
-    // A foreign call goes on only while work goes on elsewhere, which is open beside it.
-    if (this.#children.size === 0) return kinds.has(this.kind) || this.kind === "foreign";
-    for (const child of this.#children) if (!child.rests(kinds)) return false;
-    return true;
+  /** Counts the call among those that go on, if it does so itself: it has begun and waits for none under it. */
+  #count(): void {
+    const isCounted = this.#open && !this.#queued && this.#children.size === 0;
+    if (isCounted === this.#isCounted) return;
+    this.#isCounted = isCounted;
+    const step = isCounted ? 1 : -1;
+    if (!WAITS.has(this.kind)) this.#bustle.going += step;
+    if (!RESTS.has(this.kind)) this.#bustle.timed += step;
   }
 }
+
+/** How much goes on in a tree of calls. Counted, because a look at each call is too long where there are thousands. */
+interface Bustle {
+  /** The calls that are something else than waits. */
+  going: number;
+  /** The calls that take up the time of their turn. */
+  timed: number;
+}
+
+// A foreign call goes on only while work goes on elsewhere, which is open beside it.
+const WAITS: ReadonlySet<CallKind> = new Set(["wait", "foreign"]);
+const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "foreign"]);
 
 /** What the log is told of a call that ends because nobody needs it any more; `undefined` where that goes without saying. */
 export function canceledBody(call: OpenCall): EventBody | undefined {

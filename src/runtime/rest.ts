@@ -25,7 +25,6 @@ export interface RestOptions {
 
 /** Kinds of calls during which a turn's own time stands still. */
 const RESTING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
-const WAITING: ReadonlySet<CallKind> = new Set(["wait"]);
 
 /** Tells whether a turn rests: it waits for its caller and nothing else goes on in it, or its time stands still. */
 export class Rest {
@@ -58,7 +57,7 @@ export class Rest {
     const { root, deliveries, stirrings, waits } = this.#options;
     if (waits.size === 0 || deliveries.owes) return false;
     if (waits.anyAhead) return undefined;
-    if (!stirrings.none || !deliveries.none || !root.rests(WAITING)) return false;
+    if (!stirrings.none || !deliveries.none || !root.waits) return false;
     return this.#asking === 0 ? true : undefined;
   }
 
@@ -73,7 +72,7 @@ export class Rest {
 
   /** Whether the turn only waits or sleeps, so that its time does not run. */
   get resting(): boolean {
-    return this.#resting > 0 && this.#options.root.rests(RESTING);
+    return this.#resting > 0 && this.#options.root.rests;
   }
 
   /** Notes that a call is open. */
@@ -142,7 +141,7 @@ export class Rest {
     if (!this.#sleeps.anyLong || this.#asking > 0) return undefined;
     const { root, deliveries, stirrings, waits } = this.#options;
     const rests = stirrings.none && deliveries.none && !deliveries.owes && !waits.anyAhead;
-    return rests && root.rests(RESTING) ? this.#sleeps.firstEnd : undefined;
+    return rests && root.rests ? this.#sleeps.firstEnd : undefined;
   }
 
   /** Tells of changes once for all that change together. */

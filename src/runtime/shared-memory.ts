@@ -1,6 +1,6 @@
 import type { CallId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
-import { isUnder } from "./call-id.ts";
+import { isUnder, pathTo } from "./call-id.ts";
 
 /** A call that waits until its agent's memory of the run is free. */
 interface Waiting {
@@ -17,7 +17,11 @@ export class SharedMemory {
   /** What the calls that have ended want to keep, by agent. */
   readonly values: Map<string, Json>;
   readonly #holders: Map<string, CallId>;
-  #waiting: readonly Waiting[] = [];
+  readonly #waiting = new Map<CallId, Waiting>();
+  /** Those that wait by their agent, the oldest first. */
+  readonly #waitingFor = new Map<string, Set<Waiting>>();
+  /** How many wait for each agent under each call. */
+  readonly #waitingUnder = new Map<string, Map<string, number>>();
 
   constructor({
     staged,
@@ -42,19 +46,19 @@ export class SharedMemory {
       return true;
     }
     if (this.#waitsFor(holder, callId)) return false;
-    this.#waiting = [...this.#waiting, { callId, agent, start }];
+    this.#wait({ callId, agent, start });
     return true;
   }
 
   /** Notes that a call has ended; the next one of its agent starts. */
   leave(callId: CallId): void {
-    this.#waiting = this.#waiting.filter((waiting) => waiting.callId !== callId);
+    this.#waitNoMore(this.#waiting.get(callId));
     for (const [agent, holder] of this.#holders) {
       if (holder !== callId) continue;
       this.#holders.delete(agent);
-      const next = this.#waiting.find((waiting) => waiting.agent === agent);
+      const [next] = this.#waitingFor.get(agent) ?? [];
       if (next === undefined) continue;
-      this.#waiting = this.#waiting.filter((waiting) => waiting !== next);
+      this.#waitNoMore(next);
       this.#holders.set(agent, next.callId);
       // Later, when all that goes with the end of the call is recorded.
       queueMicrotask(() => next.start(true));
@@ -64,9 +68,35 @@ export class SharedMemory {
   /** Whether a holder cannot end before a call that is about to wait has ended. */
   #waitsFor(holder: CallId, callId: CallId): boolean {
     if (isUnder(callId, holder)) return true;
-    return this.#waiting.some((waiting) => {
-      const next = this.#holders.get(waiting.agent);
-      return next !== undefined && isUnder(waiting.callId, holder) && this.#waitsFor(next, callId);
-    });
+    for (const agent of this.#waitingUnder.get(holder)?.keys() ?? []) {
+      const next = this.#holders.get(agent);
+      if (next !== undefined && this.#waitsFor(next, callId)) return true;
+    }
+    return false;
+  }
+
+  #wait(waiting: Waiting): void {
+    const { callId, agent } = waiting;
+    this.#waiting.set(callId, waiting);
+    const queue = this.#waitingFor.get(agent) ?? new Set();
+    this.#waitingFor.set(agent, queue.add(waiting));
+    this.#count(waiting, 1);
+  }
+
+  #waitNoMore(waiting: Waiting | undefined): void {
+    if (waiting === undefined) return;
+    this.#waiting.delete(waiting.callId);
+    this.#waitingFor.get(waiting.agent)?.delete(waiting);
+    this.#count(waiting, -1);
+  }
+
+  #count({ callId, agent }: Waiting, step: number): void {
+    for (const above of pathTo(callId)) {
+      const counts = this.#waitingUnder.get(above) ?? new Map<string, number>();
+      this.#waitingUnder.set(above, counts);
+      const count = (counts.get(agent) ?? 0) + step;
+      if (count > 0) counts.set(agent, count);
+      else counts.delete(agent);
+    }
   }
 }

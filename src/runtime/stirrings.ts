@@ -1,5 +1,5 @@
 import type { CallId } from "../protocol/ids.ts";
-import { isUnder } from "./call-id.ts";
+import { isBranch, scopeOf } from "./call-id.ts";
 
 /**
  * The sequences of a turn under way, and which of them have something to go on with, as far as that can
@@ -7,20 +7,23 @@ import { isUnder } from "./call-id.ts";
  * something; it is calm once it waits for a call.
  */
 export class Stirrings {
-  /** When each sequence, named by its scope, last stirred; 0 for a calm one. */
-  readonly #sequences = new Map<string, number>();
-  readonly #stirred: () => void;
+  /** The sequences by their scope. */
+  readonly #sequences = new Map<string, Sequence>();
+  /** Those that have stirred since they were last looked at. */
+  #stirred: Sequence[] = [];
+  /** How many are not calm. */
+  #restless = 0;
   #count = 0;
+  readonly #tell: () => void;
 
-  /** `stirred` is called whenever something stirs or ends. */
-  constructor(stirred: () => void) {
-    this.#stirred = stirred;
+  /** `tell` is called whenever something stirs or ends. */
+  constructor(tell: () => void) {
+    this.#tell = tell;
   }
 
   /** Whether every sequence waits. */
   get none(): boolean {
-    for (const stirred of this.#sequences.values()) if (stirred > 0) return false;
-    return true;
+    return this.#restless === 0;
   }
 
   /** Whether a sequence is under way. */
@@ -35,46 +38,90 @@ export class Stirrings {
 
   /** A handler or a branch begins. */
   begin(scope: string): void {
-    this.#sequences.set(scope, 0);
+    const above = isBranch(scope) ? this.#sequences.get(scopeOf(scope)) : undefined;
+    const sequence: Sequence = { scope, above, branches: undefined, at: 0, isNoted: false };
+    if (above) (above.branches ??= new Set()).add(sequence);
+    this.#sequences.set(scope, sequence);
     this.stir(scope);
   }
 
   /** Something comes to a sequence, whose code goes on unless it has ended. */
   stir(scope: string): void {
     this.#count += 1;
-    if (this.#sequences.has(scope)) this.#sequences.set(scope, this.#count);
-    this.#stirred();
+    const sequence = this.#sequences.get(scope);
+    if (sequence) this.#stir(sequence);
+    this.#tell();
+  }
+
+  /** What was to come to a sequence does not come any more. */
+  spare(): void {
+    this.#tell();
   }
 
   /** The code of a sequence waits. */
   calm(scope: string): void {
-    if (this.#sequences.has(scope)) this.#sequences.set(scope, 0);
+    const sequence = this.#sequences.get(scope);
+    if (sequence) this.#calm(sequence);
   }
 
   /** Calms what has not stirred since a count, where `waits` says that it waits, or a branch of it is under way. */
   calmSince(count: number, waits: (scope: string) => boolean): void {
-    for (const [scope, stirred] of this.#sequences) {
-      if (stirred <= count && (waits(scope) || this.#branches(scope))) this.calm(scope);
+    const stirred = this.#stirred;
+    this.#stirred = [];
+    for (const sequence of stirred) {
+      sequence.isNoted = false;
+      if (sequence.at > count) this.#note(sequence);
+      // What does not wait now is calm when it says so itself, by making a call.
+      else if (waits(sequence.scope) || (sequence.branches?.size ?? 0) > 0) this.#calm(sequence);
     }
   }
 
   /** A branch has ended, with which the last thing may have come to rest. */
   end(scope: string): void {
-    this.#sequences.delete(scope);
-    this.#stirred();
+    const sequence = this.#sequences.get(scope);
+    if (sequence) this.#end(sequence);
+    this.#tell();
   }
 
-  /** A call has ended, and all that went on below it. */
+  /** A call has ended, and with it the handler that worked for it and its branches. */
   endWithin(callId: CallId): void {
-    for (const scope of this.#sequences.keys()) if (isUnder(scope, callId)) this.#sequences.delete(scope);
+    const sequence = this.#sequences.get(callId);
+    if (sequence) this.#end(sequence);
   }
 
-  #branches(scope: string): boolean {
-    for (const other of this.#sequences.keys())
-      if (other.startsWith(`${scope}.`) && BRANCH.test(other.slice(scope.length))) return true;
-    return false;
+  #stir(sequence: Sequence): void {
+    if (sequence.at === 0) this.#restless += 1;
+    sequence.at = this.#count;
+    if (!sequence.isNoted) this.#note(sequence);
+  }
+
+  #note(sequence: Sequence): void {
+    sequence.isNoted = true;
+    this.#stirred.push(sequence);
+  }
+
+  #calm(sequence: Sequence): void {
+    if (sequence.at === 0) return;
+    sequence.at = 0;
+    this.#restless -= 1;
+  }
+
+  #end(sequence: Sequence): void {
+    for (const branch of sequence.branches ?? []) this.#end(branch);
+    this.#calm(sequence);
+    this.#sequences.delete(sequence.scope);
+    sequence.above?.branches?.delete(sequence);
   }
 }
 
-/** What the path of a branch has behind that of the sequence which it belongs to. */
-const BRANCH = /^\.\d+:\d+$/;
+/** One of them. */
+interface Sequence {
+  readonly scope: string;
+  /** That of which it is a branch. */
+  readonly above: Sequence | undefined;
+  branches: Set<Sequence> | undefined;
+  /** When it last stirred; 0 for a calm one. */
+  at: number;
+  /** Whether it stands among those that have stirred. */
+  isNoted: boolean;
+}
