@@ -39,7 +39,8 @@ export class RemoteDescription {
    */
   async ready(): Promise<void> {
     const { clock } = this.#wire;
-    const isDue = clock.monotonic() - this.#askedAt > (this.known ? this.#refreshMs : RETRY_MS);
+    const patienceMs = this.known ? this.#refreshMs : Math.min(this.#refreshMs, RETRY_MS);
+    const isDue = clock.monotonic() - this.#askedAt > patienceMs;
     if (isDue) this.#asking ??= this.#ask();
     if (this.known || this.#asking === undefined) return;
     const enough = new AbortController();

@@ -365,9 +365,9 @@ describe("the description of a remote agent", () => {
   });
 
   test("says little while the other side is not there, and more once it is", async () => {
-    const answers: string[] = ["down"];
+    let isDown = true;
     const flaky: typeof fetch = (...asked) =>
-      answers.includes("down") ? Promise.reject(new TypeError("no route")) : fetch(...asked);
+      isDown ? Promise.reject(new TypeError("no route")) : fetch(...asked);
     const runtime = createRuntime({
       agents: [remote("payments", { fetch: flaky, refreshMs: 0, limits: { acceptMs: 50 } })],
     });
@@ -379,7 +379,37 @@ describe("the description of a remote agent", () => {
       purpose: "Works elsewhere; it has not said for what yet.",
       operations: [{ name: "chat" }],
     });
+
+    isDown = false;
+    await collect(runtime, "payments", chat("hello"));
+    expect(runtime.describe("payments")).toMatchObject({
+      purpose: payments.purpose,
+      operations: [{ name: "chat" }, { name: "pay" }],
+    });
     await runtime.close();
+  });
+
+  test("is asked for once, and again when it has become old", async () => {
+    let asked = 0;
+    const counting: typeof fetch = async (...request) => {
+      const response = await fetch(...request);
+      if (!(request[0] as string).endsWith("/describe")) return response;
+      asked += 1;
+      return Response.json({ ...((await response.json()) as object), purpose: `Says it ${asked} times.` });
+    };
+    const fresh = createRuntime({ agents: [remote("payments", { fetch: counting })] });
+    for (const input of ["one", "two", "three"]) await collect(fresh, "payments", chat(input));
+    expect(asked).toBe(1);
+    await fresh.close();
+
+    const old = createRuntime({ agents: [remote("payments", { fetch: counting, refreshMs: 0 })] });
+    await expect
+      .poll(async () => {
+        await collect(old, "payments", chat("hello"));
+        return old.describe("payments").purpose;
+      })
+      .toMatch(/^Says it ([4-9]|\d\d) times/);
+    await old.close();
   });
 });
 
