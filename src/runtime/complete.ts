@@ -20,6 +20,9 @@ export interface Completion {
 /** The pause before the second try, doubled for each one after, in milliseconds. */
 const BACKOFF_MS = 500;
 
+/** A model that wants to be left alone for longer is not asked again. */
+const PATIENCE_MS = 60_000;
+
 /** What is left in an event beside the result of a completion. */
 const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
 
@@ -78,6 +81,10 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
         return;
       }
       const pauseMs = thrown.retryAfterMs ?? BACKOFF_MS * 2 ** (attempt - 1);
+      if (pauseMs > PATIENCE_MS) {
+        end(null, {}, `${faultMessage(thrown)} (it asks for ${Math.ceil(pauseMs / 1_000)} s of patience)`);
+        return;
+      }
       await new Promise<void>((resolve) => {
         const stop = environment.timer(pauseMs, resolve);
         abort.signal.addEventListener("abort", () => {

@@ -109,3 +109,15 @@ test("a fault of a model that will not pass ends the completion with what the ag
   });
   await runtime.close();
 });
+
+test("a model that is busy for longer than a turn should wait ends the completion at once", async () => {
+  const model = talker([new ModelError("no more today", { transient: true, retryAfterMs: 3_600_000 })]);
+  const runtime = createRuntime({ agents: talk(model) });
+  const { first } = await requestOf(runtime);
+  expect(first.at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "agent_error", message: "no more today (it asks for 3600 s of patience)" },
+  });
+  expect(model.asked).toEqual([1]);
+  await runtime.close();
+});
