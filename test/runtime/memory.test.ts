@@ -126,6 +126,25 @@ test("calls of an agent that shares its memory are made one after the other, als
   expect(textsOf(await world.events(asked))).toEqual(["one two three"]);
 });
 
+test("of many calls at once of an agent that shares its memory none loses what another kept", async () => {
+  const kept = new Set<string>();
+  const notes = notesOf("run", async (turn, word) => {
+    await turn.effect("think", () => {});
+    if (word.endsWith("3")) throw new Error("no");
+  });
+  const words = Array.from({ length: 30 }, (_, n) => `w${n}`);
+  const parent = parentOf(async (_input, turn) => {
+    await Promise.allSettled(words.map((word) => turn.call(notes, "note", { word })));
+    kept.add(await turn.call(notes, "note", { word: "end" }));
+  });
+  for (let seed = 1; seed <= 10; seed += 1) {
+    const world = new World({ agents: [parent], seed });
+    await world.ask("parent", chat);
+  }
+
+  expect([...kept]).toEqual([[...words.filter((word) => !word.endsWith("3")), "end"].join(" ")]);
+});
+
 test("what a grandchild that shares its memory kept outlives a crash of the turn", async () => {
   const notes = notesOf("run", async () => {});
   const between = defineAgent({
