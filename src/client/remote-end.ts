@@ -51,7 +51,6 @@ const TURN_CODES: ReadonlySet<unknown> = new Set<TurnErrorCode>([
   "interrupted",
   "poisoned",
   "agent_crashed",
-  "agent_unresponsive",
   "timeout",
   "budget",
   "overloaded",

@@ -11,7 +11,6 @@ export type TurnErrorCode =
   | "interrupted"
   | "poisoned"
   | "agent_crashed"
-  | "agent_unresponsive"
   | "timeout"
   | "budget"
   | "overloaded"

@@ -68,7 +68,6 @@ export const turnError: z.ZodType<TurnError> = z.object({
     interrupted: true,
     poisoned: true,
     agent_crashed: true,
-    agent_unresponsive: true,
     timeout: true,
     budget: true,
     overloaded: true,

@@ -66,7 +66,8 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     return;
   }
   if (call.agent.kind === "agent" && !turn.countAgentCall()) {
-    fail(caller, open, "tool_error", `the turn has called agents ${limits.agentCalls} times`);
+    // The turn itself, whose code might well go on calling otherwise.
+    turn.fail("budget", `the turn called agents more than ${limits.agentCalls} times`);
     return;
   }
   const { agent, asked, callId, operationName } = call;

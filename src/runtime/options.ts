@@ -50,7 +50,7 @@ export interface Limits {
   readonly depth: number;
   /** How often an agent may stand among its own callers, directly or through others. Default 4. */
   readonly selfCalls: number;
-  /** Calls of agents in one turn, at all depths, tools not counted. Default 10,000. */
+  /** Calls of agents in one turn, at all depths, tools not counted; one more ends it with `budget`. Default 10,000. */
   readonly agentCalls: number;
   /** Questions that one turn has open at once, its calls included. Default 1,000. */
   readonly openWaits: number;

@@ -45,7 +45,7 @@ test("agents call each other up to eight deep, and no deeper", async () => {
   });
 });
 
-test("a turn calls agents up to its budget; tools and effects do not count", async () => {
+test("a turn calls agents up to its budget, and ends with the next call; tools and effects do not count", async () => {
   const child = defineAgent({ name: "child", purpose: "Does nothing.", chat: () => "done" });
   const tool = defineTool({ name: "tool", description: "Does nothing.", input: z.object({}), run() {} });
   const agent = defineAgent({
@@ -56,17 +56,20 @@ test("a turn calls agents up to its budget; tools and effects do not count", asy
         await turn.tool(tool, {});
         await turn.effect("nothing", () => {});
       }
-      let called = 0;
-      try {
-        for (; called < 10; called += 1) await turn.call(child, "chat", { input: "" });
-      } catch (error) {
-        await turn.text(`${called}: ${(error as Error).message}`);
+      for (let called = 1; called < 10; called += 1) {
+        await turn.call(child, "chat", { input: "" }).catch(() => {});
+        void turn.text(`${called} `).catch(() => {});
       }
     },
   });
   const world = new World({ agents: [agent], limits: { agentCalls: 3 } });
   await world.ask("caller", chat);
-  expect(textsOf(await world.events(asked))).toEqual(["3: the turn has called agents 3 times"]);
+  const events = await world.events(asked);
+  expect(textsOf(events)).toEqual(["1 ", "2 ", "3 "]);
+  expect(events.at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "budget", message: "the turn called agents more than 3 times" },
+  });
 });
 
 test("a turn that works for too long is ended, and the time it waited or slept is not counted", async () => {
