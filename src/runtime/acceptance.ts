@@ -78,7 +78,7 @@ export class Acceptance {
     if (entry === undefined) return accept();
     checkKept(entry);
     const accepted = await readAccepted(this.#log, entry);
-    if (accepted?.agent !== agent || canonicalRequest(accepted.request) !== canonicalRequest(request)) {
+    if (accepted.agent !== agent || canonicalRequest(accepted.request) !== canonicalRequest(request)) {
       throw new AgentError("conflict", `request ${requestId} was made before, with another content`);
     }
     return this.#replay(entry);

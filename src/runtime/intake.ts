@@ -139,12 +139,7 @@ export class Intake {
     const entry = await reading.request(requestId);
     if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
     const event = await readEvent(log, entry, entry.completed);
-    const reply = {
-      runId: entry.runId,
-      replayed: true,
-      after: entry.completed - 1,
-      ...(event !== undefined && { event }),
-    };
+    const reply = { runId: entry.runId, replayed: true, after: entry.completed - 1, event };
     return toReceipt("cancel", requestId, reply);
   }
 

@@ -97,9 +97,7 @@ export class Reading {
   }
 
   async status(requestId: RequestId): Promise<RequestStatus> {
-    const status = await toStatus(this.#log, await this.request(requestId));
-    if (status === undefined) throw new AgentError("not_found", `there is no request ${requestId}`);
-    return status;
+    return toStatus(this.#log, await this.request(requestId));
   }
 
   /** The oldest question that a request has open, as its encoded event; `undefined` unless it waits. */
@@ -117,10 +115,9 @@ export class Reading {
 
   async #lookUp(requestId: RequestId): Promise<Remembered | undefined> {
     const entry = await this.#log.lookup(requestId);
-    if (entry !== undefined) checkKept(entry);
-    const accepted = entry && (await readAccepted(this.#log, entry));
-    if (entry === undefined || accepted === undefined) return undefined;
-    this.remember(entry.runId, accepted);
+    if (entry === undefined) return undefined;
+    checkKept(entry);
+    this.remember(entry.runId, await readAccepted(this.#log, entry));
     return this.#requests.get(requestId);
   }
 

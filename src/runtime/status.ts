@@ -1,6 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { EventLog, RequestEntry } from "../ports/event-log.ts";
 import type { Event } from "../protocol/events.ts";
+import type { RequestId } from "../protocol/ids.ts";
 import type { RequestStatus } from "../protocol/status.ts";
 import { CHAT } from "./answer.ts";
 import type { OpenWait } from "./journal.ts";
@@ -9,34 +10,34 @@ import type { Accepted } from "./records.ts";
 
 /** Throws `gone` for a request whose run was removed. */
 export function checkKept({ requestId, removed }: RequestEntry): void {
-  if (removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
+  if (removed === true) throw goneWithRun(requestId);
 }
 
-/** Reads the record that accepted a request. */
+/** Reads the record that accepted a request; `gone` when its run has been removed since it was looked up. */
 export async function readAccepted(
   log: EventLog,
-  { runId, accepted }: RequestEntry,
-): Promise<Accepted | undefined> {
+  { runId, requestId, accepted }: RequestEntry,
+): Promise<Accepted> {
   const { records } = await log.read(runId, { after: accepted.after, limit: 1, records: true });
   const record = records.find(({ n }) => n === accepted.n);
-  return record === undefined ? undefined : (record["accepted"] as unknown as Accepted);
+  if (record === undefined) throw goneWithRun(requestId);
+  return record["accepted"] as unknown as Accepted;
 }
 
-/** Reads the event with an id. */
+/** Reads an event of a request; `gone` when its run has been removed since it was looked up. */
 export async function readEvent(
   log: EventLog,
-  { runId }: RequestEntry,
+  { runId, requestId }: RequestEntry,
   id: number,
-): Promise<string | undefined> {
-  const { events } = await log.read(runId, { after: id - 1, limit: 1 });
-  return events[0];
+): Promise<string> {
+  const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
+  if (text === undefined) throw goneWithRun(requestId);
+  return text;
 }
 
 /** What the protocol says of a request. */
-export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus | undefined> {
-  const accepted = await readAccepted(log, entry);
-  if (accepted === undefined) return undefined;
-  const { request, agent } = accepted;
+export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus> {
+  const { request, agent } = await readAccepted(log, entry);
   const base = {
     request_id: entry.requestId,
     run_id: entry.runId,
@@ -86,4 +87,8 @@ export async function oldestOpenWait(
   const { waits } = await loadJournal(log, runId, { requestId, root: "", started: segment ?? started });
   const [oldest] = waits.values();
   return oldest;
+}
+
+function goneWithRun(requestId: RequestId): AgentError {
+  return new AgentError("gone", `the run of request ${requestId} was removed`);
 }

@@ -1,7 +1,7 @@
 import { createRuntime, memoryLog } from "troupe";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
-import type { RequestId } from "../../src/protocol/ids.ts";
+import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Request } from "../../src/protocol/requests.ts";
 
 const requestId = "req_late" as RequestId;
@@ -27,3 +27,32 @@ test("a request of a removed run is gone, and a late retry of it does not run ag
   expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
   await runtime.close();
 });
+
+test.each(["cancel", "retry"])(
+  "a %s that comes while the run is removed learns that it is gone",
+  async (kind) => {
+    const log = memoryLog();
+    let beforeRead = async (): Promise<void> => {};
+    const runtime = createRuntime({
+      agents: [echo],
+      log: {
+        ...log,
+        async read(runId, options) {
+          await beforeRead();
+          return log.read(runId, options);
+        },
+      },
+    });
+    const request: Request = { type: "ChatRequest", input: "once", request_id: requestId };
+    const receipt = await runtime.process("echo", request);
+    await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+
+    beforeRead = async () => {
+      beforeRead = async () => {};
+      await runtime.removeRun(receipt.runId as RunId);
+    };
+    const late: Request = kind === "retry" ? request : { type: "CancelRequest", request_id: requestId };
+    await expect(runtime.process("echo", late)).rejects.toMatchObject(gone);
+    await runtime.close();
+  },
+);
