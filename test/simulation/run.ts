@@ -29,17 +29,19 @@ async function runMany(): Promise<boolean> {
   const startedAt = performance.now();
   const seconds = (): number => Math.round((performance.now() - startedAt) / 1000);
   let lines = 0;
+  let told = 0;
   const { seeds, turns, commits, steps, mishaps, failures } = await runSeeds({
     from: Number(values.from),
     count: Number(values.seeds),
     threads: Number(values.threads),
     progress: (sum) => {
+      for (const failure of sum.failures.slice(told)) console.log(toReport(failure));
+      told = sum.failures.length;
       if (sum.seeds < (lines + 1) * LINE_EVERY) return;
       lines += 1;
       console.error(`${sum.seeds} seeds in ${seconds()} s, ${sum.failures.length} of them wrong`);
     },
   });
-  for (const failure of failures) console.log(toReport(failure));
   console.log(
     `${seeds} seeds from ${values.from} on: ${turns} turns, ${commits} commits, ${mishaps} faults, ${steps} steps; ` +
       `${failures.length} wrong; ${seconds()} s, ${Math.round((seeds / (performance.now() - startedAt)) * 1000)} seeds a second.`,
