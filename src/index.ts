@@ -50,6 +50,7 @@ export type {
 export type {
   Artifact,
   ArtifactOptions,
+  Attachment,
   Call,
   CompletionOptions,
   EffectContext,

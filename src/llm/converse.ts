@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Schema } from "../runtime/agent.ts";
 import { parseWith } from "../runtime/schema.ts";
 import type { Turn } from "../runtime/turn-api.ts";
+import { withAttachments } from "./attached.ts";
 import { callTools } from "./call-tools.ts";
 import { Conversation } from "./conversation.ts";
 import { parseCompletion, toMessage } from "./prompt.ts";
@@ -33,7 +34,7 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   const { name, model, tools, maxSteps, historyBytes } = settings;
   const conversation = new Conversation(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
-  conversation.add({ role: "user", content: input });
+  conversation.add({ role: "user", content: await withAttachments(input, turn, historyBytes / 4) });
   let said = "";
   for (let step = 1; step <= maxSteps; step += 1) {
     await conversation.compact(turn, model);

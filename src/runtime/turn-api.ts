@@ -27,6 +27,11 @@ export interface Turn<Uses extends Collaborators = Collaborators> {
    * has the configuration of the agent that calls it.
    */
   readonly config: JsonObject;
+  /**
+   * The files that came with the request; an agent that another one calls is not given them. They never change,
+   * so that to read one is not written down.
+   */
+  attachments(): Promise<readonly Attachment[]>;
   /** Fires when the request is canceled or its time is over. */
   readonly signal: AbortSignal;
   /** The agent's memory of this run. */
@@ -164,4 +169,13 @@ export interface Artifact {
   readonly name: string;
   readonly mimeType: string;
   readonly url: string;
+}
+
+/** A file that came with a request. */
+export interface Attachment extends Artifact {
+  readonly sizeBytes: number;
+  /** Reads the whole of it. */
+  bytes(): Promise<Uint8Array>;
+  /** Reads the whole of it as UTF-8. */
+  text(): Promise<string>;
 }

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Actor, Asked } from "./actor.ts";
 import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "./agent.ts";
 import { toCalled } from "./ask.ts";
+import { attachedTo, openAttachments } from "./attachments.ts";
 import { runBranches } from "./branches.ts";
 import { callAgent, callName, performEffect } from "./call.ts";
 import { followCall, toCall } from "./call-events.ts";
@@ -27,6 +28,7 @@ import { wait } from "./wait.ts";
 import type {
   Artifact,
   ArtifactOptions,
+  Attachment,
   Call,
   CompletionOptions,
   EffectContext,
@@ -73,7 +75,7 @@ export class TurnHandle implements ToolTurn {
       runId,
       operation: name,
       input,
-      attachments: accepted.request.attachments ?? [],
+      attachments: attachedTo(this.#actor),
     });
     return this.#request;
   }
@@ -86,6 +88,10 @@ export class TurnHandle implements ToolTurn {
   get config(): JsonObject {
     this.#config ??= structuredClone(this.#actor.call.config);
     return this.#config;
+  }
+
+  attachments(): Promise<readonly Attachment[]> {
+    return handled(openAttachments(this.#actor));
   }
 
   get signal(): AbortSignal {

@@ -34,6 +34,10 @@ async function chat(agent: Agent, input = "hello"): Promise<readonly Event[]> {
   }
 }
 
+async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
+
 /** What the model was told about its calls, in its last prompt. */
 function resultsIn({ messages }: Prompt): readonly (readonly [name: string, content: string])[] {
   return messages.flatMap((message) => (message.role === "tool" ? [[message.name, message.content]] : []));
@@ -184,6 +188,41 @@ describe("an agent that a model speaks for", () => {
       end = events.at(-1);
     }
     expect(end).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
+    await runtime.close();
+  });
+
+  test("tells the model of the files that came along, and what stands in those that are text", async () => {
+    const told: unknown[] = [];
+    const model = scriptedModel(({ messages }) => {
+      told.push(...messages.map(({ content }) => content));
+      return "Thank you.";
+    });
+    const runtime = createRuntime({ agents: [llmAgent({ ...plain, model })] });
+    const files = [
+      ["list.csv", "text/csv", "a,b"],
+      ["long.txt", "text/plain", "x".repeat(40_000)],
+      ["more.json", "application/json", "[1]"],
+      ["moon.png", "image/png", "PNG"],
+    ] as const;
+    const uploaded = await Promise.all(
+      files.map(([name, mimeType, text]) =>
+        runtime.upload({ name, mimeType, body: bytesOf(text), limitBytes: 1e6 }),
+      ),
+    );
+    const attachments = uploaded.map(({ artifactId }) => artifactId);
+    await collect(runtime, "clerk", { type: "ChatRequest", input: "See these.", attachments });
+    const [csv, long, json, png] = uploaded.map(({ url }) => url);
+    expect(told).toHaveLength(1);
+    const parts = (told[0] as string).split("\n\n");
+    expect(parts).toEqual([
+      "See these.",
+      `Attached: list.csv (text/csv) ${csv}\na,b`,
+      expect.stringMatching(/^Attached: long.txt .*\nx+… \[cut, 40000 characters in all\]$/) as string,
+      `Attached: more.json (application/json) ${json}`,
+      `Attached: moon.png (image/png) ${png}`,
+    ]);
+    expect(parts[2]).toContain(long);
+    expect((told[0] as string).length).toBeLessThan(34_000);
     await runtime.close();
   });
 

@@ -1,4 +1,5 @@
-import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
+import { createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
+import type { Turn } from "troupe";
 import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
@@ -45,6 +46,42 @@ test("a file that a request attaches stays as long as its run", async () => {
   if (started !== undefined) await runtime.removeRun(started.run_id);
   await expect(runtime.artifact(file)).rejects.toMatchObject(unknown);
   expect(environment.timers).toBe(0);
+  await runtime.close();
+});
+
+test("an agent reads the files of its request, and another that it calls is not given them", async () => {
+  const seen: unknown[] = [];
+  const look = async (who: string, turn: Turn): Promise<void> => {
+    const files = await turn.attachments();
+    seen.push([who, turn.request.attachments.length, files.length]);
+    for (const { name, mimeType, sizeBytes, url, text, bytes } of files)
+      seen.push({ name, mimeType, sizeBytes, url, text: await text(), bytes: [...(await bytes())] });
+  };
+  const helper = defineAgent({ name: "helper", purpose: "Looks.", chat: (_, turn) => look("helper", turn) });
+  const reader = defineAgent({
+    name: "reader",
+    purpose: "Looks, asks, looks again.",
+    async chat(_input, turn) {
+      await look("reader", turn);
+      await turn.call(helper, "chat", { input: "" });
+      await turn.waitForInput({ more: "More?" });
+    },
+  });
+  const runtime = createRuntime({ agents: [reader] });
+  const file = await upload(runtime);
+  await collect(runtime, "reader", { type: "ChatRequest", input: "", attachments: [file] });
+  expect(seen).toEqual([
+    ["reader", 1, 1],
+    {
+      name: "notes.txt",
+      mimeType: "text/plain",
+      sizeBytes: 5,
+      url: `/artifacts/${file}`,
+      text: "notes",
+      bytes: [...new TextEncoder().encode("notes")],
+    },
+    ["helper", 0, 0],
+  ]);
   await runtime.close();
 });
 
