@@ -2,10 +2,11 @@ import { createActor, fromPromise } from "xstate";
 import type { Speaker } from "../protocol/encode.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
-import type { Json } from "../protocol/json.ts";
-import type { Agent, Operation } from "./agent.ts";
+import type { ActorPlace } from "./actor-place.ts";
+import type { Agent } from "./agent.ts";
 import { CHAT, toAnswer, toForeignAnswer } from "./answer.ts";
 import type { Answer } from "./answer.ts";
+import type { Asked } from "./ask.ts";
 import { faultMessage } from "./fault-message.ts";
 import { performForeign } from "./foreign-actor.ts";
 import type { PublishedFile } from "./foreign.ts";
@@ -18,13 +19,6 @@ import { Scope } from "./scope.ts";
 import { cut, toJson } from "./to-json.ts";
 import type { Turn } from "./turn-api.ts";
 import type { ActiveTurn } from "./turn.ts";
-
-/** Which operation an actor is to perform. */
-export interface Asked {
-  readonly name: string;
-  readonly operation: Operation;
-  readonly input: Json;
-}
 
 /** Who is told how a handler ended: one of the two, once. */
 export interface HandlerEnd {
@@ -40,7 +34,7 @@ export type ToHandle = (actor: Actor, scope: Scope, asked: Asked) => Turn;
 const PROGRESS_LIMIT_BYTES = 16 * 1024;
 
 /** One running instance of an agent: the handler of one request or of one call, and what it has said. */
-export class Actor {
+export class Actor implements ActorPlace {
   readonly turn: ActiveTurn;
   readonly agent: Agent;
   readonly depth: number;

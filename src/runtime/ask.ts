@@ -1,11 +1,17 @@
 import { AgentError } from "../errors.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { TurnRequest } from "../protocol/requests.ts";
-import type { Asked } from "./actor.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { CHAT } from "./answer.ts";
 import type { Foreign } from "./foreign.ts";
 import { toJsonSchema } from "./schema.ts";
+
+/** Which operation an actor is to perform. */
+export interface Asked {
+  readonly name: string;
+  readonly operation: Operation;
+  readonly input: Json;
+}
 
 /** Finds what a request asks an agent for; throws `not_found` for an operation it does not have. */
 export function toAsked(agent: Agent, request: TurnRequest): Asked | undefined {

@@ -1,11 +1,12 @@
 import type { ToolErrorCode } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Actor, Asked } from "./actor.ts";
+import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "./agent.ts";
 import { CHAT, toSummary } from "./answer.ts";
 import type { Answer } from "./answer.ts";
 import { noChat } from "./ask.ts";
+import type { Asked } from "./ask.ts";
 import { faultMessage } from "./fault-message.ts";
 import { ForeignFailure } from "./foreign.ts";
 import type { PublishedFile } from "./foreign.ts";

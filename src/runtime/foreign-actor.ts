@@ -2,8 +2,9 @@ import type { Environment } from "../ports/environment.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Actor, Asked } from "./actor.ts";
+import type { ActorPlace } from "./actor-place.ts";
 import { artifactUrl } from "./artifact-url.ts";
+import type { Asked } from "./ask.ts";
 import { scopeOf } from "./call-id.ts";
 import { ForeignFailure } from "./foreign.ts";
 import type {
@@ -24,7 +25,7 @@ import type { Memory } from "./turn-api.ts";
 
 /** Has an agent that runs elsewhere perform what an actor was asked for; throws a ForeignFailure when that fails. */
 export async function performForeign(
-  actor: Actor,
+  actor: ActorPlace,
   foreign: Foreign,
   { name: operation, input }: Pick<Asked, "name" | "input">,
 ): Promise<ForeignResult> {
@@ -36,7 +37,7 @@ export async function performForeign(
 }
 
 /** The files of the request. Another agent that asks has not been given them to pass on. */
-function filesOf({ depth, turn }: Actor): readonly ForeignFile[] {
+function filesOf({ depth, turn }: ActorPlace): readonly ForeignFile[] {
   if (depth > 0) return [];
   const { accepted, artifacts } = turn.options;
   return (accepted.request.attachments ?? []).map((artifactId) => ({
@@ -51,7 +52,7 @@ function filesOf({ depth, turn }: Actor): readonly ForeignFile[] {
 /** What an actor whose work is done elsewhere says, asks and has open here. */
 class Place implements ForeignPlace {
   readonly kept: Json | undefined;
-  readonly #actor: Actor;
+  readonly #actor: ActorPlace;
   /** The calls that are open there, by their id here. */
   readonly #calls = new Map<CallId, OpenCall>();
   readonly #voices: ForeignVoices;
@@ -59,7 +60,7 @@ class Place implements ForeignPlace {
   #count: number;
   #work: OpenCall | undefined;
 
-  constructor(actor: Actor) {
+  constructor(actor: ActorPlace) {
     this.#actor = actor;
     this.#voices = new ForeignVoices(actor);
     this.#questions = new ForeignQuestions(actor);

@@ -1,7 +1,7 @@
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { Actor } from "./actor.ts";
+import type { ActorPlace } from "./actor-place.ts";
 import type { Schema } from "./agent.ts";
 import type { ForeignQuestion, Give } from "./foreign.ts";
 import { OpenCall } from "./open-call.ts";
@@ -9,11 +9,11 @@ import type { AskedWait } from "./open-call.ts";
 
 /** What is asked elsewhere, as waits of our turn. */
 export class ForeignQuestions {
-  readonly #actor: Actor;
+  readonly #actor: ActorPlace;
   /** The waits whose answer has not had its turn. */
   readonly #open = new Set<CallId>();
 
-  constructor(actor: Actor) {
+  constructor(actor: ActorPlace) {
     this.#actor = actor;
   }
 

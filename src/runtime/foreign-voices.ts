@@ -1,6 +1,6 @@
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
-import type { Actor } from "./actor.ts";
+import type { ActorPlace } from "./actor-place.ts";
 import type { ForeignVoice } from "./foreign.ts";
 
 /** So many voices have their constant text prepared. */
@@ -8,10 +8,10 @@ const VOICES = 256;
 
 /** Who speaks elsewhere, as our log has them: under the actor whose work is done there. */
 export class ForeignVoices {
-  readonly #actor: Actor;
+  readonly #actor: ActorPlace;
   readonly #speakers = new Map<string, Speaker>();
 
-  constructor(actor: Actor) {
+  constructor(actor: ActorPlace) {
     this.#actor = actor;
   }
 

@@ -1,5 +1,5 @@
 import type { Json } from "../protocol/json.ts";
-import type { Actor } from "./actor.ts";
+import type { ActorPlace } from "./actor-place.ts";
 import { toJson } from "./to-json.ts";
 import type { Memory } from "./turn-api.ts";
 
@@ -14,8 +14,11 @@ export interface ActorMemory extends Memory {
  * is called starts with nothing and keeps nothing, unless it is defined to share its memory of the run.
  * What it gets is a copy: it changes nothing until it is set.
  */
-export function createMemory(actor: Actor): ActorMemory {
-  const { turn, agent, depth } = actor;
+export function createMemory({
+  turn,
+  agent,
+  depth,
+}: Pick<ActorPlace, "turn" | "agent" | "depth">): ActorMemory {
   const kept = depth === 0 || agent.memory === "run";
   let changed: Json | undefined;
   return {

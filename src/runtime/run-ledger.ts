@@ -10,7 +10,7 @@ import type { Accepted, RecordBody } from "./records.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
 import { evolve, toSnapshot } from "./run-state.ts";
 import type { OpenRequest, RunChange, RunState } from "./run-state.ts";
-import type { TurnEnd } from "./turn.ts";
+import type { TurnEnd } from "./turn-options.ts";
 
 /** How a turn ends that its caller cancels. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };

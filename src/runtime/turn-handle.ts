@@ -1,8 +1,9 @@
 import type { ArtifactId, CallId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Actor, Asked } from "./actor.ts";
+import type { Actor } from "./actor.ts";
 import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "./agent.ts";
 import { toCalled } from "./ask.ts";
+import type { Asked } from "./ask.ts";
 import { attachedTo, openAttachments } from "./attachments.ts";
 import { runBranches } from "./branches.ts";
 import { callAgent, callName, performEffect } from "./call.ts";

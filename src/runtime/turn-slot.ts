@@ -26,7 +26,7 @@ import type { RunLedger } from "./run-ledger.ts";
 import { withSecrets } from "./secrets.ts";
 import { LONG_SLEEP_MS } from "./sleeps.ts";
 import { ActiveTurn } from "./turn.ts";
-import type { TurnEnd } from "./turn.ts";
+import type { TurnEnd } from "./turn-options.ts";
 
 /** What a turn needs of the outside, and whom it tells of its end. */
 export interface TurnSlotOptions {

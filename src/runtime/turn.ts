@@ -1,73 +1,25 @@
 import { AgentError } from "../errors.ts";
-import type { ArtifactStore } from "../ports/artifact-store.ts";
-import type { Environment } from "../ports/environment.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
-import type { Event, EventBody, FinishReason, TurnError, Usage } from "../protocol/events.ts";
+import type { Event, EventBody, TurnError, Usage } from "../protocol/events.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
-import type { CallId, RunId } from "../protocol/ids.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Agent, Collaborators } from "./agent.ts";
+import type { CallId } from "../protocol/ids.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import { Audience } from "./audience.ts";
 import { scopeOf } from "./call-id.ts";
 import { Calls } from "./calls.ts";
 import { Deliveries } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
-import type { Journal } from "./journal.ts";
 import { OpenCall } from "./open-call.ts";
 import type { LiveWait } from "./open-call.ts";
-import type { Limits } from "./options.ts";
-import type { Accepted } from "./records.ts";
-import type { Recorded, Recorder } from "./recorder.ts";
+import type { Recorded } from "./recorder.ts";
 import { Rest } from "./rest.ts";
 import type { Divergence } from "./scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { toReadable } from "./signature.ts";
 import { Stirrings } from "./stirrings.ts";
+import type { TurnEnd, TurnOptions } from "./turn-options.ts";
 import { addUsage } from "./usage.ts";
 import { checkAnswer, Waits } from "./waits.ts";
-
-/** What a turn is given by its run. */
-export interface TurnOptions {
-  readonly runId: RunId;
-  readonly accepted: Accepted;
-  /** The number of the turn in its run. */
-  readonly number: number;
-  readonly agent: Agent;
-  /** What happened in this turn before, if it is continued. */
-  readonly journal: Journal;
-  /** What the agents keep for the run, as of the start of the turn. */
-  readonly memory: JsonObject;
-  readonly config: JsonObject;
-  /** How an agent that is called is configured now, without the values of secrets; `undefined` when it is not. */
-  readonly configOf: (agent: Agent) => JsonObject | undefined;
-  /** Puts the values of secrets into a configuration. */
-  readonly reveal: (config: JsonObject) => JsonObject;
-  readonly recorder: Recorder;
-  readonly environment: Environment;
-  readonly telemetry: Telemetry;
-  readonly artifacts: ArtifactStore;
-  readonly limits: Limits;
-  /** Whom an agent works with, by its own names for them. */
-  readonly usesOf: (agent: Agent) => Collaborators;
-  /** Called when what the turn waits for may have changed. */
-  readonly changed: () => void;
-  /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */
-  readonly complete: (end: TurnEnd) => string;
-}
-
-/** How a turn ends. */
-export interface TurnEnd {
-  readonly finishReason: FinishReason;
-  readonly result: string | null;
-  readonly truncated?: boolean;
-  readonly output: Json;
-  readonly error?: TurnError;
-  /** What the completions of the turn cost, where there were any. */
-  readonly usage?: Usage;
-  /** What to keep for the run, by agent. */
-  readonly memory: ReadonlyMap<string, Json>;
-}
 
 /** One turn under way: what it has open, what it is owed, and its one end. */
 export class ActiveTurn {
