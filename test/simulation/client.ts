@@ -1,5 +1,5 @@
 import { AgentError } from "troupe";
-import type { EventPage, Receipt, Runtime } from "troupe";
+import type { Address, EventPage, Receipt, Runtime } from "troupe";
 import type { Event, Request, RequestId, RunId } from "troupe/protocol";
 import { depthOf, idOf, typeOf } from "../../src/protocol/encode.ts";
 import type { Picker } from "../laws/program.ts";
@@ -76,6 +76,7 @@ export class Client {
     }
     asked.runId = first.runId as RunId;
     asked.cursor = first.after;
+    if (pick.chance(15)) await this.#stay(asked, first);
     return asked;
   }
 
@@ -92,7 +93,8 @@ export class Client {
         await this.#answer(asked);
       }
       asked.doing = "follows";
-      await this.#follow(asked);
+      if (pick.chance(10)) await this.#poll(asked);
+      else await this.#follow(asked);
       if (witness.runs.get(asked.runId as string)?.removed === true) break;
       // A stream may end because an answer is still on its way, or because its process has gone.
       if (asked.open.size === 0) await pause(20 + pick.below(200));
@@ -166,6 +168,16 @@ export class Client {
     }
   }
 
+  /** Stays on the line until its request has begun, or has ended or waits. */
+  async #stay(asked: Asked, receipt: Receipt): Promise<void> {
+    const { pick, witness } = this.#around;
+    const until = pick.of(["acknowledged", "completed"] as const);
+    asked.doing = `stays until it is ${until}`;
+    const options = { until, timeoutMs: pick.of([100, 60_000]) };
+    const text = await this.unlessGone((runtime) => runtime.acknowledgement(receipt, options));
+    if (text !== undefined) witness.toldEvent(asked.runId as string, text);
+  }
+
   /** Gives one answer, perhaps twice at once. */
   async #answer(asked: Asked): Promise<void> {
     const { pick, pause } = this.#around;
@@ -211,15 +223,18 @@ export class Client {
     return !this.#around.witness.openWaits(requestId).includes(waitId);
   }
 
+  /** Reads one page. */
+  async #poll(asked: Asked): Promise<void> {
+    const limit = 1 + this.#around.pick.below(4);
+    const range = { after: asked.cursor, limit, filter: { level: "all" } } as const;
+    this.#saw(asked, await this.insist((runtime) => runtime.read(addressOf(asked), range)));
+  }
+
+  /** Reads until the stream ends, or the client has seen enough. */
   async #follow(asked: Asked): Promise<void> {
     const { connect, pick } = this.#around;
     const process = connect();
-    const address = {
-      kind: "request",
-      runId: asked.runId as RunId,
-      requestId: asked.requestId,
-      agent: asked.agent,
-    } as const;
+    const address = addressOf(asked);
     try {
       for await (const page of process.follow(address, { after: asked.cursor, filter: { level: "all" } })) {
         if (this.#saw(asked, page) || (asked.open.size > 0 && pick.chance(20))) return;
@@ -245,6 +260,10 @@ export class Client {
   #told({ runId, event }: Receipt): void {
     if (event !== undefined) this.#around.witness.toldEvent(String(runId), event);
   }
+}
+
+function addressOf({ runId, requestId, agent }: Asked): Address {
+  return { kind: "request", runId: runId as RunId, requestId, agent };
 }
 
 /** The ways in which a run that is busy does not take a request. */

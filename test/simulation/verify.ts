@@ -39,12 +39,15 @@ export async function verify(
   for (const runId of witness.runs.keys()) verifyRun(rest, runId, kept);
 }
 
-function whatIsLeft(asked: Asked, { requests }: Witness, finished: boolean): readonly string[] {
+function whatIsLeft(asked: Asked, { requests, runs }: Witness, finished: boolean): readonly string[] {
   const { requestId, doing, open } = asked;
   const truth = requests.get(requestId);
   const at = `the client of ${requestId}, which ${doing}`;
-  if (asked.refused === true)
-    return truth === undefined ? [] : [`${requestId} was refused and is in the log`];
+  if (asked.refused === true) {
+    // One that was taken, of which its client has not heard before the run was removed, is refused as gone.
+    const isGone = truth !== undefined && runs.get(truth.runId)?.removed === true;
+    return truth === undefined || isGone ? [] : [`${requestId} was refused and is in the log`];
+  }
   if (truth === undefined) return [`${at}: it is not in the log`];
   if (truth.end !== undefined) return doing === "is done" || open.size > 0 ? [] : [`${at}: it has ended`];
   if (!finished && (doing === "leaves it open" || truth.start === undefined)) return [];
