@@ -13,6 +13,10 @@ export interface ServerOptions {
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
   readonly acceptLoss: boolean;
+  /** How many days an idle run is kept; for ever if absent. */
+  readonly retainDays?: number;
+  /** How many MB runs and artifacts may take together; any number if absent. */
+  readonly retainMb?: number;
 }
 
 /** Adds the options of a server to a command. */
@@ -33,7 +37,9 @@ export function addServerOptions(command: Command): Command {
     .option("--allowed-host <name>", "another name clients may use for this server; repeatable", collect, [])
     .option("--allowed-origin <origin>", "a web origin that may call this server; repeatable", collect, [])
     .option("--trust-proxy", "believe the X-Forwarded headers of the proxy in front", false)
-    .option("--accept-loss", "start although the log has lost entries", false);
+    .option("--accept-loss", "start although the log has lost entries", false)
+    .option("--retain-days <number>", "remove a run that has been idle for so long", parseAmount)
+    .option("--retain-mb <number>", "remove the runs idle longest when all take more", parseAmount);
 }
 
 /** The options as arguments again, with full paths, for a process that runs elsewhere. */
@@ -48,6 +54,8 @@ export function toArguments(options: ServerOptions): string[] {
     ...options.allowedOrigin.map((origin) => `--allowed-origin=${origin}`),
     ...(options.trustProxy ? ["--trust-proxy"] : []),
     ...(options.acceptLoss ? ["--accept-loss"] : []),
+    ...(options.retainDays === undefined ? [] : [`--retain-days=${options.retainDays}`]),
+    ...(options.retainMb === undefined ? [] : [`--retain-mb=${options.retainMb}`]),
   ];
 }
 
@@ -57,6 +65,14 @@ function parsePort(text: string): number {
     throw new InvalidArgumentError("A port is a number from 0 to 65535.");
   }
   return port;
+}
+
+function parseAmount(text: string): number {
+  const amount = Number(text);
+  if (text.trim() === "" || !Number.isFinite(amount) || amount <= 0) {
+    throw new InvalidArgumentError("A number above 0 is expected.");
+  }
+  return amount;
 }
 
 function collect(value: string, before: readonly string[]): string[] {

@@ -27,9 +27,11 @@ export interface StartedServer {
   readonly server: Server;
 }
 
+const DAY_MS = 86_400_000;
+
 /** Loads agents, opens their log and serves them; resolves when whatever was interrupted goes on. */
 export async function startServer(options: ServerOptions): Promise<StartedServer> {
-  const { data } = options;
+  const { data, retainDays, retainMb } = options;
   const metrics = createMetrics({ log: printFault });
   const agents = await loadAgents(options.agents);
   const log = openLog(options);
@@ -42,6 +44,8 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
     router: localRouter(),
     environment: nodeEnvironment(),
     telemetry: metrics,
+    ...(retainDays !== undefined && { retainMs: retainDays * DAY_MS }),
+    ...(retainMb !== undefined && { retainBytes: retainMb * 1_000_000 }),
   });
   superviseProcess(runtime, { telemetry: metrics });
   try {

@@ -21,6 +21,9 @@ export interface ArtifactStore {
   /** Removes the artifacts without a run that were created before a time, or nobody said when; tells how many stay. */
   removeUnattached(before: number): Promise<number>;
 
+  /** How many bytes all artifacts have together, or those of a run. */
+  size(runId?: RunId): Promise<number>;
+
   /** Removes all artifacts of a run. */
   removeRun(runId: RunId): Promise<void>;
 

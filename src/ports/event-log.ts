@@ -51,8 +51,14 @@ export interface EventLog {
   /** Finds the run that was created with an alias. */
   find(alias: string): Promise<RunId | undefined>;
 
-  /** Lists runs, most recently updated first. */
+  /** Lists runs, most recently updated first unless asked otherwise. */
   list(query: RunQuery): Promise<RunPage>;
+
+  /**
+   * How many bytes the log takes, or the events and records of one run. About so: a removed run counts
+   * no more, whenever its space is used again.
+   */
+  size(runId?: RunId): Promise<number>;
 
   /**
    * Lists the requests that have something to do although nobody asks, oldest first: what a recovery has
@@ -231,8 +237,8 @@ export interface Page {
 export interface RunQuery {
   readonly agent?: string;
   readonly status?: RunPhase;
-  /** Only runs that were not updated after this time, in milliseconds since 1970. */
-  readonly notAfter?: number;
+  /** Begins with the run that has not been updated for the longest time. */
+  readonly oldestFirst?: boolean;
   readonly limit: number;
   /** The `next` of the page before. */
   readonly cursor?: string;

@@ -33,6 +33,11 @@ export interface RuntimeOptions {
    * artifacts. Default: for ever.
    */
   readonly retainMs?: number;
+  /**
+   * How many bytes runs and artifacts may take together; beyond that the runs that have been idle longest
+   * are removed with their artifacts, until the rest fits. Default: no limit.
+   */
+  readonly retainBytes?: number;
   readonly limits?: Partial<Limits>;
 }
 

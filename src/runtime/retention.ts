@@ -1,3 +1,4 @@
+import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -7,27 +8,29 @@ import { isConfigRun } from "./configuration.ts";
 /** What retention needs. */
 export interface RetentionOptions {
   readonly log: EventLog;
+  readonly artifacts: ArtifactStore;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
-  /** How long an idle run is kept after its last change, in milliseconds. */
-  readonly retainMs: number;
+  /** How long an idle run is kept after its last change, in milliseconds. Default: for ever. */
+  readonly retainMs?: number;
+  /** How many bytes all runs and artifacts may take. Default: any number. */
+  readonly retainBytes?: number;
   remove(runId: RunId): Promise<void>;
 }
 
 /** Between two looks for old runs pass at least a second and at most an hour. */
 const LOOKS_MS = { least: 1_000, most: 3_600_000 };
 
+/** So often it is asked how many bytes there are, in milliseconds. */
+const WEIGH_MS = 60_000;
+
 const PAGE_SIZE = 100;
 
-/** Removes runs that have long been idle, now and then, until the answer is called. */
-export function startRetention({
-  log,
-  environment,
-  telemetry,
-  retainMs,
-  remove,
-}: RetentionOptions): () => void {
-  const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), LOOKS_MS.most);
+/** Removes runs that have long been idle, or for which there is no room, now and then, until the answer is called. */
+export function startRetention(options: RetentionOptions): () => void {
+  const { log, artifacts, environment, telemetry, retainMs = Infinity, retainBytes = Infinity } = options;
+  const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
+  const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), mostMs);
   let stopped = false;
   let stopTimer = environment.timer(pauseMs, look);
 
@@ -40,16 +43,32 @@ export function startRetention({
   }
 
   async function removeOld(): Promise<void> {
-    const notAfter = environment.now() - retainMs;
-    for (let cursor: string | undefined; !stopped;) {
-      const page = await log.list({ status: "idle", notAfter, limit: PAGE_SIZE, ...(cursor && { cursor }) });
-      for (const run of page.runs) {
-        // A run that has become busy meanwhile refuses, and is looked at again when it is old once more.
-        if (!stopped && !isConfigRun(run)) await remove(run.runId).catch(() => {});
+    const old = environment.now() - retainMs;
+    let excess = retainBytes === Infinity ? 0 : (await size()) - retainBytes;
+    for (let cursor: string | undefined; ;) {
+      const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE } as const;
+      const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+      for (const run of runs) {
+        if (stopped || (run.updatedAt > old && excess <= 0)) return;
+        if (!isConfigRun(run)) excess -= await remove(run.runId);
       }
-      if (page.next === undefined) return;
-      cursor = page.next;
+      if (next === undefined) return;
+      cursor = next;
     }
+  }
+
+  /** Removes a run; the answer is how many bytes there are less, 0 if nobody asked. */
+  async function remove(runId: RunId): Promise<number> {
+    const bytes = retainBytes === Infinity ? 0 : await size(runId);
+    return options.remove(runId).then(
+      () => bytes,
+      // A run that has become busy meanwhile refuses, and is looked at again when it is old once more.
+      () => 0,
+    );
+  }
+
+  async function size(runId?: RunId): Promise<number> {
+    return (await log.size(runId)) + (await artifacts.size(runId));
   }
 
   return () => {

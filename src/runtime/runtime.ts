@@ -109,9 +109,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   // Whoever asks whether the runtime is ready hears of it.
   started.catch((error: unknown) => telemetry.fault("the runtime could not start", error));
   const stopRetention =
-    options.retainMs === undefined
+    options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
-      : startRetention({ log, environment, telemetry, retainMs: options.retainMs, remove: removeRun });
+      : startRetention({ ...options, telemetry, remove: removeRun });
   const uploads = new Uploads({ artifacts, environment, telemetry });
   const intake = new Intake({
     registry,

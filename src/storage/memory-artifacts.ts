@@ -52,6 +52,12 @@ export function memoryArtifacts(): ArtifactStore {
       }
       return kept;
     },
+    async size(runId) {
+      let bytes = 0;
+      for (const { info } of artifacts.values())
+        if (runId === undefined || info.runId === runId) bytes += info.sizeBytes;
+      return bytes;
+    },
     async removeRun(runId) {
       for (const [artifactId, { info }] of artifacts) {
         if (info.runId === runId) artifacts.delete(artifactId);

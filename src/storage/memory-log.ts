@@ -18,6 +18,7 @@ import { Fenced, Unavailable } from "../ports/event-log.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "./request-entry.ts";
 import { compareRuns, positionOf, toListCursor, toRemovedEntry } from "./run-list.ts";
+import type { ListPosition } from "./run-list.ts";
 import { Tails } from "./tails.ts";
 import { countFitting, surelyFit } from "./utf8.ts";
 
@@ -106,7 +107,9 @@ export function memoryLog(): EventLog {
   }
 
   function list(query: RunQuery): RunPage {
-    const { agent, status, limit } = query;
+    const { agent, status, limit, oldestFirst = false } = query;
+    const compare = (a: ListPosition, b: ListPosition): number =>
+      oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
     const position = positionOf(query);
     const found: RunEntry[] = [];
     for (const [runId, { row, events }] of runs) {
@@ -114,9 +117,9 @@ export function memoryLog(): EventLog {
       if (agent !== undefined && row.agent !== agent) continue;
       if (status !== undefined && row.status !== status) continue;
       const entry = { ...row, runId, head: events.length };
-      if (position === undefined || compareRuns(position, entry) < 0) found.push(entry);
+      if (position === undefined || compare(position, entry) < 0) found.push(entry);
     }
-    const page = found.sort(compareRuns).slice(0, limit);
+    const page = found.sort(compare).slice(0, limit);
     const last = page.at(-1);
     return found.length > limit && last !== undefined
       ? { runs: page, next: toListCursor(last) }
@@ -166,6 +169,10 @@ export function memoryLog(): EventLog {
     run: async (runId) => find(runId),
     find: async (alias) => aliases.get(alias),
     list: async (query) => list(query),
+    async size(runId) {
+      const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
+      return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
+    },
     async open() {
       const entries = openEntries();
       const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
@@ -202,6 +209,12 @@ interface Run {
 
 function newRun(): Run {
   return { epoch: 0, events: [], records: [], aliases: [], requests: new Set() };
+}
+
+/** What the entries of a run take, in characters: most of them take a byte. */
+function sizeOf({ events, records }: Run): number {
+  const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+  return characters(events) + characters(records.map((record) => JSON.stringify(record)));
 }
 
 function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadOptions): Page {

@@ -30,10 +30,8 @@ function parseListCursor(cursor: string): ListPosition {
 }
 
 /** Where in the list a query begins; `undefined` for its beginning. */
-export function positionOf({ cursor, notAfter }: RunQuery): ListPosition | undefined {
-  if (cursor !== undefined) return parseListCursor(cursor);
-  // No run's id is empty, so this place lies before all runs of its moment.
-  return notAfter === undefined ? undefined : { updatedAt: notAfter, runId: "" };
+export function positionOf({ cursor }: RunQuery): ListPosition | undefined {
+  return cursor === undefined ? undefined : parseListCursor(cursor);
 }
 
 /** The row of a run that was removed. */

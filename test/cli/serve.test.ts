@@ -56,6 +56,24 @@ test("off loopback, only who has the token is served", async () => {
   expect(await list({ authorization: "Bearer a-token-for-this-test", host: "example.org" })).toBe(421);
 });
 
+test("a run that has been idle for as long as was said is removed", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["serve", "--port=0", "--retain-days=0.000001"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const { request_id: requestId } = await chat(url, "speaker");
+
+  const read = async (): Promise<number> => (await fetch(`${url}/request/${requestId}`)).status;
+  await expect.poll(read, { timeout: 10_000 }).toBe(410);
+});
+
+test.each(["--retain-days=0", "--retain-mb=much"])("%s is refused", async (option) => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["serve", "--port=0", option], { cwd });
+
+  expect(await command.exited).toBe(2);
+  expect(command.output()).toContain("A number above 0 is expected.");
+});
+
 test("a second server on one data directory exits with 75", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const first = startCommand(["serve", "--port=0"], { cwd });

@@ -26,6 +26,29 @@ test("an idle run is removed when its time is over, with its files; one that wai
   await runtime.close();
 });
 
+test("beyond so many bytes the runs that have been idle longest are removed, until the rest fits", async () => {
+  const environment = manualEnvironment();
+  const runtime = createRuntime({ agents: [payments, pdfWriter], environment, retainBytes: 100_000 });
+  const asked = await collect(runtime, "payments", { type: "ChatRequest", input: "pay 1 to bob" });
+  const input = `Title: ${"text ".repeat(6_000)}`;
+  const runs: (string | null | undefined)[] = [];
+  for (let run = 0; run < 4; run += 1) {
+    await environment.advance(1_000);
+    const [started] = await collect(runtime, "pdf-writer", { type: "ChatRequest", input });
+    runs.push(started?.run_id);
+  }
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(5);
+  await environment.advance(HOUR_MS);
+
+  const left = (await runtime.runs({ limit: 10 })).runs.map(({ run_id }) => run_id);
+  expect(left).toContain(asked[0]?.run_id);
+  expect(left.length).toBeGreaterThan(1);
+  expect(left.slice(0, -1)).toEqual(runs.slice(1 - left.length).toReversed());
+  await environment.advance(HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(left.length);
+  await runtime.close();
+});
+
 test("without a limit nothing is removed", async () => {
   const environment = manualEnvironment();
   const runtime = createRuntime({ agents: [pdfWriter], environment });

@@ -30,6 +30,19 @@ describe.each([
     await store.close();
   });
 
+  test("say how many bytes they have, all and those of a run", async () => {
+    const store = open();
+    await store.put({ ...file(id), runId: "run" as RunId, body: Buffer.alloc(1_000) });
+    await store.put({ ...file("artifact-2" as ArtifactId), runId: "run" as RunId, body: Buffer.alloc(20) });
+    await store.put({ ...file("artifact-3" as ArtifactId), body: Buffer.alloc(3) });
+    expect(await store.size()).toBe(1_023);
+    expect(await store.size("run" as RunId)).toBe(1_020);
+    expect(await store.size("other" as RunId)).toBe(0);
+
+    await store.removeRun("run" as RunId);
+    expect(await store.size()).toBe(3);
+  });
+
   test("are taken chunk by chunk", async () => {
     const store = open();
     const chunks = Array.from({ length: 100 }, (_, index) => Buffer.alloc(10_000, index));

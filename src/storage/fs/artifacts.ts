@@ -127,12 +127,27 @@ export function fsArtifacts(directory: string): ArtifactStore {
     return kept;
   }
 
+  async function size(runId?: RunId): Promise<number> {
+    await ready;
+    const names = runId === undefined ? await allIds() : await idsOf(runId);
+    let bytes = 0;
+    for (const artifactId of names) bytes += (await get(artifactId))?.sizeBytes ?? 0;
+    return bytes;
+  }
+
+  async function allIds(): Promise<readonly ArtifactId[]> {
+    const names = await readdir(directory);
+    return names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5) as ArtifactId);
+  }
+
+  async function idsOf(runId: RunId): Promise<readonly ArtifactId[]> {
+    return ((await readdir(toPath(runs, runId)).catch(missing)) ?? []) as ArtifactId[];
+  }
+
   async function removeRun(runId: RunId): Promise<void> {
     await ready;
-    const folder = toPath(runs, runId);
-    for (const artifactId of (await readdir(folder).catch(missing)) ?? [])
-      await remove(artifactId as ArtifactId);
-    await rm(folder, { recursive: true, force: true });
+    for (const artifactId of await idsOf(runId)) await remove(artifactId);
+    await rm(toPath(runs, runId), { recursive: true, force: true });
   }
 
   async function remove(artifactId: ArtifactId): Promise<void> {
@@ -141,7 +156,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
     await rm(`${path}.bytes`, { force: true });
   }
 
-  return { put, get, read, attach, removeUnattached, removeRun, close: () => ready };
+  return { put, get, read, attach, removeUnattached, size, removeRun, close: () => ready };
 }
 
 function toPath(directory: string, id: string): string {

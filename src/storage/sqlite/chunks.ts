@@ -23,6 +23,8 @@ export interface Chunks {
   /** Reads a page of a run whose newest event is known. */
   pageOf(run: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page;
   snapshot(rid: number): Snapshot | undefined;
+  /** How many bytes all of it takes, or the chunks of a run. */
+  size(runId?: RunId): number;
 }
 
 /** Reads the events and records of runs from a database, each chunk only if it is whole. */
@@ -37,6 +39,13 @@ export function createChunks(database: DatabaseSync): Chunks {
     CAST(body AS BLOB) AS body, records
     FROM chunk WHERE rid = ? AND last >= ? AND last <= ? ORDER BY last, seq`);
   const snapshots = database.prepare("SELECT * FROM snapshot WHERE rid = ?");
+  const used = database.prepare(`SELECT page_size * (page_count - freelist_count) AS bytes
+    FROM pragma_page_size, pragma_page_count, pragma_freelist_count`);
+  // Their lengths stand before the texts, which need not be read for that.
+  const sum = `SELECT coalesce(sum(octet_length(body) + coalesce(octet_length(records), 0)), 0) AS bytes
+    FROM chunk JOIN run ON run.rid = chunk.rid`;
+  const leaving = database.prepare(`${sum} WHERE removed = 1`);
+  const ofRun = database.prepare(`${sum} WHERE run_id = ? AND removed = 0`);
   const begin = database.prepare("BEGIN");
   const end = database.prepare("COMMIT");
 
@@ -70,6 +79,10 @@ export function createChunks(database: DatabaseSync): Chunks {
     },
     page,
     pageOf,
+    size(runId) {
+      if (runId !== undefined) return Number(ofRun.get(runId)?.["bytes"]);
+      return Math.max(Number(used.get()?.["bytes"]) - Number(leaving.get()?.["bytes"]), 0);
+    },
     snapshot(rid) {
       const row = snapshots.get(rid) as SnapshotRow | undefined;
       if (row === undefined) return undefined;

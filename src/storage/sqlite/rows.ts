@@ -131,7 +131,7 @@ function toRequest(row: RequestRow): RequestEntry {
 
 /** Each way to narrow the list is a text of its own, so that each finds its index. */
 function toListSql(query: RunQuery) {
-  const { agent, status } = query;
+  const { agent, status, oldestFirst = false } = query;
   const position = positionOf(query);
   const conditions = ["removed = 0"];
   const values: (string | number)[] = [];
@@ -145,10 +145,14 @@ function toListSql(query: RunQuery) {
   }
   if (position !== undefined) {
     const { updatedAt, runId } = position;
-    conditions.push("updated <= ? AND (updated < ? OR run_id > ?)");
+    conditions.push(
+      oldestFirst
+        ? "updated >= ? AND (updated > ? OR run_id < ?)"
+        : "updated <= ? AND (updated < ? OR run_id > ?)",
+    );
     values.push(updatedAt, updatedAt, runId);
   }
   const sql = `SELECT ${RUN} WHERE ${conditions.join(" AND ")}
-    ORDER BY updated DESC, run_id LIMIT ?`;
+    ORDER BY ${oldestFirst ? "updated, run_id DESC" : "updated DESC, run_id"} LIMIT ?`;
   return { sql, values };
 }

@@ -192,6 +192,7 @@ export function sqliteLog(
       const page = reader.ask((tables) => tables.list(query));
       return { ...page, runs: page.runs.map(acknowledged) };
     },
+    size: async (runId) => reader.ask((tables) => tables.size(runId)),
     open: async () => reader.ask((tables) => tables.open()),
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
     remove,

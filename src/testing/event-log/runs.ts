@@ -95,13 +95,35 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await ids({ agent: "team" })).toEqual([]);
     });
 
-    test("the list can leave out what was updated lately", async () => {
+    test("the list can begin with what has long been left alone", async () => {
       const log = await openFor(subject);
-      await startRuns(log, [20, 40, 10, 30]);
-      const first = await log.list({ limit: 2, notAfter: 30 });
-      expect(first.runs.map((entry) => entry.updatedAt)).toEqual([30, 20]);
-      const rest = await log.list({ limit: 2, notAfter: 30, ...(first.next && { cursor: first.next }) });
-      expect(rest.runs.map((entry) => entry.updatedAt)).toEqual([10]);
+      await startRuns(log, [20, 40, 10, 30, 10]);
+      for (const limit of [1, 2, 5]) {
+        const found = await listAll(log, { limit, oldestFirst: true });
+        expect(found.map((entry) => entry.updatedAt)).toEqual([10, 10, 20, 30, 40]);
+        expect(new Set(found.map((entry) => entry.runId)).size).toBe(5);
+      }
+    });
+
+    test("the size of the log grows with its runs, and a run that was removed counts no more", async () => {
+      const log = await openFor(subject);
+      const before = await log.size();
+      const text = JSON.stringify({ text: "x".repeat(100_000) });
+      const { cursor } = await log.claim(runId("large"));
+      const large = await log.append(cursor, {
+        events: Array.from({ length: 10 }, () => text),
+        records: [{ n: 1, after: 10, type: "Now" }],
+        run: row(),
+      });
+      await startRun(log, "small", 1);
+
+      expect(await log.size(runId("large"))).toBeGreaterThan(1_000_000);
+      expect(await log.size(runId("small"))).toBeLessThan(1_000);
+      expect(await log.size(runId("none"))).toBe(0);
+      expect(await log.size()).toBeGreaterThan(before + 900_000);
+      await log.remove(large);
+      expect(await log.size(runId("large"))).toBe(0);
+      expect(await log.size()).toBeLessThan(before + 500_000);
     });
 
     test("a cursor that the list did not give is refused", async () => {
