@@ -1,4 +1,5 @@
 import { AgentError } from "../errors.ts";
+import { TURN_ERROR_CODES } from "../protocol/events.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
 import type { ForeignEnd, ForeignError } from "../runtime/foreign.ts";
@@ -45,20 +46,6 @@ const TOOL_CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
   canceled: "canceled",
 };
 
-const TURN_CODES: ReadonlySet<unknown> = new Set<TurnErrorCode>([
-  "agent_error",
-  "nondeterministic",
-  "interrupted",
-  "poisoned",
-  "agent_crashed",
-  "timeout",
-  "budget",
-  "overloaded",
-  "unsupported_input",
-  "version_mismatch",
-  "canceled",
-]);
-
 function isTurnCode(code: unknown): code is TurnErrorCode {
-  return TURN_CODES.has(code);
+  return (TURN_ERROR_CODES as readonly unknown[]).includes(code);
 }

@@ -1,3 +1,4 @@
+import { TOOL_ERROR_CODES } from "../protocol/events.ts";
 import type { ToolErrorCode, Usage } from "../protocol/events.ts";
 
 /** The longest name that is taken over from elsewhere. */
@@ -49,15 +50,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-const TOOL_CODES: ReadonlySet<unknown> = new Set<ToolErrorCode>([
-  "tool_error",
-  "invalid_input",
-  "interrupted",
-  "canceled",
-  "timeout",
-]);
-
 /** Whether a value is one of the codes with which calls fail. */
 export function isToolCode(code: unknown): code is ToolErrorCode {
-  return TOOL_CODES.has(code);
+  return (TOOL_ERROR_CODES as readonly unknown[]).includes(code);
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { roleOf } from "./events.ts";
+import { roleOf, TOOL_ERROR_CODES } from "./events.ts";
 import type { ConfigureCompleted } from "./answers.ts";
-import type { Event, EventBody, EventType, ToolErrorCode, Usage } from "./events.ts";
+import type { Event, EventBody, EventType, Usage } from "./events.ts";
 import {
   artifactId,
   callId,
@@ -10,7 +10,6 @@ import {
   finishReason,
   json,
   jsonObject,
-  oneOf,
   ordinal,
   questions,
   requestId,
@@ -93,13 +92,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
   ToolError: event("ToolError", "A call ended without a result.", {
     function_name: text,
     content: text,
-    code: oneOf<ToolErrorCode>({
-      tool_error: true,
-      invalid_input: true,
-      interrupted: true,
-      canceled: true,
-      timeout: true,
-    }),
+    code: z.enum(TOOL_ERROR_CODES),
     tool_call_id: callId,
   }),
   ToolTextOutput: event("ToolTextOutput", "A tool tells how far it is.", {

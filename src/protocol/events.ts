@@ -4,19 +4,23 @@ import type { Json, JsonObject } from "./json.ts";
 /** How a turn ended. */
 export type FinishReason = "success" | "error" | "canceled";
 
+/** All reasons why a turn ends with `error`. */
+export const TURN_ERROR_CODES = [
+  "agent_error",
+  "nondeterministic",
+  "interrupted",
+  "poisoned",
+  "agent_crashed",
+  "timeout",
+  "budget",
+  "overloaded",
+  "unsupported_input",
+  "version_mismatch",
+  "canceled",
+] as const;
+
 /** Why a turn ended with `error`; a closed list. */
-export type TurnErrorCode =
-  | "agent_error"
-  | "nondeterministic"
-  | "interrupted"
-  | "poisoned"
-  | "agent_crashed"
-  | "timeout"
-  | "budget"
-  | "overloaded"
-  | "unsupported_input"
-  | "version_mismatch"
-  | "canceled";
+export type TurnErrorCode = (typeof TURN_ERROR_CODES)[number];
 
 /** What went wrong in a turn, in words for its caller. */
 export interface TurnError {
@@ -145,8 +149,17 @@ export type EventBody =
       readonly usage?: Usage;
     };
 
+/** All reasons why a call fails. */
+export const TOOL_ERROR_CODES = [
+  "tool_error",
+  "invalid_input",
+  "interrupted",
+  "canceled",
+  "timeout",
+] as const;
+
 /** Why a call ended without a result. */
-export type ToolErrorCode = "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout";
+export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 
 /** The type names of all events. */
 export type EventType = EventBody["type"];

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { FinishReason, Questions, TurnError, TurnErrorCode } from "./events.ts";
+import { TURN_ERROR_CODES } from "./events.ts";
+import type { FinishReason, Questions, TurnError } from "./events.ts";
 import { ID_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
@@ -62,18 +63,6 @@ export const finishReason: z.ZodType<FinishReason> = oneOf<FinishReason>({
 
 /** Checks why a turn ended with an error. */
 export const turnError: z.ZodType<TurnError> = z.object({
-  code: oneOf<TurnErrorCode>({
-    agent_error: true,
-    nondeterministic: true,
-    interrupted: true,
-    poisoned: true,
-    agent_crashed: true,
-    timeout: true,
-    budget: true,
-    overloaded: true,
-    unsupported_input: true,
-    version_mismatch: true,
-    canceled: true,
-  }),
+  code: z.enum(TURN_ERROR_CODES),
   message: z.string(),
 } satisfies Shape<TurnError>);

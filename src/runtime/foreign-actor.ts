@@ -5,6 +5,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { ActorPlace } from "./actor-place.ts";
 import { artifactUrl } from "./artifact-url.ts";
 import type { Asked } from "./ask.ts";
+import { attachedTo } from "./attachments.ts";
 import { scopeOf } from "./call-id.ts";
 import { ForeignFailure } from "./foreign.ts";
 import type {
@@ -36,11 +37,9 @@ export async function performForeign(
   throw new ForeignFailure(end);
 }
 
-/** The files of the request. Another agent that asks has not been given them to pass on. */
-function filesOf({ depth, turn }: ActorPlace): readonly ForeignFile[] {
-  if (depth > 0) return [];
-  const { accepted, artifacts } = turn.options;
-  return (accepted.request.attachments ?? []).map((artifactId) => ({
+function filesOf(actor: ActorPlace): readonly ForeignFile[] {
+  const { artifacts } = actor.turn.options;
+  return attachedTo(actor).map((artifactId) => ({
     artifactId,
     async open() {
       const { name, mimeType } = (await artifacts.get(artifactId)) ?? { name: "file", mimeType: "" };

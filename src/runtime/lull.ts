@@ -10,7 +10,7 @@ export interface LullOptions {
   readonly environment: Environment;
   readonly deliveries: Deliveries;
   readonly stirrings: Stirrings;
-  /** Called when the turn's code has had the time to go on. */
+  /** Called when the turn may have come to rest, or go on. */
   readonly changed: () => void;
   /** Called when the code, run again, waits for what lies behind a call that it does not make. */
   readonly stalled: (missing: CallId) => void;

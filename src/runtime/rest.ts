@@ -1,26 +1,15 @@
-import type { Environment } from "../ports/environment.ts";
 import type { CallId } from "../protocol/ids.ts";
 import { scopeOf } from "./call-id.ts";
-import type { Deliveries } from "./deliveries.ts";
 import { Lull } from "./lull.ts";
+import type { LullOptions } from "./lull.ts";
 import type { CallKind, LiveWait, OpenCall } from "./open-call.ts";
-import type { Recorder } from "./recorder.ts";
 import { Sleeps } from "./sleeps.ts";
-import type { Stirrings } from "./stirrings.ts";
 import type { Waits } from "./waits.ts";
 
 /** What has to be known of a turn to tell whether it rests, and whom to tell. */
-export interface RestOptions {
+export interface RestOptions extends LullOptions {
   readonly root: OpenCall;
-  readonly recorder: Recorder;
-  readonly environment: Environment;
-  readonly deliveries: Deliveries;
-  readonly stirrings: Stirrings;
   readonly waits: Waits;
-  /** Called when the turn may have come to rest, or go on. */
-  readonly changed: () => void;
-  /** Called when the code, run again, waits for what lies behind a call that it does not make. */
-  readonly stalled: (missing: CallId) => void;
 }
 
 /** Kinds of calls during which a turn's own time stands still. */

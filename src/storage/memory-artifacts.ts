@@ -1,32 +1,23 @@
 import { AgentError } from "../errors.ts";
 import type { ArtifactStore, StoredArtifact } from "../ports/artifact-store.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
+import { limitedBody, toStored } from "./new-artifact.ts";
 
 /** Keeps artifacts in memory, for tests and beside a log in memory. */
 export function memoryArtifacts(): ArtifactStore {
   const artifacts = new Map<ArtifactId, { info: StoredArtifact; chunks: readonly Uint8Array[] }>();
 
   return {
-    async put({ body, limitBytes, artifactId, runId, createdAt, name, mimeType }) {
+    async put(artifact) {
       const chunks: Uint8Array[] = [];
       let sizeBytes = 0;
-      for await (const chunk of body instanceof Uint8Array ? [body] : body) {
-        sizeBytes += chunk.byteLength;
-        if (sizeBytes > limitBytes) {
-          throw new AgentError("too_large", `artifact ${name} is larger than ${limitBytes} bytes`);
-        }
+      for await (const chunk of limitedBody(artifact)) {
         // A copy: whoever gave the chunk may use its memory again.
         chunks.push(chunk.slice());
+        sizeBytes += chunk.byteLength;
       }
-      const info = {
-        artifactId,
-        ...(runId !== undefined && { runId }),
-        ...(createdAt !== undefined && { createdAt }),
-        name,
-        mimeType,
-        sizeBytes,
-      };
-      artifacts.set(artifactId, { info, chunks });
+      const info = toStored(artifact, sizeBytes);
+      artifacts.set(artifact.artifactId, { info, chunks });
       return info;
     },
     get: async (artifactId) => artifacts.get(artifactId)?.info,

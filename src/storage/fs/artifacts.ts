@@ -6,6 +6,7 @@ import { AgentError } from "../../errors.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
+import { limitedBody, toStored } from "../new-artifact.ts";
 
 /**
  * Keeps artifacts as files in a directory of its own, which it creates if need be. File names come from
@@ -39,26 +40,19 @@ export function fsArtifacts(directory: string): ArtifactStore {
   }
 
   async function put(artifact: NewArtifact): Promise<StoredArtifact> {
-    const { artifactId, runId, createdAt, name, mimeType } = artifact;
+    const { artifactId, runId } = artifact;
     const path = toPath(directory, artifactId);
     await ready;
     await list(artifactId, runId);
     let sizeBytes: number;
     try {
-      sizeBytes = await writeWhole(`${path}.bytes`, limited(artifact));
+      sizeBytes = await writeWhole(`${path}.bytes`, limitedBody(artifact));
     } catch (error) {
       const isNew = runId === undefined && (await get(artifactId)) === undefined;
       if (isNew) await rm(join(unattached, artifactId), { force: true });
       throw error;
     }
-    const info = {
-      artifactId,
-      ...(runId !== undefined && { runId }),
-      ...(createdAt !== undefined && { createdAt }),
-      name,
-      mimeType,
-      sizeBytes,
-    };
+    const info = toStored(artifact, sizeBytes);
     // An artifact exists from when this file does.
     await writeWhole(`${path}.json`, [Buffer.from(JSON.stringify(info))]);
     await syncDirectory(directory);
@@ -165,17 +159,6 @@ function toPath(directory: string, id: string): string {
 }
 
 /** The bytes of an artifact, up to its limit. */
-async function* limited({ body, limitBytes, name }: NewArtifact): AsyncIterable<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
-    bytes += chunk.byteLength;
-    if (bytes > limitBytes) {
-      throw new AgentError("too_large", `artifact ${name} is larger than ${limitBytes} bytes`);
-    }
-    yield chunk;
-  }
-}
-
 async function writeAndSync(
   path: string,
   body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
