@@ -1,24 +1,8 @@
 import { AgentError } from "troupe";
-import type { Address, EventPage, Receipt, Runtime } from "troupe";
+import type { Address, EventPage, Receipt } from "troupe";
 import type { Event, Request, RequestId, RunId } from "troupe/protocol";
 import { depthOf, idOf, typeOf } from "../../src/protocol/encode.ts";
-import type { Picker } from "../laws/program.ts";
-import { ConnectionLost } from "./process.ts";
-import type { Process } from "./process.ts";
-import type { Witness } from "./witness.ts";
-
-/** What a client knows of the world that it lives in. */
-export interface Surroundings {
-  readonly witness: Witness;
-  readonly pick: Picker;
-  /** A process to talk to; there is always one, though it may be dead. */
-  connect(): Process;
-  /** Whether the process has the log. */
-  isOwner(process: Process): boolean;
-  pause(ms: number): Promise<void>;
-  /** Whether every question is to be answered by now. */
-  readonly patient: boolean;
-}
+import type { Line, Surroundings } from "./line.ts";
 
 type Question = Event & { readonly type: "WaitForInput" };
 type Answer = Event & { readonly type: "ResumeWithInput" };
@@ -43,10 +27,12 @@ export interface Asked {
 /** Asks for turns and sees them to their end, whatever happens to the processes that it talks to. */
 export class Client {
   readonly #around: Surroundings;
+  readonly #line: Line;
   readonly asked: Asked[] = [];
 
-  constructor(around: Surroundings) {
+  constructor(around: Surroundings, line: Line) {
     this.#around = around;
+    this.#line = line;
   }
 
   /** Asks for a turn, perhaps twice at once, until it is taken or refused. */
@@ -107,7 +93,7 @@ export class Client {
     const { witness } = this.#around;
     asked.canceled = true;
     const cancel = { type: "CancelRequest", request_id: asked.requestId } as const;
-    const receipt = await this.unlessGone((runtime) => runtime.process(asked.agent, cancel));
+    const receipt = await this.#line.unlessGone((runtime) => runtime.process(asked.agent, cancel));
     if (receipt === undefined) return;
     this.#told(receipt);
     if (!receipt.event?.includes('"type":"RequestCompleted"'))
@@ -125,40 +111,9 @@ export class Client {
     }
   }
 
-  /** Asks a runtime for something, again and again as long as it is only out of reach. */
-  async insist<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
-    const { connect, pause, pick } = this.#around;
-    for (;;) {
-      try {
-        return await connect().ask(question);
-      } catch (error) {
-        if (!this.isPassing(error)) throw error;
-        await pause(50 + pick.below(500));
-      }
-    }
-  }
-
-  /** The same, of a run that may be removed meanwhile. */
-  async unlessGone<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer | undefined> {
-    try {
-      return await this.insist(question);
-    } catch (error) {
-      if (error instanceof AgentError && error.code === "gone") return undefined;
-      throw error;
-    }
-  }
-
-  /** Whether an error says no more than that the client has to try again. */
-  isPassing(error: unknown): boolean {
-    if (error instanceof ConnectionLost) return true;
-    if (error instanceof AgentError) return error.code === "unavailable";
-    this.#around.witness.say(`a client was given ${String(error)}`);
-    return false;
-  }
-
   async #askOnce({ agent, request }: Asked): Promise<Receipt | undefined> {
     try {
-      const receipt = await this.insist((runtime) => runtime.process(agent, request));
+      const receipt = await this.#line.insist((runtime) => runtime.process(agent, request));
       this.#around.witness.toldAccepted(receipt.requestId, receipt.runId);
       this.#told(receipt);
       return receipt;
@@ -174,7 +129,7 @@ export class Client {
     const until = pick.of(["acknowledged", "completed"] as const);
     asked.doing = `stays until it is ${until}`;
     const options = { until, timeoutMs: pick.of([100, 60_000]) };
-    const text = await this.unlessGone((runtime) => runtime.acknowledgement(receipt, options));
+    const text = await this.#line.unlessGone((runtime) => runtime.acknowledgement(receipt, options));
     if (text !== undefined) witness.toldEvent(asked.runId as string, text);
   }
 
@@ -212,7 +167,7 @@ export class Client {
             witness.say(`an answer to wait ${waitId} of ${asked.requestId} was refused: ${error.message}`);
             return;
           }
-        } else if (!this.isPassing(error)) throw error;
+        } else if (!this.#line.isPassing(error)) throw error;
         await pause(50 + pick.below(500));
       }
     }
@@ -227,7 +182,7 @@ export class Client {
   async #poll(asked: Asked): Promise<void> {
     const limit = 1 + this.#around.pick.below(4);
     const range = { after: asked.cursor, limit, filter: { level: "all" } } as const;
-    this.#saw(asked, await this.insist((runtime) => runtime.read(addressOf(asked), range)));
+    this.#saw(asked, await this.#line.insist((runtime) => runtime.read(addressOf(asked), range)));
   }
 
   /** Reads until the stream ends, or the client has seen enough. */
@@ -240,7 +195,7 @@ export class Client {
         if (this.#saw(asked, page) || (asked.open.size > 0 && pick.chance(20))) return;
       }
     } catch (error) {
-      if (!this.isPassing(error)) throw error;
+      if (!this.#line.isPassing(error)) throw error;
     }
   }
 

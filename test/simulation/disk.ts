@@ -3,6 +3,8 @@ import { Fenced, Unavailable } from "../../src/ports/event-log.ts";
 import type { Batch, Claim, Cursor, EventLog } from "../../src/ports/event-log.ts";
 import type { RunId } from "../../src/protocol/ids.ts";
 import type { Picker } from "../laws/program.ts";
+import { copyOf, headAfter } from "./append.ts";
+import type { Append } from "./append.ts";
 import { Delays } from "./delays.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
@@ -158,7 +160,7 @@ export class Disk {
         return;
       }
       this.#queue.push({ doer, cursor, batch: copyOf(batch), resolve, reject });
-      if (this.#options.lie === "eager") this.#delays.tell(doer, () => resolve(after(cursor, batch)));
+      if (this.#options.lie === "eager") this.#delays.tell(doer, () => resolve(headAfter(cursor, batch)));
       this.#options.moment("asked");
       this.#begin();
     });
@@ -225,7 +227,7 @@ export class Disk {
   async #write({ doer, cursor, batch, resolve, reject }: Append): Promise<void> {
     const { lie, pick, onlooker } = this.#options;
     if (lie === "loses" && pick.chance(20)) {
-      this.#delays.tell(doer, () => resolve(after(cursor, batch)));
+      this.#delays.tell(doer, () => resolve(headAfter(cursor, batch)));
       return;
     }
     try {
@@ -243,22 +245,4 @@ export class Disk {
     if (lie === "silent" || !doer.alive || (doer !== this.#owner && pick.chance(50))) return;
     this.#delays.wake(doer, wake);
   }
-}
-
-interface Append {
-  readonly doer: Doer;
-  readonly cursor: Cursor;
-  readonly batch: Batch;
-  resolve(cursor: Cursor): void;
-  reject(error: Error): void;
-}
-
-function after({ runId, epoch, head, records }: Cursor, batch: Batch): Cursor {
-  return { runId, epoch, head: head + batch.events.length, records: records + batch.records.length };
-}
-
-/** What a log on a disk makes of a batch. */
-function copyOf({ events, records, run, requests, alias, snapshot }: Batch): Batch {
-  const rest = JSON.parse(JSON.stringify({ records, run, requests, snapshot })) as Batch;
-  return { ...rest, events: [...events], ...(alias !== undefined && { alias }) };
 }

@@ -3,7 +3,9 @@ import type { OnBusy, RequestId, RunId } from "troupe/protocol";
 import { createPrograms } from "../laws/program.ts";
 import type { Programs, Steps } from "../laws/program.ts";
 import { Client } from "./client.ts";
-import type { Asked, Surroundings } from "./client.ts";
+import type { Asked } from "./client.ts";
+import { Line } from "./line.ts";
+import type { Surroundings } from "./line.ts";
 import { Reader } from "./reader.ts";
 
 /** What a life leaves behind, and what all lives of a world share. */
@@ -25,12 +27,14 @@ export interface Shared {
 export class Life {
   readonly client: Client;
   readonly #around: Surroundings;
+  readonly #line: Line;
   readonly #shared: Shared;
 
   constructor(around: Surroundings, shared: Shared) {
     this.#around = around;
     this.#shared = shared;
-    this.client = new Client(around);
+    this.#line = new Line(around);
+    this.client = new Client(around, this.#line);
   }
 
   /** Lives it. */
@@ -45,7 +49,7 @@ export class Life {
   /** Where the first turn takes place: in a run of its own, as a rule. */
   async #place(): Promise<RunId | undefined> {
     if (!this.#around.pick.chance(15)) return undefined;
-    return this.client.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
+    return this.#line.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
   }
 
   /** Asks for a turn and sees to it, at times while going on with something else. */
@@ -92,7 +96,7 @@ export class Life {
   #read(runId: RunId): void {
     const { readers, mostReaders, aside } = this.#shared;
     while (readers.length < mostReaders) {
-      const reader = new Reader(this.#around, this.client, runId);
+      const reader = new Reader(this.#around, this.#line, runId);
       readers.push(reader);
       aside(reader.follow());
     }
@@ -102,7 +106,7 @@ export class Life {
   async #fork(runId: RunId, { requestId }: Asked): Promise<void> {
     const { pick, witness } = this.#around;
     const after = pick.chance(70) ? (witness.requests.get(requestId)?.end?.id ?? 0) : 0;
-    const fork = await this.client.unlessGone((runtime) => runtime.fork(runId, { after }));
+    const fork = await this.#line.unlessGone((runtime) => runtime.fork(runId, { after }));
     if (fork !== undefined) await this.#turn(fork);
   }
 
@@ -110,7 +114,7 @@ export class Life {
     const runId = this.client.asked.at(-1)?.runId;
     if (runId === undefined) return;
     try {
-      await this.client.unlessGone((runtime) => runtime.removeRun(runId));
+      await this.#line.unlessGone((runtime) => runtime.removeRun(runId));
     } catch (error) {
       // It is busy.
       if (!(error instanceof AgentError) || error.code !== "conflict") throw error;

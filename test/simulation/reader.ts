@@ -1,17 +1,17 @@
 import type { RunId } from "troupe/protocol";
-import type { Client, Surroundings } from "./client.ts";
+import type { Line, Surroundings } from "./line.ts";
 
 /** Follows a run from some event on for as long as there is one, through any number of connections. */
 export class Reader {
   readonly #around: Surroundings;
-  readonly #client: Client;
+  readonly #line: Line;
   readonly runId: RunId;
   /** The newest event that it was given, or where it began. */
   cursor: number;
 
-  constructor(around: Surroundings, client: Client, runId: RunId) {
+  constructor(around: Surroundings, line: Line, runId: RunId) {
     this.#around = around;
-    this.#client = client;
+    this.#line = line;
     this.runId = runId;
     this.cursor = this.#anywhere();
   }
@@ -23,7 +23,7 @@ export class Reader {
       try {
         await this.#once();
       } catch (error) {
-        if (!this.#client.isPassing(error)) throw error;
+        if (!this.#line.isPassing(error)) throw error;
       }
       await pause(pick.below(300));
       // It may have forgotten some of what it read.

@@ -1,11 +1,12 @@
 import type { Kept } from "../laws/model.ts";
 import type { Picker } from "../laws/program.ts";
-import type { Client, Surroundings } from "./client.ts";
+import type { Client } from "./client.ts";
 import { Disk } from "./disk.ts";
 import type { Lie } from "./disk.ts";
 import { Hosts } from "./hosts.ts";
 import { Life } from "./life.ts";
 import type { Shared } from "./life.ts";
+import type { Surroundings } from "./line.ts";
 import { Mishaps } from "./mishaps.ts";
 import type { Victims } from "./mishaps.ts";
 import { createPlan } from "./plan.ts";
