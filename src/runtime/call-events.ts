@@ -21,7 +21,12 @@ export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSo
     isPast = true;
   });
   return Object.assign(result, {
-    text: () => result.then(text),
+    text() {
+      const words = result.then(text);
+      // As the result itself, it may be left alone.
+      words.catch(() => {});
+      return words;
+    },
     [Symbol.asyncIterator]() {
       if (isPast) {
         throw new AgentError(

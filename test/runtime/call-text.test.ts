@@ -58,3 +58,21 @@ test("a call says in words what it came to, with a line for each file", async ()
   ]);
   expect(file?.url).toMatch(/^\/artifacts\//);
 });
+
+// A rejection that nobody handles fails the run of the tests.
+test("a call whose words nobody waits for may fail without harm", async () => {
+  const hasty = defineAgent({
+    name: "hasty",
+    purpose: "Asks and does not listen.",
+    async chat(_input, turn) {
+      const call = turn.call(scribe, "fail", {});
+      void call.text();
+      await call.catch(() => {});
+      await turn.text("never mind");
+    },
+  });
+  const runtime = createRuntime({ agents: [hasty] });
+  const events = await collect(runtime, "hasty", { type: "ChatRequest", input: "" });
+  await runtime.close();
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "never mind" });
+});
