@@ -1,6 +1,6 @@
 import type * as mcp from "@modelcontextprotocol/client";
 import type { McpServer } from "./mcp-server.ts";
-import { load, toTransport } from "./mcp-transport.ts";
+import { loadPackage, toTransport } from "./mcp-transport.ts";
 
 /** A connection to a server that is made when it is needed, and again after it broke. */
 export class McpConnection {
@@ -69,7 +69,7 @@ export class McpConnection {
 }
 
 async function connect(server: McpServer, closed: () => void): Promise<mcp.Client> {
-  const { Client } = await load();
+  const { Client } = await loadPackage();
   const client = new Client({ name: "troupe", version: "1" }, "url" in server ? NEGOTIATE : {});
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it has this callback only
   client.onclose = closed;

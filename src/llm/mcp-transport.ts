@@ -1,8 +1,8 @@
 import type * as mcp from "@modelcontextprotocol/client";
 import type { McpServer } from "./mcp-server.ts";
 
-/** The package for MCP, which is needed by whoever uses its tools. */
-export async function load(): Promise<typeof mcp> {
+/** The package that MCP needs, loaded when it is first asked for. */
+export async function loadPackage(): Promise<typeof mcp> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (cause) {
@@ -24,7 +24,7 @@ export async function toTransport(server: McpServer): Promise<mcp.Transport> {
 }
 
 async function toHttpTransport(server: McpAddress): Promise<mcp.Transport> {
-  const { StreamableHTTPClientTransport } = await load();
+  const { StreamableHTTPClientTransport } = await loadPackage();
   const transport: mcp.Transport = new StreamableHTTPClientTransport(new URL(server.url), {
     ...(server.headers && { requestInit: { headers: server.headers } }),
   });
