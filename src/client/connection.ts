@@ -20,8 +20,8 @@ export interface FollowLimits {
   readonly unreachableMs: number;
   /** Ends with an error when no event came for so long, whatever else did. Default: never. */
   readonly silenceMs: number;
-  /** The largest event, in characters. Default 1 Mi. */
-  readonly eventCharacters: number;
+  /** The largest event, in bytes. Default 1 Mi. */
+  readonly eventBytes: number;
   /** Ends with an error after so many events. Default: never. */
   readonly events: number;
   /** Ends with an error after so many characters of events. Default: never. */
@@ -115,7 +115,7 @@ export async function* read(
 ): AsyncGenerator<readonly WireEvent[], End> {
   const { limits } = followed;
   const { clock, subject } = wire;
-  const frames = new SseReader(limits.eventCharacters);
+  const frames = new SseReader(limits.eventBytes);
   const text = new TextDecoder();
   const chunks = chunksOf(response);
   let aliveAt = clock.monotonic();
@@ -145,7 +145,7 @@ export async function* read(
         delete place.downSince;
       }
       retryMs = heard.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
-      const { events, fault } = take(subject, heard, place);
+      const { events, fault } = take(subject, heard, { place, limits });
       if (place.events > limits.events || place.characters > limits.characters) throw endless(subject);
       if (events.length > 0) {
         lookMs = LOOK_MS;
@@ -182,10 +182,12 @@ async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>):
 function take(
   subject: string,
   frames: readonly SseFrame[],
-  place: Place,
+  { place, limits }: { readonly place: Place; readonly limits: FollowLimits },
 ): { readonly events: readonly WireEvent[]; readonly fault?: AgentError } {
   const events: WireEvent[] = [];
   for (const { data, id } of frames) {
+    if (data !== undefined && isLarger(data, limits.eventBytes))
+      throw new AgentError("too_large", `an event of the stream is larger than ${limits.eventBytes} bytes`);
     const event = data === undefined ? undefined : toEvent(subject, data);
     if (event instanceof AgentError) return { events, fault: event };
     if (id !== undefined && SENDABLE.test(id)) place.lastEventId = id;
@@ -198,6 +200,11 @@ function take(
     events.push(event);
   }
   return { events };
+}
+
+/** Whether a text takes more bytes, of which a character takes three at most. */
+function isLarger(text: string, limitBytes: number): boolean {
+  return text.length * 3 > limitBytes && new TextEncoder().encode(text).length > limitBytes;
 }
 
 /** What a header can carry. */

@@ -10,7 +10,7 @@ export const followLimits: FollowLimits = {
   idleMs: 45_000,
   unreachableMs: 120_000,
   silenceMs: Infinity,
-  eventCharacters: 1_048_576,
+  eventBytes: 1_048_576,
   events: Infinity,
   characters: Infinity,
 };

@@ -2,9 +2,13 @@ import { AgentError } from "../errors.ts";
 import { TURN_ERROR_CODES } from "../protocol/events.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
+import { toJson } from "../runtime/to-json.ts";
 import type { ForeignEnd, ForeignError } from "../runtime/foreign.ts";
 
-/** How a call ends whose request has completed elsewhere; takes its RequestCompleted, or its status. */
+/**
+ * How a call ends whose request has completed elsewhere; takes its RequestCompleted, or its status. Throws
+ * `too_large` for an output that no event here can hold.
+ */
 export function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): ForeignEnd {
   const { finish_reason: reason, result, output, error, result_truncated: truncated } = completed;
   if (reason === "canceled") return toError("canceled", `agent ${name} was canceled elsewhere`);
@@ -13,10 +17,11 @@ export function completedEnd(completed: Readonly<Record<string, unknown>>, name:
     const why = typeof message === "string" && message !== "" ? message : "it does not say why";
     return toError(isTurnCode(code) ? code : "agent_error", `agent ${name} failed: ${why}`);
   }
+  const value = (output ?? (typeof result === "string" ? null : result) ?? null) as Json;
   return {
     ok: true,
     result: typeof result === "string" ? result : null,
-    output: (output ?? (typeof result === "string" ? null : result) ?? null) as Json,
+    output: toJson(value, `what agent ${name} returned`),
     truncated: truncated === true,
   };
 }

@@ -14,8 +14,8 @@ export interface RemoteLimits {
   readonly cancelMs: number;
   /** Events of one call. Default 100,000. */
   readonly events: number;
-  /** Characters of one event. Default 256 Ki and some. */
-  readonly eventCharacters: number;
+  /** Bytes of one event. Default 1 Mi. */
+  readonly eventBytes: number;
   /** Characters of all events of one call. Default 64 Mi. */
   readonly characters: number;
 }
@@ -29,6 +29,6 @@ export const remoteLimits: RemoteLimits = {
   answerMs: 10_000,
   cancelMs: 10_000,
   events: 100_000,
-  eventCharacters: 260 * 1_024,
+  eventBytes: 1_048_576,
   characters: 64 * 1_048_576,
 };

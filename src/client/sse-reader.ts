@@ -53,7 +53,7 @@ export class SseReader {
   #grow(length: number): void {
     this.#size += length;
     if (this.#size <= this.#limit) return;
-    throw new AgentError("too_large", `a frame of the stream is larger than ${this.#limit} characters`);
+    throw new AgentError("too_large", `a frame of the stream is larger than ${this.#limit} bytes`);
   }
 
   #take(line: string): SseFrame | undefined {

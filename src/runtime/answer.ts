@@ -48,13 +48,14 @@ export function toForeignAnswer(
   { operation, said }: Answering,
 ): Answer {
   const isChat = operation === CHAT;
-  const text = result ?? (said.text === "" && !isChat ? null : said.text);
+  const whole = result ?? (said.text === "" && !isChat ? null : said.text);
+  const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
   return {
     value: isChat ? { output: text } : output,
     text,
     output,
     summary: isChat || output === null ? (text ?? "") : toSummary(output),
-    truncated: truncated || (result === null && !said.isWhole),
+    truncated: truncated || text !== whole || (result === null && !said.isWhole),
   };
 }
 

@@ -31,6 +31,13 @@ const witness = defineAgent({
       },
     }),
     nothing: operation({ input: z.object({}), run: () => ({}) }),
+    large: operation({
+      input: z.object({}),
+      async run(_input, turn) {
+        await turn.text("x".repeat(200_000));
+        return { text: "y".repeat(250_000) };
+      },
+    }),
   },
 });
 
@@ -173,6 +180,14 @@ describe("the end of a remote agent", () => {
     });
     const called = await ask([boss(remote("witness"), "fail")], "boss", chat("{}"));
     expect(textsOf(called)).toEqual(["tool_error: agent witness failed: on purpose"]);
+  });
+
+  test("may be as large as that of any agent here", async () => {
+    const large = { type: "OperationRequest", operation: "large", input: {} } as const;
+    const there = await collect(far.runtime, "witness", large);
+    const here = await ask([remote("witness")], "witness", large);
+    expect(here.map(withoutPlace)).toEqual(there.map(withoutPlace));
+    expect(JSON.stringify(here.at(-1)).length).toBeGreaterThan(370_000);
   });
 
   test("is an error where it refuses its input or has no such operation", async () => {

@@ -20,7 +20,7 @@ const limits = {
   answerMs: 10_000,
   cancelMs: 60_000,
   events: 1_000,
-  eventCharacters: 10_000,
+  eventBytes: 10_000,
   characters: 100_000,
 };
 
@@ -106,12 +106,17 @@ const streams: readonly (readonly [
   ],
   [
     "sends a huge event",
-    "tool_error: a frame of the stream is larger than 10000 characters",
+    "tool_error: a frame of the stream is larger than 10000 bytes",
     stream(event(2, "TextOutput", { content: "x".repeat(20_000) })),
   ],
   [
+    "sends an event that is huge in bytes",
+    "tool_error: an event of the stream is larger than 10000 bytes",
+    stream(event(2, "TextOutput", { content: "€".repeat(4_000) })),
+  ],
+  [
     "sends a huge frame that never ends",
-    "tool_error: a frame of the stream is larger than 10000 characters",
+    "tool_error: a frame of the stream is larger than 10000 bytes",
     endless("data: x\n", 0),
   ],
   [
@@ -295,6 +300,19 @@ test("calls that it does not end, ends that nobody called for and repeats of bot
   checkOrder(events);
   expect(ofType(events, "ToolError").map(({ function_name: name, code }) => [name, code])).toEqual([
     ["h", "canceled"],
+  ]);
+});
+
+test("a result that is longer than any here is cut, and an output that no event can hold is an error", async () => {
+  const roomy = { eventBytes: 2_000_000, characters: 4_000_000 };
+  const getevents = stream(completed(2, { result: "€".repeat(100_000) }));
+  const end = (await call({ getevents }, roomy)).find(({ type }) => type === "ToolResult");
+  expect(JSON.stringify(end)).toContain("[cut, 100000 characters in all]");
+  expect(Buffer.byteLength(JSON.stringify(end))).toBeLessThan(256 * 1_024);
+
+  const large = stream(completed(2, { result: null, output: { text: "€".repeat(100_000) } }));
+  expect(textsOf(await call({ getevents: large }, roomy))).toEqual([
+    "tool_error: what agent fiend returned is larger than 262144 bytes",
   ]);
 });
 

@@ -52,7 +52,7 @@ test.each(["data: xxxxxxxxxx", "data: x\ndata: x\ndata: x\n"])(
     const frames = new SseReader(15);
     expect(() => {
       for (const piece of text) frames.push(piece);
-    }).toThrow("larger than 15 characters");
+    }).toThrow("larger than 15 bytes");
   },
 );
 
