@@ -1,13 +1,16 @@
 import { TOOL_ERROR_CODES } from "../protocol/events.ts";
 import type { ToolErrorCode, Usage } from "../protocol/events.ts";
+import { checkText } from "../runtime/to-json.ts";
 
 /** The longest name that is taken over from elsewhere. */
 export const NAME_LIMIT = 256;
 
-/** A text, or what comes nearest to one. */
+/** A text, or what comes nearest to one; throws `too_large` for one that no event here can hold. */
 export function toText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : JSON.stringify(value);
+  if (value === undefined || value === null) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  checkText(text);
+  return text;
 }
 
 /** Whether there is a value at all. */

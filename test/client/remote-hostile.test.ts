@@ -303,12 +303,17 @@ test("calls that it does not end, ends that nobody called for and repeats of bot
   ]);
 });
 
-test("a result that is longer than any here is cut, and an output that no event can hold is an error", async () => {
+test("a result that is longer than any here is cut, and what no event can hold is an error", async () => {
   const roomy = { eventBytes: 2_000_000, characters: 4_000_000 };
   const getevents = stream(completed(2, { result: "€".repeat(100_000) }));
   const end = (await call({ getevents }, roomy)).find(({ type }) => type === "ToolResult");
   expect(JSON.stringify(end)).toContain("[cut, 100000 characters in all]");
   expect(Buffer.byteLength(JSON.stringify(end))).toBeLessThan(256 * 1_024);
+
+  const long = stream(event(2, "TextOutput", { content: "€".repeat(100_000) }));
+  expect(textsOf(await call({ getevents: long }, roomy))).toEqual([
+    "tool_error: a text is larger than 262144 bytes",
+  ]);
 
   const large = stream(completed(2, { result: null, output: { text: "€".repeat(100_000) } }));
   expect(textsOf(await call({ getevents: large }, roomy))).toEqual([
