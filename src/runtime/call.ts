@@ -1,6 +1,6 @@
 import type { ToolErrorCode } from "../protocol/events.ts";
 import type { CallId } from "../protocol/ids.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Json } from "../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "./agent.ts";
 import { CHAT, toSummary } from "./answer.ts";
@@ -12,7 +12,6 @@ import { ForeignFailure } from "./foreign.ts";
 import type { PublishedFile } from "./foreign.ts";
 import { OpenCall } from "./open-call.ts";
 import { cut, EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
-import type { ActiveTurn } from "./turn.ts";
 import type { EffectContext } from "./turn-api.ts";
 
 /** A call that has just been made, for the first time or again after a crash. */
@@ -56,7 +55,8 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   const { limits } = turn.options;
   let stop = (): void => {};
   const open = openCall(caller, call, "agent", () => stop());
-  configure(open, call, turn);
+  // A tool has the configuration of the agent that calls it.
+  if (call.agent.kind === "agent") open.config = turn.configs.of(call);
   if (!(await announce(caller, open, call, effectOf(call, caller)))) return;
   if (depth + 1 > limits.depth) {
     fail(caller, open, "tool_error", `agents call each other more than ${limits.depth} deep`);
@@ -103,19 +103,6 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   if (!isAdmitted)
     fail(caller, open, "tool_error", `${agent.name} shares its memory of the run and would wait for itself`);
 }
-
-/**
- * Gives whoever works for a call its configuration: an agent its own, as of the first attempt, and a tool that
- * of the agent that calls it.
- */
-function configure(open: OpenCall, { agent, callId, logged }: AgentCall, { options }: ActiveTurn): void {
-  if (agent.kind === "tool") return;
-  const args = logged ? options.journal.configs.get(callId) : options.configOf(agent);
-  if (args && !logged) options.recorder.record({ type: "Configured", call_id: callId, args });
-  open.config = args ? options.reveal(args) : NOT_CONFIGURED;
-}
-
-const NOT_CONFIGURED: JsonObject = {};
 
 /** Does something outside, and journals what came of it. */
 export async function performEffect(

@@ -36,6 +36,7 @@ export class JournalReader {
   readonly #staged = new Map<string, Json>();
   readonly #holders = new Map<string, CallId>();
   readonly #configs = new Map<CallId, JsonObject>();
+  readonly #configOf = new Map<string, JsonObject>();
   readonly #machines = new Map<string, MachineState>();
   readonly #foreign = new Map<string, LoggedForeign>();
   readonly #iterated = new Set<CallId>();
@@ -94,7 +95,8 @@ export class JournalReader {
         if (record.call_id !== undefined) this.#staged.set(record.agent, record.value);
         return;
       case "Configured":
-        this.#configs.set(record.call_id, record.args);
+        if (record.args) this.#configOf.set(record.agent, record.args);
+        this.#configs.set(record.call_id, this.#configOf.get(record.agent) ?? {});
         return;
       case "MemoryTaken":
         this.#holders.set(record.agent, record.call_id);

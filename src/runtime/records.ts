@@ -73,8 +73,13 @@ export type RecordBody =
     }
   /** A call of an agent that shares its memory of the run begins; others of that agent wait until it has ended. */
   | { readonly type: "MemoryTaken"; readonly agent: string; readonly call_id: CallId }
-  /** A call of an agent that is configured, and how it was then. */
-  | { readonly type: "Configured"; readonly call_id: CallId; readonly args: JsonObject }
+  /** A call of an agent that is configured, and how: without arguments, as at the call of it before. */
+  | {
+      readonly type: "Configured";
+      readonly call_id: CallId;
+      readonly agent: string;
+      readonly args?: JsonObject;
+    }
   /** The run began as a copy of another's history, with so many turns. */
   | { readonly type: "Forked"; readonly turns: number }
   /** The configuration of an agent, or of a run. */

@@ -6,6 +6,7 @@ import type { CallId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import { Audience } from "./audience.ts";
 import { scopeOf } from "./call-id.ts";
+import { CalledConfigs } from "./called-configs.ts";
 import { Calls } from "./calls.ts";
 import { Deliveries } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
@@ -30,6 +31,7 @@ export class ActiveTurn {
   readonly stirrings: Stirrings;
   /** What agents that are called make of their memory of the run. */
   readonly shared: SharedMemory;
+  readonly configs: CalledConfigs;
   readonly waits: Waits;
   readonly rest: Rest;
   readonly calls: Calls;
@@ -53,6 +55,7 @@ export class ActiveTurn {
     });
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);
+    this.configs = new CalledConfigs(options);
     this.waits = new Waits(journal);
     this.stirrings = new Stirrings(() => this.rest.stirred());
     this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);

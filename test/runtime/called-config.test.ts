@@ -96,6 +96,40 @@ test("an agent that is called has its own configuration, as of the call, and a t
   await runtime.close();
 });
 
+test("a configuration that stays the same is written down once, however many calls there are", async () => {
+  const kept = memoryLog();
+  const written: string[] = [];
+  const log = {
+    ...kept,
+    append: (cursor: Parameters<typeof kept.append>[0], batch: Batch) => {
+      written.push(JSON.stringify(batch));
+      return kept.append(cursor, batch);
+    },
+  };
+  const till = defineAgent({
+    name: "till",
+    purpose: "Counts.",
+    chat: (_, turn) => JSON.stringify(turn.config),
+  });
+  const busy = defineAgent({
+    name: "busy",
+    purpose: "Asks often.",
+    async chat(_input, turn) {
+      const calls = Array.from({ length: 50 }, () => turn.call(till, "chat", { input: "" }));
+      return [...new Set((await Promise.all(calls)).map(({ output }) => output))].join();
+    },
+  });
+  const runtime = createRuntime({ agents: [busy, till], log });
+  await configure(runtime, "till", { note: "a long one" });
+  written.length = 0;
+  const events = await collect(runtime, "busy", { type: "ChatRequest", input: "" });
+  await runtime.close();
+  expect(events.at(-1)).toMatchObject({ result: '{"note":"a long one"}' });
+  const records = written.join().match(/Configured[^}]*/g) ?? [];
+  expect(records).toHaveLength(50);
+  expect(records.filter((record) => record.includes("a long one"))).toHaveLength(1);
+});
+
 test("an agent that was not configured when it was called stays so", async () => {
   seen.length = 0;
   const log = { ...memoryLog(), close: async () => {} };
