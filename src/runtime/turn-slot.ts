@@ -226,6 +226,10 @@ export class TurnSlot {
       ...(segment !== undefined && { segment }),
       ...(wakeAt !== this.#wakeAt && { wakeAt: wakeAt ?? 0 }),
     });
+    // A turn that has come as far as its sleep is in good order, so that to wake it is no further try.
+    const fallsAsleep = wakeAt !== undefined && wakeAt !== this.#wakeAt;
+    if (fallsAsleep && (ledger.started?.recoveries ?? 0) > 0)
+      ledger.change({ type: "Released", request_id: requestId });
     this.#segment = segment;
     this.#wakeAt = wakeAt;
     if (isNew) ledger.save(phase);

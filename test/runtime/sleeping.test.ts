@@ -188,3 +188,25 @@ test("a log that cannot be read when it is time is asked again", async () => {
   await world.environment.advance(1_000);
   expect(textsOf(await world.events(asked))).toEqual(["Good night.", "Good morning."]);
 });
+
+test("a turn that sleeps outlives three crashes like any other: that it is woken is not held against it", async () => {
+  for (let commit = 0; commit < 4; commit += 1) {
+    const world = new World({ agents: [sleeper], limits });
+    world.plan({ kind: "crash", written: true, after: commit });
+    void world.runtime.process("sleeper", chat).catch(() => {});
+    await world.environment.idle();
+    await world.restart();
+
+    // Each of the next two dies as it wakes.
+    world.plan({ kind: "crash", written: false, after: 1 });
+    await world.environment.advance(MONTH_MS);
+    world.plan({ kind: "crash", written: false, after: 1 });
+    await world.restart();
+    await world.environment.advance(0);
+    expect(world.crashed).toBe(true);
+    await world.restart();
+    await world.environment.advance(0);
+
+    expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  }
+});
