@@ -25,6 +25,7 @@ export function skipped(goal: string, what: string, why: string): Result {
 }
 
 export const times = (value: number): string => `${value.toFixed(2)}×`;
+export const megabytes = (value: number): string => `${value.toFixed(0)} MB`;
 export const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
 
 /** Lays out rows of cells in columns; the first row is the head. */

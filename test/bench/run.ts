@@ -9,6 +9,7 @@ import { measureLongRuns } from "./long-runs.ts";
 import { measureLongTurns } from "./long-turns.ts";
 import { measureManyRuns } from "./many-runs.ts";
 import { measureReadiness } from "./readiness.ts";
+import { measureRecovery } from "./recovery.ts";
 import { toTable } from "./result.ts";
 import type { Result } from "./result.ts";
 import { canPin, pinClient } from "./server-process.ts";
@@ -16,6 +17,7 @@ import { QUICK, THOROUGH } from "./setup.ts";
 import type { Setup } from "./setup.ts";
 import { measureSlowDisk } from "./slow-disk.ts";
 import { measureTurns } from "./turns.ts";
+import { measureWaiting } from "./waiting.ts";
 
 /** What there is to measure, and for which goals. */
 const MEASUREMENTS: readonly (readonly [
@@ -30,6 +32,8 @@ const MEASUREMENTS: readonly (readonly [
   [["calls"], measureChildCalls],
   [["size"], measureIdleReaders],
   [["size"], measureReadiness],
+  [["waiting"], measureWaiting],
+  [["recovery"], measureRecovery],
 ];
 
 const { values } = parseArgs({

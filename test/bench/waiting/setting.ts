@@ -3,8 +3,11 @@ import { createRuntime, defineAgent } from "troupe";
 import type { Limits, Runtime } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
 
-/** Texts that a speaker says: with its start and its end a hundred events. */
-export const TEXTS = 98;
+/** How many events a run of a speaker has. */
+export const EVENTS = 100;
+
+/** Texts that a speaker says: the other two events are the start and the end of its turn. */
+const TEXTS = EVENTS - 2;
 
 const asker = defineAgent({
   name: "asker",

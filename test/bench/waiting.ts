@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { atMost, megabytes, ms } from "./result.ts";
+import type { Result } from "./result.ts";
+import type { Setup } from "./setup.ts";
+import { runProcess } from "./waiting/run-process.ts";
+import type { Memory } from "./waiting/setting.ts";
+
+/** So many of the runs that wait are answered, from all over the log. */
+const ANSWERS = 1_000;
+
+/** What runs cost that wait or sleep, as a process finds them when it starts. */
+export async function measureWaiting({ lateRun: runs }: Setup): Promise<Result[]> {
+  const folder = mkdtempSync(join(tmpdir(), "troupe-bench-"));
+  const waiting = join(folder, "waiting");
+  const sleeping = join(folder, "sleeping");
+  try {
+    runProcess("wait", waiting, runs);
+    const { before, after, resumeMs } = runProcess("resume", waiting, ANSWERS) as Resumed;
+    runProcess("sleep", sleeping, runs);
+    const slept = runProcess("recover", sleeping, 0) as Recovered;
+    return [
+      atMost("waiting", `a process with ${runs} runs that wait`, before.rss, 200, megabytes),
+      atMost("waiting", `the same when ${ANSWERS} of them have been answered`, after.rss, 200, megabytes),
+      atMost("waiting", "an answer to one of them, in the middle", resumeMs.p50, 10, ms),
+      atMost("waiting", "an answer to one of them, 99th percentile", resumeMs.p99, 10, ms),
+      atMost("waiting", "an answer to one of them, the slowest", resumeMs.max, 10, ms),
+      atMost(
+        "waiting",
+        `a process with ${runs} turns that sleep for 30 days`,
+        slept.after.rss,
+        200,
+        megabytes,
+      ),
+      atMost("waiting", "ready with them after", slept.readyMs, 2_000, ms),
+    ];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What a process prints that answers runs. */
+interface Resumed {
+  readonly before: Memory;
+  readonly after: Memory;
+  readonly resumeMs: { readonly p50: number; readonly p99: number; readonly max: number };
+}
+
+/** What a process prints that starts on a log. */
+interface Recovered {
+  readonly readyMs: number;
+  readonly after: Memory;
+}
