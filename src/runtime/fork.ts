@@ -32,6 +32,8 @@ export async function copyHistory(
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
     const { events } = await log.read(source.runId, { after: copied, limit });
+    // What is not there any more would be waited for without end.
+    if (events.length === 0) throw new AgentError("gone", `run ${source.runId} was removed`);
     for (const text of events) recorder.encoded(toCopy(text, source.runId, target));
     copied += events.length;
     await ledger.committed();

@@ -1,4 +1,4 @@
-import { createRuntime, defineAgent } from "troupe";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
 import type { Event, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
@@ -92,5 +92,29 @@ test("a request keeps its place in the run in which it was made", async () => {
   await runtime.fork(first.run_id, { after: first.id });
   const status = await runtime.status(first.request_id ?? ("" as never));
   expect(status.run_id).toBe(first.run_id);
+  await runtime.close();
+});
+
+test("a fork of a run that is removed meanwhile is refused as gone", async () => {
+  const log = memoryLog();
+  let beforeRead = async (): Promise<void> => {};
+  const runtime = createRuntime({
+    agents: [notes],
+    log: {
+      ...log,
+      async read(runId, options) {
+        // Its second page is the first of the history: the one before shows whether it may be forked there.
+        await beforeRead();
+        return log.read(runId, options);
+      },
+    },
+  });
+  const { id, run_id: runId } = await chat(runtime, "one");
+  let reads = 0;
+  beforeRead = async () => {
+    reads += 1;
+    if (reads === 2) await runtime.removeRun(runId);
+  };
+  await expect(runtime.fork(runId, { after: id })).rejects.toMatchObject({ code: "gone" });
   await runtime.close();
 });
