@@ -1,4 +1,5 @@
 import { createSpeaker } from "../protocol/encode.ts";
+import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import { pathTo } from "./call-id.ts";
 import type { LoggedCall } from "./journal.ts";
@@ -35,12 +36,16 @@ export function deepestFirst(calls: Iterable<LoggedCall>): readonly LoggedCall[]
   return [...calls].toReversed().sort((a, b) => b.depth - a.depth);
 }
 
+/** The turn that logged calls belong to, and whoever follows what is said in it. */
+export interface LoggedTurn {
+  readonly runId: RunId;
+  readonly requestId: RequestId;
+  /** Notes who speaks under which call. */
+  introduce?(speaker: Speaker, callId: CallId): void;
+}
+
 /** Says in the log that calls have ended which no code knows of. */
-export function cancelLogged(
-  recorder: Recorder,
-  turn: { readonly runId: RunId; readonly requestId: RequestId },
-  calls: readonly LoggedCall[],
-): void {
+export function cancelLogged(recorder: Recorder, turn: LoggedTurn, calls: readonly LoggedCall[]): void {
   for (const call of calls) {
     const { agent, depth, parentCallId } = call;
     const speaker = createSpeaker({
@@ -50,6 +55,7 @@ export function cancelLogged(
       depth,
       ...(parentCallId !== undefined && { parent_call_id: parentCallId }),
     });
+    if (parentCallId !== undefined) turn.introduce?.(speaker, parentCallId);
     recorder.event(speaker, toolCanceled(call));
   }
 }

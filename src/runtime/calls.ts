@@ -1,3 +1,4 @@
+import type { Speaker } from "../protocol/encode.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import { CallsAhead, cancelLogged } from "./calls-ahead.ts";
@@ -24,6 +25,8 @@ export interface CallsOptions {
   readonly waits: Waits;
   readonly shared: SharedMemory;
   readonly rest: Rest;
+  /** Notes who speaks under which call, for those who follow it. */
+  introduce(speaker: Speaker, callId: CallId): void;
 }
 
 /** What code is told that still waits for a call when nobody needs it any more. */
@@ -105,10 +108,10 @@ export class Calls {
 
   /** Gives up what the log has under a call and the code has not come to again. */
   #giveUpAhead(above: CallId): void {
-    const { runId, requestId, recorder, deliveries, shared, waits } = this.#options;
+    const { recorder, deliveries, shared, waits } = this.#options;
     const calls = this.#ahead.take(above);
     for (const { callId } of calls) shared.leave(callId);
-    cancelLogged(recorder, { runId, requestId }, calls);
+    cancelLogged(recorder, this.#options, calls);
     waits.giveUpAhead(above);
     deliveries.giveUpAhead(above);
   }

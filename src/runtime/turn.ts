@@ -84,6 +84,7 @@ export class ActiveTurn {
       waits,
       shared,
       rest,
+      introduce: (speaker, callId) => this.introduce(speaker, callId),
     });
   }
 

@@ -68,6 +68,51 @@ test("the events come in the same order when the turn is continued, wherever it 
   }
 });
 
+test("who iterates over a call hears of each call that is given up under it, wherever the turn was cut", async () => {
+  const worker = defineAgent({
+    name: "worker",
+    purpose: "Does one thing, and another that never ends.",
+    async chat(_input, turn) {
+      await turn.effect("one", () => 1);
+      await turn.effect("two", () => new Promise<null>(() => {}));
+    },
+  });
+  const leader = defineAgent({
+    name: "leader",
+    purpose: "Watches the worker for a while.",
+    async chat(_input, turn) {
+      let seen = 0;
+      for await (const event of turn.call(worker, "chat", { input: "" })) {
+        await turn.text(event.type);
+        seen += 1;
+        if (seen === 2) break;
+      }
+    },
+  });
+  const witness = defineAgent({
+    name: "witness",
+    purpose: "Says what it hears of the leader.",
+    async chat(_input, turn) {
+      for await (const event of turn.call(leader, "chat", { input: "" })) {
+        await turn.text(`${event.type} `);
+      }
+    },
+  });
+  const agents = [witness];
+  const whole = new World({ agents });
+  await ask(whole, "witness");
+
+  for (let commit = 2; commit <= whole.commits; commit += 1) {
+    const world = new World({ agents, mishaps: [{ commit, kind: "crash", written: true }] });
+    const requestId = await ask(world, "witness");
+    await world.restart();
+    const events = await world.events(requestId);
+    const under = events.filter(({ parent_call_id: parent }) => parent?.startsWith("c1.1") === true);
+    const heard = under.map(({ type }) => `${type} `);
+    expect(events.at(-1), `cut at commit ${commit}`).toMatchObject({ result: heard.join("") });
+  }
+});
+
 test("when the call fails, the iteration fails with the same error", async () => {
   const failing = defineAgent({
     name: "failing",
