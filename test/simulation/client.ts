@@ -104,8 +104,9 @@ export class Client {
   async repeatAll(): Promise<void> {
     const { witness } = this.#around;
     for (const asked of this.asked) {
-      if (asked.refused === true || witness.runs.get(String(asked.runId))?.removed === true) continue;
+      if (asked.refused === true) continue;
       const receipt = await this.#askOnce(asked);
+      if (witness.runs.get(String(asked.runId))?.removed === true) continue;
       if (receipt?.replayed !== true || receipt.runId !== asked.runId)
         witness.say(`${asked.requestId} was not recognised: ${JSON.stringify(receipt)}`);
     }
@@ -154,22 +155,14 @@ export class Client {
   }
 
   async #answerOnce(asked: Asked, waitId: number, answer: Request): Promise<void> {
-    const { connect, isOwner, pause, pick, witness } = this.#around;
-    for (;;) {
-      const process = connect();
-      try {
-        this.#told(await process.ask((runtime) => runtime.process(asked.agent, answer)));
-        return;
-      } catch (error) {
-        if (error instanceof AgentError && (error.code === "conflict" || error.code === "gone")) {
-          if (this.#isClosed(asked, waitId)) return;
-          if (isOwner(process)) {
-            witness.say(`an answer to wait ${waitId} of ${asked.requestId} was refused: ${error.message}`);
-            return;
-          }
-        } else if (!this.#line.isPassing(error)) throw error;
-        await pause(50 + pick.below(500));
-      }
+    try {
+      this.#told(await this.#line.insist((runtime) => runtime.process(asked.agent, answer)));
+    } catch (error) {
+      if (!(error instanceof AgentError) || !REFUSALS.has(error.code)) throw error;
+      if (!this.#isClosed(asked, waitId))
+        this.#around.witness.say(
+          `an answer to wait ${waitId} of ${asked.requestId} was refused: ${error.message}`,
+        );
     }
   }
 

@@ -28,12 +28,15 @@ export class Line {
 
   /** Asks a runtime for something, again and again as long as it is only out of reach. */
   async insist<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
-    const { connect, pause, pick } = this.#around;
+    const { connect, isOwner, pause, pick } = this.#around;
     for (;;) {
+      const process = connect();
       try {
-        return await connect().ask(question);
+        return await process.ask(question);
       } catch (error) {
-        if (!this.isPassing(error)) throw error;
+        // One that was replaced does not know what has happened since.
+        const isOutdated = error instanceof AgentError && error.code === "conflict" && !isOwner(process);
+        if (!isOutdated && !this.isPassing(error)) throw error;
         await pause(50 + pick.below(500));
       }
     }
