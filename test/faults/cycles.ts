@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import type { Random } from "../../src/testing/event-log/random.ts";
 import { damageLog } from "./damage.ts";
@@ -53,6 +55,8 @@ async function damage(
   session: Session,
   { seed, tally, damages, random }: { seed: number; tally: Tally; damages: number; random: Random },
 ): Promise<void> {
+  // A server that was killed before it had a log has left nothing to damage.
+  if (!existsSync(join(session.log, "log.db"))) return;
   const history = await readHistory(session.log);
   for (const kind of ["truncated", "flipped"] satisfies Damage[]) {
     for (let cycle = 0; cycle < damages; cycle += 1) {
