@@ -130,6 +130,23 @@ test("a changed byte under a run shows as an error of that run, and others live"
   await again.close();
 });
 
+test("a run whose events are not found any more is damaged, and not empty", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  await startRun(log, "hurt", 3);
+  await startRun(log, "sound", 3);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  database.exec("DELETE FROM chunk WHERE rid = (SELECT rid FROM run WHERE run_id = 'hurt')");
+  database.close();
+  const again = sqliteLog(directory);
+
+  await expect(again.read(runId("hurt"), { after: 0 })).rejects.toThrow(/damaged/);
+  await expect(again.claim(runId("hurt"))).rejects.toBeInstanceOf(Unavailable);
+  expect((await again.read(runId("sound"), { after: 0 })).events).toEqual(events(1, 3));
+  await again.close();
+});
+
 test("a second opener is refused at once, in another process and in the same one", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);

@@ -32,8 +32,8 @@ export function createChunks(database: DatabaseSync): Chunks {
   const newest = `FROM run LEFT JOIN chunk ON chunk.seq =
       (SELECT seq FROM chunk WHERE rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1)
     WHERE run_id = ?`;
-  const find = database.prepare(`SELECT run.rid, removed, last, records_end ${newest}`);
-  const findWhole = database.prepare(`SELECT run.rid, removed, first, last, records_end, checksum,
+  const find = database.prepare(`SELECT run.rid, removed, turns, last, records_end ${newest}`);
+  const findWhole = database.prepare(`SELECT run.rid, removed, turns, first, last, records_end, checksum,
     CAST(body AS BLOB) AS body, records ${newest}`);
   const chunks = database.prepare(`SELECT first, last, records_end, checksum,
     CAST(body AS BLOB) AS body, records
@@ -104,13 +104,16 @@ interface SnapshotRow {
 interface RunRow {
   readonly rid: number;
   readonly removed: number;
+  readonly turns: number;
   /** Of the newest chunk; `null` for a run without any. */
   readonly last: number | null;
   readonly records_end: number | null;
 }
 
-function toStored({ rid, removed, last, records_end }: RunRow): StoredRun {
+function toStored({ rid, removed, turns, last, records_end }: RunRow): StoredRun {
   if (removed > 0) return { rid, removed: true, head: 0, records: 0 };
+  // Whatever was done in it is in chunks, even if the index by which they are found says there are none.
+  if (last === null && turns > 0) throw damaged();
   return { rid, removed: false, head: last ?? 0, records: records_end ?? 0 };
 }
 
