@@ -78,11 +78,14 @@ function toExtendedValue(name: string): string {
 
 function toStream(chunks: AsyncIterable<Uint8Array>, report: Host["report"]): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]();
+  let wanted = true;
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
         try {
           const next = await iterator.next();
+          // A client that has all bytes it was promised may be gone before their end is read.
+          if (!wanted) return;
           if (next.done === true) controller.close();
           else controller.enqueue(next.value);
         } catch (thrown) {
@@ -92,6 +95,7 @@ function toStream(chunks: AsyncIterable<Uint8Array>, report: Host["report"]): Re
         }
       },
       cancel: async () => {
+        wanted = false;
         await iterator.return?.();
       },
     },

@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent, memoryArtifacts } from "troupe";
-import { createApp } from "troupe/http";
+import { createApp, createMetrics } from "troupe/http";
 import { expect, test } from "vitest";
 import { bodyOf, post, startApp } from "./server.ts";
 import type { App } from "./server.ts";
@@ -111,6 +111,42 @@ test("a file may go along with a request, and belong to a run", async () => {
 test("an unknown file is a 404", async () => {
   await using server = await startApp();
   expect((await server.app.request("/artifacts/none")).status).toBe(404);
+});
+
+test("a client that leaves while a file is read is no fault of the server", async () => {
+  const artifacts = memoryArtifacts();
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+  const { promise: gone, resolve: go } = Promise.withResolvers<void>();
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  const runtime = createRuntime({
+    agents: [defineAgent({ name: "quiet", purpose: "Is quiet.", chat: () => "" })],
+    artifacts: {
+      ...artifacts,
+      async *read(artifactId) {
+        try {
+          yield* artifacts.read(artifactId);
+          ask();
+          await gone;
+        } finally {
+          leave();
+        }
+      },
+    },
+  });
+  const faults: string[] = [];
+  const app = createApp(runtime, { metrics: createMetrics({ log: (message) => faults.push(message) }) });
+  const { url } = await bodyOf(await upload(app, "all of it"));
+  const reader = (await app.request(String(url))).body?.getReader();
+  expect(new TextDecoder().decode((await reader?.read())?.value)).toBe("all of it");
+
+  const end = reader?.read();
+  await asked;
+  const canceled = reader?.cancel();
+  go();
+  await Promise.all([left, end, canceled]);
+
+  expect(faults).toEqual([]);
+  await runtime.close();
 });
 
 test("HEAD of a file tells its size", async () => {
