@@ -40,6 +40,7 @@ export interface Agent<Ops extends Operations = Operations> {
   /** Other versions whose interrupted turns this one can continue. */
   readonly compatible: readonly string[];
   readonly kind: "agent" | "tool";
+  /** What a crash in the middle of a tool means; an agent goes on from its journal. */
   readonly effect: Effect;
   /** By name; `chat` is among them when the agent defines how it chats. */
   readonly operations: Ops;
@@ -79,8 +80,6 @@ export interface AgentOptions<Ops extends Operations, Uses extends Collaborators
   readonly uses?: Uses;
   /** Schema of its configuration; without one anything is taken. */
   readonly config?: Schema<unknown>;
-  /** Default `idempotent`: after a crash a turn continues from its journal. */
-  readonly effect?: Effect;
   /** `run` lets the agent share its memory of the run when it is called by another; default `own`, which starts empty. */
   readonly memory?: "own" | "run";
 }

@@ -29,7 +29,6 @@ export function defineAgent<
     tools = [],
     uses = {},
     config,
-    effect = "idempotent",
     memory = "own",
   } = options;
   if (!AGENT_NAME.test(name)) {
@@ -51,7 +50,7 @@ export function defineAgent<
     ...(version !== undefined && { version }),
     compatible,
     kind: "agent",
-    effect,
+    effect: "idempotent",
     operations: all as Ops & ChatOperations,
     tools,
     uses,

@@ -66,7 +66,6 @@ export function fromMachine({
   };
   return defineAgent({
     ...options,
-    effect: "idempotent",
     operations: { chat, ...Object.fromEntries(declared) },
   });
 }

@@ -61,7 +61,10 @@ export interface Turn<Uses extends Collaborators = Collaborators> {
   /** Publishes a file. */
   artifact(artifact: ArtifactOptions): Promise<Artifact>;
 
-  /** Does something outside and journals its result, under a name that shows in the log as a tool call. */
+  /**
+   * Does something outside and journals its result, under a name that shows in the log as a tool call. Whether
+   * it may be done again when a crash leaves open what became of it is said by `effect`, default `unsafe`.
+   */
   effect<Value extends Json | undefined | void>(
     name: string,
     perform: (context: EffectContext) => Value | Promise<Value>,
