@@ -103,6 +103,28 @@ test("the agent that shows how to write one is served as it stands", async () =>
   expect(greeted).toMatchObject({ output: { greeting: "Guten Tag, Ada!" } });
 });
 
+test("the agent that says what a crash leaves open does so, as it stands", async () => {
+  const [code = ""] = findBlocks("## What a crash leaves open", "ts");
+  const cwd = await createProject({ "agents/postman.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  // Nobody reads this outbox, so that writing into it takes until the process is killed.
+  await promisify(execFile)("mkfifo", [join(cwd, "outbox.txt")]);
+  const killed = startCommand(["serve", "--port=0"], { cwd });
+  const [before] = await killed.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await chat(before, "postman", { input: "Ada", request_id: "letter", wait: true });
+  const events = `${before}/getevents/letter?since=1&timeout=10000`;
+  expect(await (await fetch(events)).text()).toContain('"type":"ToolCall"');
+  killed.kill("SIGKILL");
+  await killed.exited;
+
+  const [after] = await startCommand(["serve", "--port=0"], { cwd }).match(/http:\/\/127\.0\.0\.1:\d+/);
+  const told = await chat(after, "postman", { input: "Ada", request_id: "letter" });
+  expect(told).toMatchObject({
+    finish_reason: "success",
+    result: "Look into the outbox: the letter may or may not be there.",
+  });
+});
+
 test("the agent that a model speaks for is served as it stands", async () => {
   const [code = ""] = findBlocks("## Let a model speak", "ts");
   const cwd = await createProject({ "agents/weather.ts": code });
