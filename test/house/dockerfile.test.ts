@@ -28,6 +28,12 @@ test.each(readdirSync(join(root, "agents")))("the image has all that agents/%s i
   expect(packages.filter((from) => !known.includes(from))).toEqual([]);
 });
 
+test("the image leaves none of the agents out", () => {
+  const given = read(".dockerignore").split("\n");
+  expect(given).toContain("!agents");
+  expect(given.filter((line) => line.startsWith("agents"))).toEqual([]);
+});
+
 test("the image has the versions that the agents are tested with", () => {
   expect(added.size).toBeGreaterThan(0);
   for (const [one, version] of added) expect(version).toBe(devDependencies[one]);
