@@ -63,6 +63,10 @@ test("the tour by curl does what it says", { timeout: 120_000 }, async () => {
   expect(toDataLines(second + resumed)).toEqual(toDataLines(first));
   expect(toEvents(first).at(-1)).toMatchObject({ type: "RequestCompleted" });
 
+  const forked = await run("Try again from a point");
+  expect(forked).toContain(JSON.stringify("1. buy milk\n2. call Ada"));
+  expect(forked).toMatch(/"turns":2,"forked_from":\{"run_id":"run_[\w-]+","id":3\}/);
+
   await run("Download what an agent made");
   expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
 });
