@@ -85,20 +85,23 @@ function isFinal({ code }: ServerEnd): boolean {
 const FINAL: ReadonlySet<number> = new Set([EXIT.usage, EXIT.port, EXIT.damaged, EXIT.inUse, EXIT.refused]);
 
 /**
- * Counts how often a server died soon after it was ready. One that never was will not be after another
- * start either, and one that keeps dying needs another agent.
+ * Counts how often a server died early. One that cannot begin will not after another start either, and one
+ * that keeps dying needs another agent. Between the two is a turn that kills the server whenever it is gone on
+ * with, before the server is ready: a few starts later that turn is ended.
  */
 function createPatience(): (end: ServerEnd) => boolean {
   let deaths = 0;
-  return ({ servedMs }) => {
-    if (servedMs === undefined) return false;
-    deaths = servedMs < SOON_MS ? deaths + 1 : 0;
+  return ({ code, servedMs }) => {
+    if (servedMs === undefined && code !== null && CANNOT_BEGIN.has(code)) return false;
+    deaths = (servedMs ?? 0) < SOON_MS ? deaths + 1 : 0;
     return deaths <= DEATHS_LIMIT;
   };
 }
 
+/** An agent that does not load, and whatever else the server has already said. */
+const CANNOT_BEGIN: ReadonlySet<number> = new Set([EXIT.agents, 1]);
 const SOON_MS = 2_000;
-const DEATHS_LIMIT = 3;
+const DEATHS_LIMIT = 5;
 
 /** A promise for the next change of a file, and whether it has happened. */
 interface Change {

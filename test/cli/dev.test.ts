@@ -84,6 +84,19 @@ test("a server that was killed is started again with everything it had", async (
   expect(resumed).toMatchObject({ type: "RequestCompleted", result: "still here" });
 });
 
+test("a turn that kills the server whenever it is gone on with is ended, and the server stays", async () => {
+  const cwd = await createProject({ "agents/fatal.ts": FATAL });
+  const { command, url } = await startDev(cwd);
+  const body = JSON.stringify({ input: "now", request_id: "last-words" });
+  const headers = { "content-type": "application/json" };
+  await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
+
+  await command.match(/ready again/);
+
+  const status = await (await fetch(`${url}/request/last-words`)).json();
+  expect(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
+});
+
 test("the server dies with the command that watches over it", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const { command, url } = await startDev(cwd);
@@ -102,6 +115,11 @@ test.each(["SIGINT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
 
   expect(await command.exited).toBe(0);
 });
+
+/** An agent that takes its process along. */
+const FATAL = `import { defineAgent } from "troupe";
+export const fatal = defineAgent({ name: "fatal", purpose: "Ends it all.", chat: () => process.exit(3) });
+`;
 
 /** An agent that asks for an answer and says it. */
 const WAITER = `import { defineAgent } from "troupe";
