@@ -1,9 +1,11 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
 import { requestIdOf, typeOf } from "../../src/protocol/encode.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
+import { readHeadFile } from "../../src/storage/sqlite/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/sqlite-log.ts";
 import { checkChain } from "./check-chain.ts";
 
@@ -12,6 +14,11 @@ export interface History {
   readonly runs: ReadonlyMap<string, RunHistory>;
   /** The requests that the index shows as open. */
   readonly open: ReadonlySet<string>;
+  /**
+   * The first event, run by run, that may be lost: a batch that was written, but not yet named by the head
+   * file when the process died, was answered to nobody.
+   */
+  readonly unanswered: ReadonlyMap<string, number>;
   /** What is wrong with the chain of its batches. */
   readonly chain: readonly string[];
 }
@@ -36,10 +43,11 @@ export async function readHistory(directory: string): Promise<History> {
   const { copy, remove } = copyLog(directory);
   try {
     const chain = checkChain(copy);
+    const unanswered = findUnanswered(copy);
     const log = sqliteLog(copy);
     try {
       const runs = await readRuns(log);
-      return { runs, open: await findOpen(log, runs), chain };
+      return { runs, open: await findOpen(log, runs), unanswered, chain };
     } finally {
       await log.close();
     }
@@ -59,6 +67,25 @@ async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): P
     }
   }
   return open;
+}
+
+/** The first event, run by run, of the batches that the head file does not name. */
+function findUnanswered(directory: string): Map<string, number> {
+  const head = readHeadFile(join(directory, "head"));
+  const database = new DatabaseSync(join(directory, "log.db"));
+  try {
+    if (head === undefined || database.prepare("PRAGMA user_version").get()?.["user_version"] === 0)
+      return new Map();
+    const rows = database
+      .prepare(
+        `SELECT run_id AS runId, min(first) AS first FROM chunk JOIN run USING (rid)
+         WHERE seq >= (SELECT min(first_chunk) FROM batch WHERE n > ?) GROUP BY run_id`,
+      )
+      .all(head.batch);
+    return new Map(rows.map(({ runId, first }) => [String(runId), Number(first)]));
+  } finally {
+    database.close();
+  }
 }
 
 /** Reads every run of a log whole. */

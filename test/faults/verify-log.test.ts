@@ -37,6 +37,7 @@ function evidence(
   const history: History = {
     runs: new Map([["r", { events, records: [accepted], ...run }]]),
     open: new Set(open ? ["q"] : []),
+    unanswered: new Map(),
     chain: [],
   };
   return { history, heard, deeds: [deed], finished: true, ...rest };
