@@ -32,8 +32,10 @@ export function createChunks(database: DatabaseSync): Chunks {
   const newest = `FROM run LEFT JOIN chunk ON chunk.seq =
       (SELECT seq FROM chunk WHERE rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1)
     WHERE run_id = ?`;
-  const find = database.prepare(`SELECT run.rid, removed, turns, last, records_end ${newest}`);
-  const findWhole = database.prepare(`SELECT run.rid, removed, turns, first, last, records_end, checksum,
+  // The name as the run's own row has it, and not the index by which the row was found.
+  const own = "run.rid, (SELECT run_id FROM run AS named WHERE named.rid = run.rid) AS name, removed, turns";
+  const find = database.prepare(`SELECT ${own}, last, records_end ${newest}`);
+  const findWhole = database.prepare(`SELECT ${own}, first, last, records_end, checksum,
     CAST(body AS BLOB) AS body, records ${newest}`);
   const chunks = database.prepare(`SELECT first, last, records_end, checksum,
     CAST(body AS BLOB) AS body, records
@@ -59,7 +61,7 @@ export function createChunks(database: DatabaseSync): Chunks {
     begin.run();
     try {
       const row = find.get(runId) as RunRow | undefined;
-      const run = row && toStored(row);
+      const run = row && toStored(runId, row);
       return run === undefined || run.removed ? NO_PAGE : pageOf(run, options);
     } finally {
       end.run();
@@ -69,7 +71,7 @@ export function createChunks(database: DatabaseSync): Chunks {
   return {
     checked(runId) {
       const row = findWhole.get(runId) as (RunRow & ChunkRow) | undefined;
-      const run = row && toStored(row);
+      const run = row && toStored(runId, row);
       if (row !== undefined && run !== undefined && !run.removed && row.last !== null) {
         checkWhole(run.rid, row);
         // A chunk of records alone says where the events are, and not that they are.
@@ -103,6 +105,7 @@ interface SnapshotRow {
 
 interface RunRow {
   readonly rid: number;
+  readonly name: string;
   readonly removed: number;
   readonly turns: number;
   /** Of the newest chunk; `null` for a run without any. */
@@ -110,7 +113,8 @@ interface RunRow {
   readonly records_end: number | null;
 }
 
-function toStored({ rid, removed, turns, last, records_end }: RunRow): StoredRun {
+function toStored(runId: RunId, { rid, name, removed, turns, last, records_end }: RunRow): StoredRun {
+  if (name !== runId) throw damaged();
   if (removed > 0) return { rid, removed: true, head: 0, records: 0 };
   // Whatever was done in it is in chunks, even if the index by which they are found says there are none.
   if (last === null && turns > 0) throw damaged();
