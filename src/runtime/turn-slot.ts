@@ -3,12 +3,12 @@ import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { TurnError } from "../protocol/events.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
+import { whyNot } from "./agent-version.ts";
 import type { GivenAnswer } from "./answers.ts";
 import { cancelLogged, deepestFirst } from "./calls-ahead.ts";
 import type { Foreign } from "./foreign.ts";
@@ -24,8 +24,8 @@ import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import { withSecrets } from "./secrets.ts";
-import { LONG_SLEEP_MS } from "./sleeps.ts";
 import { ActiveTurn } from "./turn.ts";
+import { toSegment, TurnMark } from "./turn-mark.ts";
 import type { TurnEnd } from "./turn-options.ts";
 
 /** What a turn needs of the outside, and whom it tells of its end. */
@@ -71,16 +71,16 @@ export class TurnSlot {
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
   #dormant: Journal | undefined;
-  #segment: number | undefined;
-  /** Until when the turn sleeps as far as the index knows. */
-  #wakeAt: number | undefined;
+  readonly #mark: TurnMark;
 
   constructor(options: TurnSlotOptions, dormant: DormantTurn | undefined) {
     this.#options = options;
     this.#dormant = dormant?.journal;
-    this.#wakeAt = dormant?.wakeAt;
+    this.#mark = new TurnMark(options, {
+      segment: dormant && toSegment(dormant.journal.lastResume, this.waits),
+      wakeAt: dormant?.wakeAt,
+    });
     if (dormant === undefined) return;
-    this.#segment = toSegment(dormant.journal.lastResume, this.waits);
     options.lifecycle.send("start");
     if (dormant.waiting) options.lifecycle.send("park");
   }
@@ -97,12 +97,13 @@ export class TurnSlot {
 
   /** Whether the turn only waits or sleeps. */
   get resting(): boolean {
-    return this.#turn?.resting ?? this.#wakeAt !== undefined;
+    return this.#turn?.resting ?? this.#mark.wakeAt !== undefined;
   }
 
   /** Until when the turn sleeps, so that it can be let go of until then; `undefined` when it does not, or not for long. */
   get wakeAt(): number | undefined {
-    return this.#turn === undefined || this.#turn.wakeAt === this.#wakeAt ? this.#wakeAt : undefined;
+    const { wakeAt } = this.#mark;
+    return this.#turn === undefined || this.#turn.wakeAt === wakeAt ? wakeAt : undefined;
   }
 
   /** The open waits, oldest first. */
@@ -113,7 +114,7 @@ export class TurnSlot {
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */
   start(accepted: Accepted): string {
     const { ledger, lifecycle, agentOf } = this.#options;
-    this.#segment = undefined;
+    this.#mark.clear();
     const started = ledger.start(this.#speakerOf(accepted), accepted, agentOf(accepted.agent)?.version);
     lifecycle.send("start");
     const turn = this.#open(newJournal(agentOf(accepted.agent)?.version));
@@ -185,12 +186,7 @@ export class TurnSlot {
 
   /** Brings the request's entry in the index up to date with what is about to be committed. */
   beforeCommit(): void {
-    const turn = this.#turn;
-    if (turn === undefined || turn.ended) return;
-    const segment = toSegment(turn.waits.lastResume, turn.waits.all);
-    const isAwake = this.#wakeAt !== undefined && turn.wakeAt !== this.#wakeAt;
-    if (!this.#isPhaseNew(turn) && !isAwake && segment === this.#segment) return;
-    this.#mark(turn, segment, isAwake ? undefined : this.#wakeAt);
+    if (this.#turn && !this.#turn.ended) this.#mark.beforeCommit(this.#turn);
   }
 
   /** Lets go of the turn without an end. */
@@ -202,37 +198,7 @@ export class TurnSlot {
   /** Follows what the turn waits for: its time stands still meanwhile, and its request waits or sleeps too. */
   #follow(turn: ActiveTurn): void {
     this.#handler?.clock.rest(turn.resting);
-    const { wakeAt = this.#wakeAt } = turn;
-    // That it does not sleep any more can wait until there is something else to commit.
-    const sleeps =
-      wakeAt !== this.#wakeAt && (wakeAt ?? 0) - this.#options.environment.now() >= LONG_SLEEP_MS;
-    if (!this.#isPhaseNew(turn) && !sleeps) return;
-    this.#mark(turn, toSegment(turn.waits.lastResume, turn.waits.all), sleeps ? wakeAt : this.#wakeAt);
-  }
-
-  #isPhaseNew({ parked }: ActiveTurn): boolean {
-    return parked !== undefined && parked !== (this.#options.lifecycle.state === "waiting");
-  }
-
-  #mark(turn: ActiveTurn, segment: number | undefined, wakeAt: number | undefined): void {
-    const { ledger, lifecycle } = this.#options;
-    const isNew = this.#isPhaseNew(turn);
-    if (isNew) lifecycle.send(turn.parked === true ? "park" : "unpark");
-    const phase = lifecycle.state === "waiting" ? "waiting" : "running";
-    const { requestId } = turn.options.accepted;
-    ledger.recorder.mark({
-      requestId,
-      phase,
-      ...(segment !== undefined && { segment }),
-      ...(wakeAt !== this.#wakeAt && { wakeAt: wakeAt ?? 0 }),
-    });
-    // A turn that has come as far as its sleep is in good order, so that to wake it is no further try.
-    const fallsAsleep = wakeAt !== undefined && wakeAt !== this.#wakeAt;
-    if (fallsAsleep && (ledger.started?.recoveries ?? 0) > 0)
-      ledger.change({ type: "Released", request_id: requestId });
-    this.#segment = segment;
-    this.#wakeAt = wakeAt;
-    if (isNew) ledger.save(phase);
+    this.#mark.follow(turn);
   }
 
   #speakerOf({ requestId, agent }: Accepted): Speaker {
@@ -321,29 +287,11 @@ export class TurnSlot {
     this.#handler = undefined;
     this.#turn = undefined;
     this.#dormant = undefined;
-    this.#wakeAt = undefined;
+    this.#mark.clear();
     lifecycle.send("end");
     ended();
     return text;
   }
-}
-
-/** Where the current segment of a request starts: at its newest answer, or before that at its oldest open wait. */
-function toSegment(lastResume: number, [oldest]: readonly AskedWait[]): number | undefined {
-  return lastResume === 0 ? undefined : Math.min(lastResume, oldest?.waitId ?? Infinity);
-}
-
-/** Why a turn cannot go on with the agent as it is now. */
-function whyNot(
-  name: string,
-  agent: Agent | undefined,
-  { agentVersion: before }: Journal,
-): TurnError | undefined {
-  if (agent === undefined) return { code: "interrupted", message: `agent ${name} is not served any more` };
-  const { version: now, compatible } = agent;
-  if (before === now || (before !== undefined && compatible.includes(before))) return undefined;
-  const versions = `from version ${before ?? "(none)"} to ${now ?? "(none)"}`;
-  return { code: "version_mismatch", message: `agent ${name} has changed ${versions} since the turn began` };
 }
 
 /** The run hears of a failed commit by itself. */
