@@ -8,9 +8,9 @@ import { isBranch, scopeOf } from "./call-id.ts";
  */
 export class Stirrings {
   /** The sequences by their scope. */
-  readonly #sequences = new Map<string, Sequence>();
+  readonly #sequences = new Map<string, Stirring>();
   /** Those that have stirred since they were last looked at. */
-  #stirred: Sequence[] = [];
+  #stirred: Stirring[] = [];
   /** How many are not calm. */
   #restless = 0;
   #count = 0;
@@ -39,7 +39,7 @@ export class Stirrings {
   /** A handler or a branch begins. */
   begin(scope: string): void {
     const above = isBranch(scope) ? this.#sequences.get(scopeOf(scope)) : undefined;
-    const sequence: Sequence = { scope, above, branches: undefined, at: 0, isNoted: false };
+    const sequence: Stirring = { scope, above, branches: undefined, at: 0, isNoted: false };
     if (above) (above.branches ??= new Set()).add(sequence);
     this.#sequences.set(scope, sequence);
     this.stir(scope);
@@ -89,24 +89,24 @@ export class Stirrings {
     if (sequence) this.#end(sequence);
   }
 
-  #stir(sequence: Sequence): void {
+  #stir(sequence: Stirring): void {
     if (sequence.at === 0) this.#restless += 1;
     sequence.at = this.#count;
     if (!sequence.isNoted) this.#note(sequence);
   }
 
-  #note(sequence: Sequence): void {
+  #note(sequence: Stirring): void {
     sequence.isNoted = true;
     this.#stirred.push(sequence);
   }
 
-  #calm(sequence: Sequence): void {
+  #calm(sequence: Stirring): void {
     if (sequence.at === 0) return;
     sequence.at = 0;
     this.#restless -= 1;
   }
 
-  #end(sequence: Sequence): void {
+  #end(sequence: Stirring): void {
     for (const branch of sequence.branches ?? []) this.#end(branch);
     this.#calm(sequence);
     this.#sequences.delete(sequence.scope);
@@ -114,12 +114,12 @@ export class Stirrings {
   }
 }
 
-/** One of them. */
-interface Sequence {
+/** What is known of one sequence. */
+interface Stirring {
   readonly scope: string;
   /** That of which it is a branch. */
-  readonly above: Sequence | undefined;
-  branches: Set<Sequence> | undefined;
+  readonly above: Stirring | undefined;
+  branches: Set<Stirring> | undefined;
   /** When it last stirred; 0 for a calm one. */
   at: number;
   /** Whether it stands among those that have stirred. */
