@@ -5,7 +5,7 @@ import type { ErrorCode } from "../errors.ts";
 export interface ProblemReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON text, as RFC 9457 has it. */
+  /** A line of JSON, as RFC 9457 has it. */
   readonly body: string;
 }
 
@@ -36,7 +36,7 @@ export function toProblem(
       ...(retryAfterS !== undefined && { "retry-after": String(Math.ceil(retryAfterS)) }),
       ...(code === "unauthorized" && { "www-authenticate": "Bearer" }),
     },
-    body: JSON.stringify(body),
+    body: `${JSON.stringify(body)}\n`,
   };
 }
 

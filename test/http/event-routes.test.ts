@@ -117,7 +117,7 @@ test("a frame is an id line and one data line that is the event as it is polled"
   const polled = await (await server.app.request(`/getevents/${id}?since=0`)).text();
   const frames = [...streamed.matchAll(/id: (\d+)\ndata: ([^\n]*)\n\n/g)];
   expect(frames.map(([frame]) => frame).join("")).toBe(streamed);
-  expect(`[${frames.map(([, , data]) => data).join(",")}]`).toBe(polled);
+  expect(`[${frames.map(([, , data]) => data).join(",")}]\n`).toBe(polled);
 });
 
 test("a stream that has nothing more to give is a 204, which stops an EventSource", async () => {

@@ -165,6 +165,15 @@ test("the metrics tell what agents, log, streams and process do", async () => {
   await runtime.close();
 });
 
+test("whatever is answered in text ends its line, once", async () => {
+  await using server = await startApp();
+  for (const path of ["/", "/echo/describe", "/openapi.json", "/healthz", "/runs", "/metrics", "/nothing"]) {
+    expect(await (await server.app.request(path)).text()).toMatch(/[^\n]\n$/);
+  }
+  const answer = await post(server.app, "/echo/process?wait=completed", { input: "hello" });
+  expect(await answer.text()).toMatch(/^\{.*\}\n$/);
+});
+
 test("two apps in one process count apart", async () => {
   await using first = await startApp();
   await using second = await startApp();

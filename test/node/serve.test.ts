@@ -153,6 +153,21 @@ test("HEAD gives the head of an answer and no body", async () => {
   }
 });
 
+test("an answer of JSON ends its line, and its length counts that", async () => {
+  await using server = await startServer();
+  const started = await chat(`${server.url}/echo/process?wait=completed`, { input: "naïve" });
+  for (const path of ["/", `/request/${String(started["request_id"])}`, "/nothing"]) {
+    const answer = await fetch(`${server.url}${path}`);
+    const text = await answer.text();
+    expect(text).toMatch(/^[^\n]+\n$/);
+    expect(answer.headers.get("content-length")).toBe(String(Buffer.byteLength(text)));
+  }
+  await using client = new RawClient(server.url);
+  client.send("hello");
+  await client.closed();
+  expect(client.text).toMatch(/\}\n$/);
+});
+
 test("a 204 has no body, and its connection goes on", async () => {
   await using server = await startServer();
   const end = await chat(`${server.url}/echo/process?wait=completed`, { input: "hello" });
