@@ -2,6 +2,7 @@ import { createActor, fromPromise } from "xstate";
 import type { Speaker } from "../protocol/encode.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
+import { copyJson } from "../protocol/json.ts";
 import type { ActorPlace } from "./actor-place.ts";
 import type { Agent } from "./agent.ts";
 import { CHAT, toAnswer, toForeignAnswer } from "./answer.ts";
@@ -178,7 +179,7 @@ export class Actor implements ActorPlace {
     let parsed: unknown;
     try {
       // A copy, since not every schema makes one: what was asked stays as it is, whatever the handler does with it.
-      parsed = await parseWith(operation.input, structuredClone(input), `the input of ${this.agent.name}`);
+      parsed = await parseWith(operation.input, copyJson(input), `the input of ${this.agent.name}`);
     } catch (thrown) {
       return () => failed(thrown, true);
     }

@@ -1,3 +1,4 @@
+import { copyJson } from "../protocol/json.ts";
 import type { Json } from "../protocol/json.ts";
 import type { ActorPlace } from "./actor-place.ts";
 import { toJson } from "./to-json.ts";
@@ -26,10 +27,10 @@ export function createMemory({
       return kept ? changed : undefined;
     },
     get() {
-      if (changed !== undefined) return structuredClone(changed);
+      if (changed !== undefined) return copyJson(changed);
       const before = turn.options.memory[agent.name];
-      if (depth === 0) return structuredClone(before);
-      return kept ? structuredClone(turn.shared.values.get(agent.name) ?? before) : undefined;
+      if (depth === 0) return copyJson(before);
+      return kept ? copyJson(turn.shared.values.get(agent.name) ?? before) : undefined;
     },
     set(value) {
       changed = toJson(value, `the memory of ${agent.name}`, turn.options.limits.memoryBytes);

@@ -5,6 +5,7 @@ import { encodeEvent } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
+import type { Gathering } from "./gathering.ts";
 import {
   addEvent,
   addRecord,
@@ -25,8 +26,8 @@ export interface RecorderOptions {
   /** The present time as events carry it. */
   readonly timestamp: () => string;
   readonly telemetry: Telemetry;
-  /** How long ordinary events may gather before they are committed, in milliseconds; 0 for not at all. */
-  readonly commitIntervalMs: number;
+  /** Where texts gather with those of other runs before they are committed; absent where they do not. */
+  readonly gathering: Gathering | undefined;
   /** Called with every event, before it is committed. */
   readonly recorded: (speaker: Speaker, text: string) => void;
   /** Called just before what has gathered is committed; may add to it. */
@@ -58,12 +59,17 @@ export class Recorder {
   /** When that commit began. */
   #startedMs = 0;
   #scheduled = false;
-  #stopTimer: (() => void) | undefined;
+  #gathers = false;
   /** Makes the error for whoever still waits for a commit; `undefined` while commits are made. */
   #stopped: (() => unknown) | undefined;
 
   // Made once and not for every commit: there is one at a time, and what it leaves behind counts.
   readonly #commitNow = (): void => this.#commit();
+  readonly #commitGathered = (): void => {
+    this.#gathers = false;
+    const mayCommit = this.#inFlight === undefined && this.#stopped === undefined;
+    if (mayCommit && hasContent(this.#pending)) this.#commitSoon();
+  };
   readonly #succeed = (cursor: Cursor): void => this.#committed(cursor);
   readonly #fail = (error: unknown): void => this.#notCommitted(error);
 
@@ -155,7 +161,6 @@ export class Recorder {
   stop(toError: () => unknown): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = toError;
-    this.#stopTimer?.();
     rejectPending(this.#pending, toError);
   }
 
@@ -167,14 +172,16 @@ export class Recorder {
   #schedule(urgent: boolean): void {
     if (urgent) this.#pending.urgent = true;
     if (this.#scheduled || this.#inFlight !== undefined || this.#stopped !== undefined) return;
-    const { commitIntervalMs, environment } = this.#options;
-    if (this.#pending.urgent || commitIntervalMs === 0) this.#commitSoon();
-    else this.#stopTimer ??= environment.timer(commitIntervalMs, () => this.#commitSoon());
+    const { gathering } = this.#options;
+    if (this.#pending.urgent || gathering === undefined) {
+      this.#commitSoon();
+    } else if (!this.#gathers) {
+      this.#gathers = true;
+      gathering.wait(this.#commitGathered);
+    }
   }
 
   #commitSoon(): void {
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
     if (this.#scheduled) return;
     this.#scheduled = true;
     // A microtask later, so that everything said in one go is one batch.

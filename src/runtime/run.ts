@@ -9,6 +9,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { RunPhase } from "../protocol/status.ts";
 import type { Agent, Collaborators } from "./agent.ts";
 import type { Foreign } from "./foreign.ts";
+import type { Gathering } from "./gathering.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Lifecycle, LifecycleState } from "./lifecycle.ts";
 import { loadRun } from "./load-run.ts";
@@ -29,7 +30,8 @@ export interface RunDependencies {
   readonly artifacts: ArtifactStore;
   readonly secrets: SecretStore;
   readonly limits: Limits;
-  readonly commitIntervalMs: number;
+  /** Where texts of all runs gather before they are committed; absent where they do not. */
+  readonly gathering: Gathering | undefined;
   /** The present time as events carry it. */
   readonly timestamp: () => string;
   agentOf(name: string): Agent | undefined;
@@ -60,7 +62,7 @@ export class Run {
 
   private constructor(deps: RunDependencies, claim: Claim, loaded: LoadedRun) {
     const { cursor } = claim;
-    const { log, environment, timestamp, telemetry, commitIntervalMs } = deps;
+    const { log, environment, timestamp, telemetry, gathering } = deps;
     const { runId } = cursor;
     this.runId = runId;
     this.#deps = deps;
@@ -71,7 +73,7 @@ export class Run {
       environment,
       timestamp,
       telemetry,
-      commitIntervalMs,
+      gathering,
       recorded: (speaker, text) => this.#requests.slot.recorded(speaker, text),
       beforeCommit: () => this.#requests.slot.beforeCommit(),
       settled: () => deps.rested(this),

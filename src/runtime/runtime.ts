@@ -8,6 +8,7 @@ import type { CreateRunOptions, Runtime, Upload } from "./api.ts";
 import { artifactUrl } from "./artifact-url.ts";
 import { loadConfigurations } from "./configuration.ts";
 import { checkForkPoint } from "./fork.ts";
+import { Gathering } from "./gathering.ts";
 import { Intake } from "./intake.ts";
 import type { Message, Reply } from "./messages.ts";
 import { defaultLimits, noTelemetry } from "./options.ts";
@@ -40,6 +41,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const reading = new Reading(log);
   const aliases = new Aliases(log);
   const configs = new Map<string, JsonObject>();
+  const gathering = commitIntervalMs > 0 ? new Gathering(environment, commitIntervalMs) : undefined;
   const owners = new Owners({
     log,
     environment,
@@ -47,7 +49,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     artifacts,
     secrets,
     limits,
-    commitIntervalMs,
+    gathering,
     timestamp: createTimestamp(environment.now),
     agentOf: (name) => registry.find(name),
     foreignOf: (name) => bindings.foreign.get(name),
@@ -207,6 +209,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await drain(drainMs);
     await Promise.allSettled(owners.loaded.map((run) => run.settle()));
     for (const run of owners.loaded) owners.drop(run);
+    gathering?.stop();
     await stopServing();
     await log.close();
     await artifacts.close();

@@ -1,4 +1,5 @@
 import type { ArtifactId, CallId } from "../protocol/ids.ts";
+import { copyJson } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "./agent.ts";
@@ -82,12 +83,12 @@ export class TurnHandle implements ToolTurn {
   }
 
   get metadata(): JsonObject {
-    this.#metadata ??= structuredClone(this.#actor.turn.options.accepted.request.request_metadata ?? {});
+    this.#metadata ??= copyJson(this.#actor.turn.options.accepted.request.request_metadata ?? {});
     return this.#metadata;
   }
 
   get config(): JsonObject {
-    this.#config ??= structuredClone(this.#actor.call.config);
+    this.#config ??= copyJson(this.#actor.call.config);
     return this.#config;
   }
 

@@ -1,0 +1,76 @@
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import { manualEnvironment } from "troupe/testing";
+import { expect, test } from "vitest";
+
+/** A runtime whose texts gather for 5 ms, with some runs of an agent that says three texts and then what it is asked. */
+async function talk({ runs, last }: { readonly runs: number; readonly last: "sleep" | "nothing" }) {
+  const environment = manualEnvironment();
+  const log = memoryLog();
+  const batches: string[][] = [];
+  const talker = defineAgent({
+    name: "talker",
+    purpose: "Says three texts, each in its own turn of the event loop.",
+    async chat(_input, turn) {
+      for (const word of ["one", "two", "three"]) {
+        void turn.text(word);
+        await new Promise<void>((resolve) => environment.macrotask(resolve));
+      }
+      if (last === "sleep") await turn.sleep(1);
+      else await new Promise<never>(() => {});
+    },
+  });
+  const runtime = createRuntime({
+    agents: [talker],
+    environment,
+    commitIntervalMs: 5,
+    log: {
+      ...log,
+      append(cursor, batch) {
+        batches.push(batch.events.map((text) => (JSON.parse(text) as { type: string }).type));
+        return log.append(cursor, batch);
+      },
+    },
+  });
+  for (let run = 0; run < runs; run += 1)
+    void runtime.process("talker", { type: "ChatRequest", input: "" }).catch(() => {});
+  await environment.idle();
+  return {
+    environment,
+    batches,
+    async close(): Promise<void> {
+      const closed = runtime.close();
+      // Turns have no time to end.
+      await environment.advance(0);
+      await closed;
+    },
+  };
+}
+
+const TEXTS = ["TextOutput", "TextOutput", "TextOutput"];
+
+test("texts gather, of all runs for the same time", async () => {
+  const { environment, batches, close } = await talk({ runs: 3, last: "nothing" });
+  expect(batches.splice(0)).toEqual([["RequestStarted"], ["RequestStarted"], ["RequestStarted"]]);
+  // One for each turn's own time, and one for the texts.
+  expect(environment.timers).toBe(4);
+  await environment.advance(4);
+  expect(batches).toEqual([]);
+  await environment.advance(1);
+  expect(batches).toEqual([TEXTS, TEXTS, TEXTS]);
+  await close();
+});
+
+test("what must not wait takes along what has gathered", async () => {
+  const { environment, batches, close } = await talk({ runs: 1, last: "sleep" });
+  expect(batches.splice(0)).toEqual([["RequestStarted"], TEXTS]);
+  await environment.advance(5);
+  expect(batches.at(-1)).toEqual(["RequestCompleted"]);
+  await close();
+  expect(environment.timers).toBe(0);
+});
+
+test("a runtime that is closed waits for no texts any more", async () => {
+  const { environment, close } = await talk({ runs: 2, last: "nothing" });
+  await close();
+  expect(environment.timers).toBe(0);
+});
