@@ -13,7 +13,9 @@ async function talk({ runs, last }: { readonly runs: number; readonly last: "sle
     async chat(_input, turn) {
       for (const word of ["one", "two", "three"]) {
         void turn.text(word);
-        await new Promise<void>((resolve) => environment.macrotask(resolve));
+        await new Promise<void>((resolve) => {
+          environment.macrotask(resolve);
+        });
       }
       if (last === "sleep") await turn.sleep(1);
       else await new Promise<never>(() => {});
