@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { toBanner } from "./banner.ts";
 import { EXIT } from "./exit.ts";
 import { toUnreadable } from "./load-agents.ts";
+import { onOrphaned } from "./orphaned.ts";
 import { readVersion } from "./package-version.ts";
 import { addServerOptions, toArguments } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
@@ -32,12 +33,16 @@ async function run(options: ServerOptions): Promise<void> {
     changed.resolve();
     server?.stop();
   });
-  const stopListening = onSignal(() => {
-    if (leaving) server?.kill();
+  const leave = (): void => {
     leaving = true;
     changed.resolve();
     server?.stop();
+  };
+  const stopListening = onSignal(() => {
+    if (leaving) server?.kill();
+    leave();
   });
+  const stopLooking = onOrphaned(leave);
 
   try {
     while (!leaving) {
@@ -66,6 +71,7 @@ async function run(options: ServerOptions): Promise<void> {
   } finally {
     stopWatching();
     stopListening();
+    stopLooking();
   }
 }
 

@@ -20,12 +20,25 @@ export interface RunningCommand {
   readonly silent: Promise<void>;
 }
 
+/** The built command line. */
+export const main: string = join(root, "dist/cli/main.js");
+
 /** Starts the built command line in a directory; it ends with the test. */
-export function startCommand(args: readonly string[], { cwd, env = {} }: CommandOptions): RunningCommand {
-  const child = spawn(process.execPath, [join(root, "dist/cli/main.js"), ...args], {
+export function startCommand(args: readonly string[], options: CommandOptions): RunningCommand {
+  return startProgram(process.execPath, [main, ...args], options);
+}
+
+/** Starts a program in a directory; it ends with the test, and all that it has started where it has a group. */
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  { cwd, env = {}, hasGroup = false }: CommandOptions & { readonly hasGroup?: boolean },
+): RunningCommand {
+  const child = spawn(program, args, {
     cwd,
     env: { ...process.env, NO_COLOR: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: hasGroup,
   });
   const waiting = new Set<() => void>();
   let output = "";
@@ -47,6 +60,7 @@ export function startCommand(args: readonly string[], { cwd, env = {} }: Command
     });
   });
   onTestFinished(async () => {
+    if (hasGroup && !closed) process.kill(-(child.pid ?? 0), "SIGKILL");
     child.kill("SIGKILL");
     await silent;
   });

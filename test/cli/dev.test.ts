@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { agentSaying, chat, createProject, startCommand } from "./command.ts";
+import { agentSaying, chat, createProject, main, startCommand, startProgram } from "./command.ts";
 import type { RunningCommand } from "./command.ts";
 
 test("serves the agents of a directory and says where, what and with which data", async () => {
@@ -116,6 +116,26 @@ test.each(["SIGINT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
   expect(await command.exited).toBe(0);
 });
 
+test("ends when the npm whose script it is gets SIGTERM, which a shell does not pass on", async () => {
+  const npm = await startByNpm();
+  const [url] = await npm.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  npm.kill("SIGTERM");
+  await npm.silent;
+
+  await expect(fetch(url)).rejects.toThrow("fetch failed");
+});
+
+test("ends when a terminal sends SIGINT to the npm whose script it is and to all that it runs", async () => {
+  const npm = await startByNpm();
+  const [url] = await npm.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  process.kill(-npm.pid, "SIGINT");
+  await npm.silent;
+
+  await expect(fetch(url)).rejects.toThrow("fetch failed");
+});
+
 /** An agent that takes its process along. */
 const FATAL = `import { defineAgent } from "troupe";
 export const fatal = defineAgent({ name: "fatal", purpose: "Ends it all.", chat: () => process.exit(3) });
@@ -139,4 +159,14 @@ async function startDev(cwd: string): Promise<{ readonly command: RunningCommand
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
   await command.match(/^data /m);
   return { command, url };
+}
+
+/** Starts the command as a script that keeps its shell, in a group of processes as a terminal makes one. */
+async function startByNpm(): Promise<RunningCommand> {
+  const start = `true && "${process.execPath}" "${main}" dev --port=0; true`;
+  const cwd = await createProject({
+    "agents/speaker.ts": agentSaying("hello"),
+    "package.json": JSON.stringify({ type: "module", scripts: { start } }),
+  });
+  return startProgram("npm", ["start"], { cwd, hasGroup: true });
 }
