@@ -66,6 +66,7 @@ export type {
   EventFilter,
   EventPage,
   Feed,
+  FeedPage,
   FollowOptions,
   ReadEventsOptions,
   Receipt,

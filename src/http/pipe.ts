@@ -10,8 +10,8 @@ export interface Pipe {
   drained(): Promise<void>;
   /** Sends the head of the answer; only for a pipe that nothing was written to yet. */
   open(): void;
-  /** Ends the answer in good order. */
-  end(): void;
+  /** Ends the answer in good order, with a text that may be empty. */
+  end(text: string): void;
   /** Breaks the connection. */
   cut(): void;
 }
@@ -50,12 +50,10 @@ export class NodePipe implements Pipe {
   }
 
   write(text: string): boolean {
-    const bytes = Buffer.byteLength(text);
     const way = this.#way;
     this.#isOpen = true;
-    const data = this.#isChunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
-    // ASCII goes out as it is in memory.
-    return way.write(data, bytes === text.length ? "latin1" : "utf8");
+    const bytes = Buffer.byteLength(text);
+    return way.write(this.#chunk(text, bytes), encodingOf(text, bytes));
   }
 
   /**
@@ -86,16 +84,27 @@ export class NodePipe implements Pipe {
     this.#outgoing.flushHeaders();
   }
 
-  end(): void {
+  end(text: string): void {
     this.#hasEnded = true;
     // Nobody watches the stream from here on, so the socket has to watch itself.
     this.#outgoing.socket?.setTimeout(this.#options.stallMs);
-    this.#outgoing.end(this.#isChunked ? LAST_CHUNK : "");
+    const bytes = Buffer.byteLength(text);
+    const data = bytes === 0 ? "" : this.#chunk(text, bytes);
+    this.#outgoing.end(this.#isChunked ? data + LAST_CHUNK : data, encodingOf(text, bytes));
   }
 
   cut(): void {
     this.#outgoing.destroy();
   }
+
+  #chunk(text: string, bytes: number): string {
+    return this.#isChunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
+  }
+}
+
+/** How a text of so many bytes is sent: ASCII goes out as it is in memory. */
+function encodingOf(text: string, bytes: number): "latin1" | "utf8" {
+  return bytes === text.length ? "latin1" : "utf8";
 }
 
 /** What takes bytes, be it a response or its socket. */
@@ -137,7 +146,8 @@ export function webPipe({ gone }: PipeOptions): {
     },
     // The head goes with the Response.
     open: () => {},
-    end: () => {
+    end: (text) => {
+      if (text !== "") controller?.enqueue(encoder.encode(text));
       controller?.close();
       controller = undefined;
     },

@@ -1,4 +1,4 @@
-import type { EventPage } from "../runtime/api.ts";
+import type { FeedPage } from "../runtime/api.ts";
 import type { Pipe } from "./pipe.ts";
 import { COME_BACK, toFrame, toHeartbeat } from "./sse-format.ts";
 
@@ -42,9 +42,10 @@ export class Stream {
   }
 
   /** Writes all pages, each at once and in one piece, then ends the answer. */
-  async run(pages: AsyncIterable<EventPage>): Promise<void> {
+  async run(pages: AsyncIterable<FeedPage>): Promise<void> {
+    let ending = "";
     try {
-      for await (const { events, cursor } of pages) {
+      for await (const { events, cursor, last } of pages) {
         let text = "";
         for (const event of events) {
           text += toFrame(event);
@@ -52,12 +53,13 @@ export class Stream {
           if (!this.#write(text)) await this.#drained();
           text = "";
         }
-        if (text !== "" && !this.#write(text)) await this.#drained();
+        // The last events go with the end of the answer.
+        if (last) ending = text;
+        else if (text !== "" && !this.#write(text)) await this.#drained();
         this.#cursor = cursor;
       }
     } finally {
-      if (this.#isLeaving) this.#pipe.write(COME_BACK);
-      this.#pipe.end();
+      this.#pipe.end(this.#isLeaving ? ending + COME_BACK : ending);
     }
   }
 

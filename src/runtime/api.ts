@@ -150,12 +150,18 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A page of a stream. */
+export interface FeedPage extends EventPage {
+  /** Whether it is known that nothing comes after it; a stream may also end without that. */
+  readonly last: boolean;
+}
+
 /** A stream of events. */
 export interface Feed {
   /** True when nothing will ever come: the request is completed and has nothing after the cursor. */
   readonly finished: boolean;
   /** Pages in order, none of them twice; returns when the stream ends or its signal fires. A page may be empty when a filter hid all of it. */
-  readonly pages: AsyncIterable<EventPage>;
+  readonly pages: AsyncIterable<FeedPage>;
 }
 
 export interface RunsQuery {

@@ -1,6 +1,6 @@
 import type { EventLog } from "../ports/event-log.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../protocol/encode.ts";
-import type { Address, EventPage } from "./api.ts";
+import type { Address, EventPage, FeedPage } from "./api.ts";
 import type { Wanted } from "./event-filter.ts";
 
 /** Which events to follow, and how far. */
@@ -46,7 +46,7 @@ export async function* follow(
   log: EventLog,
   address: Address,
   range: FollowRange,
-): AsyncGenerator<EventPage, void> {
+): AsyncGenerator<FeedPage, void> {
   const { forever, signal, wanted } = range;
   const { limit, limitBytes } = STREAM_PAGE;
   const end = forever ? undefined : new StreamEnd(log, address);
@@ -64,8 +64,9 @@ export async function* follow(
       const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
       end?.saw(events);
       // A page of which nothing is wanted moves the reader's cursor all the same.
-      if (all.length > 0) yield { events, cursor: after, more: after < head };
-      if (end?.sure === true) return;
+      const last = end?.sure === true;
+      if (all.length > 0) yield { events, cursor: after, more: after < head, last };
+      if (last) return;
       if (after < head) continue;
       // What was appended while asking may be more to deliver.
       if (end?.mayBeReached === true && (await end.reached()) && !bell.wasRung) return;
