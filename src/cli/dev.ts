@@ -58,7 +58,7 @@ async function run(options: ServerOptions): Promise<void> {
       const end = await server.ended;
       if (leaving || changed.happened()) continue;
       if (isFinal(end)) {
-        process.exitCode = end.code ?? 1;
+        process.exitCode = end.failure;
         return;
       }
       if (isWorthARestart(end)) {
@@ -84,8 +84,8 @@ function watchAgents(directory: string, changed: (file: string) => void): () => 
 }
 
 /** No change of an agent file can help against these. */
-function isFinal({ code }: ServerEnd): boolean {
-  return code !== null && FINAL.has(code);
+function isFinal({ failure }: ServerEnd): boolean {
+  return failure !== undefined && FINAL.has(failure);
 }
 
 const FINAL: ReadonlySet<number> = new Set([EXIT.usage, EXIT.port, EXIT.damaged, EXIT.inUse, EXIT.refused]);
@@ -97,15 +97,13 @@ const FINAL: ReadonlySet<number> = new Set([EXIT.usage, EXIT.port, EXIT.damaged,
  */
 function createPatience(): (end: ServerEnd) => boolean {
   let deaths = 0;
-  return ({ code, servedMs }) => {
-    if (servedMs === undefined && code !== null && CANNOT_BEGIN.has(code)) return false;
+  return ({ failure, servedMs }) => {
+    if (failure !== undefined) return false;
     deaths = (servedMs ?? 0) < SOON_MS ? deaths + 1 : 0;
     return deaths <= DEATHS_LIMIT;
   };
 }
 
-/** An agent that does not load, and whatever else the server has already said. */
-const CANNOT_BEGIN: ReadonlySet<number> = new Set([EXIT.agents, 1]);
 const SOON_MS = 2_000;
 const DEATHS_LIMIT = 5;
 

@@ -5,7 +5,7 @@ import { readVersion } from "./package-version.ts";
 import { addServerOptions } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { isStopMessage } from "./server-report.ts";
-import type { ServerReport } from "./server-report.ts";
+import type { FailureReport, ServerReport } from "./server-report.ts";
 import { startServer } from "./start-server.ts";
 
 /** `troupe serve`: serves the agents of a directory until it is told to stop. */
@@ -34,9 +34,17 @@ async function serveForParent(options: ServerOptions): Promise<void> {
   // The terminal sends this one to both processes.
   process.on("SIGINT", () => {});
 
-  const { runtime, server } = await startServer(options);
+  const { runtime, server } = await startServer(options).catch(async (thrown: unknown) => {
+    await tell({ type: "failed" });
+    throw thrown;
+  });
   // What is cut goes on after the next start, which is soon.
   stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]);
   const { agents, defaultAgent } = runtime;
-  process.send?.({ type: "ready", url: server.url, agents, defaultAgent } satisfies ServerReport);
+  await tell({ type: "ready", url: server.url, agents, defaultAgent });
+}
+
+/** Resolves when the parent has it, or is gone. */
+function tell(report: ServerReport | FailureReport): Promise<void> {
+  return new Promise((resolve) => void process.send?.(report, () => resolve()));
 }

@@ -1,9 +1,14 @@
-/** What a server process tells the one that watches over it. */
+/** What a server process tells the one that watches over it when it serves. */
 export interface ServerReport {
   readonly type: "ready";
   readonly url: string;
   readonly agents: readonly string[];
   readonly defaultAgent: string;
+}
+
+/** What it tells before it exits because it cannot begin; its exit code says why. */
+export interface FailureReport {
+  readonly type: "failed";
 }
 
 /** What the watching process tells a server: end at once, what was cut goes on after the next start. */
@@ -14,6 +19,11 @@ export interface StopMessage {
 /** Says whether a message between the two is a report. */
 export function isServerReport(message: unknown): message is ServerReport {
   return hasType(message, "ready");
+}
+
+/** Says whether a message between the two is of a server that cannot begin. */
+export function isFailureReport(message: unknown): message is FailureReport {
+  return hasType(message, "failed");
 }
 
 /** Says whether a message between the two asks to stop. */

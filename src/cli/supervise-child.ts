@@ -2,15 +2,15 @@ import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isServerReport } from "./server-report.ts";
+import { isFailureReport, isServerReport } from "./server-report.ts";
 import type { ServerReport, StopMessage } from "./server-report.ts";
 
 /** What became of a server process. */
 export interface ServerEnd {
   /** How long it served, in milliseconds; `undefined` when it never got that far. */
   readonly servedMs: number | undefined;
-  /** Its exit code, `null` when a signal ended it. */
-  readonly code: number | null;
+  /** The exit code of one that said that it could not begin; another's says nothing, since any agent may exit. */
+  readonly failure: number | undefined;
 }
 
 /** A server in a process of its own. */
@@ -34,9 +34,11 @@ export function startServerProcess(
     execArgv: [...process.execArgv, "--disable-warning=ExperimentalWarning"],
   });
   let readyAt: number | undefined;
+  let hasFailed = false;
   let killer: NodeJS.Timeout | undefined;
 
   child.on("message", (message) => {
+    hasFailed ||= isFailureReport(message);
     if (!isServerReport(message)) return;
     readyAt = performance.now();
     onReady(message);
@@ -45,7 +47,8 @@ export function startServerProcess(
   return {
     ended: waitForEnd(child).then((code) => {
       clearTimeout(killer);
-      return { code, servedMs: readyAt === undefined ? undefined : performance.now() - readyAt };
+      const servedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
+      return { servedMs, failure: hasFailed ? code : undefined };
     }),
     stop() {
       if (child.connected) child.send({ type: "stop" } satisfies StopMessage);
@@ -58,9 +61,10 @@ export function startServerProcess(
 /** How long a server may take to stop. */
 const STOP_MS = 3000;
 
-function waitForEnd(child: ChildProcess): Promise<number | null> {
+function waitForEnd(child: ChildProcess): Promise<number> {
   return new Promise((resolve) => {
-    child.once("exit", resolve);
+    // Only then everything is read that it said; its exit may be seen before.
+    child.once("close", (code) => resolve(code ?? 1));
     child.once("error", () => resolve(1));
   });
 }

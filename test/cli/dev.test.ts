@@ -84,18 +84,21 @@ test("a server that was killed is started again with everything it had", async (
   expect(resumed).toMatchObject({ type: "RequestCompleted", result: "still here" });
 });
 
-test("a turn that kills the server whenever it is gone on with is ended, and the server stays", async () => {
-  const cwd = await createProject({ "agents/fatal.ts": FATAL });
-  const { command, url } = await startDev(cwd);
-  const body = JSON.stringify({ input: "now", request_id: "last-words" });
-  const headers = { "content-type": "application/json" };
-  await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
+test.each([1, 69])(
+  "a turn that ends the server by code %i whenever it is gone on with is ended itself",
+  async (code) => {
+    const cwd = await createProject({ "agents/fatal.ts": agentExiting(code) });
+    const { command, url } = await startDev(cwd);
+    const body = JSON.stringify({ input: "now", request_id: "last-words" });
+    const headers = { "content-type": "application/json" };
+    await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
 
-  await command.match(/ready again/);
+    await command.match(/ready again/);
 
-  const status = await (await fetch(`${url}/request/last-words`)).json();
-  expect(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
-});
+    const status = await (await fetch(`${url}/request/last-words`)).json();
+    expect(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
+  },
+);
 
 test("the server dies with the command that watches over it", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
@@ -136,11 +139,6 @@ test("ends when a terminal sends SIGINT to the npm whose script it is and to all
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-/** An agent that takes its process along. */
-const FATAL = `import { defineAgent } from "troupe";
-export const fatal = defineAgent({ name: "fatal", purpose: "Ends it all.", chat: () => process.exit(3) });
-`;
-
 /** An agent that asks for an answer and says it. */
 const WAITER = `import { defineAgent } from "troupe";
 export const waiter = defineAgent({
@@ -152,6 +150,13 @@ export const waiter = defineAgent({
   },
 });
 `;
+
+/** The source of an agent that takes its process along. */
+function agentExiting(code: number): string {
+  return `import { defineAgent } from "troupe";
+export const fatal = defineAgent({ name: "fatal", purpose: "Ends it all.", chat: () => process.exit(${code}) });
+`;
+}
 
 /** Starts the command on a free port, and resolves when it serves. */
 async function startDev(cwd: string): Promise<{ readonly command: RunningCommand; readonly url: string }> {
