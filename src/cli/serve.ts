@@ -46,5 +46,7 @@ async function serveForParent(options: ServerOptions): Promise<void> {
 
 /** Resolves when the parent has it, or is gone. */
 function tell(report: ServerReport | FailureReport): Promise<void> {
-  return new Promise((resolve) => void process.send?.(report, () => resolve()));
+  return new Promise((resolve) => {
+    process.send?.(report, () => resolve());
+  });
 }
