@@ -86,13 +86,13 @@ async function run(
   id: string | undefined,
   { streams, report }: StreamHost,
 ): Promise<void> {
-  streams.add(stream);
+  const remove = streams.add(stream);
   try {
     await stream.run(feed.pages);
   } catch (thrown) {
     report("a stream of events failed", thrown);
   } finally {
-    streams.remove(stream);
+    remove();
     streams.leave(id);
   }
 }

@@ -22,11 +22,11 @@ export class Streams {
   readonly #lifeMs: number;
   readonly #limit: number;
   readonly #limitEach: number;
-  readonly #open = new Set<Stream>();
+  readonly #open = new Set<Place>();
   readonly #perId = new Map<string, number>();
   #taken = 0;
   #isClosed = false;
-  #fresh: Stream[] = [];
+  #fresh: Place[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor({
@@ -80,26 +80,29 @@ export class Streams {
     return performance.now() + this.#lifeMs * (0.9 + Math.random() * 0.2);
   }
 
-  /** Looks after a stream from now on. */
-  add(stream: Stream): void {
-    this.#open.add(stream);
+  /** Looks after a stream from now on, until the answer is called. */
+  add(stream: Stream): () => void {
+    const place: Place = { stream };
+    this.#open.add(place);
     this.#timer ??= this.#startTimer();
     if (this.#fresh.length === 0) setTimeout(() => this.#openFresh(), FRESH_MS).unref();
-    this.#fresh.push(stream);
+    this.#fresh.push(place);
     if (this.#isClosed) stream.leave();
-  }
-
-  remove(stream: Stream): void {
-    this.#open.delete(stream);
-    if (this.#open.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    return () => this.#remove(place);
   }
 
   /** Asks all readers to come back later, also those to come. */
   close(): void {
     this.#isClosed = true;
-    for (const stream of this.#open) stream.leave();
+    for (const { stream } of this.#open) stream?.leave();
+  }
+
+  #remove(place: Place): void {
+    place.stream = undefined;
+    this.#open.delete(place);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #startTimer(): ReturnType<typeof setInterval> {
@@ -108,7 +111,7 @@ export class Streams {
     const timer = setInterval(
       () => {
         const now = performance.now();
-        for (const stream of this.#open) stream.tick(now);
+        for (const { stream } of this.#open) stream?.tick(now);
       },
       Math.min(TICK_MS, shortest / 4),
     );
@@ -118,10 +121,19 @@ export class Streams {
 
   // The head of an answer usually travels with its first event. Where no event comes soon it has to go alone.
   #openFresh(): void {
-    const streams = this.#fresh;
+    const places = this.#fresh;
     this.#fresh = [];
-    for (const stream of streams) if (this.#open.has(stream)) stream.open();
+    for (const { stream } of places) stream?.open();
   }
+}
+
+/**
+ * Where a stream is kept, empty when it is over. A set that members come to and leave makes a new table
+ * every now and then, and whoever was in the old one lives until the garbage of all the heap is collected:
+ * that may be a place, but not a stream with its request and its connection.
+ */
+interface Place {
+  stream: Stream | undefined;
 }
 
 const TICK_MS = 1_000;
