@@ -73,9 +73,12 @@ export class Intake {
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(agent, request, artifacts);
-      return this.#accept(agentName, request, `req_${this.#options.environment.newId()}` as RequestId);
+      const named = `req_${this.#options.environment.newId()}` as RequestId;
+      const receipt = await this.#accept(agentName, request, named);
+      await this.#attach(request, receipt);
+      return receipt;
     }
-    return this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
+    const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
       await checkTurnRequest(agent, request, artifacts);
       if (
         (requestId as string) === request.run_id ||
@@ -85,14 +88,24 @@ export class Intake {
       }
       return this.#accept(agentName, request, requestId);
     });
+    await this.#attach(request, receipt);
+    return receipt;
+  }
+
+  /** Makes the files of a request part of its run, once that is in the log; a request that is sent again does it again. */
+  async #attach({ attachments = [] }: TurnRequest, { runId }: Receipt): Promise<void> {
+    const { artifacts, log } = this.#options;
+    if (runId === null || attachments.length === 0) return;
+    for (const artifactId of attachments) await artifacts.attach(artifactId, runId);
+    // A run that was removed meanwhile did not know of them.
+    if ((await log.run(runId))?.removed === true) await artifacts.removeRun(runId);
   }
 
   async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    const { environment, reading, artifacts } = this.#options;
+    const { environment, reading } = this.#options;
     const { run_id: named } = request;
     if (named !== undefined) await this.#checkRun(agent, named);
     const runId = named ?? (`run_${environment.newId()}` as RunId);
-    for (const artifactId of request.attachments ?? []) await artifacts.attach(artifactId, runId);
     const accepted = { requestId, agent, request, acceptedAt: environment.now() };
     const reply = await this.#options.send(runId, { kind: "turn", accepted });
     reading.remember(runId, accepted);
