@@ -15,7 +15,7 @@ import type {
   RunsPage,
   RunsQuery,
 } from "./api.ts";
-import { isConfigRun } from "./configuration.ts";
+import { isHidden, isUnfinished } from "./configuration.ts";
 import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { follow, readPage } from "./follow.ts";
@@ -58,8 +58,9 @@ export class Reading {
   /** The row of a run; `not_found`, or `gone` when it was removed. */
   async run(runId: RunId): Promise<RunEntry> {
     const run = await this.#log.run(runId);
-    if (run?.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
-    if (run === undefined || isConfigRun(run))
+    if (run !== undefined && (run.removed === true || isUnfinished(run)))
+      throw new AgentError("gone", `run ${runId} was removed`);
+    if (run === undefined || isHidden(run))
       throw new AgentError("not_found", `there is no run or request ${runId}`);
     return run;
   }
@@ -109,7 +110,7 @@ export class Reading {
 
   async runs(query: RunsQuery): Promise<RunsPage> {
     const { runs, next } = await this.#log.list(query);
-    const shown = runs.filter((run) => !isConfigRun(run)).map(toSummary);
+    const shown = runs.filter((run) => !isHidden(run)).map(toSummary);
     return { runs: shown, ...(next !== undefined && { next }) };
   }
 

@@ -12,6 +12,8 @@ export interface RecoveryOptions {
   readonly telemetry: Telemetry;
   /** Has a run go on with what is open in it. Never rejects. */
   readonly recoverRun: (runId: RunId) => Promise<void>;
+  /** Removes what is left of runs. */
+  readonly clearRemains: () => Promise<void>;
 }
 
 /** So many runs are continued at a time: enough that each commit carries many of them. */
@@ -38,10 +40,11 @@ export class Recovery {
 
   /** Resolves when every open request is continued, started, or will be woken. */
   async run(): Promise<void> {
-    const { log, recoverRun } = this.#options;
+    const { log, recoverRun, clearRemains } = this.#options;
     const runs = new Set((await log.open()).map(({ runId }) => runId));
     await inLanes([...runs], AT_ONCE, recoverRun);
     await this.#alarm.start();
+    await clearRemains();
   }
 
   /** Once the log takes events again, has everything go on that a failed commit took along, as after a restart. */

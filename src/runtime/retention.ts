@@ -3,7 +3,7 @@ import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { RunId } from "../protocol/ids.ts";
-import { isConfigRun } from "./configuration.ts";
+import { isHidden } from "./configuration.ts";
 
 /** What retention needs. */
 export interface RetentionOptions {
@@ -50,7 +50,7 @@ export function startRetention(options: RetentionOptions): () => void {
       const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
       for (const run of runs) {
         if (stopped || (run.updatedAt > old && excess <= 0)) return;
-        if (!isConfigRun(run)) excess -= await remove(run.runId);
+        if (!isHidden(run)) excess -= await remove(run.runId);
       }
       if (next === undefined) return;
       cursor = next;

@@ -9,6 +9,7 @@ import { CHAT } from "./answer.ts";
 import type { Accepted, RecordBody } from "./records.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
 import { evolve, toSnapshot } from "./run-state.ts";
+import { NO_AGENT } from "./configuration.ts";
 import type { OpenRequest, RunChange, RunState } from "./run-state.ts";
 import type { TurnEnd } from "./turn-options.ts";
 
@@ -59,6 +60,13 @@ export class RunLedger {
     const now = this.#now();
     this.#row = { agent, status: "idle", createdAt: now, updatedAt: now, turns: 0, initialInput, metadata };
     if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
+  }
+
+  /** Takes the run from the list of runs, and from all who look for it. */
+  hide(): void {
+    if (this.#row === undefined) return;
+    this.#row = { ...this.#row, agent: NO_AGENT };
+    this.recorder.row(this.#row);
   }
 
   /** Records a journal entry that changes the run's state. */

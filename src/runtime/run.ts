@@ -58,6 +58,8 @@ export class Run {
   readonly #requests: RunRequests;
   readonly #notes: RunNotes;
   #messages = 0;
+  /** Whether it is only becoming what it is to be: a copy of another one. */
+  #copying = false;
   #removal: "none" | "begun" | "tried" = "none";
 
   private constructor(deps: RunDependencies, claim: Claim, loaded: LoadedRun) {
@@ -170,9 +172,10 @@ export class Run {
         return this.#requests.cancel(message.requestId);
       case "configure":
       case "create":
-      case "fork":
       case "uploaded":
         return toReply(this.runId, await this.#notes.write(message));
+      case "fork":
+        return this.#copy(message);
       case "recover":
         return this.#requests.recover();
       case "remove":
@@ -184,10 +187,20 @@ export class Run {
     }
   }
 
+  async #copy(message: Message & { readonly kind: "fork" }): Promise<Reply> {
+    this.#copying = true;
+    try {
+      return toReply(this.runId, await this.#notes.write(message));
+    } finally {
+      this.#copying = false;
+    }
+  }
+
   /** Removes an idle run with all that is in its log; it must be let go of afterwards. */
   async #remove(): Promise<Reply> {
     const { recorder } = this.#ledger;
     do {
+      if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#lifecycle.state !== "idle")
         throw new AgentError("conflict", `run ${this.runId} has an open request`);
       await this.#ledger.committed();
@@ -195,8 +208,14 @@ export class Run {
     } while (!recorder.settled || this.#lifecycle.state !== "idle");
     this.#checkThere();
     this.#removal = "begun";
+    const { artifacts, log, secrets } = this.#deps;
     try {
-      await this.#deps.log.remove(recorder.cursor);
+      // From here on there is no way back: a removal that is cut off is finished at the next start.
+      this.#ledger.hide();
+      await this.#ledger.committed();
+      await artifacts.removeRun(this.runId);
+      await secrets.remove(`${this.runId}.`);
+      await log.remove(recorder.cursor);
     } catch (cause) {
       throw notWritten(cause);
     } finally {

@@ -16,6 +16,7 @@ import type { RuntimeOptions } from "./options.ts";
 import { Owners } from "./owners.ts";
 import { Reading } from "./reading.ts";
 import { Recovery } from "./recovery.ts";
+import { clearRemains } from "./remains.ts";
 import { Registry } from "./registry.ts";
 import { startRetention } from "./retention.ts";
 import { createTimestamp } from "./timestamp.ts";
@@ -69,7 +70,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       recovery.runWhenWritable();
     },
   });
-  const recovery = new Recovery({ log, environment, telemetry, recoverRun });
+  const recovery = new Recovery({
+    log,
+    environment,
+    telemetry,
+    recoverRun,
+    clearRemains: () => clearRemains({ log, telemetry, remove }),
+  });
   let ready = false;
   let closing = false;
   let closed: Promise<void> | undefined;
@@ -113,7 +120,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const stopRetention =
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
-      : startRetention({ ...options, telemetry, remove: removeRun });
+      : startRetention({ ...options, telemetry, remove });
   const uploads = new Uploads({ artifacts, environment, telemetry });
   const intake = new Intake({
     registry,
@@ -157,10 +164,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function removeRun(runId: RunId): Promise<void> {
     checkOpen();
     await reading.run(runId);
-    await send(runId, { kind: "remove" });
+    await remove(runId);
+  }
+
+  async function remove(runId: RunId): Promise<void> {
+    try {
+      await send(runId, { kind: "remove" });
+    } catch (error) {
+      // What was begun is finished when the log takes it.
+      if (error instanceof AgentError && error.code === "unavailable") recovery.runWhenWritable();
+      throw error;
+    }
     reading.forget(runId);
-    await artifacts.removeRun(runId);
-    await secrets.remove(`${runId}.`);
   }
 
   async function upload({
@@ -182,9 +197,21 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     if (run) {
       const { name, mimeType, sizeBytes } = stored;
       const artifact = { artifactId, name, mimeType, sizeBytes, url };
-      await send(run.runId, { kind: "uploaded", agent: run.agent, artifact });
+      await forgettingFiles(run.runId, () =>
+        send(run.runId, { kind: "uploaded", agent: run.agent, artifact }),
+      );
     }
     return { artifactId, url };
+  }
+
+  /** Does something to a run; if that was removed meanwhile, so are the files that have come too late. */
+  async function forgettingFiles(runId: RunId, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (error instanceof AgentError && error.code === "gone") await artifacts.removeRun(runId);
+      throw error;
+    }
   }
 
   /** Waits until no turn works any more, or the time is over. */

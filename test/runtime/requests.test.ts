@@ -327,19 +327,18 @@ test("a request that meets the removal of its run is either answered or told tha
   expect([...outcomes].filter((outcome) => !possible.includes(outcome))).toEqual([]);
 });
 
-test("a run whose removal failed can be used again", async () => {
+test("a run whose removal failed on its way is gone, and is removed when the log takes it", async () => {
   const world = new World({ agents: [echo] });
   const { runId } = await world.ask("echo", { type: "ChatRequest", input: "first" });
   const { remove } = world.log;
   Object.assign(world.log, { remove: () => Promise.reject(new Error("the disk is gone")) });
   await expect(world.runtime.removeRun(runId as RunId)).rejects.toMatchObject({ code: "unavailable" });
+  const late = world.runtime.process("echo", { type: "ChatRequest", input: "late", run_id: runId as RunId });
+  await expect(late).rejects.toMatchObject({ code: "gone" });
+  expect((await world.runtime.runs({ limit: 10 })).runs).toEqual([]);
   Object.assign(world.log, { remove });
-  const { requestId } = await world.ask("echo", {
-    type: "ChatRequest",
-    input: "second",
-    run_id: runId as RunId,
-  });
-  expect((await world.events(requestId)).at(-1)).toMatchObject({ result: "second" });
+  await world.environment.advance(1_000);
+  expect(await world.log.run(runId as RunId)).toMatchObject({ removed: true });
 });
 
 test("a run is removed by the process that owns it", async () => {

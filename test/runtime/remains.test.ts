@@ -1,0 +1,64 @@
+import { defineAgent } from "troupe";
+import { expect, test } from "vitest";
+import { echo } from "../../agents/echo.ts";
+import type { RunId } from "../../src/protocol/ids.ts";
+import { World } from "./world.ts";
+
+const publisher = defineAgent({
+  name: "publisher",
+  purpose: "Publishes a file.",
+  async chat(input, turn) {
+    await turn.artifact({ name: "file.txt", mimeType: "text/plain", data: input });
+  },
+});
+
+async function* bytes(): AsyncGenerator<Uint8Array, void> {
+  yield new TextEncoder().encode("content");
+}
+
+const file = { name: "notes.txt", mimeType: "text/plain", limitBytes: 100 };
+
+test("a removal that is cut off by a crash is finished at the next start, with the files of the run", async () => {
+  const world = new World({ agents: [publisher] });
+  const receipt = await world.ask("publisher", { type: "ChatRequest", input: "content" });
+  const runId = receipt.runId as RunId;
+  expect(await world.artifacts.size()).toBe(7);
+
+  world.plan({ kind: "crash", written: true });
+  world.runtime.removeRun(runId).catch(() => {});
+  await world.environment.idle();
+  expect(world.crashed).toBe(true);
+  await world.restart();
+
+  expect(await world.artifacts.size()).toBe(0);
+  expect(await world.log.run(runId)).toMatchObject({ removed: true });
+  await expect(world.runtime.resolve(runId)).rejects.toMatchObject({ code: "gone" });
+});
+
+test("of a run that was not copied to its end nothing is left after the next start", async () => {
+  const world = new World({ agents: [echo] });
+  const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
+  world.plan({ kind: "crash", written: true });
+  world.runtime.fork(receipt.runId as RunId, { after: 3 }).catch(() => {});
+  await world.environment.idle();
+  expect((await world.log.list({ limit: 10 })).runs).toHaveLength(2);
+  await world.restart();
+
+  const { runs } = await world.log.list({ limit: 10 });
+  expect(runs.map(({ runId }) => runId)).toEqual([receipt.runId]);
+});
+
+test("a file that comes for a run while that is removed is not kept", async () => {
+  const world = new World({ agents: [echo] });
+  const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
+  const runId = receipt.runId as RunId;
+  async function* slowly(): AsyncGenerator<Uint8Array, void> {
+    await world.runtime.removeRun(runId);
+    yield new TextEncoder().encode("late");
+  }
+
+  await expect(world.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
+    code: "gone",
+  });
+  expect(await world.artifacts.size()).toBe(0);
+});
