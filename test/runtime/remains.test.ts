@@ -12,10 +12,6 @@ const publisher = defineAgent({
   },
 });
 
-async function* bytes(): AsyncGenerator<Uint8Array, void> {
-  yield new TextEncoder().encode("content");
-}
-
 const file = { name: "notes.txt", mimeType: "text/plain", limitBytes: 100 };
 
 test("a removal that is cut off by a crash is finished at the next start, with the files of the run", async () => {
