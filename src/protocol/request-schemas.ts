@@ -1,5 +1,16 @@
 import * as z from "zod";
-import { artifactId, clientId, json, jsonObject, oneOf, ordinal, requestId, runId } from "./fields.ts";
+import {
+  artifactId,
+  clientId,
+  count,
+  json,
+  jsonObject,
+  oneOf,
+  optional,
+  ordinal,
+  requestId,
+  runId,
+} from "./fields.ts";
 import type { Shape } from "./fields.ts";
 import type { JsonObject } from "./json.ts";
 import type {
@@ -25,52 +36,38 @@ export interface Beside {
 
 /** The schema of what a body may carry beside the request itself. */
 export const besideSchema: z.ZodType<Beside> = z.object({
-  wait: z
-    .union([z.boolean(), oneOf<Wait>({ none: true, acknowledged: true, completed: true })], {
+  wait: optional(
+    z.union([z.boolean(), oneOf<Wait>({ none: true, acknowledged: true, completed: true })], {
       error: "must be true, false, acknowledged or completed",
-    })
-    .exactOptional()
-    .describe(
-      "How long to wait for the answer: true or acknowledged until the request is acknowledged, completed until it ends or waits for input.",
-    ),
-  wait_ms: z
-    .int()
-    .min(0)
-    .exactOptional()
-    .describe("How long to wait at most, in milliseconds; 30000 when absent, never more than 600000."),
-  run_context: jsonObject
-    .exactOptional()
-    .describe("Another name for request_metadata. The two are merged; request_metadata wins."),
+    }),
+  ).describe(
+    "How long to wait for the answer: true or acknowledged until the request is acknowledged, completed until it ends or waits for input.",
+  ),
+  wait_ms: optional(count).describe(
+    "How long to wait at most, in milliseconds; 30000 when absent, never more than 600000.",
+  ),
+  run_context: optional(jsonObject).describe(
+    "Another name for request_metadata. The two are merged; request_metadata wins.",
+  ),
 } satisfies Shape<Beside>);
 
 const turnFields = {
-  request_id: requestId
-    .exactOptional()
-    .describe("Chosen by the client, it makes the request idempotent; otherwise the server makes one."),
-  run_id: runId.exactOptional().describe("The run to continue; absent starts a new one."),
-  request_metadata: jsonObject
-    .exactOptional()
-    .describe(
-      "Anything the agent should know about the request; it is not part of what makes a request equal to another.",
-    ),
-  logging_level: oneOf<LoggingLevel>({
-    minimal: true,
-    default: true,
-    tools: true,
-    llm: true,
-    agents: true,
-    all: true,
-  })
-    .exactOptional()
-    .describe("Which events the readers of the request are given."),
-  on_busy: oneOf<OnBusy>({ enqueue: true, reject: true, interrupt: true })
-    .exactOptional()
-    .describe("What happens when the run is busy: wait in line, be refused, or cancel what is running."),
-  attachments: z
-    .array(artifactId)
-    .max(100)
-    .exactOptional()
-    .describe("The ids of artifacts uploaded before, handed to the agent."),
+  request_id: optional(requestId).describe(
+    "Chosen by the client, it makes the request idempotent; otherwise the server makes one.",
+  ),
+  run_id: optional(runId).describe("The run to continue; absent starts a new one."),
+  request_metadata: optional(jsonObject).describe(
+    "Anything the agent should know about the request; it is not part of what makes a request equal to another.",
+  ),
+  logging_level: optional(
+    oneOf<LoggingLevel>({ minimal: true, default: true, tools: true, llm: true, agents: true, all: true }),
+  ).describe("Which events the readers of the request are given."),
+  on_busy: optional(oneOf<OnBusy>({ enqueue: true, reject: true, interrupt: true })).describe(
+    "What happens when the run is busy: wait in line, be refused, or cancel what is running.",
+  ),
+  attachments: optional(z.array(artifactId).max(100)).describe(
+    "The ids of artifacts uploaded before, handed to the agent.",
+  ),
 } satisfies Shape<TurnRequestFields>;
 
 /** The schema of each request by its type. */
@@ -98,9 +95,7 @@ export const requestSchemas: {
     .object({
       type: z.literal("ConfigureRequest"),
       args: jsonObject.describe("The settings, by name."),
-      run_id: runId
-        .exactOptional()
-        .describe("The run to configure; absent configures the agent for later runs."),
+      run_id: optional(runId).describe("The run to configure; absent configures the agent for later runs."),
     } satisfies Shape<ConfigureRequest>)
     .describe("Configures a run, or the agent for later runs."),
 
@@ -114,11 +109,11 @@ export const requestSchemas: {
   ResumeWithInput: z
     .object({
       type: z.literal("ResumeWithInput"),
-      request_id: requestId.exactOptional().describe("The request that waits."),
-      run_id: runId.exactOptional().describe("Its run; enough when exactly one request of the run waits."),
-      wait_id: ordinal.exactOptional().describe("Which wait; needed when several are open."),
+      request_id: optional(requestId).describe("The request that waits."),
+      run_id: optional(runId).describe("Its run; enough when exactly one request of the run waits."),
+      wait_id: optional(ordinal).describe("Which wait; needed when several are open."),
       request_keys: jsonObject.describe("A value for each key that was asked for."),
-      resume_id: clientId.exactOptional().describe("Chosen by the client, it makes the answer idempotent."),
+      resume_id: optional(clientId).describe("Chosen by the client, it makes the answer idempotent."),
     } satisfies Shape<ResumeWithInput>)
     .meta({ anyOf: [{ required: ["request_id"] }, { required: ["run_id"] }] })
     .describe("Answers a request that waits for input."),
