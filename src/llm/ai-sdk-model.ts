@@ -5,7 +5,8 @@ import type { Usage } from "../protocol/events.ts";
 import type { Json } from "../protocol/json.ts";
 import { toModelError } from "./model-fault.ts";
 import { parsePrompt } from "./prompt.ts";
-import type { Completion, Message, ModelToolCall, Prompt } from "./prompt.ts";
+import type { Completion, ModelToolCall, Prompt } from "./prompt.ts";
+import { toModelMessage } from "./to-model-message.ts";
 
 /** A language model as the providers of the AI SDK make them. */
 export interface LanguageModel {
@@ -26,6 +27,8 @@ export interface AiSdkModelOptions {
     readonly seed?: number;
     readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: Json } };
   };
+  /** Whether the model can see. Pictures are only named to one that cannot, since most refuse them. Default true. */
+  readonly images?: boolean;
   /** What a million tokens cost; given, each completion says what it cost. */
   readonly price?: { readonly input: number; readonly output: number };
 }
@@ -36,21 +39,25 @@ export interface AiSdkModelOptions {
  */
 export function aiSdkModel(
   model: LanguageModel,
-  { name = `${model.provider}/${model.modelId}`, settings, price }: AiSdkModelOptions = {},
+  { name = `${model.provider}/${model.modelId}`, settings, images = true, price }: AiSdkModelOptions = {},
 ): Model {
   return {
     name,
-    async *generate(input, { signal }) {
+    async *generate(input, { signal, readArtifact }) {
       const { streamText, ...sdk } = await load();
       const prompt = parsePrompt(input);
       const toolCalls: ModelToolCall[] = [];
       let text = "";
       try {
+        const readImage = images ? readArtifact : undefined;
+        const messages = await Promise.all(
+          prompt.messages.map((message) => toModelMessage(message, readImage)),
+        );
         const stream = streamText({
           ...(settings as object),
           model: model as ai.LanguageModel,
           ...(prompt.instructions !== "" && { instructions: prompt.instructions }),
-          messages: prompt.messages.map(toModelMessage),
+          messages,
           ...(prompt.tools.length > 0 && { tools: toSdkTools(prompt, sdk) }),
           ...(prompt.output && { output: sdk.Output.object({ schema: sdk.jsonSchema(prompt.output) }) }),
           maxRetries: 0,
@@ -103,36 +110,6 @@ function toSdkTools({ tools }: Prompt, { tool, jsonSchema }: Pick<Sdk, "tool" | 
       tool({ description, inputSchema: jsonSchema(input as never) }),
     ]),
   );
-}
-
-function toModelMessage(message: Message): ai.ModelMessage {
-  switch (message.role) {
-    case "user":
-      return { role: "user", content: message.content };
-    case "assistant": {
-      const { content, toolCalls = [], original } = message;
-      if (original !== undefined) return { role: "assistant", content: original as never };
-      const calls = toolCalls.map(({ id, name, input }) => ({
-        type: "tool-call" as const,
-        toolCallId: id,
-        toolName: name,
-        input,
-      }));
-      return {
-        role: "assistant",
-        content: [...(content === "" ? [] : [{ type: "text" as const, text: content }]), ...calls],
-      };
-    }
-    case "tool": {
-      const { callId, name, content, isError = false } = message;
-      const output = { type: isError ? ("error-text" as const) : ("text" as const), value: content };
-      return { role: "tool", content: [{ type: "tool-result", toolCallId: callId, toolName: name, output }] };
-    }
-    default: {
-      const never: never = message;
-      return never;
-    }
-  }
 }
 
 function toToolCall(call: {

@@ -1,22 +1,26 @@
 import { byteLength, cut } from "../runtime/to-json.ts";
 import type { Attachment, Turn } from "../runtime/turn-api.ts";
+import { imagesAmong } from "./images.ts";
+import type { Message } from "./prompt.ts";
 
 /**
- * What was asked, as a model is told of it: with a line for each file that came along, and what stands in it where
- * that is text. All of them together take no more than the limit; what is left out is said to be.
+ * What was asked, as a model is told of it: with a line for each file that came along, what stands in it where that
+ * is text, and the pictures. All texts together take no more than the limit; what is left out is said to be.
  */
-export async function withAttachments(input: string, turn: Turn, limitBytes: number): Promise<string> {
-  if (turn.request.attachments.length === 0) return input;
+export async function withAttachments(input: string, turn: Turn, limitBytes: number): Promise<Message> {
+  if (turn.request.attachments.length === 0) return { role: "user", content: input };
   const parts = [input];
   let leftBytes = limitBytes;
-  for (const file of await turn.attachments()) {
+  const files = await turn.attachments();
+  for (const file of files) {
     const { name, mimeType, url } = file;
     const line = `${name} (${mimeType}) ${url}`;
     const content = isText(file) && leftBytes >= LEAST_BYTES ? cut(await file.text(), leftBytes) : undefined;
     leftBytes -= content === undefined ? 0 : byteLength(content);
     parts.push(content === undefined ? `Attached: ${line}` : `Attached: ${line}\n${content}`);
   }
-  return parts.join("\n\n");
+  const images = imagesAmong(files);
+  return { role: "user", content: parts.join("\n\n"), ...(images.length > 0 && { images }) };
 }
 
 /** With less room than this, a file is only named. */

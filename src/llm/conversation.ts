@@ -2,6 +2,7 @@ import type { Model } from "../ports/model.ts";
 import type { Json } from "../protocol/json.ts";
 import { byteLength, cut } from "../runtime/to-json.ts";
 import type { Turn } from "../runtime/turn-api.ts";
+import { withNewestImages } from "./images.ts";
 import { parseCompletion } from "./prompt.ts";
 import type { Message } from "./prompt.ts";
 
@@ -27,9 +28,10 @@ export class Conversation {
 
   /** The conversation as a model gets it. */
   get messages(): readonly Message[] {
-    if (this.#summary === undefined) return this.#messages;
+    const messages = withNewestImages(this.#messages);
+    if (this.#summary === undefined) return messages;
     const content = `What was said before, in short:\n${this.#summary}`;
-    return [{ role: "user", content }, ...this.#messages];
+    return [{ role: "user", content }, ...messages];
   }
 
   add(...messages: readonly Message[]): void {

@@ -34,7 +34,7 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   const { name, model, tools, maxSteps, historyBytes } = settings;
   const conversation = new Conversation(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
-  conversation.add({ role: "user", content: await withAttachments(input, turn, historyBytes / 4) });
+  conversation.add(await withAttachments(input, turn, historyBytes / 4));
   let said = "";
   for (let step = 1; step <= maxSteps; step += 1) {
     await conversation.compact(turn, model);

@@ -8,7 +8,7 @@ export { mcpTools } from "./mcp-tools.ts";
 export type { McpTools, McpToolsOptions } from "./mcp-tools.ts";
 export { modelFromEnv } from "./model-from-env.ts";
 export type { ModelVariables } from "./model-from-env.ts";
-export type { Completion, Message, ModelToolCall, Prompt, ToolDescription } from "./prompt.ts";
+export type { Completion, Message, MessageImage, ModelToolCall, Prompt, ToolDescription } from "./prompt.ts";
 export { scriptedModel } from "./scripted-model.ts";
 export type { Script, ScriptStep } from "./scripted-model.ts";
 export type { Tools } from "./tool-set.ts";

@@ -10,6 +10,8 @@ export interface ModelVariables {
   readonly TROUPE_MODEL?: string | undefined;
   /** The key for that server, where it wants one. */
   readonly TROUPE_MODEL_KEY?: string | undefined;
+  /** `no` for a model that cannot see pictures. */
+  readonly TROUPE_MODEL_IMAGES?: string | undefined;
   /** With this alone, OpenAI itself is asked. */
   readonly OPENAI_API_KEY?: string | undefined;
 }
@@ -22,9 +24,10 @@ export function modelFromEnv(variables: ModelVariables, otherwise: Model): Model
   // A variable that is empty is one that is not there.
   const { TROUPE_MODEL_URL: url = "", TROUPE_MODEL: name = "", TROUPE_MODEL_KEY: key = "" } = variables;
   const { OPENAI_API_KEY: openAiKey = "" } = variables;
-  if (url !== "") return liveModel({ url, model: name || "default", key });
-  if (openAiKey !== "") return liveModel({ url: OPENAI_URL, model: name || OPENAI_MODEL, key: openAiKey });
-  return otherwise;
+  const images = variables.TROUPE_MODEL_IMAGES !== "no";
+  if (url !== "") return liveModel({ url, model: name || "default", key, images });
+  if (openAiKey === "") return otherwise;
+  return liveModel({ url: OPENAI_URL, model: name || OPENAI_MODEL, key: openAiKey, images });
 }
 
 const OPENAI_URL = "https://api.openai.com/v1";
@@ -34,20 +37,21 @@ interface Live {
   readonly url: string;
   readonly model: string;
   readonly key: string;
+  readonly images: boolean;
 }
 
-function liveModel({ url, model, key }: Live): Model {
+function liveModel(live: Live): Model {
   let loaded: Promise<Model> | undefined;
   return {
-    name: model,
+    name: live.model,
     async *generate(input, context) {
-      loaded ??= load({ url, model, key });
+      loaded ??= load(live);
       yield* (await loaded).generate(input, context);
     },
   };
 }
 
-async function load({ url, model, key }: Live): Promise<Model> {
+async function load({ url, model, key, images }: Live): Promise<Model> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible").catch((cause: unknown) => {
     throw new ModelError("a live model needs: npm install ai @ai-sdk/openai-compatible", {
       transient: false,
@@ -60,5 +64,5 @@ async function load({ url, model, key }: Live): Promise<Model> {
     includeUsage: true,
     ...(key !== "" && { apiKey: key }),
   });
-  return aiSdkModel(provider(model), { name: model });
+  return aiSdkModel(provider(model), { name: model, images });
 }

@@ -1,4 +1,5 @@
 import { AgentError } from "../errors.ts";
+import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 
 /** What a model is asked, as `turn.complete` takes it for the models of this package. */
@@ -15,7 +16,12 @@ export interface Prompt {
 
 /** One message of a conversation. */
 export type Message =
-  | { readonly role: "user"; readonly content: string }
+  | {
+      readonly role: "user";
+      readonly content: string;
+      /** Pictures that belong to it: PNG, JPEG, GIF or WebP. A model reads them when it is asked. */
+      readonly images?: readonly MessageImage[];
+    }
   | {
       readonly role: "assistant";
       readonly content: string;
@@ -31,6 +37,12 @@ export type Message =
       readonly content: string;
       readonly isError?: boolean;
     };
+
+/** Where a picture is kept. */
+export interface MessageImage {
+  readonly artifactId: ArtifactId;
+  readonly sizeBytes: number;
+}
 
 /** A tool as a model sees it. */
 export interface ToolDescription {

@@ -1,4 +1,5 @@
 import type { Usage } from "../protocol/events.ts";
+import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 
 /**
@@ -23,6 +24,8 @@ export interface ModelContext {
   /** 1 the first time. */
   readonly attempt: number;
   readonly signal: AbortSignal;
+  /** Reads a file that the input names, such as a picture; fails with `not_found` when it is gone. */
+  readonly readArtifact: (artifactId: ArtifactId) => Promise<Uint8Array>;
 }
 
 /** What a model streams. */

@@ -7,6 +7,7 @@ import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import { faultMessage } from "./fault-message.ts";
 import type { OpenCall } from "./open-call.ts";
+import { readArtifact } from "./read-artifact.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
 
 /** A completion that an actor has asked for, for the first time or again after a crash. */
@@ -33,7 +34,7 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
  */
 export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
   const { turn, speaker, said } = caller;
-  const { environment, recorder, journal, limits } = turn.options;
+  const { environment, recorder, journal, limits, artifacts } = turn.options;
   const abort = new AbortController();
   const name = model.name;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
@@ -68,7 +69,12 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
     try {
       await recorder.committed();
       if (!isWanted(caller, open)) return;
-      const parts = model.generate(input, { callId, attempt, signal: abort.signal });
+      const parts = model.generate(input, {
+        callId,
+        attempt,
+        signal: abort.signal,
+        readArtifact: async (id) => new Uint8Array(await (await readArtifact(artifacts, id)).arrayBuffer()),
+      });
       const { result, usage } = await stream(caller, open, attempt, parts);
       if (!isWanted(caller, open)) return;
       end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);

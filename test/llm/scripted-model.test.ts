@@ -2,7 +2,12 @@ import type { Model, ModelError } from "troupe";
 import { scriptedModel } from "troupe/llm";
 import { expect, test } from "vitest";
 
-const context = { callId: "c1.1", attempt: 1, signal: new AbortController().signal };
+const context = {
+  callId: "c1.1",
+  attempt: 1,
+  signal: new AbortController().signal,
+  readArtifact: async () => new Uint8Array(),
+};
 
 /** Asks a model with a conversation in which it has answered so often, and gathers all it streams. */
 async function generate(model: Model, answers = 0): Promise<readonly unknown[]> {

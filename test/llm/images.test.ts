@@ -1,0 +1,212 @@
+import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
+import type { Runtime } from "troupe";
+import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
+import type { ModelVariables, Prompt } from "troupe/llm";
+import type { ArtifactId, Event, RunId } from "troupe/protocol";
+import { collect } from "troupe/testing";
+import { expect, test } from "vitest";
+import { OpenAiServer, streaming } from "./openai-server.ts";
+
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+const JPEG = Buffer.from("ffd8ffe000104a46494600", "hex");
+const GIF = Buffer.from("GIF89a\x01\x00\x01\x00", "latin1");
+const WEBP = Buffer.from("RIFF\x1a\x00\x00\x00WEBPVP8L", "latin1");
+
+/** A picture of some size, as far as its first bytes tell. */
+const pngOf = (sizeBytes: number): Buffer => Buffer.concat([PNG, Buffer.alloc(sizeBytes - PNG.length)]);
+
+const thanks = streaming("stop", { content: "Thank you." });
+
+function runtimeAt(server: OpenAiServer, variables: ModelVariables = {}, options = {}): Runtime {
+  const model = modelFromEnv({ TROUPE_MODEL_URL: server.url, ...variables }, scriptedModel([]));
+  const agent = llmAgent({ name: "clerk", purpose: "Looks.", instructions: "", model });
+  return createRuntime({ agents: [agent], ...options });
+}
+
+async function upload(
+  runtime: Runtime,
+  name: string,
+  mimeType: string,
+  bytes: Uint8Array,
+): Promise<ArtifactId> {
+  const body = new Blob([new Uint8Array(bytes)]).stream();
+  return (await runtime.upload({ name, mimeType, body, limitBytes: 1e8 })).artifactId;
+}
+
+async function show(
+  runtime: Runtime,
+  attachments: readonly ArtifactId[],
+  runId?: RunId,
+): Promise<readonly Event[]> {
+  const run = runId === undefined ? {} : { run_id: runId };
+  return collect(runtime, "clerk", { type: "ChatRequest", input: "See.", attachments, ...run });
+}
+
+function runOf(events: readonly Event[]): RunId {
+  const runId = events[0]?.run_id;
+  if (!runId) throw new Error("there is no event of a run");
+  return runId;
+}
+
+function urlOf(type: string, bytes: Uint8Array): string {
+  return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
+}
+
+/** The pictures of each message of a request. */
+function imagesIn(server: OpenAiServer, request: number): readonly (readonly string[])[] {
+  return (server.requests[request]?.messages ?? []).map(({ content }) =>
+    Array.isArray(content)
+      ? (content as { readonly image_url?: { readonly url: string } }[]).flatMap(
+          ({ image_url }) => image_url?.url ?? [],
+        )
+      : [],
+  );
+}
+
+test("pictures go to the model under the type that they have, other files by their name or their text", async () => {
+  await using server = await OpenAiServer.start(thanks);
+  const runtime = runtimeAt(server);
+  const files = [
+    ["moon.png", "image/png", PNG],
+    ["sun.png", "image/png", JPEG],
+    ["star.gif", "image/gif; charset=binary", GIF],
+    ["comet.webp", "IMAGE/WEBP", WEBP],
+    ["list.csv", "text/csv", Buffer.from("a,b")],
+    ["chart.svg", "image/svg+xml", Buffer.from("<svg/>")],
+    ["words.png", "image/png", Buffer.from("no picture")],
+    ["wall.png", "image/png", pngOf(5 * 1_048_576 + 1)],
+  ] as const;
+  const ids: ArtifactId[] = [];
+  for (const [name, type, bytes] of files) ids.push(await upload(runtime, name, type, bytes));
+  const events = await show(runtime, ids);
+
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Thank you." });
+  const line = (index: number): string => {
+    const [name, type] = files[index] ?? [];
+    return `Attached: ${name} (${type}) /artifacts/${ids[index]}`;
+  };
+  const text = [
+    "See.",
+    ...[0, 1, 2, 3].map(line),
+    `${line(4)}\na,b`,
+    `${line(5)}\n<svg/>`,
+    ...[6, 7].map(line),
+  ].join("\n\n");
+  expect(server.requests[0]?.messages).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "text", text },
+        { type: "image_url", image_url: { url: urlOf("image/png", PNG) } },
+        { type: "image_url", image_url: { url: urlOf("image/jpeg", JPEG) } },
+        { type: "image_url", image_url: { url: urlOf("image/gif", GIF) } },
+        { type: "image_url", image_url: { url: urlOf("image/webp", WEBP) } },
+      ],
+    },
+  ]);
+  await runtime.close();
+});
+
+test("pictures of earlier turns are seen again, as many of the newest as a prompt takes", async () => {
+  await using server = await OpenAiServer.start(thanks, thanks, thanks);
+  const runtime = runtimeAt(server);
+  const large = pngOf(5 * 1_048_576);
+  const run = runOf(await show(runtime, [await upload(runtime, "first.png", "image/png", large)]));
+  const more = [
+    await upload(runtime, "second.png", "image/png", large),
+    await upload(runtime, "small.png", "image/png", PNG),
+  ];
+  await show(runtime, more, run);
+  await show(runtime, [await upload(runtime, "third.png", "image/png", large)], run);
+
+  const counts = [0, 1, 2].map((request) => imagesIn(server, request).map(({ length }) => length));
+  expect(counts).toEqual([[1], [1, 0, 2], [0, 0, 2, 0, 1]]);
+  await runtime.close();
+});
+
+test("of many pictures of one turn the first twenty are seen", async () => {
+  await using server = await OpenAiServer.start(thanks);
+  const runtime = runtimeAt(server);
+  const names = Array.from({ length: 21 }, (_, index) => `${index}.png`);
+  await show(runtime, await Promise.all(names.map((name) => upload(runtime, name, "image/png", PNG))));
+  expect(imagesIn(server, 0)[0]).toHaveLength(20);
+  await runtime.close();
+});
+
+test("a turn that was interrupted asks again with its picture, of which the log has no bytes", async () => {
+  const asked = Promise.withResolvers<void>();
+  await using server = await OpenAiServer.start(() => asked.resolve(), thanks);
+  const log = { ...memoryLog(), close: async () => {} };
+  const artifacts = { ...memoryArtifacts(), close: async () => {} };
+  const before = runtimeAt(server, {}, { log, artifacts });
+  const picture = pngOf(1_000_000);
+  const attachments = [await upload(before, "moon.png", "image/png", picture)];
+  const { requestId, runId } = await before.process("clerk", {
+    type: "ChatRequest",
+    input: "See.",
+    attachments,
+  });
+  await asked.promise;
+  await before.close({ drainMs: 0 });
+
+  const after = runtimeAt(server, {}, { log, artifacts });
+  const feed = await after.follow(await after.resolve(requestId), { after: 0 });
+  let last = "";
+  for await (const { events } of feed.pages) last = events.at(-1) ?? last;
+  expect(JSON.parse(last)).toMatchObject({ finish_reason: "success", result: "Thank you." });
+  expect(imagesIn(server, 1)).toEqual([[urlOf("image/png", picture)]]);
+  expect(server.requests[1]).toEqual(server.requests[0]);
+  expect(await log.size(runId ?? undefined)).toBeLessThan(10_000);
+  await after.close();
+});
+
+test("a conversation goes on without a picture that is gone", async () => {
+  await using server = await OpenAiServer.start(thanks, thanks);
+  const runtime = runtimeAt(server);
+  const events = await show(runtime, [await upload(runtime, "moon.png", "image/png", PNG)]);
+  const copy = await runtime.fork(runOf(events), { after: events.at(-1)?.id ?? 0 });
+  await runtime.removeRun(runOf(events));
+  expect((await show(runtime, [], copy)).at(-1)).toMatchObject({ result: "Thank you." });
+  expect(imagesIn(server, 1)).toEqual([[], [], []]);
+  expect(JSON.stringify(server.requests[1])).toContain("Attached: moon.png");
+  await runtime.close();
+});
+
+test("to a model that cannot see, pictures are only named", async () => {
+  await using server = await OpenAiServer.start(thanks);
+  const runtime = runtimeAt(server, { TROUPE_MODEL_IMAGES: "no" });
+  const id = await upload(runtime, "moon.png", "image/png", PNG);
+  await show(runtime, [id]);
+  expect(server.requests[0]?.messages).toEqual([
+    { role: "user", content: `See.\n\nAttached: moon.png (image/png) /artifacts/${id}` },
+  ]);
+  await runtime.close();
+});
+
+test("a model of another make is told where the pictures are, and can read them", async () => {
+  const seen: unknown[] = [];
+  const script = scriptedModel(["Thank you."]);
+  const agent = llmAgent({
+    name: "clerk",
+    purpose: "Looks.",
+    instructions: "",
+    model: {
+      name: "mine",
+      async *generate(input, context) {
+        const [message] = (input as unknown as Prompt).messages;
+        for (const image of (message?.role === "user" && message.images) || []) {
+          seen.push(image, Buffer.from(await context.readArtifact(image.artifactId)));
+        }
+        yield* script.generate(input, context);
+      },
+    },
+  });
+  const runtime = createRuntime({ agents: [agent] });
+  const id = await upload(runtime, "moon.png", "image/png", PNG);
+  await show(runtime, [id]);
+  expect(seen).toEqual([{ artifactId: id, sizeBytes: PNG.length }, PNG]);
+  await runtime.close();
+});
