@@ -24,6 +24,21 @@ test("a log of the first form is opened, and its requests can sleep", async () =
   expect(await again.asleep({})).toMatchObject([{ requestId: "first", wakeAt: 9 }]);
 });
 
+test("a log of the second form is opened, and its runs keep their events", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const { runId } = await startRun(log, "run", 3);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toSecondForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  const { events } = await again.read(runId, { after: 0 });
+  expect(events).toHaveLength(3);
+});
+
 test("a log of a form that this program does not know is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -34,9 +49,15 @@ test("a log of a form that this program does not know is refused", async () => {
   expect(() => sqliteLog(directory)).toThrow("the log has form 99");
 });
 
+/** Makes of a database what the second version would have written. */
+function toSecondForm(database: DatabaseSync): void {
+  database.exec("ALTER TABLE run DROP COLUMN head; PRAGMA user_version = 2");
+}
+
 /** Makes of a database what the first version would have written. */
 function toFirstForm(path: string): void {
   const database = new DatabaseSync(path);
+  toSecondForm(database);
   database.exec(`
     DROP INDEX request_asleep;
     DROP INDEX request_open;

@@ -1,40 +1,135 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RunId } from "troupe/protocol";
-import { afterEach, expect, test } from "vitest";
+import { DatabaseSync } from "node:sqlite";
+import type { RequestId, RunId } from "troupe/protocol";
+import { expect, test } from "vitest";
 import { Unavailable } from "../../src/ports/event-log.ts";
-import { sqliteLog } from "../../src/storage/sqlite/sqlite-log.ts";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import { DamagedLog, sqliteLog } from "../../src/storage/sqlite/index.ts";
+import { temporaryDirectory } from "./directories.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "troupe-index-"));
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
+const RUNS = ["one", "two", "three"].map((name) => `run_${name.padEnd(21, "x")}` as RunId);
+const REQUESTS = ["one", "two", "three"].map((name) => `req_${name.padEnd(21, "x")}` as RequestId);
 
-test("a run whose name leads to another one is damaged, and shows nobody the other's events", async () => {
-  const names = ["one", "two", "three"].map((name) => `run_${name.padEnd(21, "x")}` as RunId);
+/** A log of three runs with a request and two events each; closed. */
+async function threeRuns(): Promise<string> {
+  const directory = temporaryDirectory();
   const log = sqliteLog(directory);
-  for (const runId of names) {
+  for (const [index, runId] of RUNS.entries()) {
     const { cursor } = await log.claim(runId);
     const times = { createdAt: 1, updatedAt: 1 };
     const run = { agent: "a", status: "idle", turns: 1, initialInput: null, metadata: {}, ...times } as const;
-    await log.append(cursor, { events: [`{"id":1,"run_id":"${runId}"}`], records: [], run });
+    const requestId = REQUESTS[index] as RequestId;
+    const requests = [{ requestId, phase: "queued", createdAt: 1, accepted: { n: 1, after: 0 } } as const];
+    const next = await log.append(cursor, { events: ['{"id":1}'], records: [], run, requests });
+    await log.append(next, { events: ['{"id":2}'], records: [], run });
   }
   await log.close();
+  return directory;
+}
 
-  // In the index a name is followed by the number of its run: the second one gets that of the third.
-  const path = join(directory, "log.db");
+/** A copy of a log with some of its bytes changed. */
+function changed(directory: string, change: (file: Buffer) => void): string {
+  const copy = temporaryDirectory();
+  cpSync(directory, copy, { recursive: true });
+  rmSync(join(copy, "lock"), { force: true });
+  const path = join(copy, "log.db");
   const file = readFileSync(path);
-  const entry = Buffer.concat([Buffer.from(names[1] ?? ""), Buffer.from([2])]);
-  const at = file.indexOf(entry);
-  expect(at).toBeGreaterThan(0);
-  file[at + entry.length - 1] = 3;
+  change(file);
   writeFileSync(path, file);
+  return copy;
+}
 
-  const damaged = sqliteLog(directory);
+/** Opens a log, if it is not refused as damaged. */
+function openIfWhole(directory: string): EventLog | undefined {
   try {
-    await expect(damaged.read(names[1] as RunId, { after: 0 })).rejects.toThrow(Unavailable);
-    await expect(damaged.claim(names[1] as RunId)).rejects.toThrow(Unavailable);
-    expect((await damaged.read(names[2] as RunId, { after: 0 })).events).toHaveLength(1);
-  } finally {
-    await damaged.close();
+    return sqliteLog(directory);
+  } catch (error) {
+    if (error instanceof DamagedLog) return undefined;
+    throw error;
   }
+}
+
+/** Where a text stands in a file. */
+function placesOf(text: string, file: Buffer): readonly number[] {
+  const places: number[] = [];
+  for (let at = file.indexOf(text); at >= 0; at = file.indexOf(text, at + 1)) places.push(at);
+  return places;
+}
+
+test("whichever copy of a run's name has a wrong bit, nobody is told that it has no events", async () => {
+  const directory = await threeRuns();
+  const [, name] = RUNS as [RunId, RunId];
+  const places = placesOf(name, readFileSync(join(directory, "log.db")));
+  expect(places.length).toBeGreaterThan(1);
+  for (const place of places) {
+    const log = openIfWhole(
+      changed(directory, (file) => {
+        file[place + 6] = (file[place + 6] ?? 0) ^ 4;
+      }),
+    );
+    if (log === undefined) continue;
+    expect((await log.read(name, { after: 0 })).events).toHaveLength(2);
+    await log.close();
+  }
+});
+
+test("whichever copy of a request's name has a wrong bit, it is not taken for a new one", async () => {
+  const directory = await threeRuns();
+  const [, name] = REQUESTS as [RequestId, RequestId];
+  const places = placesOf(name, readFileSync(join(directory, "log.db")));
+  expect(places.length).toBeGreaterThan(1);
+  for (const place of places) {
+    const log = openIfWhole(
+      changed(directory, (file) => {
+        file[place + 6] = (file[place + 6] ?? 0) ^ 4;
+      }),
+    );
+    if (log === undefined) continue;
+    expect(await log.lookup(name)).toMatchObject({ requestId: name });
+    await log.close();
+  }
+});
+
+test("a run whose name leads to another one shows nobody the other's events, also where losses are accepted", async () => {
+  const directory = changed(await threeRuns(), (file) => {
+    // In the index a name is followed by the number of its run: the second one gets that of the third.
+    const entry = Buffer.concat([Buffer.from(RUNS[1] ?? ""), Buffer.from([2])]);
+    const at = file.indexOf(entry);
+    expect(at).toBeGreaterThan(0);
+    file[at + entry.length - 1] = 3;
+  });
+  expect(() => sqliteLog(directory)).toThrow(DamagedLog);
+
+  const log = sqliteLog(directory, { acceptLoss: true });
+  try {
+    await expect(log.read(RUNS[1] as RunId, { after: 0 })).rejects.toThrow(Unavailable);
+    await expect(log.claim(RUNS[1] as RunId)).rejects.toThrow(Unavailable);
+    expect((await log.read(RUNS[2] as RunId, { after: 0 })).events).toHaveLength(2);
+  } finally {
+    await log.close();
+  }
+});
+
+test("a run that lacks its newest events is damaged", async () => {
+  const directory = await threeRuns();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  database.exec("DELETE FROM chunk WHERE rid = 2 AND last = 2");
+  database.close();
+
+  const log = sqliteLog(directory);
+  try {
+    await expect(log.read(RUNS[1] as RunId, { after: 0 })).rejects.toThrow(Unavailable);
+    await expect(log.claim(RUNS[1] as RunId)).rejects.toThrow(Unavailable);
+    expect((await log.read(RUNS[0] as RunId, { after: 0 })).events).toHaveLength(2);
+  } finally {
+    await log.close();
+  }
+});
+
+test("a log whose tables are not ours any more is damaged", async () => {
+  const directory = changed(await threeRuns(), (file) => {
+    file.write("metadatb TEXT", file.indexOf("metadata TEXT"));
+  });
+  expect(() => sqliteLog(directory)).toThrow(DamagedLog);
 });

@@ -33,7 +33,7 @@ export function createChunks(database: DatabaseSync): Chunks {
       (SELECT seq FROM chunk WHERE rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1)
     WHERE run_id = ?`;
   // The name as the run's own row has it, and not the index by which the row was found.
-  const own = "run.rid, (SELECT run_id FROM run AS named WHERE named.rid = run.rid) AS name, removed, turns";
+  const own = "run.rid, (SELECT run_id FROM run AS named WHERE named.rid = run.rid) AS name, removed, head";
   const find = database.prepare(`SELECT ${own}, last, records_end ${newest}`);
   const findWhole = database.prepare(`SELECT ${own}, first, last, records_end, checksum,
     CAST(body AS BLOB) AS body, records ${newest}`);
@@ -107,17 +107,18 @@ interface RunRow {
   readonly rid: number;
   readonly name: string;
   readonly removed: number;
-  readonly turns: number;
+  /** The id of its newest event when its row was written. */
+  readonly head: number;
   /** Of the newest chunk; `null` for a run without any. */
   readonly last: number | null;
   readonly records_end: number | null;
 }
 
-function toStored(runId: RunId, { rid, name, removed, turns, last, records_end }: RunRow): StoredRun {
+function toStored(runId: RunId, { rid, name, removed, head, last, records_end }: RunRow): StoredRun {
   if (name !== runId) throw damaged();
   if (removed > 0) return { rid, removed: true, head: 0, records: 0 };
-  // Whatever was done in it is in chunks, even if the index by which they are found says there are none.
-  if (last === null && turns > 0) throw damaged();
+  // Its chunks are there, even if the index by which they are found lacks the newest.
+  if ((last ?? 0) < head) throw damaged();
   return { rid, removed: false, head: last ?? 0, records: records_end ?? 0 };
 }
 

@@ -22,6 +22,8 @@ export function toTrouble(error: unknown): Trouble | undefined {
     case 8:
     case 14:
       return "inaccessible";
+    // What is asked never changes, so that it makes no sense says that the tables are not ours any more.
+    case 1:
     case 11:
     case 26:
       return "damaged";

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../errors.ts";
 import { toChecksum, toHash } from "./chain.ts";
+import { checkNames } from "./check-names.ts";
 import { DamagedLog, toTrouble } from "./errors.ts";
 import { openHeadFile, readHeadFile } from "./head-file.ts";
 import type { Head } from "./head-file.ts";
@@ -59,6 +60,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
     if (!acceptLoss) {
       checkHead(database, known);
       if (size % PAGE_BYTES !== 0) checkAll(database);
+      checkNames(database);
     }
     const head = raiseHead(database, known, join(directory, "head"));
     syncDirectory(directory);

@@ -29,14 +29,14 @@ export function createSchema(database: DatabaseSync): void {
   const row = database.prepare("PRAGMA user_version").get();
   const version = Number(row?.["user_version"]);
   if (version === VERSION) return;
-  const change = version === 0 ? SCHEMA : version === 1 ? FROM_1 : undefined;
-  if (change === undefined) {
+  if (!(version >= 0 && version < VERSION)) {
     throw new Error(`the log has form ${version}, this program knows ${VERSION} and older ones`);
   }
-  database.exec(`BEGIN IMMEDIATE; ${change}; PRAGMA user_version = ${VERSION}; COMMIT`);
+  const changes = version === 0 ? [SCHEMA] : FROM.slice(version - 1);
+  database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
 }
 
-const VERSION = 2;
+const VERSION = 3;
 
 // What waits or sleeps is in neither the way of those that start, nor in that of whoever looks for something to do.
 const REQUEST_INDEXES = `
@@ -71,6 +71,7 @@ const SCHEMA = `
     removed INTEGER NOT NULL DEFAULT 0,
     agent TEXT NOT NULL,
     status INTEGER NOT NULL,
+    head INTEGER NOT NULL,
     created INTEGER NOT NULL,
     updated INTEGER NOT NULL,
     turns INTEGER NOT NULL,
@@ -108,11 +109,16 @@ const SCHEMA = `
     data TEXT NOT NULL
   )`;
 
-/** Form 1 did not know when a request sleeps. */
-const FROM_1 = `
-  ALTER TABLE request ADD COLUMN wake INTEGER;
+/** From each form to the next. */
+const FROM = [
+  // Form 1 did not know when a request sleeps,
+  `ALTER TABLE request ADD COLUMN wake INTEGER;
   DROP INDEX request_open;
-  ${REQUEST_INDEXES}`;
+  ${REQUEST_INDEXES}`,
+  // and form 2 not how many events a run had when its row was written.
+  `ALTER TABLE run ADD COLUMN head INTEGER NOT NULL DEFAULT 0;
+  UPDATE run SET head = coalesce((SELECT max(last) FROM chunk WHERE chunk.rid = run.rid), 0) WHERE removed = 0`,
+] as const;
 
 /** The phases of runs and requests by the numbers that stand for them: equal in size, so that a change of phase rewrites nothing else. */
 export const RUN_PHASES = ["idle", "running", "waiting"] as const;

@@ -21,9 +21,9 @@ const SQL = {
     VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`,
 
   addRun: `INSERT INTO run
-    (rid, run_id, agent, status, created, updated, turns, metadata, initial_input)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  changeRun: `UPDATE run SET agent = ?, status = ?, created = ?, updated = ?, turns = ?,
+    (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  changeRun: `UPDATE run SET head = ?, agent = ?, status = ?, created = ?, updated = ?, turns = ?,
     metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input)
     WHERE rid = ?`,
 
@@ -43,7 +43,7 @@ const SQL = {
   setSnapshot: `INSERT OR REPLACE INTO snapshot (rid, head, records, checksum, data)
     VALUES (?, ?, ?, ?, ?)`,
 
-  removeRun: `UPDATE run SET removed = 1, agent = '', status = 0, created = 0, updated = 0,
+  removeRun: `UPDATE run SET removed = 1, head = 0, agent = '', status = 0, created = 0, updated = 0,
     turns = 0, metadata = '{}', initial_input = 'null'
     WHERE rid = ?`,
   removeRequests: `UPDATE request SET phase = 3, created = 0, accepted_n = 0, accepted_after = 0,

@@ -126,11 +126,11 @@ export class Writer {
     if (run?.runId !== undefined) {
       const { runId, agent, status, created, updated, turns, metadata, initialInput } = run;
       const json = [metadata ?? "{}", initialInput ?? "null"] as const;
-      addRun.run(rid, runId, agent, status, created, updated, turns, ...json);
+      addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json);
     } else if (run !== undefined) {
       const { agent, status, created, updated, turns, metadata, initialInput } = run;
       const json = [metadata ?? null, initialInput ?? null] as const;
-      changeRun.run(agent, status, created, updated, turns, ...json, rid);
+      changeRun.run(head, agent, status, created, updated, turns, ...json, rid);
     }
     for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
       const { changes: found } = changeRequest.run(phase, created, n, after, ...events, requestId);
