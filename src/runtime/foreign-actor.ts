@@ -124,6 +124,7 @@ class Place implements ForeignPlace {
   }
 
   began(callId: CallId, name: string, voice: ForeignVoice): void {
+    if (!this.#isWanted) return;
     const { call: parent, turn } = this.#actor;
     const call = new OpenCall({
       callId,
@@ -168,7 +169,7 @@ class Place implements ForeignPlace {
   }
 
   busy(isBusy: boolean): void {
-    if (isBusy === (this.#work !== undefined)) return;
+    if (isBusy === (this.#work !== undefined) || (isBusy && !this.#isWanted)) return;
     const { call: parent, speaker, agent, turn } = this.#actor;
     if (this.#work) turn.calls.drop(parent, this.#work.callId);
     this.#work = isBusy
@@ -197,10 +198,15 @@ class Place implements ForeignPlace {
     await turn.options.recorder.committed();
   }
 
-  #accepts(): boolean {
+  /** Whether the call goes on: what is opened behind its end would never be closed. */
+  get #isWanted(): boolean {
     const { call, turn } = this.#actor;
-    if (!turn.ended && call.open) return true;
-    turn.options.telemetry.dropped("late_event");
+    return !turn.ended && call.open;
+  }
+
+  #accepts(): boolean {
+    if (this.#isWanted) return true;
+    this.#actor.turn.options.telemetry.dropped("late_event");
     return false;
   }
 }

@@ -1,0 +1,54 @@
+import { defineAgent, defineTool } from "troupe";
+import type { Agent } from "troupe";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import type { ForeignPlace } from "../../src/runtime/foreign.ts";
+import { World } from "./world.ts";
+
+test("an agent elsewhere that sets to work when its call has ended keeps no turn from waiting", async () => {
+  const places: ForeignPlace[] = [];
+  const elsewhere: Agent = {
+    ...defineAgent({ name: "elsewhere", purpose: "Never answers.", chat() {} }),
+    foreign: {
+      known: true,
+      ready: async () => {},
+      perform: (_, place) => {
+        places.push(place);
+        return new Promise(() => {});
+      },
+      abandon() {},
+    },
+  };
+  const boss = defineAgent({
+    name: "boss",
+    purpose: "Has somebody fail, and asks.",
+    uses: { elsewhere },
+    tools: [
+      defineTool({
+        name: "fail",
+        description: "Calls somebody and fails.",
+        input: z.object({}),
+        async run(_, turn) {
+          turn.call(elsewhere, "chat", { input: "work" }).catch(() => {});
+          await turn.sleep(10);
+          throw new Error("it failed");
+        },
+      }),
+    ],
+    async chat(_, turn) {
+      const [fail] = boss.tools;
+      if (fail) await turn.tool(fail as never, {}).catch(() => {});
+      await turn.waitForInput({ go: "Go on?" });
+    },
+  });
+  const world = new World({ agents: [boss, elsewhere] });
+  const { requestId } = await world.ask("boss", { type: "ChatRequest", input: "begin" });
+  await world.environment.advance(10);
+  const [place] = places;
+  expect(place?.signal.aborted).toBe(true);
+  place?.began(place.newCall(), "tool", { agent: "elsewhere", depth: 0 });
+  place?.busy(true);
+  await world.environment.advance(3_600_000);
+
+  expect(await world.runtime.status(requestId)).toMatchObject({ status: "waiting" });
+});
