@@ -136,7 +136,8 @@ export class RemoteCall {
     }
     const status = await this.#status(requestId);
     if (status["status"] === "completed") return completedEnd(status, name);
-    if (this.#questions.size > 0) return undefined;
+    // What was answered meanwhile may have had it go on behind the end of the stream.
+    if (this.#questions.size > 0 || this.#questions.hasNews) return undefined;
     throw fault(name, "ended its events without an end of the request");
   }
 

@@ -79,6 +79,11 @@ export class RemoteQuestions {
     if (callId !== undefined && isObject(values)) this.#place.answered(callId, values as JsonObject);
   }
 
+  /** Whether there may be something new there since that was last looked for. */
+  get hasNews(): boolean {
+    return this.#hasNews;
+  }
+
   /** Resolves when no answer is on its way. */
   async settled(): Promise<void> {
     for (const { answering } of this.#open.values()) await answering;
@@ -89,6 +94,8 @@ export class RemoteQuestions {
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#hasNews = false;
+        // What comes later is news for whoever asks next.
+        this.#wake = () => {};
         resolve();
       };
       if (this.#hasNews || this.#open.size === 0) this.#wake();
