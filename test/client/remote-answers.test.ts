@@ -11,7 +11,7 @@ function farSide(looked: () => Promise<void>): typeof fetch {
   say({ type: "RequestStarted" });
   say({ type: "WaitForInput", wait_id: 2, request_keys: { first: "First?" } });
   return async (url, { body, headers } = {}) => {
-    const { pathname } = new URL(url as string);
+    const { pathname } = new URL(url instanceof Request ? url.url : url);
     const { type, wait_id: waitId } = JSON.parse((body ?? "{}") as string) as Record<string, unknown>;
     if (pathname.endsWith("/process") && type === "ResumeWithInput") {
       say({ type: "ResumeWithInput", wait_id: waitId, request_keys: {} });
