@@ -50,12 +50,12 @@ export function sqliteLog(
 
   async function claim(runId: RunId): Promise<Claim> {
     await claims.fence(runId);
-    const { stored, entry, snapshot } = reader.ask((tables) => {
+    const found = reader.ask((tables) => {
       const stored = tables.checked(runId);
-      return { stored, entry: tables.run(runId), snapshot: stored && tables.snapshot(stored.rid) };
+      return stored && { stored, entry: tables.run(runId), snapshot: tables.snapshot(stored.rid) };
     });
-    if (stored === undefined) lastRid += 1;
-    const { rid, removed, head, records } = stored ?? { ...NEW_RUN, rid: lastRid };
+    if (found === undefined) lastRid += 1;
+    const { rid, removed, head, records } = found?.stored ?? { ...NEW_RUN, rid: lastRid };
     cache.drop(runId);
     const { epoch } = claims.take({
       runId,
@@ -64,14 +64,14 @@ export function sqliteLog(
       records,
       removed,
       leaving: false,
-      stored: stored !== undefined,
+      stored: found !== undefined,
       pending: undefined,
       requests: new Set(),
     });
     return {
       cursor: { runId, epoch, head, records },
-      ...(entry && { run: entry }),
-      ...(snapshot && { snapshot }),
+      ...(found?.entry && { run: found.entry }),
+      ...(found?.snapshot && { snapshot: found.snapshot }),
     };
   }
 
