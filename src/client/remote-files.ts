@@ -2,6 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { EventBody } from "../protocol/events.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { ForeignFile, ForeignPlace } from "../runtime/foreign.ts";
+import { toBlob } from "../runtime/to-blob.ts";
 import type { WireEvent } from "./connection.ts";
 import { persist } from "./persist.ts";
 import { digest, fault } from "./remote-ids.ts";
@@ -17,12 +18,11 @@ export async function sendFile(
   { limits, name: agent }: RemoteSettings,
 ): Promise<string> {
   const { name, mimeType, body } = await file.open();
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  for await (const chunk of body) chunks.push(chunk.slice());
+  const raw = await toBlob(body);
   const { json } = await persist({ clock, limitMs: limits.unreachableMs, signal }, () =>
     wire.ask("POST", "/artifacts", {
       query: { name },
-      raw: new Blob(chunks),
+      raw,
       headers: { "content-type": mimeType },
       signal,
       timeoutMs: limits.unreachableMs,

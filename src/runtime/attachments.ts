@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { ActorPlace } from "./actor-place.ts";
 import { artifactUrl } from "./artifact-url.ts";
-import { readArtifact } from "./read-artifact.ts";
+import { toBlob } from "./to-blob.ts";
 import type { Attachment } from "./turn-api.ts";
 
 /** The files that an actor was given: those of the request, for the agent that was asked and for no other. */
@@ -20,7 +20,7 @@ async function open({ turn }: ActorPlace, artifactId: ArtifactId): Promise<Attac
   const stored = await artifacts.get(artifactId);
   if (stored === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);
   const { name, mimeType, sizeBytes } = stored;
-  const read = (): Promise<Blob> => readArtifact(artifacts, artifactId);
+  const read = (): Promise<Blob> => toBlob(artifacts.read(artifactId));
   return {
     artifactId,
     name,

@@ -7,7 +7,7 @@ import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import { faultMessage } from "./fault-message.ts";
 import type { OpenCall } from "./open-call.ts";
-import { readArtifact } from "./read-artifact.ts";
+import { toBlob } from "./to-blob.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "./to-json.ts";
 
 /** A completion that an actor has asked for, for the first time or again after a crash. */
@@ -73,7 +73,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
         callId,
         attempt,
         signal: abort.signal,
-        readArtifact: async (id) => new Uint8Array(await (await readArtifact(artifacts, id)).arrayBuffer()),
+        readArtifact: async (id) => new Uint8Array(await (await toBlob(artifacts.read(id))).arrayBuffer()),
       });
       const { result, usage } = await stream(caller, open, attempt, parts);
       if (!isWanted(caller, open)) return;
