@@ -1,10 +1,10 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readFile, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
-import { chat, createProject, startCommand } from "../cli/command.ts";
+import { chat, createProject, startCommand, startProgram } from "../cli/command.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -74,15 +74,9 @@ test("the tour by curl does what it says", { timeout: 120_000 }, async () => {
 test("the smallest program runs as it stands", async () => {
   const [code = ""] = findBlocks("## The smallest program", "ts");
   const cwd = await createProject({ "hello.ts": code.replace("port: 4100", "port: 0") });
-  const child = spawn(process.execPath, ["hello.ts"], { cwd });
-  try {
-    const url = await new Promise<string>((printed) => {
-      child.stdout.once("data", (data: Buffer) => printed(data.toString().trim()));
-    });
-    expect((await chat(url, "hello", { input: "Ada" })).result).toBe("Hello, Ada!");
-  } finally {
-    child.kill("SIGKILL");
-  }
+  const program = startProgram(process.execPath, ["hello.ts"], { cwd });
+  const [url] = await program.match(/http:\/\/\S+/);
+  expect((await chat(url, "hello", { input: "Ada" })).result).toBe("Hello, Ada!");
 });
 
 test("the agent that shows how to write one is served as it stands", async () => {
@@ -180,15 +174,9 @@ test("the agent that works with one elsewhere, and the client, run as they stand
     "client.ts": there(client),
   });
 
-  const child = spawn(process.execPath, ["parrot.ts"], { cwd });
-  try {
-    const url = await new Promise<string>((printed) => {
-      child.stdout.once("data", (data: Buffer) => printed(data.toString().trim()));
-    });
-    expect((await chat(url, "parrot", { input: "not so loud" })).result).toBe("NOT SO LOUD");
-  } finally {
-    child.kill("SIGKILL");
-  }
+  const program = startProgram(process.execPath, ["parrot.ts"], { cwd });
+  const [url] = await program.match(/http:\/\/\S+/);
+  expect((await chat(url, "parrot", { input: "not so loud" })).result).toBe("NOT SO LOUD");
   const { stdout } = await promisify(execFile)(process.execPath, ["client.ts"], { cwd });
   expect(stdout.split("\n")).toEqual(["to ", "be ", "or ", "not ", "to ", "be", ""]);
 });

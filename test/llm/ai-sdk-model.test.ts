@@ -8,6 +8,7 @@ import { collect } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../agents/events.ts";
+import { chat } from "./chat.ts";
 import { breakingOff, dropping, failing, OpenAiServer, streaming } from "./openai-server.ts";
 
 const temperature = defineTool({
@@ -39,12 +40,7 @@ async function ask(model: Model, options: Partial<LlmAgentOptions> = {}): Promis
     model,
     ...options,
   });
-  const runtime = createRuntime({ agents: [agent] });
-  try {
-    return await collect(runtime, "clerk", { type: "ChatRequest", input: "How warm is Oslo?" });
-  } finally {
-    await runtime.close();
-  }
+  return chat(agent, "How warm is Oslo?");
 }
 
 describe("a model of the AI SDK", () => {

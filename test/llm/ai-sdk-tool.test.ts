@@ -1,23 +1,17 @@
 import { jsonSchema, tool } from "ai";
-import { createRuntime, defineTool } from "troupe";
+import { defineTool } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import type { Tools } from "troupe/llm";
 import type { Event, Json } from "troupe/protocol";
-import { collect } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, theOne } from "../agents/events.ts";
+import { chat } from "./chat.ts";
 
 /** Has a model call one of the tools, once. */
 async function call(tools: Tools, name: string, input: Json): Promise<readonly Event[]> {
   const model = scriptedModel([{ toolCalls: [{ name, input }] }, "Done."]);
-  const agent = llmAgent({ name: "clerk", purpose: "Works.", instructions: "", model, tools });
-  const runtime = createRuntime({ agents: [agent] });
-  try {
-    return await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
-  } finally {
-    await runtime.close();
-  }
+  return chat(llmAgent({ name: "clerk", purpose: "Works.", instructions: "", model, tools }));
 }
 
 describe("a tool of the AI SDK", () => {

@@ -10,6 +10,7 @@ import { calculator } from "../../agents/calculator.ts";
 import { payments } from "../../agents/payments.ts";
 import { pdfWriter } from "../../agents/pdf-writer.ts";
 import { ofType, requestOf, textsOf, theOne } from "../agents/events.ts";
+import { chat } from "./chat.ts";
 
 const lookup = defineTool({
   name: "lookup",
@@ -23,16 +24,6 @@ const lookup = defineTool({
 });
 
 const plain = { name: "clerk", purpose: "Answers.", instructions: "Be brief." };
-
-/** Asks an agent in a runtime of its own. */
-async function chat(agent: Agent, input = "hello"): Promise<readonly Event[]> {
-  const runtime = createRuntime({ agents: [agent] });
-  try {
-    return await collect(runtime, agent.name, { type: "ChatRequest", input });
-  } finally {
-    await runtime.close();
-  }
-}
 
 async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
   yield new TextEncoder().encode(text);

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Batch } from "../../src/ports/event-log.ts";
 import { memorySecrets } from "../../src/storage/memory-secrets.ts";
+import { watchedLog } from "./watched-log.ts";
 
 /** What each of them finds in its configuration. */
 const seen: (readonly [who: string, config: JsonObject])[] = [];
@@ -54,15 +55,7 @@ function answer(runtime: Runtime): Promise<unknown> {
 test("an agent that is called has its own configuration, as of the call, and a tool that of its caller", async () => {
   seen.length = 0;
   const appended: Batch[] = [];
-  const kept = memoryLog();
-  const log = {
-    ...kept,
-    append: (cursor: Parameters<typeof kept.append>[0], batch: Batch) => {
-      appended.push(batch);
-      return kept.append(cursor, batch);
-    },
-    close: async () => {},
-  };
+  const log = { ...watchedLog({ append: (batch) => appended.push(batch) }), close: async () => {} };
   const options = { agents: [shop, bank], log, secrets: memorySecrets() };
   let runtime = createRuntime(options);
   await configure(runtime, "shop", { door: "red", password: "canary-shop" });
@@ -97,15 +90,8 @@ test("an agent that is called has its own configuration, as of the call, and a t
 });
 
 test("a configuration that stays the same is written down once, however many calls there are", async () => {
-  const kept = memoryLog();
   const written: string[] = [];
-  const log = {
-    ...kept,
-    append: (cursor: Parameters<typeof kept.append>[0], batch: Batch) => {
-      written.push(JSON.stringify(batch));
-      return kept.append(cursor, batch);
-    },
-  };
+  const log = watchedLog({ append: (batch) => written.push(JSON.stringify(batch)) });
   const till = defineAgent({
     name: "till",
     purpose: "Counts.",

@@ -1,7 +1,8 @@
-import { createRuntime, defineAgent, memoryLog } from "troupe";
+import { createRuntime, defineAgent } from "troupe";
 import type { Runtime } from "troupe";
 import type { Event, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { watchedLog } from "./watched-log.ts";
 
 const notes = defineAgent({
   name: "notes",
@@ -96,23 +97,13 @@ test("a request keeps its place in the run in which it was made", async () => {
 });
 
 test("a fork of a run that is removed meanwhile is refused as gone", async () => {
-  const log = memoryLog();
   let beforeRead = async (): Promise<void> => {};
-  const runtime = createRuntime({
-    agents: [notes],
-    log: {
-      ...log,
-      async read(runId, options) {
-        // Its second page is the first of the history: the one before shows whether it may be forked there.
-        await beforeRead();
-        return log.read(runId, options);
-      },
-    },
-  });
+  const runtime = createRuntime({ agents: [notes], log: watchedLog({ read: () => beforeRead() }) });
   const { id, run_id: runId } = await chat(runtime, "one");
   let reads = 0;
   beforeRead = async () => {
     reads += 1;
+    // The second page is the first of the history: the one before shows whether it may be forked there.
     if (reads === 2) await runtime.removeRun(runId);
   };
   await expect(runtime.fork(runId, { after: id })).rejects.toMatchObject({ code: "gone" });

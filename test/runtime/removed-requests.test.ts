@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Request } from "../../src/protocol/requests.ts";
+import { watchedLog } from "./watched-log.ts";
 
 const requestId = "req_late" as RequestId;
 const gone = { code: "gone" };
@@ -31,18 +32,8 @@ test("a request of a removed run is gone, and a late retry of it does not run ag
 test.each(["cancel", "retry"])(
   "a %s that comes while the run is removed learns that it is gone",
   async (kind) => {
-    const log = memoryLog();
     let beforeRead = async (): Promise<void> => {};
-    const runtime = createRuntime({
-      agents: [echo],
-      log: {
-        ...log,
-        async read(runId, options) {
-          await beforeRead();
-          return log.read(runId, options);
-        },
-      },
-    });
+    const runtime = createRuntime({ agents: [echo], log: watchedLog({ read: () => beforeRead() }) });
     const request: Request = { type: "ChatRequest", input: "once", request_id: requestId };
     const receipt = await runtime.process("echo", request);
     await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });

@@ -1,11 +1,12 @@
 import { mkdtempSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRuntime, defineAgent, memoryLog } from "troupe";
+import { createRuntime, defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import type { Batch } from "../../src/ports/event-log.ts";
 import { fsSecrets } from "../../src/storage/fs/secrets.ts";
 import { memorySecrets } from "../../src/storage/memory-secrets.ts";
+import { watchedLog } from "./watched-log.ts";
 
 const reader = defineAgent({
   name: "reader",
@@ -14,15 +15,7 @@ const reader = defineAgent({
 });
 
 test("a secret of a configuration reaches the agent and never the log", async () => {
-  const log = memoryLog();
   const appended: Batch[] = [];
-  const watched = {
-    ...log,
-    append: (cursor: Parameters<typeof log.append>[0], batch: Batch) => {
-      appended.push(batch);
-      return log.append(cursor, batch);
-    },
-  };
   const runtime = createRuntime({
     agents: [
       defineAgent({
@@ -34,7 +27,7 @@ test("a secret of a configuration reaches the agent and never the log", async ()
         },
       }),
     ],
-    log: watched,
+    log: watchedLog({ append: (batch) => appended.push(batch) }),
   });
 
   const configured = await runtime.process("checker", {

@@ -6,12 +6,24 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import { DamagedLog, sqliteLog } from "../../src/storage/sqlite/index.ts";
 
 /** An empty directory for the length of a test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "sqlite-log-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
+}
+
+/** Opens a log, if it is not refused as damaged. */
+export function openUnlessDamaged(directory: string): EventLog | undefined {
+  try {
+    return sqliteLog(directory);
+  } catch (error) {
+    if (error instanceof DamagedLog) return undefined;
+    throw error;
+  }
 }
 
 /** A process that works on a log, and the lines that it says. */

@@ -3,11 +3,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { Unavailable } from "../../src/ports/event-log.ts";
-import type { EventLog } from "../../src/ports/event-log.ts";
 import type { RunId } from "../../src/protocol/ids.ts";
 import { DamagedLog, DirectoryInUse, sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { events, nextEvents, runId, startRun } from "../../src/testing/event-log/subject.ts";
-import { damage, startLogChild, temporaryDirectory } from "./directories.ts";
+import { damage, openUnlessDamaged, startLogChild, temporaryDirectory } from "./directories.ts";
 
 // Each of these starts a process several times, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
@@ -167,15 +166,6 @@ test("a second opener is refused at once, in another process and in the same one
   await log.close();
   await sqliteLog(directory).close();
 });
-
-function openUnlessDamaged(directory: string): EventLog | undefined {
-  try {
-    return sqliteLog(directory);
-  } catch (error) {
-    if (error instanceof DamagedLog) return undefined;
-    throw error;
-  }
-}
 
 /** Has a process append until it has acknowledged so many appends, kills it, and answers the heads it told. */
 async function appendAndKill(

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { Unavailable } from "../../src/ports/event-log.ts";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import { DamagedLog, sqliteLog } from "../../src/storage/sqlite/index.ts";
-import { temporaryDirectory } from "./directories.ts";
+import { openUnlessDamaged, temporaryDirectory } from "./directories.ts";
 
 const RUNS = ["one", "two", "three"].map((name) => `run_${name.padEnd(21, "x")}` as RunId);
 const REQUESTS = ["one", "two", "three"].map((name) => `req_${name.padEnd(21, "x")}` as RequestId);
@@ -40,16 +40,6 @@ function changed(directory: string, change: (file: Buffer) => void): string {
   return copy;
 }
 
-/** Opens a log, if it is not refused as damaged. */
-function openIfWhole(directory: string): EventLog | undefined {
-  try {
-    return sqliteLog(directory);
-  } catch (error) {
-    if (error instanceof DamagedLog) return undefined;
-    throw error;
-  }
-}
-
 /** Where a text stands in a file. */
 function placesOf(text: string, file: Buffer): readonly number[] {
   const places: number[] = [];
@@ -57,37 +47,34 @@ function placesOf(text: string, file: Buffer): readonly number[] {
   return places;
 }
 
-test("whichever copy of a run's name has a wrong bit, nobody is told that it has no events", async () => {
+/** Logs of three runs with one wrong bit each in a place where a name stands, without those refused as damaged. */
+async function* logsMisspelling(name: string): AsyncIterable<EventLog> {
   const directory = await threeRuns();
-  const [, name] = RUNS as [RunId, RunId];
   const places = placesOf(name, readFileSync(join(directory, "log.db")));
   expect(places.length).toBeGreaterThan(1);
   for (const place of places) {
-    const log = openIfWhole(
+    const log = openUnlessDamaged(
       changed(directory, (file) => {
         file[place + 6] = (file[place + 6] ?? 0) ^ 4;
       }),
     );
     if (log === undefined) continue;
-    expect((await log.read(name, { after: 0 })).events).toHaveLength(2);
+    yield log;
     await log.close();
+  }
+}
+
+test("whichever copy of a run's name has a wrong bit, nobody is told that it has no events", async () => {
+  const [, name] = RUNS as [RunId, RunId];
+  for await (const log of logsMisspelling(name)) {
+    expect((await log.read(name, { after: 0 })).events).toHaveLength(2);
   }
 });
 
 test("whichever copy of a request's name has a wrong bit, it is not taken for a new one", async () => {
-  const directory = await threeRuns();
   const [, name] = REQUESTS as [RequestId, RequestId];
-  const places = placesOf(name, readFileSync(join(directory, "log.db")));
-  expect(places.length).toBeGreaterThan(1);
-  for (const place of places) {
-    const log = openIfWhole(
-      changed(directory, (file) => {
-        file[place + 6] = (file[place + 6] ?? 0) ^ 4;
-      }),
-    );
-    if (log === undefined) continue;
+  for await (const log of logsMisspelling(name)) {
     expect(await log.lookup(name)).toMatchObject({ requestId: name });
-    await log.close();
   }
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Fenced, Unavailable } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
 import {
   events,
@@ -70,30 +71,22 @@ export function testLifecycle(subject: EventLogSubject): void {
       const removed = await startRun(log, "removed", 1);
       const requests = [{ requestId: requestId("gone"), phase: "queued", createdAt: 5 } as const];
       await log.remove(await log.append(removed, { events: [], records: [], requests }));
-      const before = await Promise.all([
-        log.read(runId("run"), { after: 0, records: true }),
-        log.run(runId("run")),
-        log.lookup(requestId("open")),
-        log.lookup(requestId("gone")),
-        log.open(),
-        log.asleep({}),
-        log.list({ limit: 10 }),
-      ]);
+      const look = (log: EventLog) =>
+        Promise.all([
+          log.read(runId("run"), { after: 0, records: true }),
+          log.run(runId("run")),
+          log.lookup(requestId("open")),
+          log.lookup(requestId("gone")),
+          log.open(),
+          log.asleep({}),
+          log.list({ limit: 10 }),
+        ]);
+      const before = await look(log);
       const again = await reopenFor(reopen, log);
 
       expect(before[0].events).toEqual(events(1, 6));
       expect(before[3]).toMatchObject({ runId: "removed", removed: true });
-      expect(
-        await Promise.all([
-          again.read(runId("run"), { after: 0, records: true }),
-          again.run(runId("run")),
-          again.lookup(requestId("open")),
-          again.lookup(requestId("gone")),
-          again.open(),
-          again.asleep({}),
-          again.list({ limit: 10 }),
-        ]),
-      ).toEqual(before);
+      expect(await look(again)).toEqual(before);
       expect(await again.find("name")).toBe("run");
       expect(await again.run(runId("removed"))).toMatchObject({ removed: true });
       const claim = await again.claim(runId("run"));
