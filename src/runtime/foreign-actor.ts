@@ -155,9 +155,9 @@ class Place implements ForeignPlace {
   }
 
   async store(file: StoredFile): Promise<EventBody> {
-    const { artifacts, limits, runId } = this.#actor.turn.options;
+    const { files, limits, runId } = this.#actor.turn.options;
     const { artifactId, name, mimeType } = file;
-    const stored = await artifacts.put({ ...file, runId, limitBytes: limits.artifactBytes });
+    const stored = await files.put({ ...file, runId, limitBytes: limits.artifactBytes });
     return {
       type: "ArtifactGenerated",
       name,

@@ -16,7 +16,7 @@ export interface Publication extends ArtifactOptions {
 export async function publish(caller: Actor, publication: Publication): Promise<void> {
   const { callId, logged, artifactId, name, mimeType, data } = publication;
   const { turn, speaker } = caller;
-  const { recorder, artifacts, limits, runId } = turn.options;
+  const { recorder, files, limits, runId } = turn.options;
   const open = openCall(caller, { callId, name: "artifact", args: null, logged }, "artifact", () => {});
   if (!logged) {
     recorder.record({
@@ -29,7 +29,7 @@ export async function publish(caller: Actor, publication: Publication): Promise<
   }
   try {
     const body = typeof data === "string" ? new TextEncoder().encode(data) : data;
-    const stored = await artifacts.put({
+    const stored = await files.put({
       artifactId,
       runId,
       name,

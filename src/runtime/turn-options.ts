@@ -9,6 +9,7 @@ import type { Journal } from "./journal.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
 import type { Recorder } from "./recorder.ts";
+import type { RunFiles } from "./run-files.ts";
 
 /** What a turn is given by its run. */
 export interface TurnOptions {
@@ -30,6 +31,8 @@ export interface TurnOptions {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
+  /** Where the turn stores files of its own. */
+  readonly files: RunFiles;
   readonly limits: Limits;
   /** Whom an agent works with, by its own names for them. */
   readonly usesOf: (agent: Agent) => Collaborators;

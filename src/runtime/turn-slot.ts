@@ -21,6 +21,7 @@ import type { Accepted } from "./records.ts";
 import type { Recorded } from "./recorder.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
+import type { RunFiles } from "./run-files.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import { withSecrets } from "./secrets.ts";
@@ -36,6 +37,7 @@ export interface TurnSlotOptions {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
+  readonly files: RunFiles;
   readonly secrets: SecretStore;
   readonly limits: Limits;
   /** How an agent is configured, without the values of secrets; `undefined` when it is not. */
@@ -207,8 +209,19 @@ export class TurnSlot {
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
   #open(journal: Journal): ActiveTurn | undefined {
-    const { runId, ledger, environment, telemetry, artifacts, secrets, limits, configOf, agentOf, usesOf } =
-      this.#options;
+    const {
+      runId,
+      ledger,
+      environment,
+      telemetry,
+      artifacts,
+      files,
+      secrets,
+      limits,
+      configOf,
+      agentOf,
+      usesOf,
+    } = this.#options;
     const open = ledger.started;
     if (open?.turn === undefined) return undefined;
     const { accepted, turn: number, config } = open;
@@ -234,6 +247,7 @@ export class TurnSlot {
       environment,
       telemetry,
       artifacts,
+      files,
       limits,
       usesOf,
       changed: () => this.#follow(turn),

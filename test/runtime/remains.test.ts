@@ -1,6 +1,7 @@
 import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
+import type { NewArtifact } from "../../src/ports/artifact-store.ts";
 import type { RunId } from "../../src/protocol/ids.ts";
 import { World } from "./world.ts";
 
@@ -56,5 +57,26 @@ test("a file that comes for a run while that is removed is not kept", async () =
   await expect(world.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
     code: "gone",
   });
+  expect(await world.artifacts.size()).toBe(0);
+});
+
+test("a file that is still being stored when its turn is canceled goes with its run", async () => {
+  const world = new World({ agents: [publisher] });
+  const { put } = world.artifacts;
+  const stored = Promise.withResolvers<void>();
+  Object.assign(world.artifacts, {
+    async put(artifact: NewArtifact) {
+      await stored.promise;
+      return put(artifact);
+    },
+  });
+  const { runId, requestId } = await world.ask("publisher", { type: "ChatRequest", input: "content" });
+  await world.ask("publisher", { type: "CancelRequest", request_id: requestId });
+  const removal = world.runtime.removeRun(runId as RunId);
+  await world.environment.idle();
+  stored.resolve();
+  await removal;
+  await world.environment.idle();
+
   expect(await world.artifacts.size()).toBe(0);
 });
