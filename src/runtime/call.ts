@@ -179,13 +179,14 @@ async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt)
 }
 
 function stageMemory({ turn, agent, call, memory }: Actor): void {
-  if (memory.changed === undefined || turn.ended || !call.open) return;
+  const changed = memory.changed();
+  if (changed === undefined || turn.ended || !call.open) return;
   const { name } = agent;
-  turn.shared.values.set(name, memory.changed);
+  turn.shared.values.set(name, changed);
   turn.options.recorder.record({
     type: "MemoryCommitted",
     agent: name,
-    value: memory.changed,
+    value: changed,
     call_id: call.callId,
   });
 }

@@ -1,4 +1,5 @@
 import { createActor, fromTransition } from "xstate";
+import type { Actor } from "xstate";
 
 /** What a run is doing. */
 export type LifecycleState = "idle" | "working" | "waiting" | "closed";
@@ -14,15 +15,7 @@ export interface Lifecycle {
 
 /** Starts the statechart of a run. `failed` hears of an error in it, which would otherwise end the process. */
 export function createLifecycle(failed: (error: unknown) => void): Lifecycle {
-  const actor = createActor(chart);
-  actor.subscribe({ error: failed });
-  actor.start();
-  return {
-    get state() {
-      return actor.getSnapshot().context;
-    },
-    send: (type) => actor.send({ type }),
-  };
+  return new Chart(failed);
 }
 
 /** Where each event leads from each state; any other event changes nothing. */
@@ -40,3 +33,24 @@ const chart = fromTransition<LifecycleState, { type: LifecycleEvent }, never, un
   (state, { type }) => TRANSITIONS[state][type] ?? state,
   "idle",
 );
+
+/**
+ * A class, because an object made with a getter of its own has a hidden class of its own, which V8 keeps, with
+ * all that the getter can see, until the garbage of the whole heap is collected.
+ */
+class Chart implements Lifecycle {
+  readonly #actor: Actor<typeof chart> = createActor(chart);
+
+  constructor(failed: (error: unknown) => void) {
+    this.#actor.subscribe({ error: failed });
+    this.#actor.start();
+  }
+
+  get state(): LifecycleState {
+    return this.#actor.getSnapshot().context;
+  }
+
+  send(type: LifecycleEvent): void {
+    this.#actor.send({ type });
+  }
+}

@@ -7,7 +7,7 @@ import type { Memory } from "./turn-api.ts";
 /** An actor's memory, and what it has put there since it began. */
 export interface ActorMemory extends Memory {
   /** What was set, to be kept if the actor succeeds; `undefined` when nothing was. */
-  readonly changed: Json | undefined;
+  changed(): Json | undefined;
 }
 
 /**
@@ -23,9 +23,7 @@ export function createMemory({
   const kept = depth === 0 || agent.memory === "run";
   let changed: Json | undefined;
   return {
-    get changed() {
-      return kept ? changed : undefined;
-    },
+    changed: () => (kept ? changed : undefined),
     get() {
       if (changed !== undefined) return copyJson(changed);
       const before = turn.options.memory[agent.name];

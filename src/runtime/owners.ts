@@ -1,3 +1,4 @@
+import { AgentError } from "../errors.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { Message, Reply } from "./messages.ts";
 import { Run } from "./run.ts";
@@ -37,6 +38,7 @@ export class Owners {
     this.#quiet.delete(entry);
     try {
       const run = entry.run ?? (await entry.loading);
+      if (run === undefined) throw new AgentError("internal", `run ${runId} was let go of`);
       return await run.deliver(message);
     } finally {
       entry.users -= 1;
@@ -65,11 +67,13 @@ export class Owners {
   #entry(runId: RunId): Entry {
     const known = this.#entries.get(runId);
     if (known) return known;
-    const entry: Entry = { users: 0, run: undefined, loading: Run.load(this.#deps, runId) };
+    const loading = Run.load(this.#deps, runId);
+    const entry: Entry = { users: 0, run: undefined, loading };
     this.#entries.set(runId, entry);
-    entry.loading.then(
+    loading.then(
       (run) => {
         entry.run = run;
+        entry.loading = undefined;
       },
       () => {
         if (this.#entries.get(runId) === entry) this.#entries.delete(runId);
@@ -96,12 +100,19 @@ export class Owners {
     this.#entries.delete(run.runId);
     const { wakeAt } = run;
     run.release();
+    entry.run = undefined;
     if (wakeAt !== undefined) this.#deps.sleeps(wakeAt);
   }
 }
 
+/**
+ * A run and who uses it. It is emptied when the run is let go of: a map that entries come to and leave makes a
+ * new table every now and then, and what was in the old one lives until the garbage of the whole heap is collected.
+ */
 interface Entry {
   users: number;
+  /** Absent before it is loaded, and again in the end. */
   run: Run | undefined;
-  readonly loading: Promise<Run>;
+  /** Present until the run is loaded. */
+  loading: Promise<Run> | undefined;
 }

@@ -45,7 +45,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
     );
     return actor.start(asked, {
       done({ text, output, truncated }) {
-        const { changed } = actor.memory;
+        const changed = actor.memory.changed();
         turn.end({
           finishReason: "success",
           result: text,
