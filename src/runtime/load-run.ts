@@ -3,12 +3,12 @@ import type { Claim, EventLog, Snapshot } from "../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../protocol/encode.ts";
 import type { EventType } from "../protocol/events.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { DormantTurn } from "./dormant-turn.ts";
 import type { Journal } from "./journal.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { RecordBody } from "./records.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
 import type { OpenRequest, RunState } from "./run-state.ts";
-import type { DormantTurn } from "./turn-slot.ts";
 
 /** What the log holds of a run, and the turn that is under way in it. */
 export interface LoadedRun {

@@ -1,63 +1,31 @@
 import { AgentError } from "../errors.ts";
-import type { ArtifactStore } from "../ports/artifact-store.ts";
-import type { Environment } from "../ports/environment.ts";
-import type { SecretStore } from "../ports/secret-store.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
 import { createSpeaker } from "../protocol/encode.ts";
 import type { Speaker } from "../protocol/encode.ts";
-import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
-import type { JsonObject } from "../protocol/json.ts";
-import type { Agent, Collaborators } from "./agent.ts";
+import type { CallId, RequestId } from "../protocol/ids.ts";
 import { whyNot } from "./agent-version.ts";
 import type { GivenAnswer } from "./answers.ts";
-import { cancelLogged, deepestFirst } from "./calls-ahead.ts";
-import type { Foreign } from "./foreign.ts";
+import { giveUpDormant } from "./dormant-turn.ts";
+import type { DormantPlace, DormantTurn } from "./dormant-turn.ts";
 import { newJournal } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { AskedWait } from "./open-call.ts";
-import type { Limits } from "./options.ts";
+import { openTurn } from "./open-turn.ts";
+import type { OpenTurnOptions } from "./open-turn.ts";
 import type { Accepted } from "./records.ts";
 import type { Recorded } from "./recorder.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
-import type { RunFiles } from "./run-files.ts";
 import { CANCELED } from "./run-ledger.ts";
-import type { RunLedger } from "./run-ledger.ts";
-import { withSecrets } from "./secrets.ts";
-import { ActiveTurn } from "./turn.ts";
+import type { ActiveTurn } from "./turn.ts";
 import { toSegment, TurnMark } from "./turn-mark.ts";
 import type { TurnEnd } from "./turn-options.ts";
 
 /** What a turn needs of the outside, and whom it tells of its end. */
-export interface TurnSlotOptions {
-  readonly runId: RunId;
-  readonly ledger: RunLedger;
+export interface TurnSlotOptions extends OpenTurnOptions, DormantPlace {
   readonly lifecycle: Lifecycle;
-  readonly environment: Environment;
-  readonly telemetry: Telemetry;
-  readonly artifacts: ArtifactStore;
-  readonly files: RunFiles;
-  readonly secrets: SecretStore;
-  readonly limits: Limits;
-  /** How an agent is configured, without the values of secrets; `undefined` when it is not. */
-  configOf(agent: string): JsonObject | undefined;
-  agentOf(name: string): Agent | undefined;
-  /** An agent elsewhere that an agent here may call. */
-  foreignOf(name: string): Foreign | undefined;
-  /** Whom an agent works with, by its own names for them. */
-  usesOf(agent: Agent): Collaborators;
   /** Called when the end of the turn is written, before it is committed. */
   ended(): void;
-}
-
-/** A turn that is only in the log. */
-export interface DormantTurn {
-  readonly journal: Journal;
-  /** Whether it waits for its caller, so that nothing goes on in it until an answer comes. */
-  readonly waiting: boolean;
-  /** Until when it sleeps, in milliseconds since 1970, if it does and was let go of meanwhile. */
-  readonly wakeAt?: number;
 }
 
 /** A recovery without progress in between is tried so often. */
@@ -209,50 +177,24 @@ export class TurnSlot {
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
   #open(journal: Journal): ActiveTurn | undefined {
-    const {
-      runId,
-      ledger,
-      environment,
-      telemetry,
-      artifacts,
-      files,
-      secrets,
-      limits,
-      configOf,
-      agentOf,
-      usesOf,
-    } = this.#options;
+    const { ledger, agentOf } = this.#options;
     const open = ledger.started;
     if (open?.turn === undefined) return undefined;
-    const { accepted, turn: number, config } = open;
+    const { accepted, turn: number } = open;
     const agent = agentOf(accepted.agent);
     const error = whyNot(accepted.agent, agent, journal);
     if (agent === undefined || error !== undefined) {
       this.#endDormant({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
     }
-    const reveal = (config: JsonObject): JsonObject => withSecrets(config, secrets);
-    const turn: ActiveTurn = new ActiveTurn({
-      runId,
-      accepted,
-      number,
-      agent,
-      journal,
-      memory: ledger.state.memory,
-      config: reveal(config?.args ?? {}),
-      // Another agent of the same name is not the one that was configured.
-      configOf: (called) => (agentOf(called.name) === called ? configOf(called.name) : undefined),
-      reveal,
-      recorder: ledger.recorder,
-      environment,
-      telemetry,
-      artifacts,
-      files,
-      limits,
-      usesOf,
-      changed: () => this.#follow(turn),
-      complete: (end) => this.#end(turn.speaker, accepted, end),
-    });
+    const turn = openTurn(
+      this.#options,
+      { agent, open: { ...open, turn: number }, journal },
+      {
+        changed: (its) => this.#follow(its),
+        complete: ({ speaker }, end) => this.#end(speaker, accepted, end),
+      },
+    );
     this.#turn = turn;
     this.#dormant = undefined;
     return turn;
@@ -274,23 +216,10 @@ export class TurnSlot {
 
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
   #endDormant(end: Omit<TurnEnd, "memory">): string | undefined {
-    const { runId, ledger } = this.#options;
-    const accepted = ledger.started?.accepted;
+    const accepted = this.#options.ledger.started?.accepted;
     if (accepted === undefined) return undefined;
-    const calls = deepestFirst(this.#dormant?.openCalls.values() ?? []);
-    cancelLogged(ledger.recorder, { runId, requestId: accepted.requestId }, calls);
-    this.#abandon(this.#dormant);
+    if (this.#dormant) giveUpDormant(this.#options, accepted.requestId, this.#dormant);
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
-  }
-
-  /** Tells those elsewhere who still work for a turn that is not in memory. */
-  #abandon(journal: Journal | undefined): void {
-    const { environment, foreignOf, ledger } = this.#options;
-    for (const [scope, { agent, state }] of journal?.foreign ?? []) {
-      if (journal?.outcomes.has(scope as CallId)) continue;
-      const abandon = (): void => foreignOf(agent)?.abandon(state.kept, environment);
-      ledger.recorder.committed().then(abandon, ignore);
-    }
   }
 
   #end(speaker: Speaker, accepted: Accepted, end: TurnEnd): string {
