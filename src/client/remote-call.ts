@@ -30,6 +30,8 @@ export class RemoteCall {
   #state: RemoteState;
   /** Tells the other side, in the background, that nobody waits any more. */
   #abandon = (): void => {};
+  /** Resolves when it is in the log that nobody wants the answer any more. */
+  #canceled: Promise<void> | undefined;
 
   constructor(wire: Wire, asked: ForeignRequest, place: ForeignPlace, settings: RemoteSettings) {
     this.#wire = wire;
@@ -45,13 +47,19 @@ export class RemoteCall {
   async run(): Promise<ForeignEnd> {
     const { name } = this.#settings;
     const { requestId, runId } = this.#state;
+    this.#place.signal.addEventListener("abort", () => {
+      // By then it is written down why.
+      this.#canceled = Promise.resolve().then(() => this.#place.committed());
+      this.#canceled.catch(() => {});
+    });
     try {
       const ids =
         requestId === undefined ? await this.#begin() : { requestId, ...(runId !== undefined && { runId }) };
       return await this.#perform(ids);
     } catch (thrown) {
-      // When only this process lets go, the other side works on, and a later life goes on with it.
-      if (!this.#place.released) this.#abandon();
+      // When only this process lets go, or its log has another owner by now, the other side works on, and a later
+      // life goes on with it: what ended the call has to be in the log first.
+      if (!this.#place.released) (this.#canceled ?? this.#place.committed()).then(this.#abandon, () => {});
       if (this.#place.signal.aborted) throw thrown;
       return failedEnd(thrown, name, this.#state.requestId !== undefined);
     }

@@ -198,6 +198,10 @@ class Place implements ForeignPlace {
     await turn.options.recorder.committed();
   }
 
+  committed(): Promise<void> {
+    return this.#actor.turn.options.recorder.committed();
+  }
+
   /** Whether the call goes on: what is opened behind its end would never be closed. */
   get #isWanted(): boolean {
     const { call, turn } = this.#actor;

@@ -145,6 +145,9 @@ export interface ForeignPlace {
 
   /** Keeps what a later life has to know, together with all that was told before. Resolves at the commit. */
   keep(state: Json): Promise<void>;
+
+  /** Resolves when all is in the log that has happened here so far; rejects when that cannot be any more. */
+  committed(): Promise<void>;
 }
 
 /** What the log holds of a foreign call: what was kept, and how far its ids were counted. */
