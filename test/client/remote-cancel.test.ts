@@ -7,7 +7,7 @@ test("a cancel is told to an agent elsewhere once it is in the log, and not befo
   const canceled = Promise.withResolvers<void>();
   let following = false;
   const remote = remoteAgent("http://far/far", {
-    async fetch(url, { body } = {}) {
+    async fetch(url, { body, signal } = {}) {
       const { pathname } = new URL(url instanceof Request ? url.url : url);
       if (pathname.endsWith("/process")) {
         const { type } = JSON.parse(body as string) as { readonly type: string };
@@ -17,7 +17,12 @@ test("a cancel is told to an agent elsewhere once it is in the log, and not befo
       }
       if (!pathname.includes("/getevents/")) return Response.json({ operations: [] });
       following = true;
-      return new Response(new ReadableStream(), { headers: { "content-type": "text/event-stream" } });
+      const events = new ReadableStream({
+        start(controller) {
+          signal?.addEventListener("abort", () => controller.error(signal.reason));
+        },
+      });
+      return new Response(events, { headers: { "content-type": "text/event-stream" } });
     },
   });
   const log = memoryLog();
