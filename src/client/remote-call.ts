@@ -19,6 +19,9 @@ import type { Wire } from "./wire.ts";
 /** How long a server may hold the answer to a request for a run that is busy. */
 const BUSY_MS = 30_000;
 
+/** So often is it tried to read events that a server says it has, before its word on the end has to do. */
+const TRIES = 2;
+
 /** One request to an agent elsewhere, from its sending to its end, or from where an earlier life left it. */
 export class RemoteCall {
   readonly #wire: Wire;
@@ -128,7 +131,26 @@ export class RemoteCall {
 
   /** Logs events as they come. Returns without an end when all there is to do is to wait for answers. */
   async #follow(requestId: string): Promise<ForeignEnd | undefined> {
-    const { limits, name } = this.#settings;
+    const { name } = this.#settings;
+    for (let tries = 0; ;) {
+      const { cursor } = this.#state;
+      const completed = await this.#read(requestId);
+      if (completed) return completedEnd(completed, name);
+      const status = await this.#status(requestId);
+      const { lastEventId = 0 } = toStanding(status);
+      tries = this.#state.cursor > cursor ? 1 : tries + 1;
+      // It may have gone on, and come to its end, behind the end of the stream.
+      if (status["status"] === "completed" && lastEventId > this.#state.cursor && tries < TRIES) continue;
+      if (status["status"] === "completed") return completedEnd(status, name);
+      // What was answered meanwhile may have had it go on behind the end of the stream.
+      if (this.#questions.size > 0 || this.#questions.hasNews) return undefined;
+      throw fault(name, "ended its events without an end of the request");
+    }
+  }
+
+  /** Logs the events of a stream up to its end; the answer is the RequestCompleted in it. */
+  async #read(requestId: string): Promise<WireEvent | undefined> {
+    const { limits } = this.#settings;
     const batches = follow(this.#wire, {
       path: `/getevents/${encodeURIComponent(requestId)}`,
       query: { since: 0 },
@@ -140,13 +162,9 @@ export class RemoteCall {
     });
     for await (const batch of batches) {
       const completed = await this.#log(batch);
-      if (completed) return completedEnd(completed, name);
+      if (completed) return completed;
     }
-    const status = await this.#status(requestId);
-    if (status["status"] === "completed") return completedEnd(status, name);
-    // What was answered meanwhile may have had it go on behind the end of the stream.
-    if (this.#questions.size > 0 || this.#questions.hasNews) return undefined;
-    throw fault(name, "ended its events without an end of the request");
+    return undefined;
   }
 
   /**
