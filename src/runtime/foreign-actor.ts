@@ -157,6 +157,8 @@ class Place implements ForeignPlace {
   async store(file: StoredFile): Promise<EventBody> {
     const { files, limits, runId } = this.#actor.turn.options;
     const { artifactId, name, mimeType } = file;
+    // What comes too late would belong to a run that may be gone.
+    this.signal.throwIfAborted();
     const stored = await files.put({ ...file, runId, limitBytes: limits.artifactBytes });
     return {
       type: "ArtifactGenerated",

@@ -2,10 +2,13 @@ import { defineAgent, defineTool } from "troupe";
 import type { Agent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import type { ArtifactId } from "../../src/protocol/ids.ts";
 import type { ForeignPlace } from "../../src/runtime/foreign.ts";
 import { World } from "./world.ts";
 
-test("an agent elsewhere that sets to work when its call has ended keeps no turn from waiting", async () => {
+async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
+
+test("an agent elsewhere that goes on when its call has ended keeps no turn from waiting, and gives it no files", async () => {
   const places: ForeignPlace[] = [];
   const elsewhere: Agent = {
     ...defineAgent({ name: "elsewhere", purpose: "Never answers.", chat() {} }),
@@ -48,6 +51,14 @@ test("an agent elsewhere that sets to work when its call has ended keeps no turn
   expect(place?.signal.aborted).toBe(true);
   place?.began(place.newCall(), "tool", { agent: "elsewhere", depth: 0 });
   place?.busy(true);
+  const file = {
+    artifactId: "late" as ArtifactId,
+    name: "late.txt",
+    mimeType: "text/plain",
+    body: noBytes(),
+  };
+  await expect(place?.store(file)).rejects.toThrow();
+  expect(await world.artifacts.get(file.artifactId)).toBeUndefined();
   await world.environment.advance(3_600_000);
 
   expect(await world.runtime.status(requestId)).toMatchObject({ status: "waiting" });
