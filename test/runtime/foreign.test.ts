@@ -57,7 +57,7 @@ test("an agent elsewhere that goes on when its call has ended keeps no turn from
     mimeType: "text/plain",
     body: noBytes(),
   };
-  await expect(place?.store(file)).rejects.toThrow();
+  await expect(place?.store(file)).rejects.toThrow("aborted");
   expect(await world.artifacts.get(file.artifactId)).toBeUndefined();
   await world.environment.advance(3_600_000);
 
