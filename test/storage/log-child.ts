@@ -1,7 +1,7 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import type { Cursor, EventLog } from "../../src/ports/event-log.ts";
+import type { Batch, Cursor, EventLog } from "../../src/ports/event-log.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 
@@ -21,7 +21,10 @@ switch (mode) {
     await fillTheDisk();
     break;
   case "exceed":
-    await exceedTheFileSize();
+    await appendUntilAllRefused();
+    break;
+  case "hold":
+    await appendWhileHeld();
     break;
   default:
     throw new Error(`unknown mode ${mode}`);
@@ -73,8 +76,8 @@ async function fillTheDisk(): Promise<void> {
   await log.close();
 }
 
-/** Appends until the system refuses to make a file larger, with others appending meanwhile. */
-async function exceedTheFileSize(): Promise<void> {
+/** Appends until the system refuses something, with others appending meanwhile. */
+async function appendUntilAllRefused(): Promise<void> {
   const log = sqliteLog(directory);
   const others = await Promise.all([1, 2, 3].map((other) => startRun(log, `other-${other}`, 1)));
   const start = await startRun(log, "run", 1);
@@ -94,6 +97,23 @@ async function exceedTheFileSize(): Promise<void> {
   await log.close();
 }
 
+/** Appends until a sync is held up, and some more; then lets go of it. */
+async function appendWhileHeld(): Promise<void> {
+  const held = join(directory, "held");
+  const log = sqliteLog(directory);
+  let cursor = await startRun(log, "run", 1);
+  const append = async (): Promise<void> => {
+    cursor = await log.append(cursor, largeEvent(cursor));
+  };
+  for (let count = 0; count < 10_000 && !existsSync(`${held}.reached`); count += 1) await append();
+  const { head } = cursor;
+  for (let count = 0; count < 100; count += 1) await append();
+  say({ reached: existsSync(`${held}.reached`), appended: cursor.head - head, held: existsSync(held) });
+  rmSync(held);
+  await log.close();
+  say({ closed: true });
+}
+
 async function appendUntilRefused(
   log: EventLog,
   start: Cursor,
@@ -101,12 +121,16 @@ async function appendUntilRefused(
   let cursor = start;
   for (;;) {
     try {
-      const event = JSON.stringify({ id: cursor.head + 1, content: "x".repeat(20_000) });
-      cursor = await log.append(cursor, { events: [event], records: [], run: row() });
+      cursor = await log.append(cursor, largeEvent(cursor));
     } catch (error) {
       return { cursor, error: error as Error };
     }
   }
+}
+
+function largeEvent(cursor: Cursor): Batch {
+  const event = JSON.stringify({ id: cursor.head + 1, content: "x".repeat(20_000) });
+  return { events: [event], records: [], run: row() };
 }
 
 async function refusal(log: EventLog, cursor: Cursor): Promise<string> {

@@ -6,6 +6,8 @@ export interface WriterData {
   readonly directory: string;
   readonly durability: Durability;
   readonly head: Head;
+  /** An open descriptor of the database. */
+  readonly file: number;
   /** One number that is raised, and notified, with every message to the writer. */
   readonly signal: Int32Array;
 }

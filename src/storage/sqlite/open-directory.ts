@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../errors.ts";
@@ -21,6 +21,9 @@ export interface OpenDirectory {
   readonly head: Head;
   /** The highest number that a run has. */
   readonly lastRid: number;
+  /** A descriptor of the database, for syncing it. */
+  readonly file: number;
+  /** Lets others open it; all connections to the database have to be closed before. */
   unlock(): void;
 }
 
@@ -33,7 +36,17 @@ export function openDirectory(
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const unlock = takeLock(join(directory, "lock"));
     try {
-      return { ...openLocked(directory, durability, acceptLoss), unlock };
+      const opened = openLocked(directory, durability, acceptLoss);
+      const file = openSync(join(directory, "log.db"), "r+");
+      return {
+        ...opened,
+        file,
+        unlock() {
+          // Closed last: it drops the locks that this process holds on the database.
+          closeSync(file);
+          unlock();
+        },
+      };
     } catch (error) {
       unlock();
       throw error;

@@ -25,7 +25,7 @@ export function sqliteLog(
     cacheBytes = 16 * 1024 * 1024,
   }: SqliteLogOptions = {},
 ): EventLog {
-  const { reader, head, unlock, ...opened } = openDirectory(directory, { durability, acceptLoss });
+  const { reader, head, file, unlock, ...opened } = openDirectory(directory, { durability, acceptLoss });
   const claims = new Claims(head.epoch);
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
@@ -34,7 +34,7 @@ export function sqliteLog(
   let appended: RunId[] = [];
 
   const writer = new WriterClient(
-    { directory, durability, head },
+    { directory, durability, head, file },
     {
       commitIntervalMs,
       onCommitted() {

@@ -12,6 +12,7 @@ export function createStatements(database: DatabaseSync): Statements {
 const SQL = {
   begin: "BEGIN IMMEDIATE",
   commit: "COMMIT",
+  checkpoint: "PRAGMA wal_checkpoint(PASSIVE)",
 
   addBatch: "INSERT INTO batch (n, epoch, hash, first_chunk) VALUES (?, ?, ?, ?)",
   forgetBatches: "DELETE FROM batch WHERE n <= ?",

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { Checkpoints, countPages } from "./checkpoints.ts";
 import { openHeadFile } from "./head-file.ts";
 import type { FromWriter, ToWriter, WriterData } from "./message.ts";
 import { openDatabase } from "./schema.ts";
@@ -10,20 +11,20 @@ import { FULL, Writer } from "./writer.ts";
 
 if (parentPort === null) throw new Error("the writer runs in a thread of its own");
 const port = parentPort;
-const { directory, durability, head, signal } = workerData as WriterData;
-const database = openDatabase(join(directory, "log.db"), durability);
+const { directory, durability, head, file, signal } = workerData as WriterData;
+const path = join(directory, "log.db");
+const database = openDatabase(path, durability);
 const headFile = openHeadFile(join(directory, "head"));
 // Without a sync per commit the head file may survive what the log does not: it then waits for checkpoints.
 const writer = new Writer(database, headFile, head, durability === "full");
+const checkpoints = new Checkpoints({ path, file });
 
 /** How long the thread sleeps at most while there is something to look after. */
 const PAUSE_MS = 250;
 const HEAD_SYNC_MS = 1_000;
 const PROBE_MS = 1_000;
-/** So many bytes are worth a checkpoint when nothing else is to be done. */
-const CHECKPOINT_BYTES = 4 * 1024 * 1024;
-/** What a commit writes beside its bodies, roughly. */
-const COMMIT_BYTES = 8_192;
+/** What the removal of a run writes, or a part of what it leaves behind, in pages; long texts have more. */
+const REMOVAL_PAGES = 256;
 
 let bodies: Uint8Array = new Uint8Array();
 let seen = 0;
@@ -32,7 +33,6 @@ let full = false;
 let purging = true;
 let unsyncedSince: number | undefined;
 let probedAt = 0;
-let uncheckpointedBytes = 0;
 
 for (;;) {
   const idle = Atomics.wait(signal, 0, seen, pauseMs()) === "timed-out";
@@ -50,12 +50,12 @@ function take(message: ToWriter): void {
   switch (message.type) {
     case "commit": {
       if (message.bodies !== undefined) bodies = Buffer.from(message.bodies);
-      const reply = writer.commit(message.items, bodies);
-      for (const [, , , , bytes] of message.items) uncheckpointedBytes += bytes;
-      return answer(reply);
+      checkpoints.count(countPages(message.items));
+      return answer(writer.commit(message.items, bodies));
     }
     case "remove":
       purging = true;
+      checkpoints.count(REMOVAL_PAGES);
       return answer(writer.remove(message.rid));
     case "close":
       return close();
@@ -69,14 +69,13 @@ function take(message: ToWriter): void {
 function answer(reply: FromWriter): void {
   say(reply);
   full = reply.type === "failed" && reply.reason === FULL;
-  uncheckpointedBytes += COMMIT_BYTES;
   unsyncedSince ??= Date.now();
 }
 
 /** How long there is nothing to do unless a message comes. */
 function pauseMs(): number {
   if (purging) return 0;
-  const waiting = full || unsyncedSince !== undefined || uncheckpointedBytes > CHECKPOINT_BYTES;
+  const waiting = full || unsyncedSince !== undefined || checkpoints.waiting;
   return waiting ? PAUSE_MS : Infinity;
 }
 
@@ -95,11 +94,11 @@ function lookAfter(idle: boolean): void {
       unsyncedSince = undefined;
       headFile.sync();
     }
-    if (idle && uncheckpointedBytes > CHECKPOINT_BYTES) {
-      uncheckpointedBytes = 0;
-      writer.checkpoint();
+    if (checkpoints.look(idle && !purging)) writer.checkpoint();
+    if (idle && purging) {
+      checkpoints.count(REMOVAL_PAGES);
+      purging = writer.purge();
     }
-    if (idle && purging) purging = writer.purge();
   } catch {
     // None of this holds anything that was promised; a disk in trouble shows in the next commit.
     purging = false;
@@ -114,6 +113,7 @@ function say(message: FromWriter): void {
 function close(): void {
   closed = true;
   try {
+    checkpoints.end();
     writer.checkpoint();
   } finally {
     database.close();

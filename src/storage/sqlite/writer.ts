@@ -16,6 +16,8 @@ export class Writer {
   #refused: Refusal[] = [];
   #firstChunk: number | bigint | null = null;
   #checksums: number[] = [];
+  /** Why the newest checkpoint failed. */
+  #trouble: FromWriter | undefined;
 
   constructor(database: DatabaseSync, headFile: HeadFile, head: Head, writeEveryHead: boolean) {
     this.#database = database;
@@ -50,8 +52,9 @@ export class Writer {
     });
   }
 
-  /** Commits nothing, to find out whether the disk takes commits. */
+  /** Commits nothing, to find out whether the disk takes commits, and checkpoints too if it did not. */
   probe(): FromWriter {
+    if (this.#trouble !== undefined) this.checkpoint();
     return this.#transact(() => {});
   }
 
@@ -65,14 +68,25 @@ export class Writer {
     return true;
   }
 
-  /** Moves what the write-ahead log holds into the database; the head file then survives a loss of power too. */
+  /**
+   * Moves what the write-ahead log holds into the database; the head file then survives a loss of power too.
+   * After a failure nothing is lost, but the log would grow without end: nothing more is committed.
+   */
   checkpoint(): void {
-    this.#database.exec("PRAGMA wal_checkpoint(PASSIVE)");
-    this.#headFile.write(this.#head);
-    this.#headFile.sync();
+    try {
+      const { log, checkpointed } = this.#statements.checkpoint.get() ?? {};
+      this.#trouble = undefined;
+      // Somebody who reads may hold back a part, which need not have been synced then.
+      if (log !== checkpointed) return;
+      this.#headFile.write(this.#head);
+      this.#headFile.sync();
+    } catch (error) {
+      this.#trouble = toFailure("a checkpoint", error);
+    }
   }
 
   #transact(change: () => void): FromWriter {
+    if (this.#trouble !== undefined) return this.#trouble;
     const { begin, addBatch, forgetBatches, commit } = this.#statements;
     this.#refused = [];
     this.#firstChunk = null;
@@ -152,16 +166,20 @@ export class Writer {
     } catch {
       // The transaction is lost with its connection then, which is what was wanted.
     }
-    switch (toTrouble(error)) {
-      case "full":
-        return { type: "failed", reason: FULL };
-      case "constraint":
-        return { type: "failed", reason: "someone else has written to the data directory" };
-      case "damaged":
-        return { type: "failed", reason: "the database is damaged" };
-      default:
-        return { type: "failed", reason: `a commit failed: ${toReason(error)}` };
-    }
+    return toFailure("a commit", error);
+  }
+}
+
+function toFailure(what: string, error: unknown): FromWriter {
+  switch (toTrouble(error)) {
+    case "full":
+      return { type: "failed", reason: FULL };
+    case "constraint":
+      return { type: "failed", reason: "someone else has written to the data directory" };
+    case "damaged":
+      return { type: "failed", reason: "the database is damaged" };
+    default:
+      return { type: "failed", reason: `${what} failed: ${toReason(error)}` };
   }
 }
 
