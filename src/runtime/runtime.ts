@@ -1,13 +1,10 @@
 import { AgentError } from "../errors.ts";
-import type { ArtifactId, RunId } from "../protocol/ids.ts";
+import type { RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { acknowledge } from "./acknowledge.ts";
-import { Aliases } from "./aliases.ts";
 import { Bindings } from "./bindings.ts";
-import type { CreateRunOptions, Runtime, Upload } from "./api.ts";
-import { artifactUrl } from "./artifact-url.ts";
+import type { Runtime } from "./api.ts";
 import { loadConfigurations } from "./configuration.ts";
-import { checkForkPoint } from "./fork.ts";
 import { Gathering } from "./gathering.ts";
 import { Intake } from "./intake.ts";
 import type { Message, Reply } from "./messages.ts";
@@ -19,6 +16,7 @@ import { Recovery } from "./recovery.ts";
 import { clearRemains } from "./remains.ts";
 import { Registry } from "./registry.ts";
 import { startRetention } from "./retention.ts";
+import { Runs } from "./runs.ts";
 import { createTimestamp } from "./timestamp.ts";
 import { Uploads } from "./uploads.ts";
 
@@ -40,7 +38,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const bindings = new Bindings(options.agents, options.bind ?? {});
   const registry = new Registry(options.agents, bindings, options.defaultAgent);
   const reading = new Reading(log);
-  const aliases = new Aliases(log);
   const configs = new Map<string, JsonObject>();
   const gathering = commitIntervalMs > 0 ? new Gathering(environment, commitIntervalMs) : undefined;
   const owners = new Owners({
@@ -75,7 +72,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment,
     telemetry,
     recoverRun,
-    clearRemains: () => clearRemains({ log, telemetry, remove }),
+    clearRemains: () => clearRemains({ log, telemetry, remove: (runId) => runs.remove(runId) }),
+  });
+  const runs = new Runs({
+    log,
+    environment,
+    reading,
+    send,
+    unfinished: () => recovery.runWhenWritable(),
   });
   let ready = false;
   let closing = false;
@@ -120,8 +124,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const stopRetention =
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
-      : startRetention({ ...options, telemetry, remove });
-  const uploads = new Uploads({ artifacts, environment, telemetry });
+      : startRetention({ ...options, telemetry, remove: (runId) => runs.remove(runId) });
+  const uploads = new Uploads({ artifacts, environment, telemetry, reading, send });
   const intake = new Intake({
     registry,
     reading,
@@ -133,86 +137,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     configs,
     send,
   });
-
-  async function createRun(
-    agent: string,
-    { input = null, metadata = {}, alias }: CreateRunOptions,
-  ): Promise<RunId> {
-    registry.get(agent);
-    checkOpen();
-    await started;
-    const runId = `run_${environment.newId()}` as RunId;
-    if (alias === undefined) {
-      await send(runId, { kind: "create", agent, input, metadata });
-      return runId;
-    }
-    return aliases.findOrCreate(alias, async () => {
-      await send(runId, { kind: "create", agent, input, metadata, alias });
-      return runId;
-    });
-  }
-
-  async function fork(sourceId: RunId, { after }: { readonly after: number }): Promise<RunId> {
-    checkOpen();
-    await started;
-    await checkForkPoint(log, await reading.run(sourceId), after);
-    const runId = `run_${environment.newId()}` as RunId;
-    await send(runId, { kind: "fork", source: sourceId, after });
-    return runId;
-  }
-
-  async function removeRun(runId: RunId): Promise<void> {
-    checkOpen();
-    await reading.run(runId);
-    await remove(runId);
-  }
-
-  async function remove(runId: RunId): Promise<void> {
-    try {
-      await send(runId, { kind: "remove" });
-    } catch (error) {
-      // What was begun is finished when the log takes it.
-      if (error instanceof AgentError && error.code === "unavailable") recovery.runWhenWritable();
-      throw error;
-    }
-    reading.forget(runId);
-  }
-
-  async function upload({
-    runId,
-    ...file
-  }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    checkOpen();
-    const run = runId === undefined ? undefined : await reading.run(runId);
-    const artifactId = environment.newId() as ArtifactId;
-    const createdAt = environment.now();
-    const stored = await artifacts.put({
-      artifactId,
-      createdAt,
-      ...file,
-      ...(runId !== undefined && { runId }),
-    });
-    if (runId === undefined) uploads.came();
-    const url = artifactUrl(artifactId);
-    if (run) {
-      const { name, mimeType, sizeBytes } = stored;
-      const artifact = { artifactId, name, mimeType, sizeBytes, url };
-      await forgettingFiles(run.runId, () =>
-        send(run.runId, { kind: "uploaded", agent: run.agent, artifact }),
-      );
-    }
-    return { artifactId, url };
-  }
-
-  /** Does something to a run; if that was removed meanwhile, so are the files that have come too late. */
-  async function forgettingFiles(runId: RunId, work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      if (error instanceof AgentError && error.code === "gone") await artifacts.removeRun(runId);
-      throw error;
-    }
-  }
 
   /** Waits until no turn works any more, or the time is over. */
   async function drain(drainMs: number): Promise<void> {
@@ -270,10 +194,26 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     follow: (address, range) => reading.follow(address, range),
     status: (requestId) => reading.status(requestId),
     runs: (query) => reading.runs(query),
-    createRun,
-    fork,
-    removeRun,
-    upload,
+    async createRun(agent, createOptions) {
+      registry.get(agent);
+      checkOpen();
+      await started;
+      return runs.create(agent, createOptions);
+    },
+    async fork(runId, { after }) {
+      checkOpen();
+      await started;
+      return runs.fork(runId, after);
+    },
+    async removeRun(runId) {
+      checkOpen();
+      await reading.run(runId);
+      await runs.remove(runId);
+    },
+    async upload(file) {
+      checkOpen();
+      return uploads.take(file);
+    },
     async artifact(artifactId) {
       const info = await artifacts.get(artifactId);
       if (info === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);

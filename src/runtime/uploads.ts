@@ -1,12 +1,20 @@
+import { AgentError } from "../errors.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { ArtifactId, RunId } from "../protocol/ids.ts";
+import type { Upload } from "./api.ts";
+import { artifactUrl } from "./artifact-url.ts";
+import type { Message, Reply } from "./messages.ts";
+import type { Reading } from "./reading.ts";
 
-/** What the removal of uploads needs. */
+/** What uploads are kept and removed with. */
 export interface UploadsOptions {
   readonly artifacts: ArtifactStore;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
+  readonly reading: Reading;
+  send(runId: RunId, message: Message): Promise<Reply>;
 }
 
 /** How long a file that belongs to no run waits for a request that attaches it. */
@@ -15,7 +23,7 @@ const WAIT_MS = 86_400_000;
 /** Between two looks for files that waited too long. */
 const LOOKS_MS = 3_600_000;
 
-/** Removes files that were uploaded and then attached to nothing for a day. */
+/** Takes files of clients, and removes those that are attached to nothing for a day. */
 export class Uploads {
   readonly #options: UploadsOptions;
   #stopTimer: (() => void) | undefined;
@@ -27,13 +35,31 @@ export class Uploads {
     this.#look();
   }
 
-  /** Hears of a file without a run: as long as there are any, they are looked after. */
-  came(): void {
-    if (this.#stopped) return;
-    this.#stopTimer ??= this.#options.environment.timer(LOOKS_MS, () => {
-      this.#stopTimer = undefined;
-      this.#look();
+  /** Stores a file, for a run or for a request to come. */
+  async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
+    const { artifacts, environment, reading, send } = this.#options;
+    const run = runId === undefined ? undefined : await reading.run(runId);
+    const artifactId = environment.newId() as ArtifactId;
+    const { name, mimeType, sizeBytes } = await artifacts.put({
+      artifactId,
+      createdAt: environment.now(),
+      ...file,
+      ...(runId !== undefined && { runId }),
     });
+    const url = artifactUrl(artifactId);
+    if (run === undefined) {
+      this.#came();
+      return { artifactId, url };
+    }
+    const artifact = { artifactId, name, mimeType, sizeBytes, url };
+    try {
+      await send(run.runId, { kind: "uploaded", agent: run.agent, artifact });
+    } catch (error) {
+      // A run that was removed meanwhile leaves no files.
+      if (error instanceof AgentError && error.code === "gone") await artifacts.removeRun(run.runId);
+      throw error;
+    }
+    return { artifactId, url };
   }
 
   stop(): void {
@@ -41,15 +67,24 @@ export class Uploads {
     this.#stopTimer?.();
   }
 
+  /** Hears of a file without a run: as long as there are any, they are looked after. */
+  #came(): void {
+    if (this.#stopped) return;
+    this.#stopTimer ??= this.#options.environment.timer(LOOKS_MS, () => {
+      this.#stopTimer = undefined;
+      this.#look();
+    });
+  }
+
   #look(): void {
     const { artifacts, environment, telemetry } = this.#options;
     artifacts.removeUnattached(environment.now() - WAIT_MS).then(
       (kept) => {
-        if (kept > 0) this.came();
+        if (kept > 0) this.#came();
       },
       (error: unknown) => {
         telemetry.fault("old files could not be removed", error);
-        this.came();
+        this.#came();
       },
     );
   }

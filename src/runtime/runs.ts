@@ -1,0 +1,70 @@
+import { AgentError } from "../errors.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { EventLog } from "../ports/event-log.ts";
+import type { RunId } from "../protocol/ids.ts";
+import { Aliases } from "./aliases.ts";
+import type { CreateRunOptions } from "./api.ts";
+import { checkForkPoint } from "./fork.ts";
+import type { Message, Reply } from "./messages.ts";
+import type { Reading } from "./reading.ts";
+
+/** What runs are made and removed with. */
+export interface RunsOptions {
+  readonly log: EventLog;
+  readonly environment: Environment;
+  readonly reading: Reading;
+  send(runId: RunId, message: Message): Promise<Reply>;
+  /** Called when a removal was begun that the log does not take at present. */
+  unfinished(): void;
+}
+
+/** Begins runs without a request, copies and removes them. */
+export class Runs {
+  readonly #options: RunsOptions;
+  readonly #aliases: Aliases;
+
+  constructor(options: RunsOptions) {
+    this.#options = options;
+    this.#aliases = new Aliases(options.log);
+  }
+
+  /** Begins a run, or finds the one that has the alias. */
+  async create(agent: string, { input = null, metadata = {}, alias }: CreateRunOptions = {}): Promise<RunId> {
+    const { send } = this.#options;
+    const runId = this.#newId();
+    if (alias === undefined) {
+      await send(runId, { kind: "create", agent, input, metadata });
+      return runId;
+    }
+    return this.#aliases.findOrCreate(alias, async () => {
+      await send(runId, { kind: "create", agent, input, metadata, alias });
+      return runId;
+    });
+  }
+
+  /** Begins a run with the history of another one up to an event. */
+  async fork(sourceId: RunId, after: number): Promise<RunId> {
+    const { log, reading, send } = this.#options;
+    await checkForkPoint(log, await reading.run(sourceId), after);
+    const runId = this.#newId();
+    await send(runId, { kind: "fork", source: sourceId, after });
+    return runId;
+  }
+
+  /** Removes an idle run with all that belongs to it. */
+  async remove(runId: RunId): Promise<void> {
+    const { reading, send, unfinished } = this.#options;
+    try {
+      await send(runId, { kind: "remove" });
+    } catch (error) {
+      // What was begun is finished when the log takes it.
+      if (error instanceof AgentError && error.code === "unavailable") unfinished();
+      throw error;
+    }
+    reading.forget(runId);
+  }
+
+  #newId(): RunId {
+    return `run_${this.#options.environment.newId()}` as RunId;
+  }
+}
