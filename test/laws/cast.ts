@@ -1,8 +1,8 @@
-import type { Agent, Call as CallOf, Operation, Tool, Turn } from "troupe";
-import { defineAgent, defineTool, operation } from "troupe";
+import type { Agent, Call as CallOf, Model, ModelPart, Operation, Tool, Turn } from "troupe";
+import { defineAgent, defineTool, ModelError, operation } from "troupe";
 import { z } from "zod";
-import type { Json } from "../../src/protocol/json.ts";
-import type { Call, ChildCall, Programs, Step, Steps } from "./program.ts";
+import type { Json, JsonObject } from "../../src/protocol/json.ts";
+import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";
 
 /** How something that was waited for ended. */
 export interface Ended {
@@ -20,7 +20,10 @@ export interface Outside {
 }
 
 /** The agents and tools that perform programs. */
-export function createCast(outside: Outside): readonly Agent[] {
+export function createCast(
+  outside: Outside,
+  { remote }: { readonly remote?: Performer } = {},
+): readonly Agent[] {
   const performOf =
     (kind: string) =>
     async ({ program }: { readonly program: number }, turn: Turn): Promise<Json> => {
@@ -36,6 +39,7 @@ export function createCast(outside: Outside): readonly Agent[] {
       name,
       purpose: "Performs a program.",
       memory,
+      ...(remote && { uses: { remote } }),
       operations: { perform: operation({ input, run: performOf(name) }) },
     });
   const toolOf = (name: "safe" | "risky"): Tool<{ readonly program: number }, Json> =>
@@ -51,17 +55,20 @@ export function createCast(outside: Outside): readonly Agent[] {
     keeper: agentOf("keeper", "run"),
     safe: toolOf("safe"),
     risky: toolOf("risky"),
+    ...(remote && { remote }),
   };
   return [agentOf("root", "own"), cast.agent, cast.keeper];
 }
 
-type Performer = Agent<{ readonly perform: Operation<{ readonly program: number }, Json> }>;
+/** An agent that performs programs. */
+export type Performer = Agent<{ readonly perform: Operation<{ readonly program: number }, Json> }>;
 
 interface Cast {
   readonly agent: Performer;
   readonly keeper: Performer;
   readonly safe: Tool<{ readonly program: number }, Json>;
   readonly risky: Tool<{ readonly program: number }, Json>;
+  readonly remote?: Performer;
 }
 
 /** Performs the steps of a program on a turn; what each gave decides on what follows. */
@@ -118,6 +125,13 @@ class Performance {
         return last;
       case "recall":
         return { ok: true, value: turn.memory.get() ?? null };
+      case "config":
+        return { ok: true, value: toLevel(turn.config) };
+      case "attached":
+        return {
+          ok: true,
+          value: await Promise.all((await turn.attachments()).map((file) => file.text())),
+        };
       case "breathe":
         for (let time = 0; time < step.times; time += 1) {
           await new Promise<void>((resolve) => {
@@ -172,6 +186,10 @@ class Performance {
           .then(({ name }) => name);
       case "text":
         return turn.text(call.content).then(() => call.content);
+      case "model":
+        return turn.complete({ model: this.#model(call), input: null });
+      case "remote":
+        return turn.call(this.#cast.remote ?? this.#cast.agent, "perform", { program: call.program });
       default: {
         const never: never = call;
         return never;
@@ -182,6 +200,21 @@ class Performance {
   #child(turn: Turn, { to, program }: ChildCall): CallOf<Json> {
     if (to === "safe" || to === "risky") return turn.tool(this.#cast[to], { program });
     return turn.call(this.#cast[to], "perform", { program });
+  }
+
+  #model({ name, words, failures, fatal }: CompletionCall): Model {
+    const { note, macrotask } = this.#outside;
+    async function* generate(attempt: number): AsyncGenerator<ModelPart, void> {
+      note(`safe ${name}`);
+      for (const word of toWords(name, words)) {
+        await new Promise<void>(macrotask);
+        yield { type: word.endsWith("?") ? "reasoning" : "text", text: word };
+      }
+      if (attempt <= failures || fatal)
+        throw new ModelError("the model fails", { transient: attempt <= failures });
+      yield { type: "result", result: toNumber(name), usage: { output_tokens: words } };
+    }
+    return { name, generate: (_input, { attempt }) => generate(attempt) };
   }
 
   #effect(turn: Turn, { name, safe, fails }: Call & { readonly to: "effect" }): Promise<number> {
@@ -207,7 +240,20 @@ export function isEven({ ok, value }: Ended): boolean {
   return ok && JSON.stringify(value).length % 2 === 0;
 }
 
-/** What the effect with a name returns. */
+/** What a model says in one attempt; what it ends with a question mark, it only thinks. */
+export function toWords(name: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `${name} ${index}${index === 1 ? "?" : ""}`);
+}
+
+/** The level that an agent was set to; a secret beside it must be there in clear. */
+function toLevel({ level = 0, token = `${SECRET} of nobody` }: JsonObject): Json {
+  return typeof token === "string" && token.startsWith(SECRET) ? level : "a secret is hidden";
+}
+
+/** Begins every secret. */
+export const SECRET = "only for the agent";
+
+/** What the effect or the model with a name returns. */
 export function toNumber(name: string): number {
   return name.length * 100 + Number(name.replace(/\D/g, ""));
 }

@@ -1,7 +1,7 @@
 import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
-import type { Json } from "../../src/protocol/json.ts";
+import type { Json, JsonObject } from "../../src/protocol/json.ts";
 
 /** One thing that a sequence of a turn did, in the words of a test. */
 export interface Item {
@@ -30,6 +30,10 @@ export interface History {
   /** The calls of agents, tools and effects, by their id. */
   readonly calls: ReadonlyMap<string, { readonly name: string; readonly args: Json; readonly at: number }>;
   readonly attempts: ReadonlyMap<string, number>;
+  /** What was said in the newest attempt at each completion. */
+  readonly words: ReadonlyMap<string, readonly string[]>;
+  /** How the agent was configured that was asked, and those that were called where they were. */
+  readonly configs: ReadonlyMap<string, JsonObject>;
   /** Each wait with the id and the key of its question. */
   readonly waits: ReadonlyMap<string, readonly [number, string]>;
   readonly events: readonly Event[];
@@ -83,11 +87,19 @@ class HistoryReader {
   readonly #outcomes = new Map<string, Outcome>();
   readonly #calls = new Map<string, { readonly name: string; readonly args: Json; readonly at: number }>();
   readonly #attempts = new Map<string, number>();
+  readonly #words = new Map<string, string[]>();
+  readonly #configs = new Map<string, JsonObject>();
+  /** How each agent was configured when it was last written down in this turn. */
+  readonly #configOf = new Map<string, JsonObject>();
+  /** How the run is configured. */
+  #runConfig: JsonObject = {};
   readonly #waits = new Map<string, readonly [number, string]>();
   readonly #queued = new Set<string>();
   readonly #taken = new Map<string, number>();
   readonly #files = new Map<string, string>();
   readonly #made = new Set<string>();
+  /** The calls whose work is done elsewhere, where only calls and questions are counted. */
+  readonly #elsewhere = new Set<string>();
   #at = 0;
 
   constructor(root: string, requestId: RequestId) {
@@ -107,6 +119,8 @@ class HistoryReader {
       outcomes: this.#outcomes,
       calls: this.#calls,
       attempts: this.#attempts,
+      words: this.#words,
+      configs: this.#configs,
       waits: this.#waits,
       events: entries.filter(
         (entry): entry is Event => !("n" in entry) && entry.request_id === this.#requestId,
@@ -120,8 +134,20 @@ class HistoryReader {
 
   #event(event: Event): void {
     switch (event.type) {
+      case "RequestStarted":
+        if (event.depth > 0) return;
+        this.#configs.set(this.#root, this.#runConfig);
+        if (event.agent === "remote") this.#elsewhere.add(this.#root);
+        return;
+      case "ReasoningOutput":
+        this.#words.get(event.call_id)?.push(event.content);
+        return;
       case "TextOutput":
       case "ToolTextOutput": {
+        if ("call_id" in event && event.call_id !== undefined) {
+          this.#words.get(event.call_id)?.push(event.content);
+          return;
+        }
         const scope = event.branch ?? event.parent_call_id ?? this.#root;
         this.#item(scope, { what: `text ${event.content}` });
         return;
@@ -135,6 +161,7 @@ class HistoryReader {
           at: this.#at,
         });
         if (event.function_name === "keeper") this.#queued.add(event.tool_call_id);
+        if (event.function_name === "remote.perform") this.#elsewhere.add(event.tool_call_id);
         this.#call(event.tool_call_id, `call ${event.function_name} ${JSON.stringify(event.args)}`);
         return;
       case "ToolResult":
@@ -142,6 +169,14 @@ class HistoryReader {
         return;
       case "ToolError":
         this.#settle(event.tool_call_id, { ok: false, value: null, code: event.code });
+        return;
+      case "CompletionCall":
+        this.#attempts.set(event.call_id, event.attempt);
+        this.#words.set(event.call_id, []);
+        if (event.attempt === 1) this.#call(event.call_id, "complete");
+        return;
+      case "CompletionResult":
+        this.#settle(event.call_id, { ok: event.error === undefined, value: event.result });
         return;
       case "WaitForInput":
         this.#waits.set(event.call_id, [event.id, Object.keys(event.request_keys)[0] ?? ""]);
@@ -153,6 +188,10 @@ class HistoryReader {
         return;
       }
       case "ArtifactGenerated":
+        if (this.#elsewhere.has(event.parent_call_id ?? this.#root)) {
+          this.#item(event.parent_call_id ?? this.#root, { what: `file ${event.name}` });
+          return;
+        }
         this.#settle(this.#files.get(event.artifact_id) ?? "", { ok: true, value: event.name });
         return;
       default:
@@ -161,6 +200,7 @@ class HistoryReader {
   }
 
   #record(record: LogRecord): void {
+    if (record.type === "ConfigRecorded") this.#runConfig = record["args"] as JsonObject;
     const callId = record["call_id"] as string;
     if (callId !== undefined && !isOf(this.#root, callId)) return;
     switch (record.type) {
@@ -176,6 +216,13 @@ class HistoryReader {
         if (isOf(this.#root, scope)) {
           this.#item(scope, { what: record.type, value: record["value"] as Json });
         }
+        return;
+      }
+      case "Configured": {
+        const agent = record["agent"] as string;
+        const args = (record["args"] ?? this.#configOf.get(agent)) as JsonObject;
+        this.#configOf.set(agent, args);
+        this.#configs.set(callId, args);
         return;
       }
       case "MemoryTaken":
@@ -204,7 +251,10 @@ class HistoryReader {
     items.push({ ...item, at: this.#at });
     if (item.callId === undefined) return;
     this.#made.add(item.callId);
-    if (item.callId !== `${scope}.${items.length}`)
+    const place = this.#elsewhere.has(scope)
+      ? items.filter(({ callId }) => callId !== undefined).length
+      : items.length;
+    if (item.callId !== `${scope}.${place}`)
       throw new Error(`${item.callId} is not the ${items.length}th thing of ${scope}`);
   }
 

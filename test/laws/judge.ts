@@ -1,12 +1,19 @@
+import type { Event } from "../../src/protocol/events.ts";
+import type { CallId } from "../../src/protocol/ids.ts";
 import { isCut, isInside } from "./history.ts";
 import type { History } from "./history.ts";
 import { Model } from "./model.ts";
-import type { Kept } from "./model.ts";
+import type { Given, Kept } from "./model.ts";
 import type { Programs } from "./program.ts";
 
 /** Compares what a turn did, so far or to its end, with what its programs do. */
-export function whatIsWrong(programs: Programs, history: History, kept: Kept): readonly string[] {
-  const model = new Model(programs, history, kept);
+export function whatIsWrong(
+  programs: Programs,
+  history: History,
+  kept: Kept,
+  given: Given = {},
+): readonly string[] {
+  const model = new Model(programs, history, kept, given);
   const expected = model.scopes();
   const isCanceled = history.events.some(({ type }) => type === "CancelRequest");
   const faults = [...model.faults];
@@ -45,13 +52,23 @@ export function whatIsUnsound(history: History, done: ReadonlyMap<string, number
   for (const [callId, times] of attempts) if (times > 3) faults.push(`${callId} was tried ${times} times`);
   const [end] = ends;
   if (end?.type === "RequestCompleted" && end.finish_reason === "success") {
-    const texts = events.map((event) =>
-      event.type === "TextOutput" && event.depth === 0 ? event.content : "",
-    );
-    const said = texts.join("");
+    const said = saidIn(events);
     if ((end.result ?? "") !== said) faults.push(`its result is ${String(end.result)} and it said ${said}`);
   }
   return faults;
+}
+
+/** What a turn said itself, without what a later attempt of a completion took the place of. */
+function saidIn(events: readonly Event[]): string {
+  const last = new Map<CallId | undefined, number>();
+  for (const event of events) if (event.type === "CompletionCall") last.set(event.call_id, event.attempt);
+  return events
+    .map((event) =>
+      event.type === "TextOutput" && event.depth === 0 && event.attempt === last.get(event.call_id)
+        ? event.content
+        : "",
+    )
+    .join("");
 }
 
 /**

@@ -1,14 +1,31 @@
-import { isEven, toNumber } from "./cast.ts";
+import { isEven, toNumber, toWords } from "./cast.ts";
 import type { Ended } from "./cast.ts";
 import { isInside } from "./history.ts";
 import type { History, Item, Outcome } from "./history.ts";
-import type { Call, Programs, Step, Steps } from "./program.ts";
-import type { Json } from "../../src/protocol/json.ts";
+import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";
+import type { Json, JsonObject } from "../../src/protocol/json.ts";
 
 /** What a run keeps for its agents. */
 export interface Kept {
   readonly root: number | null;
   readonly keeper: number | null;
+}
+
+/** What comes with a request, and from elsewhere while it is performed. */
+export interface Given {
+  /** The files that came with it, as texts. */
+  readonly files?: readonly string[];
+  /** What an agent elsewhere does in a part, and how that ends. */
+  partOf?(program: number): Part | undefined;
+}
+
+/** A part that an agent elsewhere plays. */
+export interface Part {
+  /** What it does, in the words of a history. */
+  readonly items: readonly string[];
+  /** Whether it ends well. */
+  readonly ok: boolean;
+  readonly value: Json;
 }
 
 /** What a sequence must have done, given how its calls ended. */
@@ -28,19 +45,24 @@ export class Model {
   readonly #programs: Programs;
   readonly #history: History;
   readonly #kept: Kept;
+  readonly #given: Given;
   readonly #scopes = new Map<string, Expected>();
   readonly faults: string[] = [];
 
-  constructor(programs: Programs, history: History, kept: Kept) {
+  constructor(programs: Programs, history: History, kept: Kept, given: Given = {}) {
     this.#programs = programs;
     this.#history = history;
     this.#kept = kept;
+    this.#given = given;
   }
 
   /** What the handler of the turn does. */
   root(): Expected {
     const [[first, steps] = [0, []]] = this.#programs;
-    return this.#sequence(this.#history.root, steps, this.#kept.root, first);
+    const { files = [] } = this.#given;
+    const { root, configs } = this.#history;
+    const place = { scope: root, memory: this.#kept.root, config: levelIn(configs.get(root)), files };
+    return this.#sequence(place, steps, first);
   }
 
   /** What every sequence of the turn does, with the sequences under it. */
@@ -60,27 +82,30 @@ export class Model {
     for (const [callId, { at: ended, ok }] of this.#history.outcomes) {
       const { name, args } = this.#history.calls.get(callId) ?? {};
       if (name !== "keeper" || !ok || ended >= before) continue;
-      memory = this.#child(callId, (args as { readonly program: number }).program, "keeper").memory;
+      const { program } = args as { readonly program: number };
+      memory = this.#child(callId, { to: "keeper", program }, null).memory;
     }
     return memory;
   }
 
-  #child(callId: string, program: number, kind: string): Expected {
+  #child(callId: string, { to, program }: ChildCall, callersConfig: Json): Expected {
     const known = this.#scopes.get(callId);
     if (known) return known;
     // It has not begun, because another call of its agent is at work.
-    if (this.#history.queued.has(callId)) return { items: [], state: "blocked", value: null, memory: null };
+    if (this.#history.queued.has(callId)) return BLOCKED_AT_ONCE;
     const at = this.#history.taken.get(callId) ?? Infinity;
-    return this.#sequence(
-      callId,
-      this.#programs.get(program) ?? [],
-      kind === "keeper" ? this.#keeper(at) : null,
-      program,
-    );
+    const isTool = to === "safe" || to === "risky";
+    const place = {
+      scope: callId,
+      memory: to === "keeper" ? this.#keeper(at) : null,
+      config: isTool ? callersConfig : levelIn(this.#history.configs.get(callId)),
+      files: [],
+    };
+    return this.#sequence(place, this.#programs.get(program) ?? [], program);
   }
 
-  #sequence(scope: string, steps: Steps, memory: number | null, program: number): Expected {
-    const sequence = new Sequence(this.#history, scope, memory, (...call) => this.#visit(...call));
+  #sequence(place: Place, steps: Steps, program: number): Expected {
+    const sequence = new Sequence(this.#history, place, (...call) => this.#visit(...call));
     const state = sequence.perform(steps, { ok: true, value: program });
     const expected = {
       items: sequence.items,
@@ -88,20 +113,20 @@ export class Model {
       value: { program, last: sequence.last.value },
       memory: sequence.memory,
     };
-    this.#scopes.set(scope, expected);
+    this.#scopes.set(place.scope, expected);
     for (const [path, branch] of sequence.branches) this.#scopes.set(path, branch);
     return expected;
   }
 
   /** Looks into what was called, and whether its outcome is one that it can have. */
-  #visit(callId: string, call: Call, outcome: Outcome | undefined): void {
+  #visit(callId: string, call: Call, outcome: Outcome | undefined, config: Json): void {
     const wrong = (what: string): number => this.faults.push(`${callId} (${JSON.stringify(call)}): ${what}`);
     switch (call.to) {
       case "agent":
       case "keeper":
       case "safe":
       case "risky": {
-        const child = this.#child(callId, call.program, call.to);
+        const child = this.#child(callId, call, config);
         if (outcome === undefined || outcome.code === "canceled") return;
         if (outcome.code === "interrupted") {
           if (call.to === "agent" || call.to === "keeper") wrong("is no call to be interrupted");
@@ -121,12 +146,57 @@ export class Model {
           wrong(`gave ${JSON.stringify(outcome.value)}`);
         return;
       }
+      case "model": {
+        const said = this.#history.words.get(callId) ?? [];
+        const words = toWords(call.name, call.words);
+        const isWhole = said.length === words.length;
+        if (said.some((word, index) => word !== words[index])) wrong(`said ${JSON.stringify(said)}`);
+        if (outcome === undefined || outcome.code === "canceled") return;
+        if (outcome.ok && (!isWhole || call.fatal || outcome.value !== toNumber(call.name)))
+          wrong(`gave ${JSON.stringify(outcome.value)} after ${said.length} words`);
+        const attempts = this.#history.attempts.get(callId) ?? 0;
+        if (!outcome.ok && !mayFail(call, attempts)) wrong(`failed at attempt ${attempts}`);
+        return;
+      }
+      case "remote": {
+        const part = this.#given.partOf?.(call.program);
+        if (part === undefined) return;
+        const { items, ok, value } = part;
+        const state = outcome === undefined ? "blocked" : outcome.ok ? "returned" : "threw";
+        const done = this.#history.items.get(callId)?.length ?? 0;
+        const isCut = outcome === undefined || outcome.code === "canceled";
+        this.#scopes.set(callId, {
+          items: isCut ? items.slice(0, done) : items,
+          state,
+          value,
+          memory: null,
+        });
+        if (isCut) return;
+        if (outcome.ok !== ok) wrong(`ended with ${JSON.stringify(outcome)}`);
+        if (outcome.ok && JSON.stringify(outcome.value) !== JSON.stringify(value))
+          wrong(`gave ${JSON.stringify(outcome.value)} and not ${JSON.stringify(value)}`);
+        return;
+      }
       default:
         if (outcome && !outcome.ok) wrong(`ended with ${JSON.stringify(outcome)}`);
         return;
     }
   }
 }
+
+/** The level that a configuration has in the log. */
+export function levelIn({ level = 0 }: JsonObject = {}): Json {
+  return level;
+}
+
+/** Whether a completion may have ended with an error: the model gave it up, or it was asked too often. */
+function mayFail({ failures, fatal }: CompletionCall, attempts: number): boolean {
+  return (fatal && attempts > failures) || attempts === MOST_ATTEMPTS;
+}
+
+const MOST_ATTEMPTS = 3;
+
+const BLOCKED_AT_ONCE: Expected = { items: [], state: "blocked", value: null, memory: null };
 
 function hasItems({ items }: History, scope: string): boolean {
   return (items.get(scope)?.length ?? 0) > 0;
@@ -139,24 +209,34 @@ class Threw extends Error {}
 const BLOCKED = new Blocked();
 const THREW = new Threw();
 
-type Visit = (callId: string, call: Call, outcome: Outcome | undefined) => void;
+type Visit = (callId: string, call: Call, outcome: Outcome | undefined, config: Json) => void;
+
+/** Where a sequence is performed. */
+interface Place {
+  readonly scope: string;
+  readonly memory: number | null;
+  /** The level that it finds in its configuration. */
+  readonly config: Json;
+  /** The files that it finds. */
+  readonly files: readonly string[];
+}
 
 /** Goes through the steps of one sequence. */
 class Sequence {
   readonly items: string[] = [];
   readonly branches = new Map<string, Expected>();
   readonly #history: History;
-  readonly #scope: string;
+  readonly #place: Place;
   readonly #logged: readonly Item[];
   readonly #visit: Visit;
   last: Ended = { ok: true, value: null };
   memory: number | null;
 
-  constructor(history: History, scope: string, memory: number | null, visit: Visit) {
+  constructor(history: History, place: Place, visit: Visit) {
     this.#history = history;
-    this.#scope = scope;
-    this.#logged = history.items.get(scope) ?? [];
-    this.memory = memory;
+    this.#place = place;
+    this.#logged = history.items.get(place.scope) ?? [];
+    this.memory = place.memory;
     this.#visit = visit;
   }
 
@@ -235,6 +315,12 @@ class Sequence {
       case "recall":
         this.last = { ok: true, value: this.memory };
         return;
+      case "config":
+        this.last = { ok: true, value: this.#place.config };
+        return;
+      case "attached":
+        this.last = { ok: true, value: this.#place.files };
+        return;
       case "breathe":
         return;
       case "fail":
@@ -249,15 +335,15 @@ class Sequence {
   #issue(call: Call): Waiting {
     this.items.push(toItem(call));
     if (call.to === "text") return { outcome: { ok: true, value: call.content, at: 0 } };
-    const callId = `${this.#scope}.${this.items.length}`;
+    const callId = `${this.#place.scope}.${this.items.length}`;
     const outcome = this.#history.outcomes.get(callId);
-    this.#visit(callId, call, outcome);
+    this.#visit(callId, call, outcome, this.#place.config);
     return { outcome };
   }
 
   #follow({ call, takes, slow, content }: Step & { readonly do: "follow" }): void {
     const { outcome } = this.#issue(call);
-    const callId = `${this.#scope}.${this.items.length}`;
+    const callId = `${this.#place.scope}.${this.items.length}`;
     let taken = 0;
     for (const type of eventsUnder(this.#history, callId)) {
       taken += 1;
@@ -282,9 +368,13 @@ class Sequence {
 
   #all(branches: readonly Steps[]): void {
     this.items.push(`all ${branches.length}`);
-    const path = `${this.#scope}.${this.items.length}`;
+    const path = `${this.#place.scope}.${this.items.length}`;
     const ends = branches.map((branch, index) => {
-      const sequence = new Sequence(this.#history, `${path}:${index}`, this.memory, this.#visit);
+      const sequence = new Sequence(
+        this.#history,
+        { ...this.#place, scope: `${path}:${index}`, memory: this.memory },
+        this.#visit,
+      );
       const state = sequence.perform(branch, this.last);
       const { items, memory } = sequence;
       this.branches.set(`${path}:${index}`, { items, state, value: sequence.last.value, memory });
@@ -332,6 +422,10 @@ function toItem(call: Call): string {
       return `artifact ${call.name}`;
     case "text":
       return `text ${call.content}`;
+    case "model":
+      return "complete";
+    case "remote":
+      return `call remote.perform {"program":${call.program}}`;
     default: {
       const never: never = call;
       return never;

@@ -52,6 +52,8 @@ function changedStep(step: Step, pick: Picker): Step {
       return { ...step, even: step.odd, odd: step.even };
     case "join":
     case "recall":
+    case "config":
+    case "attached":
     case "remember":
     case "breathe":
     case "fail":
@@ -82,6 +84,10 @@ function changedCall(call: Call): Call {
       return { ...call, key: `${call.key}x` };
     case "text":
       return { ...call, content: `${call.content}!` };
+    case "model":
+      return { to: "sleep", ms: 1 };
+    case "remote":
+      return { ...call, program: call.program + 1_000 };
     default: {
       const never: never = call;
       return never;

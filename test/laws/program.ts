@@ -5,7 +5,19 @@ export type Call =
   | { readonly to: "sleep"; readonly ms: number }
   | { readonly to: "wait"; readonly key: string }
   | { readonly to: "artifact"; readonly name: string }
-  | { readonly to: "text"; readonly content: string };
+  | { readonly to: "text"; readonly content: string }
+  | CompletionCall
+  /** An agent elsewhere, which plays a part. */
+  | { readonly to: "remote"; readonly program: number };
+
+/** The completion of a model that says so many words, and fails so often on the way, or at last for good. */
+export interface CompletionCall {
+  readonly to: "model";
+  readonly name: string;
+  readonly words: number;
+  readonly failures: number;
+  readonly fatal: boolean;
+}
 
 /** The call of another agent or a tool. */
 export type ChildCall = Call & { readonly to: "agent" | "keeper" | "safe" | "risky" };
@@ -29,6 +41,8 @@ export type Step =
   | { readonly do: "all"; readonly branches: readonly Steps[] }
   | { readonly do: "choose"; readonly even: Steps; readonly odd: Steps }
   | { readonly do: "now" | "random" | "recall" | "fail" }
+  /** Looks at its configuration, or at the files that came with the request. */
+  | { readonly do: "config" | "attached" }
   | { readonly do: "remember"; readonly value: number }
   | { readonly do: "breathe"; readonly times: number };
 
@@ -75,10 +89,15 @@ export interface Size {
   readonly first?: number;
   /** How many steps all programs have together, at most. Default: no limit. */
   readonly most?: number;
+  /** Whether they look at what is outside of the turn: configurations, files, agents elsewhere. Default false. */
+  readonly outward?: boolean;
 }
 
 /** Makes up the programs of one turn. */
-export function createPrograms(pick: Picker, { first = 0, most = Infinity }: Size = {}): Programs {
+export function createPrograms(
+  pick: Picker,
+  { first = 0, most = Infinity, outward = false }: Size = {},
+): Programs {
   const programs = new Map<number, Steps>();
   let names = first * 100;
   let made = 0;
@@ -97,7 +116,7 @@ export function createPrograms(pick: Picker, { first = 0, most = Infinity }: Siz
   }
 
   function step(place: Place, slots: number[], sequence: Sequence): Step {
-    switch (pick.below(20)) {
+    switch (pick.below(outward ? 22 : 20)) {
       case 0:
       case 1:
       case 2:
@@ -149,6 +168,10 @@ export function createPrograms(pick: Picker, { first = 0, most = Infinity }: Siz
       }
       case 14:
         return pick.chance(30) ? { do: "fail" } : { do: "call", call: { to: "wait", key: name() } };
+      case 20:
+        return { do: "config" };
+      case 21:
+        return sequence.loose ? { do: "config" } : { do: "attached" };
       default:
         return { do: "call", call: call(place) };
     }
@@ -159,13 +182,32 @@ export function createPrograms(pick: Picker, { first = 0, most = Infinity }: Siz
   }
 
   function call(place: Place): Call {
-    const kind = pick.below(12);
+    const kind = pick.below(outward ? 14 : 13);
     if (kind < 5 && place.depth < 3 && programs.size < MOST_PROGRAMS) return child(place);
     if (kind < 7) return { to: "effect", name: name(), safe: pick.chance(60), fails: pick.chance(20) };
     if (kind < 9) return { to: "sleep", ms: pick.of([0, 10, 1_000, 100_000]) };
     if (kind === 9) return { to: "artifact", name: name() };
     if (kind === 10) return { to: "text", content: name() };
+    if (kind === 11) return completion();
+    if (kind === 13 && programs.size < MOST_PROGRAMS) return { to: "remote", program: reserved() };
     return { to: "wait", key: name() };
+  }
+
+  /** A number for what is performed elsewhere. */
+  function reserved(): number {
+    const program = first + programs.size;
+    programs.set(program, []);
+    return program;
+  }
+
+  function completion(): Call {
+    return {
+      to: "model",
+      name: name(),
+      words: pick.below(3),
+      failures: pick.of([0, 0, 0, 1, 2]),
+      fatal: pick.chance(15),
+    };
   }
 
   function child(place: Place): ChildCall {

@@ -16,7 +16,15 @@ export function headAfter({ runId, epoch, head, records }: Cursor, batch: Batch)
 }
 
 /** What a log on a disk makes of a batch. */
-export function copyOf({ events, records, run, requests, alias, snapshot }: Batch): Batch {
-  const rest = JSON.parse(JSON.stringify({ records, run, requests, snapshot })) as Batch;
-  return { ...rest, events: [...events], ...(alias !== undefined && { alias }) };
+export function copyOf({ events, records, snapshot, ...rest }: Batch): Batch {
+  return {
+    ...rest,
+    events: [...events],
+    records: records.length === 0 ? [] : throughJson(records),
+    ...(snapshot !== undefined && { snapshot: throughJson(snapshot) }),
+  };
+}
+
+function throughJson<Data>(data: Data): Data {
+  return JSON.parse(JSON.stringify(data)) as Data;
 }

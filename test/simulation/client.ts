@@ -79,13 +79,25 @@ export class Client {
         await this.#answer(asked);
       }
       asked.doing = "follows";
-      if (pick.chance(10)) await this.#poll(asked);
-      else await this.#follow(asked);
-      if (witness.runs.get(asked.runId as string)?.removed === true) break;
+      try {
+        if (pick.chance(10)) await this.#poll(asked);
+        else await this.#follow(asked);
+      } catch (error) {
+        if (!this.#isRemoved(asked, error)) throw error;
+      }
+      const { removed, hidden } = witness.runs.get(asked.runId as string) ?? {};
+      if (removed === true || hidden === true) break;
       // A stream may end because an answer is still on its way, or because its process has gone.
       if (asked.open.size === 0) await pause(20 + pick.below(200));
     }
     asked.doing = "is done";
+  }
+
+  /** Whether something went wrong because the run was removed. */
+  #isRemoved({ runId }: Asked, error: unknown): boolean {
+    const isGone = error instanceof AgentError && error.code === "gone";
+    const { removed, hidden } = this.#around.witness.runs.get(String(runId)) ?? {};
+    return isGone && (removed === true || hidden === true);
   }
 
   /** Cancels a request; the answer to that is its end. */
@@ -188,7 +200,7 @@ export class Client {
         if (this.#saw(asked, page) || (asked.open.size > 0 && pick.chance(20))) return;
       }
     } catch (error) {
-      if (!this.#line.isPassing(error)) throw error;
+      if (!this.#isRemoved(asked, error) && !this.#line.isPassing(error)) throw error;
     }
   }
 

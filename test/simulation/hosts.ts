@@ -1,4 +1,5 @@
-import { memoryArtifacts } from "troupe";
+import type { SecretStore } from "../../src/ports/secret-store.ts";
+import { Artifacts } from "./artifacts.ts";
 import type { Picker } from "../laws/program.ts";
 import type { Disk } from "./disk.ts";
 import type { Plan } from "./plan.ts";
@@ -18,7 +19,10 @@ export interface HostsOptions {
 /** The processes on one disk: one that owns it, and for a while perhaps the one before. */
 export class Hosts {
   readonly #options: HostsOptions;
-  readonly #artifacts = memoryArtifacts();
+  /** The files of all processes. */
+  readonly artifacts: Artifacts = new Artifacts();
+  /** The secrets of all processes, by name. */
+  readonly secrets: Map<string, string> = new Map();
   /** What the processes told their operator. */
   readonly told: string[] = [];
   #owner: Process;
@@ -86,15 +90,29 @@ export class Hosts {
 
   #start(): Process {
     const { plan, ...rest } = this.#options;
-    const { limits, commitIntervalMs } = plan;
+    const { limits, commitIntervalMs, retention } = plan;
     return new Process({
       ...rest,
       limits,
       commitIntervalMs,
-      artifacts: this.#artifacts,
+      retention,
+      artifacts: this.artifacts.store,
+      secrets: secretsIn(this.secrets),
       agents: stage.agents,
       newId: () => String((this.#ids += 1)).padStart(21, "0"),
       fault: (message) => void this.told.push(message),
     });
   }
+}
+
+function secretsIn(values: Map<string, string>): SecretStore {
+  return {
+    get: (name) => values.get(name),
+    async put(added) {
+      for (const [name, value] of Object.entries(added)) values.set(name, value);
+    },
+    async remove(prefix) {
+      for (const name of values.keys()) if (name.startsWith(prefix)) values.delete(name);
+    },
+  };
 }

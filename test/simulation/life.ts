@@ -1,12 +1,16 @@
 import { AgentError } from "troupe";
-import type { OnBusy, RequestId, RunId } from "troupe/protocol";
+import type { Upload } from "../../src/runtime/api.ts";
+import type { ArtifactId, OnBusy, RequestId, RunId } from "troupe/protocol";
+import type { Given } from "../laws/model.ts";
 import { createPrograms } from "../laws/program.ts";
 import type { Programs, Steps } from "../laws/program.ts";
 import { Client } from "./client.ts";
 import type { Asked } from "./client.ts";
+import { farPart } from "./far-part.ts";
 import { Line } from "./line.ts";
 import type { Surroundings } from "./line.ts";
 import { Reader } from "./reader.ts";
+import type { Settings, Told } from "./settings.ts";
 
 /** What a life leaves behind, and what all lives of a world share. */
 export interface Shared {
@@ -14,6 +18,9 @@ export interface Shared {
   readonly programs: Map<string, Programs>;
   /** The same programs by their numbers. */
   readonly steps: Map<number, Steps>;
+  /** What comes with each request. */
+  readonly given: Map<string, Given & { readonly told: Told }>;
+  readonly settings: Settings;
   readonly readers: Reader[];
   /** How many readers there are to be. */
   readonly mostReaders: number;
@@ -56,6 +63,7 @@ export class Life {
   async #turn(runId: RunId | undefined): Promise<Asked> {
     const { pick, pause } = this.#around;
     const { aside } = this.#shared;
+    if (pick.chance(10)) await this.#configure(runId);
     const asked = await this.#ask(runId);
     if (asked.runId === undefined) return asked;
     this.#read(asked.runId);
@@ -63,6 +71,8 @@ export class Life {
     const seen = this.client.see(asked);
     if (pick.chance(65)) await seen;
     else aside(seen);
+    if (pick.chance(5)) aside(this.#addTo(asked.runId));
+    if (pick.chance(5)) aside(pause(pick.below(1_000)).then(() => this.#configure(undefined)));
     if (pick.chance(10) && asked.ended === true && asked.agent === "root")
       await this.#fork(asked.runId, asked);
     return asked;
@@ -73,24 +83,52 @@ export class Life {
     const number = (this.#shared.requests += 1);
     const requestId = `asked-${number}` as RequestId;
     const busy = pick.of(ON_BUSY);
+    const file = pick.chance(8) ? `the file of ${requestId}` : undefined;
+    const attached = file === undefined ? {} : { attachments: [await this.#upload(file)] };
+    this.#shared.given.set(requestId, {
+      partOf: farPart,
+      files: file === undefined ? [] : [file],
+      told: this.#shared.settings.told,
+    });
     const fields = {
       request_id: requestId,
+      ...attached,
       ...(runId !== undefined && { run_id: runId }),
       ...(busy !== undefined && { on_busy: busy }),
     };
     if (runId === undefined && pick.chance(12))
       return this.client.ask(requestId, "machine", { type: "ChatRequest", input: requestId, ...fields });
     const first = number * NUMBERS_EACH;
-    const programs = createPrograms(pick, { first, most: pick.of([2, 2, 3, 6]) });
-    this.#shared.programs.set(requestId, programs);
-    for (const [program, steps] of programs) this.#shared.steps.set(program, steps);
-    const input = { program: first };
-    return this.client.ask(requestId, "root", {
+    const asked = {
       type: "OperationRequest",
       operation: "perform",
-      input,
+      input: { program: first },
       ...fields,
-    });
+    } as const;
+    if (runId === undefined && pick.chance(6)) return this.client.ask(requestId, "remote", asked);
+    const programs = createPrograms(pick, { first, most: pick.of([2, 2, 2, 3, 5]), outward: true });
+    this.#shared.programs.set(requestId, programs);
+    for (const [program, steps] of programs) this.#shared.steps.set(program, steps);
+    return this.client.ask(requestId, "root", asked);
+  }
+
+  /** Configures an agent, or the run in which the next turn is to take place. */
+  async #configure(runId: RunId | undefined): Promise<void> {
+    const { pick } = this.#around;
+    const { settings } = this.#shared;
+    const agent = runId === undefined ? pick.of(["root", "agent", "keeper"]) : "root";
+    await settings.configure(this.#around, this.#line, { agent, ...(runId !== undefined && { runId }) });
+  }
+
+  /** Stores a file, which belongs to no run yet. */
+  async #upload(content: string): Promise<ArtifactId> {
+    const { artifactId } = await this.#line.insist((runtime) => runtime.upload(toUpload(content)));
+    return artifactId;
+  }
+
+  /** Adds a file to a run. */
+  async #addTo(runId: RunId): Promise<void> {
+    await this.#line.unlessGone((runtime) => runtime.upload({ ...toUpload("one more file"), runId }));
   }
 
   #read(runId: RunId): void {
@@ -120,6 +158,14 @@ export class Life {
       if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
     }
   }
+}
+
+function toUpload(content: string): Upload {
+  const bytes = new TextEncoder().encode(content);
+  async function* body(): AsyncGenerator<Uint8Array, void> {
+    yield bytes;
+  }
+  return { name: "notes.txt", mimeType: "text/plain", body: body(), limitBytes: 1_000 };
 }
 
 /** More numbers than the programs of one request take. */

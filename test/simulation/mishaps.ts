@@ -1,6 +1,7 @@
 import type { RunId } from "troupe/protocol";
 import type { Picker } from "../laws/program.ts";
 import type { Disk } from "./disk.ts";
+import type { FarWire } from "./far-wire.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Fault } from "./plan.ts";
 import { outsider } from "./scheduler.ts";
@@ -13,6 +14,7 @@ export interface Victims {
   readonly pick: Picker;
   readonly disk: Disk;
   readonly hosts: Hosts;
+  readonly farWire: FarWire;
   readonly witness: Witness;
 }
 
@@ -51,7 +53,7 @@ export class Mishaps {
   }
 }
 
-function happen({ scheduler, pick, disk, hosts, witness }: Victims, { kind, forMs }: Fault): void {
+function happen({ scheduler, pick, disk, hosts, farWire, witness }: Victims, { kind, forMs }: Fault): void {
   switch (kind) {
     case "kill":
       hosts.kill(forMs);
@@ -72,6 +74,9 @@ function happen({ scheduler, pick, disk, hosts, witness }: Victims, { kind, forM
       return;
     case "pause":
       hosts.pause(forMs);
+      return;
+    case "apart":
+      farWire.breakFor(forMs);
       return;
     default: {
       const never: never = kind;

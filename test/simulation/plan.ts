@@ -3,7 +3,7 @@ import type { Picker } from "../laws/program.ts";
 
 /** What befalls a world, and when. */
 export interface Fault {
-  readonly kind: "kill" | "fail" | "rival" | "steal" | "stop" | "pause";
+  readonly kind: "kill" | "fail" | "rival" | "steal" | "stop" | "pause" | "apart";
   readonly at:
     | { readonly moment: "asked" | "written"; readonly commit: number }
     | { readonly moment: "step"; readonly step: number };
@@ -11,11 +11,27 @@ export interface Fault {
   readonly forMs: number;
 }
 
+/** What a runtime is told of the runs that it is to keep. */
+export interface Retention {
+  readonly retainMs?: number;
+  readonly retainBytes?: number;
+}
+
+/** How long runs are kept, in the worlds where they are not kept for ever. */
+const RETAIN_MS = 77_770;
+
+/** Between two looks for old runs pass so many milliseconds, and between no two other things. */
+export const LOOK_MS: number = RETAIN_MS / 10;
+
 /** Everything about a world that is settled before it begins. */
 export interface Plan {
+  /** How long runs are kept, and how many bytes of them. */
+  readonly retention: Retention;
   readonly limits: Partial<Limits>;
   readonly commitIntervalMs: number;
   readonly clients: number;
+  /** How many of a hundred messages to and from another server are lost. */
+  readonly lossPercent: number;
   readonly readers: number;
   readonly faults: readonly Fault[];
   /** Whether the process is started once more when all has come to rest. */
@@ -25,13 +41,19 @@ export interface Plan {
 /** Makes a plan from what a seed gives. */
 export function createPlan(pick: Picker): Plan {
   return {
+    retention: pick.chance(12) ? retention(pick) : {},
     limits: { idleRuns: pick.of([0, 1, 1_000]), queuedRequests: pick.of([1, 8]) },
     commitIntervalMs: pick.of([0, 0, 5]),
+    lossPercent: pick.of([0, 0, 5, 20]),
     clients: pick.of([1, 1, 1, 1, 2]),
     readers: pick.of([0, 0, 1]),
     faults: Array.from({ length: pick.of([0, 1, 1, 1, 2, 2, 3]) }, () => fault(pick)),
     restart: pick.chance(40),
   };
+}
+
+function retention(pick: Picker): Retention {
+  return { retainMs: RETAIN_MS, ...(pick.chance(50) && { retainBytes: 1 + pick.below(10_000) }) };
 }
 
 function fault(pick: Picker): Fault {
@@ -59,4 +81,5 @@ const KINDS = [
   "steal",
   "stop",
   "pause",
+  "apart",
 ] as const;

@@ -2,8 +2,11 @@ import { createRuntime, localRouter } from "troupe";
 import type { Address, Agent, EventPage, FollowOptions, Limits, Runtime } from "troupe";
 import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
 import type { Environment } from "../../src/ports/environment.ts";
+import type { SecretStore } from "../../src/ports/secret-store.ts";
 import type { Picker } from "../laws/program.ts";
 import type { Disk } from "./disk.ts";
+import { LOOK_MS } from "./plan.ts";
+import type { Retention } from "./plan.ts";
 import { outsider } from "./scheduler.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
@@ -16,6 +19,8 @@ export interface ProcessOptions {
   readonly agents: readonly Agent[];
   readonly limits: Partial<Limits>;
   readonly commitIntervalMs: number;
+  readonly retention: Retention;
+  readonly secrets: SecretStore;
   /** Makes ids that no process makes again. */
   readonly newId: () => string;
   /** Hears what a runtime tells its operator of faults. */
@@ -37,14 +42,16 @@ export class Process implements Doer {
   paused = false;
 
   constructor(options: ProcessOptions) {
-    const { agents, limits, commitIntervalMs, disk, fault } = options;
+    const { agents, limits, commitIntervalMs, retention, disk, fault } = options;
     this.#options = options;
     this.#runtime = createRuntime({
       agents,
       limits,
       commitIntervalMs,
+      ...retention,
       log: disk.open(this),
       artifacts: this.#artifacts(),
+      secrets: this.#secrets(),
       environment: this.#environment(),
       router: localRouter(),
       telemetry: {
@@ -130,7 +137,7 @@ export class Process implements Doer {
     return {
       now: () => scheduler.nowMs,
       monotonic: () => scheduler.nowMs - startMs,
-      timer: (ms, fire) => scheduler.timer(this, ms, fire),
+      timer: (ms, fire) => scheduler.timer(this, ms, fire, ms === LOOK_MS),
       macrotask: (run) => scheduler.post(this, run),
       newId,
       random: () => pick.below(RANGE) / RANGE,
@@ -144,17 +151,37 @@ export class Process implements Doer {
     });
   }
 
+  /** Its way to the artifacts, on which it may die. */
   #artifacts(): ArtifactStore {
-    const { artifacts, pick } = this.#options;
+    const { artifacts } = this.#options;
+    const slowly = this.#slowly.bind(this);
     return {
       ...artifacts,
-      put: async (artifact) => {
-        const stored = await artifacts.put(artifact);
-        if (pick.chance(50)) await this.#turn();
-        return stored;
-      },
+      put: (artifact) => slowly(() => artifacts.put(artifact)),
+      get: (artifactId) => slowly(() => artifacts.get(artifactId)),
+      attach: (artifactId, runId) => slowly(() => artifacts.attach(artifactId, runId)),
+      removeRun: (runId) => slowly(() => artifacts.removeRun(runId)),
       close: async () => {},
     };
+  }
+
+  /** Its way to the secrets, on which it may die. */
+  #secrets(): SecretStore {
+    const { secrets } = this.#options;
+    return {
+      get: (name) => secrets.get(name),
+      put: (values) => this.#slowly(() => secrets.put(values)),
+      remove: (prefix) => this.#slowly(() => secrets.remove(prefix)),
+    };
+  }
+
+  /** Has something done that takes its time, before or after it is done. */
+  async #slowly<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { pick } = this.#options;
+    if (pick.chance(25)) await this.#turn();
+    const result = await work();
+    if (pick.chance(25)) await this.#turn();
+    return result;
   }
 }
 

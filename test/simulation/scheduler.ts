@@ -39,9 +39,9 @@ export class Scheduler {
     return this.#doer;
   }
 
-  /** Whether there is anything left to do. */
+  /** Whether there is nothing left to do but what goes on for ever. */
   get idle(): boolean {
-    return this.#ready.length + this.#timers.length + this.#next.length === 0;
+    return this.#ready.length + this.#next.length === 0 && this.#timers.every(({ endless }) => endless);
   }
 
   /** Has something done in some later step. */
@@ -54,9 +54,9 @@ export class Scheduler {
     this.#next.push(run);
   }
 
-  /** Has something done after a time; the answer is how to stop that. */
-  timer(doer: Doer, ms: number, run: () => void): () => void {
-    const timer = { atMs: this.nowMs + Math.max(ms, 0), doer, run };
+  /** Has something done after a time, after which the same may follow without end; the answer is how to stop that. */
+  timer(doer: Doer, ms: number, run: () => void, endless = false): () => void {
+    const timer = { atMs: this.nowMs + Math.max(ms, 0), doer, run, endless };
     this.#timers.push(timer);
     return () => {
       const at = this.#timers.indexOf(timer);
@@ -75,10 +75,23 @@ export class Scheduler {
 
   /** Takes steps until nothing is left to do; rejects after too many, and with what a step throws. */
   run(mostSteps: number): Promise<void> {
+    return this.#steps(mostSteps, () => this.idle);
+  }
+
+  /** Takes steps until a time has passed and nothing is left to do. */
+  async pass(ms: number, mostSteps: number): Promise<void> {
+    let passed = false;
+    this.timer(outsider, ms, () => {
+      passed = true;
+    });
+    await this.#steps(mostSteps, () => passed && this.idle);
+  }
+
+  #steps(mostSteps: number, isDone: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const step = (): void => {
         try {
-          if (this.idle) {
+          if (isDone()) {
             resolve();
             return;
           }
@@ -153,4 +166,5 @@ interface Job {
 
 interface Timer extends Job {
   readonly atMs: number;
+  readonly endless: boolean;
 }

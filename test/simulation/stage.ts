@@ -1,20 +1,34 @@
+import { createHash } from "node:crypto";
 import type { Agent } from "troupe";
+import { remoteAgent } from "troupe/client";
 import { createMachineAgent } from "../faults/machine-agent.ts";
 import { createCast } from "../laws/cast.ts";
-import type { Outside } from "../laws/cast.ts";
+import type { Outside, Performer } from "../laws/cast.ts";
+import { DESCRIPTION } from "./far-wire.ts";
 
 /** The agents of every world, and the world in which they act at present. */
 export interface Stage {
   readonly agents: readonly Agent[];
   /** Lets the agents act in another world. */
-  enter(outside: Outside): void;
+  enter(outside: Around): void;
 }
 
-/** Agents cost more to define than a world takes: they are made once. */
-export const stage: Stage = createStage();
+/** What agents find around them, and the way to the one that works elsewhere. */
+export interface Around extends Outside {
+  readonly fetch: typeof fetch;
+}
 
-function createStage(): Stage {
-  const current: Outside = { programs: new Map(), note() {}, macrotask() {} };
+// What the platform does in a thread of its own a world knows nothing of: it has to be done at once.
+Object.defineProperty(crypto.subtle, "digest", {
+  value: async (_algorithm: string, data: Uint8Array) => createHash("sha256").update(data).digest(),
+});
+
+/** Agents cost more to define than a world takes: they are made once. */
+export const stage: Stage = await createStage();
+
+async function createStage(): Promise<Stage> {
+  const describe = async (): Promise<Response> => Response.json(DESCRIPTION);
+  const current: Around = { programs: new Map(), note() {}, macrotask() {}, fetch: describe };
   const machine = createMachineAgent(async ({ key }) => {
     current.note(`risky ${key}`);
     await new Promise<void>((resolve) => {
@@ -22,8 +36,14 @@ function createStage(): Stage {
     });
     return key;
   });
+  const remote = remoteAgent<Performer["operations"]>("http://far/agents/remote", {
+    fetch: (url, init) => current.fetch(url, init),
+    // It is asked once what it can do: that is told by the clock of the machine.
+    refreshMs: Infinity,
+  });
+  await remote.foreign?.ready();
   return {
-    agents: [...createCast(current), machine],
+    agents: [...createCast(current, { remote }), machine, remote],
     enter: (outside) => void Object.assign(current, outside),
   };
 }

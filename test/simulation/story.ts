@@ -1,8 +1,9 @@
 import type { Rest } from "./verify.ts";
+import type { FarSide } from "./far-side.ts";
 import type { Plan } from "./plan.ts";
 
 /** Tells all of a world, for whoever wants to know what happened in it. */
-export function toStory({ witness, clients, shared, hosts, plan }: Told): readonly string[] {
+export function toStory({ witness, clients, shared, hosts, farSide, plan }: Told): readonly string[] {
   const lines = [`plan ${JSON.stringify(plan)}`];
   for (const [requestId, programs] of shared.programs)
     lines.push(`${requestId} performs ${JSON.stringify(Object.fromEntries(programs))}`);
@@ -20,11 +21,14 @@ export function toStory({ witness, clients, shared, hosts, plan }: Told): readon
         `the client of ${requestId} in ${String(runId)} ${doing} at ${cursor}: ${JSON.stringify(request)}`,
       );
   for (const { runId, cursor } of shared.readers) lines.push(`a reader of ${runId} is at ${cursor}`);
+  for (const { program, status, events } of farSide.requests.values())
+    lines.push(`elsewhere part ${program} is ${status}`, ...events.map((event) => `  ${event}`));
   return [...lines, ...hosts.told];
 }
 
 /** What a story is made of. */
 export interface Told extends Rest {
-  readonly hosts: { readonly told: readonly string[] };
+  readonly hosts: Rest["hosts"] & { readonly told: readonly string[] };
+  readonly farSide: FarSide;
   readonly plan: Plan;
 }

@@ -5,15 +5,20 @@ import { whatIsUnsound, whatIsWrong } from "../laws/judge.ts";
 import { Model } from "../laws/model.ts";
 import type { Kept } from "../laws/model.ts";
 import type { Programs } from "../laws/program.ts";
+import { farPart } from "./far-part.ts";
 import type { Asked, Client } from "./client.ts";
-import type { Reader } from "./reader.ts";
+import type { Shared } from "./life.ts";
+import { whatIsMisconfigured } from "./settings.ts";
+import { verifyBelongings } from "./verify-belongings.ts";
+import type { Belongings } from "./verify-belongings.ts";
 import type { Witness } from "./witness.ts";
 
 /** What is looked at when nothing is left to happen. */
 export interface Rest {
   readonly witness: Witness;
   readonly clients: readonly Client[];
-  readonly shared: { readonly readers: readonly Reader[]; readonly programs: ReadonlyMap<string, Programs> };
+  readonly shared: Pick<Shared, "readers" | "programs" | "given">;
+  readonly hosts: Belongings;
   /** What a run kept after each turn that was found to be right at its end, by the request. */
   readonly judged: Map<string, Kept>;
   readonly disk: { readonly log: EventLog; readonly writable: boolean };
@@ -35,6 +40,7 @@ export async function verify(
       faults.push(`a reader of run ${runId} has come to ${cursor} of ${run.texts.length}`);
   }
   await verifyLog(rest);
+  await verifyBelongings(rest);
   const kept = new Map<string, Kept>();
   for (const runId of witness.runs.keys()) verifyRun(rest, runId, kept);
 }
@@ -76,7 +82,8 @@ async function verifyLog({ witness, disk: { log } }: Rest): Promise<void> {
 }
 
 /** Every turn of a run did what its programs do. */
-function verifyRun({ witness, judged, shared }: Rest, runId: string, keptAfter: Map<string, Kept>): void {
+function verifyRun(rest: Rest, runId: string, keptAfter: Map<string, Kept>): void {
+  const { witness, judged, shared } = rest;
   const run = witness.runs.get(runId);
   let kept: Kept = { root: null, keeper: null };
   for (const event of run?.events ?? []) {
@@ -86,18 +93,21 @@ function verifyRun({ witness, judged, shared }: Rest, runId: string, keptAfter: 
     const requestId = event.request_id as string;
     const own = shared.programs.get(requestId);
     const truth = witness.requests.get(requestId);
-    if (own === undefined) witness.faults.push(...whatIsWrongWithMachine(witness, requestId));
-    else kept = judged.get(requestId) ?? verifyTurn(witness, requestId, own, kept);
+    if (event.agent === "remote") verifyRemote(rest, requestId);
+    else if (own === undefined) witness.faults.push(...whatIsWrongWithMachine(witness, requestId));
+    else kept = judged.get(requestId) ?? verifyTurn(rest, requestId, own, kept);
     if (truth?.end === undefined) continue;
     judged.set(requestId, kept);
     keptAfter.set(`${runId} ${truth.end.id}`, kept);
   }
 }
 
-function verifyTurn(witness: Witness, requestId: string, programs: Programs, kept: Kept): Kept {
+function verifyTurn({ witness, shared }: Rest, requestId: string, programs: Programs, kept: Kept): Kept {
   const history = witness.history(requestId);
+  const given = shared.given.get(requestId);
   const say = (what: string): number => witness.faults.push(`${requestId}: ${what}`);
-  for (const fault of whatIsWrong(programs, history, kept)) say(fault);
+  for (const fault of whatIsWrong(programs, history, kept, given)) say(fault);
+  for (const fault of whatIsMisconfigured(witness, given?.told ?? new Map(), history)) say(fault);
   const end = witness.requests.get(requestId)?.end;
   if (end === undefined) {
     if (!isParked(history)) say("it has come to rest and does not wait");
@@ -105,11 +115,33 @@ function verifyTurn(witness: Witness, requestId: string, programs: Programs, kep
   }
   for (const fault of whatIsUnsound(history, new Map())) say(fault);
   if (wasPoisoned(witness, requestId)) return kept;
-  const model = new Model(programs, history, kept);
+  const model = new Model(programs, history, kept, given);
   const isCanceled = history.events.some(({ type }) => type === "CancelRequest");
   const expected = { returned: "success", threw: "error", blocked: undefined }[model.root().state];
   if (end.finish_reason !== (isCanceled ? "canceled" : expected)) say(`it ended with ${JSON.stringify(end)}`);
   return end.finish_reason === "success" ? model.kept() : kept;
+}
+
+/** What was asked of an agent elsewhere came here as it plays its part. */
+function verifyRemote({ witness }: Rest, requestId: string): void {
+  const history = witness.history(requestId);
+  const [started, end] = [history.events[0], witness.requests.get(requestId)?.end];
+  const { program } = (started?.type === "RequestStarted" ? started.input : {}) as {
+    readonly program: number;
+  };
+  const { items, ok, value } = farPart(program);
+  const say = (what: string): number => witness.faults.push(`${requestId}: ${what}`);
+  const done = (history.items.get(history.root) ?? []).map(({ what }) => what);
+  const isGivenUp = end?.finish_reason === "canceled" || wasPoisoned(witness, requestId);
+  const isWhole = end !== undefined && !isGivenUp;
+  if (JSON.stringify(done) !== JSON.stringify(isWhole ? items : items.slice(0, done.length)))
+    say(`it did ${JSON.stringify(done)} and not ${JSON.stringify(items)}`);
+  if (end === undefined && !isParked(history)) say("it has come to rest and does not wait");
+  if (!isWhole) return;
+  for (const fault of whatIsUnsound(history, new Map())) say(fault);
+  const isRight = end.finish_reason === (ok ? "success" : "error");
+  if (!isRight || (ok && JSON.stringify(end.output) !== JSON.stringify(value)))
+    say(`it ended with ${JSON.stringify(end)}`);
 }
 
 /** Whether a turn was given up because it was continued three times and came no further. */

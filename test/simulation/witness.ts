@@ -4,6 +4,7 @@ import type { Event } from "../../src/protocol/events.ts";
 import type { RequestId } from "../../src/protocol/ids.ts";
 import type { EventPage } from "../../src/runtime/api.ts";
 import type { Accepted } from "../../src/runtime/records.ts";
+import { SECRET } from "../laws/cast.ts";
 import { openWaits, toHistory } from "../laws/history.ts";
 import type { History } from "../laws/history.ts";
 import type { Onlooker } from "./disk.ts";
@@ -14,6 +15,8 @@ export interface RunTruth {
   readonly events: Event[];
   readonly records: LogRecord[];
   removed: boolean;
+  /** Not shown to anybody, because it is not whole yet or not any more. */
+  hidden: boolean;
 }
 
 /** What the log says of a request. */
@@ -68,8 +71,9 @@ export class Witness implements Onlooker {
     if (run) run.removed = true;
   }
 
-  written({ runId, epoch }: Cursor, { events, records }: Batch): void {
+  written({ runId, epoch }: Cursor, { events, records, run: row }: Batch): void {
     const run = this.#run(runId);
+    if (row !== undefined) run.hidden = row.agent === "" && !runId.startsWith("config-");
     if (run.removed) this.say(`run ${runId} was written to after its removal`);
     if (epoch <= this.#over || epoch !== this.#claims.get(runId))
       this.say(`run ${runId} was written to by an owner that it has no more`);
@@ -137,24 +141,30 @@ export class Witness implements Onlooker {
   #run(runId: string): RunTruth {
     const known = this.runs.get(runId);
     if (known) return known;
-    const run: RunTruth = { texts: [], events: [], records: [], removed: false };
+    const run: RunTruth = { texts: [], events: [], records: [], removed: false, hidden: false };
     this.runs.set(runId, run);
     return run;
   }
 
   #record(runId: string, run: RunTruth, record: LogRecord): void {
     run.records.push(record);
+    if (record.type.startsWith("Config") && JSON.stringify(record).includes(SECRET))
+      this.say(`a secret stands in the log of run ${runId}`);
     if (record.n !== run.records.length)
       this.say(`record ${run.records.length} of run ${runId} has the number ${record.n}`);
     if (record.type !== "Accepted") return;
-    const { requestId } = record["accepted"] as unknown as Accepted;
+    const { requestId, agent, request } = record["accepted"] as unknown as Accepted;
     if (this.requests.has(requestId)) this.say(`${requestId} was accepted twice`);
+    // What an agent elsewhere is asked for directly is begun by the request.
+    const { program } = request.input as { readonly program?: number };
+    if (agent === "remote") this.#deeds.set(String(program), { times: 0, attempts: 1, settled: false });
     this.requests.set(requestId, { runId, texts: [], waits: new Set(), answered: new Set() });
   }
 
   #event(runId: string, run: RunTruth, text: string): void {
     const event = JSON.parse(text) as Event;
     run.texts.push(text);
+    if (text.includes(SECRET)) this.say(`a secret stands in the log of run ${runId}: ${text}`);
     run.events.push(event);
     if (event.id !== run.texts.length || event.run_id !== runId)
       this.say(`event ${run.texts.length} of run ${runId} is ${text}`);
@@ -186,29 +196,48 @@ export class Witness implements Onlooker {
         if (request.answered.has(event.wait_id)) wrong("it answers a wait again");
         request.answered.add(event.wait_id);
         return;
-      case "ToolCall":
-        this.#call(`${event.request_id} ${event.tool_call_id}`, event, wrong);
-        return;
-      case "ToolResult":
-      case "ToolError": {
-        const deed = this.#calls.get(`${event.request_id} ${event.tool_call_id}`);
-        if (deed === undefined || deed.settled) wrong("a call has not one outcome");
-        else deed.settled = true;
+      case "ToolCall": {
+        const { function_name: name, args, attempt = 1, tool_call_id: callId } = event;
+        const { key, program } = args as { readonly key?: string; readonly program?: number };
+        this.#begun(`${event.request_id} ${callId}`, { key: key ?? String(program ?? name), attempt }, wrong);
         return;
       }
+      case "CompletionCall":
+        this.#begun(
+          `${event.request_id} ${event.call_id}`,
+          { key: event.model, attempt: event.attempt },
+          wrong,
+        );
+        return;
+      case "ToolResult":
+      case "ToolError":
+        this.#settled(`${event.request_id} ${event.tool_call_id}`, wrong);
+        return;
+      case "CompletionResult":
+        this.#settled(`${event.request_id} ${event.call_id}`, wrong);
+        return;
       default:
         return;
     }
   }
 
-  #call(id: string, event: Event & { readonly type: "ToolCall" }, wrong: (what: string) => void): void {
-    const { function_name: name, args, attempt = 1 } = event;
+  /** Something outside is begun, by the name that whoever does it knows. */
+  #begun(
+    id: string,
+    { key, attempt }: { readonly key: string; readonly attempt: number },
+    wrong: (what: string) => void,
+  ): void {
     const deed = this.#calls.get(id) ?? { times: 0, attempts: 0, settled: false };
     this.#calls.set(id, deed);
-    const { key, program } = args as { readonly key?: string; readonly program?: number };
-    this.#deeds.set(key ?? String(program ?? name), deed);
+    this.#deeds.set(key, deed);
     deed.attempts += 1;
     if (attempt !== deed.attempts || attempt > 3) wrong("it is not the next attempt");
     if (deed.settled) wrong("it is tried again after its outcome");
+  }
+
+  #settled(id: string, wrong: (what: string) => void): void {
+    const deed = this.#calls.get(id);
+    if (deed === undefined || deed.settled) wrong("a call has not one outcome");
+    else deed.settled = true;
   }
 }

@@ -3,17 +3,22 @@ import type { Picker } from "../laws/program.ts";
 import type { Client } from "./client.ts";
 import { Disk } from "./disk.ts";
 import type { Lie } from "./disk.ts";
+import { FarSide } from "./far-side.ts";
+import { FarWire } from "./far-wire.ts";
 import { Hosts } from "./hosts.ts";
 import { Life } from "./life.ts";
 import type { Shared } from "./life.ts";
 import type { Surroundings } from "./line.ts";
 import { Mishaps } from "./mishaps.ts";
 import type { Victims } from "./mishaps.ts";
-import { createPlan } from "./plan.ts";
+import { createPlan, LOOK_MS } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { outsider, Scheduler } from "./scheduler.ts";
+import { Settings } from "./settings.ts";
 import { stage } from "./stage.ts";
 import { verify } from "./verify.ts";
+import { verifyFar } from "./verify-far.ts";
+import { verifyBelongings, verifyForgotten } from "./verify-belongings.ts";
 import { Witness } from "./witness.ts";
 
 /** Processes on one disk, clients and readers that outlive them, and faults that befall them. */
@@ -23,6 +28,7 @@ export class World {
   readonly plan: Plan;
   readonly disk: Disk;
   readonly hosts: Hosts;
+  readonly farSide: FarSide;
   readonly mishaps: Mishaps;
   readonly clients: Client[] = [];
   readonly shared: Shared;
@@ -49,10 +55,16 @@ export class World {
       ...(lie !== undefined && { lie }),
     });
     this.hosts = new Hosts({ scheduler, pick, disk: this.disk, plan: this.plan });
-    this.#victims = { scheduler, pick, disk: this.disk, hosts: this.hosts, witness };
+    const begun = (program: number): void => witness.did(`risky ${program}`, false);
+    this.farSide = new FarSide({ scheduler, pick, begun });
+    const { lossPercent } = this.plan;
+    const farWire = new FarWire({ scheduler, pick, side: this.farSide, lossPercent });
+    this.#victims = { scheduler, pick, disk: this.disk, hosts: this.hosts, farWire, witness };
     this.shared = {
       programs: new Map(),
       steps: new Map(),
+      given: new Map(),
+      settings: new Settings(),
       readers: [],
       mostReaders: this.plan.readers,
       requests: 0,
@@ -62,6 +74,7 @@ export class World {
       programs: this.shared.steps,
       note: (what) => witness.did(what, scheduler.doer === this.hosts.owner),
       macrotask: (run) => scheduler.post(scheduler.doer, run),
+      fetch: farWire.fetch,
     });
   }
 
@@ -82,6 +95,8 @@ export class World {
       }
       await this.#rest();
       await verify(this, { finished: true });
+      verifyFar(this);
+      if (this.plan.retention.retainMs !== undefined) await this.#outlive(this.plan.retention.retainMs);
     } catch (error) {
       if (!(error instanceof Stopped))
         this.witness.say(error instanceof Error ? String(error.stack) : String(error));
@@ -91,6 +106,13 @@ export class World {
   /** Takes steps until there is nothing left to do. */
   async #rest(): Promise<void> {
     await this.scheduler.run(MOST_STEPS);
+  }
+
+  /** Lets pass what it takes until nothing is kept of what has ended. */
+  async #outlive(retainMs: number): Promise<void> {
+    await this.scheduler.pass(retainMs + 5 * LOOK_MS, MOST_STEPS);
+    verifyForgotten(this);
+    await verifyBelongings(this);
   }
 
   /** What is at rest stays as it is when its process is another one. */

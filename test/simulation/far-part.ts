@@ -1,0 +1,57 @@
+import { createRandom } from "../../src/testing/event-log/random.ts";
+import { toPicker } from "../laws/program.ts";
+import type { Part } from "../laws/model.ts";
+
+/** One thing that an agent elsewhere does. */
+export type FarStep =
+  | { readonly do: "text"; readonly content: string }
+  | { readonly do: "tool"; readonly name: string }
+  | { readonly do: "complete"; readonly name: string }
+  | { readonly do: "ask"; readonly key: string }
+  | { readonly do: "file"; readonly name: string };
+
+/** All that an agent elsewhere does for one request. */
+export interface FarPart extends Part {
+  readonly steps: readonly FarStep[];
+}
+
+/** The part with a number: always the same. */
+export function farPart(program: number): FarPart {
+  const pick = toPicker(createRandom(program));
+  const steps = Array.from({ length: pick.below(5) }, (_, index): FarStep => {
+    const name = `far${program}x${index}`;
+    switch (pick.below(6)) {
+      case 0:
+        return { do: "tool", name };
+      case 1:
+        return { do: "ask", key: name };
+      case 2:
+        return { do: "file", name };
+      case 3:
+        return { do: "complete", name };
+      default:
+        return { do: "text", content: name };
+    }
+  });
+  return { steps, items: steps.map(toItem), ok: !pick.chance(20), value: { program, far: steps.length } };
+}
+
+/** What a history has of it. */
+function toItem(step: FarStep): string {
+  switch (step.do) {
+    case "text":
+      return `text ${step.content}`;
+    case "tool":
+      return `call ${step.name} {}`;
+    case "complete":
+      return "complete";
+    case "ask":
+      return `wait ${JSON.stringify({ [step.key]: `${step.key}?` })}`;
+    case "file":
+      return `file ${step.name}`;
+    default: {
+      const never: never = step;
+      return never;
+    }
+  }
+}

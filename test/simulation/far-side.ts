@@ -1,0 +1,223 @@
+import type { JsonObject } from "../../src/protocol/json.ts";
+import type { Picker } from "../laws/program.ts";
+import { farPart } from "./far-part.ts";
+import type { FarStep } from "./far-part.ts";
+import { outsider } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** A request that another server has taken. */
+export interface FarRequest {
+  readonly requestId: string;
+  readonly program: number;
+  readonly attachments: readonly string[];
+  /** Its events, encoded; each has its place as its id. */
+  readonly events: string[];
+  /** The answers that it was given, by the key of the question. */
+  readonly answers: Map<string, JsonObject>;
+  status: "running" | "waiting" | "completed";
+  /** The end, as an answer to who asks how it stands. */
+  end?: JsonObject;
+  /** The question that is open, and which answer has closed which. */
+  question?: { readonly waitId: number; readonly key: string };
+  readonly resumed: Map<number, string>;
+  next: number;
+  /** Called when there is something new to tell. */
+  readonly readers: Set<() => void>;
+}
+
+/** What a server answers: a status, and something in JSON. */
+export type FarAnswer = readonly [status: number, json: JsonObject];
+
+/** The world outside, as the other server sees it. */
+export interface FarSideOptions {
+  readonly scheduler: Scheduler;
+  readonly pick: Picker;
+  /** Told of each request that is begun here, by its program. */
+  readonly begun: (program: number) => void;
+}
+
+/** Another server, which forgets nothing, and whose agent plays parts. */
+export class FarSide {
+  readonly requests = new Map<string, FarRequest>();
+  readonly files = new Map<string, string>();
+  readonly #options: FarSideOptions;
+
+  constructor(options: FarSideOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a request of any kind; the same one again does nothing new. */
+  process(body: JsonObject): FarAnswer {
+    const known = this.requests.get(body["request_id"] as string);
+    switch (body["type"]) {
+      case "OperationRequest":
+        return this.#begin(known, body);
+      case "ResumeWithInput":
+        return this.#resume(known, body);
+      default:
+        return this.#cancel(known);
+    }
+  }
+
+  /** How a request stands. */
+  status(requestId: string): FarAnswer {
+    const request = this.requests.get(requestId);
+    if (request === undefined) return UNKNOWN;
+    const { status, events, end = {} } = request;
+    return [200, { ...end, status, last_event_id: events.length }];
+  }
+
+  /** Keeps a file; its id names what is in it. */
+  upload(content: string): FarAnswer {
+    const id = `file-${this.files.size + 1}`;
+    this.files.set(id, content);
+    return [201, { artifact_id: id }];
+  }
+
+  #begin(known: FarRequest | undefined, { request_id: id, input, attachments = [] }: JsonObject): FarAnswer {
+    const request =
+      known ?? this.#create(id as string, input as unknown as Asked, attachments as readonly string[]);
+    return [202, { request_id: request.requestId, run_id: `run-${request.requestId}` }];
+  }
+
+  #create(requestId: string, { program }: Asked, attachments: readonly string[]): FarRequest {
+    const request: FarRequest = {
+      requestId,
+      program,
+      attachments,
+      events: [],
+      answers: new Map(),
+      status: "running",
+      resumed: new Map(),
+      next: 0,
+      readers: new Set(),
+    };
+    this.requests.set(requestId, request);
+    this.#options.begun(program);
+    this.#say(request, { type: "RequestStarted", operation: "perform", input: { program } });
+    this.#goOn(request);
+    return request;
+  }
+
+  #resume(
+    request: FarRequest | undefined,
+    { wait_id: waitId, request_keys: values, resume_id: id }: JsonObject,
+  ): FarAnswer {
+    if (request === undefined) return UNKNOWN;
+    const { question } = request;
+    if (request.resumed.get(waitId as number) === id) return [200, { request_id: request.requestId }];
+    if (question === undefined || question.waitId !== waitId)
+      return [409, { detail: "it does not wait for this" }];
+    request.resumed.set(question.waitId, id as string);
+    request.answers.set(question.key, values as JsonObject);
+    delete request.question;
+    request.status = "running";
+    this.#say(request, {
+      type: "ResumeWithInput",
+      wait_id: question.waitId,
+      request_keys: values as JsonObject,
+    });
+    this.#goOn(request);
+    return [200, { request_id: request.requestId }];
+  }
+
+  #cancel(request: FarRequest | undefined): FarAnswer {
+    if (request === undefined) return UNKNOWN;
+    if (request.status === "completed") return [409, { detail: "it has ended" }];
+    delete request.question;
+    this.#end(request, { finish_reason: "canceled", result: null, output: null });
+    return [200, { request_id: request.requestId }];
+  }
+
+  /** Takes the next step after a while. */
+  #goOn(request: FarRequest): void {
+    const { pick, scheduler } = this.#options;
+    const step = (): void => {
+      if (request.status === "running") this.#step(request);
+    };
+    if (pick.chance(70)) scheduler.post(outsider, step);
+    else scheduler.timer(outsider, 1 + pick.below(200), step);
+  }
+
+  #step(request: FarRequest): void {
+    const { steps, ok, value } = farPart(request.program);
+    const step = steps[request.next];
+    request.next += 1;
+    if (step === undefined) {
+      const error = { code: "agent_error", message: "it fails" };
+      this.#end(
+        request,
+        ok
+          ? { finish_reason: "success", result: null, output: value }
+          : { finish_reason: "error", result: null, output: null, error },
+      );
+      return;
+    }
+    for (const body of bodiesOf(step, request.events.length + 1)) this.#say(request, body);
+    if (step.do === "file") this.files.set(step.name, step.name);
+    if (step.do !== "ask") {
+      this.#goOn(request);
+      return;
+    }
+    request.status = "waiting";
+    request.question = { waitId: request.events.length, key: step.key };
+  }
+
+  #end(request: FarRequest, end: JsonObject): void {
+    request.status = "completed";
+    request.end = end;
+    this.#say(request, { type: "RequestCompleted", ...end });
+  }
+
+  #say({ events, requestId, readers }: FarRequest, body: JsonObject): void {
+    const run = { run_id: `run-${requestId}`, request_id: requestId, agent: "remote", depth: 0 };
+    events.push(JSON.stringify({ id: events.length + 1, ...run, ...body }));
+    for (const wake of readers) wake();
+  }
+}
+
+/** The events of a step, the first of which gets an id. */
+function bodiesOf(step: FarStep, id: number): readonly JsonObject[] {
+  switch (step.do) {
+    case "text":
+      return [{ type: "TextOutput", content: step.content }];
+    case "tool": {
+      const call = { function_name: step.name, tool_call_id: step.name };
+      return [
+        { type: "ToolCall", ...call, args: {} },
+        { type: "ToolResult", ...call, text_result: "done", result: "done" },
+      ];
+    }
+    case "complete": {
+      const call = { call_id: step.name, model: step.name };
+      return [
+        { type: "CompletionCall", ...call, attempt: 1 },
+        { type: "TextOutput", content: step.name, call_id: step.name, attempt: 1 },
+        { type: "CompletionResult", ...call, usage: {}, elapsed_ms: 1, result: step.name },
+      ];
+    }
+    case "ask":
+      return [{ type: "WaitForInput", wait_id: id, request_keys: { [step.key]: `${step.key}?` } }];
+    case "file":
+      return [
+        {
+          type: "ArtifactGenerated",
+          name: step.name,
+          artifact_id: step.name,
+          url: `/artifacts/${step.name}`,
+          mime_type: "text/plain",
+          size_bytes: step.name.length,
+        },
+      ];
+    default: {
+      const never: never = step;
+      return never;
+    }
+  }
+}
+
+const UNKNOWN: FarAnswer = [404, { detail: "there is no such request" }];
+
+interface Asked {
+  readonly program: number;
+}
