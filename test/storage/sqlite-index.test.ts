@@ -120,3 +120,27 @@ test("a log whose tables are not ours any more is damaged", async () => {
   });
   expect(() => sqliteLog(directory)).toThrow(DamagedLog);
 });
+
+test("a text that has become a number or nothing is damaged", async () => {
+  const damages = [
+    "UPDATE chunk SET records = 5",
+    "UPDATE chunk SET body = 5",
+    "UPDATE chunk SET last = 9007199254740993",
+    "UPDATE run SET metadata = '{'",
+  ];
+  const directory = await threeRuns();
+  for (const sql of damages) {
+    const copy = changed(directory, () => {});
+    const database = new DatabaseSync(join(copy, "log.db"));
+    database.exec(`${sql} WHERE rid = 2`);
+    database.close();
+
+    const log = sqliteLog(copy);
+    try {
+      await expect(log.claim(RUNS[1] as RunId)).rejects.toThrow(Unavailable);
+      expect((await log.read(RUNS[0] as RunId, { after: 0 })).events).toHaveLength(2);
+    } finally {
+      await log.close();
+    }
+  }
+});

@@ -9,6 +9,8 @@ import { DamagedLog } from "./errors.ts";
 export function checkNames(database: DatabaseSync): void {
   for (const [what, sql] of Object.entries(LOST))
     if (database.prepare(sql).get() !== undefined) throw new DamagedLog(`${what} is not found by its name`);
+  // What was looked through is not needed again.
+  database.exec("PRAGMA shrink_memory");
 }
 
 // The plus keeps the number out of the search, which would otherwise find the place it came from.

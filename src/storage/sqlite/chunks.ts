@@ -34,13 +34,15 @@ export function createChunks(database: DatabaseSync): Chunks {
     WHERE run_id = ?`;
   // The name as the run's own row has it, and not the index by which the row was found.
   const own = "run.rid, (SELECT run_id FROM run AS named WHERE named.rid = run.rid) AS name, removed, head";
+  // A wrong bit can make a number of a text, or nothing: here it is a text again, of which the checksum is wrong.
+  const texts = "CAST(coalesce(body, '') AS BLOB) AS body, CAST(records AS TEXT) AS records";
   const find = database.prepare(`SELECT ${own}, last, records_end ${newest}`);
-  const findWhole = database.prepare(`SELECT ${own}, first, last, records_end, checksum,
-    CAST(body AS BLOB) AS body, records ${newest}`);
-  const chunks = database.prepare(`SELECT first, last, records_end, checksum,
-    CAST(body AS BLOB) AS body, records
+  const findWhole = database.prepare(`SELECT ${own}, first, last, records_end, checksum, ${texts} ${newest}`);
+  const chunks = database.prepare(`SELECT first, last, records_end, checksum, ${texts}
     FROM chunk WHERE rid = ? AND last >= ? AND last <= ? ORDER BY last, seq`);
-  const snapshots = database.prepare("SELECT * FROM snapshot WHERE rid = ?");
+  const snapshots = database.prepare(
+    "SELECT head, records, checksum, CAST(data AS TEXT) AS data FROM snapshot WHERE rid = ?",
+  );
   const used = database.prepare(`SELECT page_size * (page_count - freelist_count) AS bytes
     FROM pragma_page_size, pragma_page_count, pragma_freelist_count`);
   // Their lengths stand before the texts, which need not be read for that.

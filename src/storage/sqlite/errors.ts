@@ -11,8 +11,10 @@ export class DamagedLog extends Error {
   override readonly name = "DamagedLog";
 }
 
-/** What kind of trouble SQLite reports, as far as it matters here; `undefined` for what is no error of SQLite. */
+/** What kind of trouble SQLite reports, as far as it matters here; `undefined` for what is no trouble of a database. */
 export function toTrouble(error: unknown): Trouble | undefined {
+  // A number that is too large for a number was written by nobody.
+  if ((error as NodeJS.ErrnoException | null)?.code === "ERR_OUT_OF_RANGE") return "damaged";
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
   // The low byte is the kind, the rest details it.
   switch (Number(error.errcode) & 0xff) {

@@ -158,7 +158,8 @@ function findBatch(database: DatabaseSync, sql: string, ...n: number[]): BatchRo
 /** The checksums of the newest chunks, from what the database holds of them now. */
 function readChecksums(database: DatabaseSync, from: number): number[] {
   const chunks = database.prepare(
-    `SELECT rid, first, last, records_end AS records_end, CAST(body AS BLOB) AS body, records
+    `SELECT rid, first, last, records_end AS records_end, CAST(coalesce(body, '') AS BLOB) AS body,
+       CAST(records AS TEXT) AS records
      FROM chunk WHERE seq >= ? ORDER BY seq`,
   );
   const checksums: number[] = [];

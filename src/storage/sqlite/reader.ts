@@ -3,11 +3,13 @@ import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import { createChunks } from "./chunks.ts";
 import type { Chunks } from "./chunks.ts";
-import { toTrouble } from "./errors.ts";
 import { createRows } from "./rows.ts";
 import type { Rows } from "./rows.ts";
 
-/** Asks the database; trouble with it becomes `Unavailable`, and a closed one an AgentError of that name. */
+/**
+ * Asks the database; trouble with it, or with what it holds, becomes `Unavailable`, and a closed one an
+ * AgentError of that name.
+ */
 export interface Reader {
   ask<Answer>(question: (database: Rows & Chunks) => Answer): Answer;
   close(): void;
@@ -24,7 +26,7 @@ export function createReader(database: DatabaseSync): Reader {
       try {
         return question(tables);
       } catch (error) {
-        if (toTrouble(error) === undefined) throw error;
+        if (error instanceof AgentError || error instanceof Unavailable) throw error;
         throw new Unavailable("the log cannot be read here", { cause: error });
       }
     },
