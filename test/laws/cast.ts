@@ -125,8 +125,11 @@ class Performance {
         return last;
       case "recall":
         return { ok: true, value: turn.memory.get() ?? null };
-      case "config":
-        return { ok: true, value: toLevel(turn.config) };
+      case "config": {
+        const level = toLevel(turn.config);
+        void turn.text(`level ${JSON.stringify(level)}`);
+        return { ok: true, value: level };
+      }
       case "attached":
         return {
           ok: true,

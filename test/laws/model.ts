@@ -316,6 +316,7 @@ class Sequence {
         this.last = { ok: true, value: this.memory };
         return;
       case "config":
+        this.items.push(`text level ${JSON.stringify(this.#place.config)}`);
         this.last = { ok: true, value: this.#place.config };
         return;
       case "attached":

@@ -41,7 +41,7 @@ export type Step =
   | { readonly do: "all"; readonly branches: readonly Steps[] }
   | { readonly do: "choose"; readonly even: Steps; readonly odd: Steps }
   | { readonly do: "now" | "random" | "recall" | "fail" }
-  /** Looks at its configuration, or at the files that came with the request. */
+  /** Says how it is configured, or looks at the files that came with the request. */
   | { readonly do: "config" | "attached" }
   | { readonly do: "remember"; readonly value: number }
   | { readonly do: "breathe"; readonly times: number };
