@@ -58,16 +58,22 @@ export function createChunks(database: DatabaseSync): Chunks {
     return collect(rid, chunks.iterate(rid, from, head), options, head);
   }
 
-  function page(runId: RunId, options: ReadOptions): Page {
-    // One transaction, so that all of the page is of one moment.
+  /** Asks several things of one moment, whatever is committed meanwhile. */
+  function atOnce<Answer>(ask: () => Answer): Answer {
     begin.run();
     try {
-      const row = find.get(runId) as RunRow | undefined;
-      const run = row && toStored(runId, row);
-      return run === undefined || run.removed ? NO_PAGE : pageOf(run, options);
+      return ask();
     } finally {
       end.run();
     }
+  }
+
+  function page(runId: RunId, options: ReadOptions): Page {
+    return atOnce(() => {
+      const row = find.get(runId) as RunRow | undefined;
+      const run = row && toStored(runId, row);
+      return run === undefined || run.removed ? NO_PAGE : pageOf(run, options);
+    });
   }
 
   return {
@@ -85,7 +91,7 @@ export function createChunks(database: DatabaseSync): Chunks {
     pageOf,
     size(runId) {
       if (runId !== undefined) return Number(ofRun.get(runId)?.["bytes"]);
-      return Math.max(Number(used.get()?.["bytes"]) - Number(leaving.get()?.["bytes"]), 0);
+      return atOnce(() => Math.max(Number(used.get()?.["bytes"]) - Number(leaving.get()?.["bytes"]), 0));
     },
     snapshot(rid) {
       const row = snapshots.get(rid) as SnapshotRow | undefined;

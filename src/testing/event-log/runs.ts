@@ -123,7 +123,8 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await log.size()).toBeGreaterThan(before + 900_000);
       await log.remove(large);
       expect(await log.size(runId("large"))).toBe(0);
-      expect(await log.size()).toBeLessThan(before + 500_000);
+      // Also while what it leaves behind is being cleared away.
+      for (let look = 0; look < 50; look += 1) expect(await log.size()).toBeLessThan(before + 500_000);
     });
 
     test("a cursor that the list did not give is refused", async () => {
