@@ -1,26 +1,76 @@
-import { watch } from "node:fs";
+import { lstatSync, readdirSync, watch } from "node:fs";
+import type { FSWatcher } from "node:fs";
+import { join, sep } from "node:path";
 
 /**
- * Calls `changed` with the name of a file when files in a directory change, once for all changes that
- * come closely together. Returns how to stop.
+ * Calls `changed` with the name of a file when files in a directory, or in those below it, change; once for all
+ * changes that come closely together. Returns how to stop. Throws where the directory cannot be read.
  */
 export function watchDirectory(directory: string, changed: (file: string) => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const watcher = watch(directory, { recursive: true }, (_, file) => {
-    if (file === null || IGNORED.test(file)) return;
-    clearTimeout(timer);
-    timer = setTimeout(changed, SETTLE_MS, file);
-  });
-  // A directory that goes away is found out when its files are loaded again.
-  watcher.on("error", () => changed(directory));
+  // Each directory by itself. A recursive watch of Node's has one on each file, and loses sight of a file that
+  // another one has taken the place of, which is how many editors save.
+  const watchers = new Map<string, FSWatcher>();
+
+  enter("");
   return () => {
     clearTimeout(timer);
-    watcher.close();
+    for (const watcher of watchers.values()) watcher.close();
   };
+
+  function enter(folder: string): void {
+    const path = join(directory, folder);
+    const watcher = watch(path, (event, name) => {
+      if (name !== null) react(join(folder, name), event === "rename");
+    });
+    // A directory that goes away is found out when its files are loaded again.
+    watcher.on("error", () => notice(path));
+    watchers.set(folder, watcher);
+    // Only now, so that nothing comes between the look and the watch.
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      const inner = join(folder, entry.name);
+      if (entry.isDirectory() && !IGNORED.test(inner)) tryToEnter(inner);
+    }
+  }
+
+  function react(file: string, comesOrGoes: boolean): void {
+    if (IGNORED.test(file)) return;
+    if (comesOrGoes) {
+      leave(file);
+      if (isDirectory(join(directory, file))) tryToEnter(file);
+    }
+    notice(file);
+  }
+
+  function leave(folder: string): void {
+    for (const [inner, watcher] of watchers) {
+      if (inner !== folder && !inner.startsWith(folder + sep)) continue;
+      watcher.close();
+      watchers.delete(inner);
+    }
+  }
+
+  /** One that is gone again, or may not be read, has nothing to load. */
+  function tryToEnter(folder: string): void {
+    try {
+      enter(folder);
+    } catch {
+      leave(folder);
+    }
+  }
+
+  function notice(file: string): void {
+    clearTimeout(timer);
+    timer = setTimeout(changed, SETTLE_MS, file);
+  }
 }
 
 /** Editors write a file in several steps. */
 const SETTLE_MS = 60;
 
-/** Hidden files, and what editors leave beside the file they write. */
-const IGNORED = /(^|[\\/])(\.|node_modules[\\/])|~$|\.sw[a-z]$|\.tmp$/;
+/** Hidden files, packages, and what editors leave beside the file they write. */
+const IGNORED = /(^|[\\/])(\.|node_modules([\\/]|$))|~$|\.sw[a-z]$|\.tmp$/;
+
+function isDirectory(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
