@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { AgentError } from "../../src/errors.ts";
 import { Unavailable } from "../../src/ports/event-log.ts";
@@ -79,6 +81,22 @@ test("a log that someone else wrote to takes no more appends", async () => {
   });
   expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 2));
   await log.close();
+});
+
+test("a log whose thread could not start takes no appends, and closes", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const { cursor } = await log.claim(runId("run"));
+  const head = join(directory, "head");
+  rmSync(head);
+  mkdirSync(head);
+
+  await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
+  // Its thread is gone a moment after that is known, long before another one has come and gone.
+  await once(new Worker("", { eval: true }), "exit");
+  await log.close();
+  rmSync(head, { recursive: true });
+  expect(() => sqliteLog(directory)).toThrow("the head file is missing or damaged");
 });
 
 test("what cannot be a data directory is refused with a clear error", () => {

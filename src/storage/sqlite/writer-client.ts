@@ -24,6 +24,8 @@ export class WriterClient {
   #sentAt = -Infinity;
   #scheduled = false;
   #failure: Unavailable | undefined;
+  /** Whether the thread is there no more. */
+  #ended = false;
   #closing: (() => void) | undefined;
 
   constructor(
@@ -44,7 +46,10 @@ export class WriterClient {
     this.#worker = new Worker(file, { workerData, name: "log-writer" });
     this.#worker.on("message", (message: FromWriter) => this.#hear(message));
     this.#worker.on("error", (cause) => this.#stop("the writer has failed", cause));
-    this.#worker.on("exit", () => this.#stop("the writer has ended"));
+    this.#worker.on("exit", () => {
+      this.#ended = true;
+      this.#stop("the writer has ended");
+    });
     // An open log does not keep a program alive, a commit under way does.
     this.#worker.unref();
   }
@@ -68,6 +73,7 @@ export class WriterClient {
       this.post({ rid: 0, append: NOTHING, settle: () => resolve() });
       await promise;
     }
+    if (this.#ended) return;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     this.#closing = resolve;
     this.#worker.ref();
