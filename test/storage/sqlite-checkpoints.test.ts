@@ -1,9 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { copyFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
+import { AT, STATE } from "../../src/storage/sqlite/checkpoints.ts";
+import { openHeadFile, readHeadFile } from "../../src/storage/sqlite/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
+import { openDirectory } from "../../src/storage/sqlite/open-directory.ts";
+import { openDatabase } from "../../src/storage/sqlite/schema.ts";
+import { Writer } from "../../src/storage/sqlite/writer.ts";
 import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 import { startLogChild, temporaryDirectory } from "./directories.ts";
 
@@ -22,6 +30,68 @@ test("the write-ahead log stays bounded however much is written without a pause"
   expect(statSync(join(directory, "log.db-wal")).size).toBeLessThan(160 * MEGABYTE);
   await log.close();
 }, 60_000);
+
+test("what a crash left in the write-ahead log is moved into the database by the next process", async () => {
+  const [crashed, next] = [temporaryDirectory(), temporaryDirectory()];
+  const first = sqliteLog(crashed);
+  const start = await startRun(first, "run", 1);
+  const event = JSON.stringify({ id: 2, content: "x".repeat(10 * MEGABYTE) });
+  await first.append(start, { events: [event], records: [] });
+  for (const name of ["log.db", "log.db-wal", "head"]) copyFileSync(join(crashed, name), join(next, name));
+  await first.close();
+
+  const log = sqliteLog(next);
+  await expect.poll(() => statSync(join(next, "log.db")).size).toBeGreaterThan(10 * MEGABYTE);
+  await log.close();
+});
+
+test("while somebody else moves pages, the head file names nothing that may not be synced yet", async () => {
+  const directory = temporaryDirectory();
+  const path = join(directory, "log.db");
+  const { reader, head, unlock } = openDirectory(directory, { durability: "relaxed", acceptLoss: false });
+  const database = openDatabase(path, "relaxed");
+  const headFile = openHeadFile(join(directory, "head"));
+  const writer = new Writer(database, headFile, head, false);
+  const holder = new DatabaseSync(path);
+  holder.exec("BEGIN; SELECT * FROM batch");
+  writer.commit([], new Uint8Array());
+  // It waits for the reader before it, and keeps others from moving pages meanwhile.
+  const restart = `new (require("node:sqlite").DatabaseSync)(${JSON.stringify(path)}, { timeout: 60_000 })
+    .exec("PRAGMA wal_checkpoint(RESTART)")`;
+  const ended = once(new Worker(restart, { eval: true }), "exit");
+  const other = new DatabaseSync(path);
+  const busy = other.prepare("PRAGMA wal_checkpoint(PASSIVE)");
+  await expect.poll(() => busy.get()?.["busy"]).toBe(1);
+
+  writer.checkpoint();
+  expect(readHeadFile(join(directory, "head"))?.batch).toBe(head.batch);
+  holder.exec("COMMIT");
+  await ended;
+  writer.checkpoint();
+  expect(readHeadFile(join(directory, "head"))?.batch).toBe(head.batch + 1);
+  for (const connection of [holder, other, database, headFile, reader]) connection.close();
+  unlock();
+});
+
+test("a mover that is woken for nothing goes on waiting", async () => {
+  const directory = temporaryDirectory();
+  const { reader, file, unlock } = openDirectory(directory, { durability: "full", acceptLoss: false });
+  const shared = new Int32Array(new SharedArrayBuffer(8));
+  const thread = new URL("../../src/storage/sqlite/mover-thread.ts", import.meta.url);
+  const workerData = { path: join(directory, "log.db"), file, shared };
+  const ended = once(new Worker(thread, { workerData }), "exit");
+  await expect.poll(() => Atomics.notify(shared, AT.state)).toBe(1);
+
+  Atomics.store(shared, AT.state, STATE.asked);
+  Atomics.notify(shared, AT.state);
+  await expect.poll(() => Atomics.load(shared, AT.state)).toBe(STATE.free);
+  expect(Atomics.load(shared, AT.pages)).toBeGreaterThan(0);
+  Atomics.store(shared, AT.state, STATE.ended);
+  Atomics.notify(shared, AT.state);
+  await ended;
+  reader.close();
+  unlock();
+});
 
 // A library that is loaded before a process stands between it and the disk, where there is a C compiler.
 const source = fileURLToPath(new URL("sync-of-file.c", import.meta.url));

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Item } from "./message.ts";
@@ -30,13 +31,16 @@ export class Checkpoints {
   readonly #shared: Int32Array;
   #started = false;
   /** Pages written since the mover was asked, or the writer moved all. */
-  #pages = 0;
+  #pages: number;
   /** Whether the mover was asked and nobody has looked at what came of it. */
   #asked = false;
 
   constructor(data: Omit<MoverData, "shared">) {
     this.#shared = new Int32Array(new SharedArrayBuffer(8));
     this.#data = { ...data, shared: this.#shared };
+    // A process that was killed leaves its pages behind: if nobody counted them, every next one would add to them.
+    const left = statSync(`${data.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    this.#pages = Math.floor(left / PAGE_BYTES);
   }
 
   /** Whether there is something to look at even if nothing is written. */

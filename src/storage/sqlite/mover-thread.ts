@@ -11,7 +11,10 @@ const { path, file, shared } = workerData as MoverData;
 
 for (;;) {
   Atomics.wait(shared, AT.state, STATE.free);
-  if (Atomics.compareExchange(shared, AT.state, STATE.asked, STATE.moving) !== STATE.asked) break;
+  const state = Atomics.compareExchange(shared, AT.state, STATE.asked, STATE.moving);
+  if (state === STATE.ended) break;
+  // A call that comes late finds that what it is about is done.
+  if (state === STATE.free) continue;
   Atomics.store(shared, AT.pages, move());
   Atomics.store(shared, AT.state, STATE.free);
   Atomics.notify(shared, AT.state);

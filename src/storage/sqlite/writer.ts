@@ -74,10 +74,10 @@ export class Writer {
    */
   checkpoint(): void {
     try {
-      const { log, checkpointed } = this.#statements.checkpoint.get() ?? {};
+      const { busy, log, checkpointed } = this.#statements.checkpoint.get() ?? {};
       this.#trouble = undefined;
-      // Somebody who reads may hold back a part, which need not have been synced then.
-      if (log !== checkpointed) return;
+      // Somebody who reads may hold back a part, or another who moves pages all, which need not have been synced then.
+      if (busy !== 0 || log !== checkpointed) return;
       this.#headFile.write(this.#head);
       this.#headFile.sync();
     } catch (error) {
