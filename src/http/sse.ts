@@ -4,7 +4,7 @@ import type { Feed } from "../runtime/api.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 import { NodePipe, webPipe } from "./pipe.ts";
-import { ALREADY_SENT, API_HEADERS, corsOf, reply, replyEmpty } from "./reply.ts";
+import { ALREADY_SENT, API_HEADERS, corsOf, replyEmpty } from "./reply.ts";
 import { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
 
@@ -40,7 +40,7 @@ export async function replyWithStream(
   { streams, report }: StreamHost,
   { id, open }: StreamSource,
 ): Promise<Response> {
-  if (c.req.method === "HEAD") return reply(c, "", { headers: SSE_HEADERS });
+  if (c.req.method === "HEAD") return new Response(null, { headers: { ...SSE_HEADERS, ...corsOf(c) } });
   const stop = new AbortController();
   streams.take(id);
   let opened: OpenedStream;

@@ -153,6 +153,19 @@ test("HEAD gives the head of an answer and no body", async () => {
   }
 });
 
+test("HEAD of a stream names no length, because the stream itself has none", async () => {
+  await using server = await startServer();
+  const { request_id: id } = await chat(`${server.url}/echo/process?wait=completed`, { input: "a" });
+  await using client = new RawClient(server.url);
+  client.send(`HEAD /getevents/${String(id)}?stream=true&since=0 HTTP/1.1`, HOST);
+  client.send("GET /healthz HTTP/1.1", HOST);
+  await client.until('"status":"ok"');
+  const [head, next] = client.text.split("\r\n\r\n");
+  expect(head).toContain("content-type: text/event-stream");
+  expect(head).not.toMatch(/^content-length:/im);
+  expect(next).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+});
+
 test("an answer of JSON ends its line, and its length counts that", async () => {
   await using server = await startServer();
   const started = await chat(`${server.url}/echo/process?wait=completed`, { input: "naïve" });
