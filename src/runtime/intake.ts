@@ -15,7 +15,7 @@ import type {
 } from "../protocol/requests.ts";
 import { Acceptance, checkTurnRequest } from "./acceptance.ts";
 import type { Receipt } from "./api.ts";
-import { configRunId } from "./configuration.ts";
+import { configRunId, isUnfinished } from "./configuration.ts";
 import type { Message, Reply } from "./messages.ts";
 import type { Limits } from "./options.ts";
 import type { Reading } from "./reading.ts";
@@ -97,8 +97,9 @@ export class Intake {
     const { artifacts, log } = this.#options;
     if (runId === null || attachments.length === 0) return;
     for (const artifactId of attachments) await artifacts.attach(artifactId, runId);
-    // A run that was removed meanwhile did not know of them.
-    if ((await log.run(runId))?.removed === true) await artifacts.removeRun(runId);
+    // A run that was removed meanwhile, or whose removal has begun, did not know of them.
+    const run = await log.run(runId);
+    if (run !== undefined && (run.removed === true || isUnfinished(run))) await artifacts.removeRun(runId);
   }
 
   async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {

@@ -19,7 +19,7 @@ import type { Message, Reply } from "./messages.ts";
 import type { Limits } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { notWritten, RunLedger } from "./run-ledger.ts";
-import { RunFiles } from "./run-files.ts";
+import type { RunFiles } from "./run-files.ts";
 import { RunNotes } from "./run-notes.ts";
 import { RunRequests } from "./run-requests.ts";
 
@@ -29,6 +29,7 @@ export interface RunDependencies {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
+  readonly files: RunFiles;
   readonly secrets: SecretStore;
   readonly limits: Limits;
   /** Where texts of all runs gather before they are committed; absent where they do not. */
@@ -58,7 +59,6 @@ export class Run {
   readonly #lifecycle: Lifecycle;
   readonly #requests: RunRequests;
   readonly #notes: RunNotes;
-  readonly #files: RunFiles;
   #messages = 0;
   /** Whether it is only becoming what it is to be: a copy of another one. */
   #copying = false;
@@ -70,7 +70,6 @@ export class Run {
     const { runId } = cursor;
     this.runId = runId;
     this.#deps = deps;
-    this.#files = new RunFiles(deps.artifacts);
     const lifecycle = createLifecycle((error) => telemetry.fault(`run ${runId} failed`, error));
     const recorder = new Recorder({
       log,
@@ -88,7 +87,7 @@ export class Run {
     const save = (snapshot = false): void => ledger.save(phaseOf(lifecycle.state), { snapshot });
     this.#ledger = ledger;
     this.#lifecycle = lifecycle;
-    this.#requests = new RunRequests({ ...deps, files: this.#files, runId, ledger, lifecycle, save }, loaded);
+    this.#requests = new RunRequests({ ...deps, runId, ledger, lifecycle, save }, loaded);
     this.#notes = new RunNotes({ ...deps, ledger, save });
   }
 
@@ -211,13 +210,12 @@ export class Run {
     } while (!recorder.settled || this.#lifecycle.state !== "idle");
     this.#checkThere();
     this.#removal = "begun";
-    const { artifacts, log, secrets } = this.#deps;
+    const { files, log, secrets } = this.#deps;
     try {
       // From here on there is no way back: a removal that is cut off is finished at the next start.
       this.#ledger.hide();
       await this.#ledger.committed();
-      await this.#files.settled();
-      await artifacts.removeRun(this.runId);
+      await files.remove(this.runId);
       await secrets.remove(`${this.runId}.`);
       await log.remove(recorder.cursor);
     } catch (cause) {

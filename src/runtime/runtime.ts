@@ -16,6 +16,7 @@ import { Recovery } from "./recovery.ts";
 import { clearRemains } from "./remains.ts";
 import { Registry } from "./registry.ts";
 import { startRetention } from "./retention.ts";
+import { RunFiles } from "./run-files.ts";
 import { Runs } from "./runs.ts";
 import { createTimestamp } from "./timestamp.ts";
 import { Uploads } from "./uploads.ts";
@@ -45,6 +46,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment,
     telemetry,
     artifacts,
+    files: new RunFiles(artifacts),
     secrets,
     limits,
     gathering,

@@ -60,23 +60,60 @@ test("a file that comes for a run while that is removed is not kept", async () =
   expect(await world.artifacts.size()).toBe(0);
 });
 
-test("a file that is still being stored when its turn is canceled goes with its run", async () => {
-  const world = new World({ agents: [publisher] });
-  const { put } = world.artifacts;
-  const stored = Promise.withResolvers<void>();
+test.each([
+  ["in memory", 1],
+  ["let go of", 0],
+])(
+  "a file that is still being stored when its turn is canceled goes with its run, %s",
+  async (_, idleRuns) => {
+    const world = new World({ agents: [publisher], limits: { idleRuns } });
+    const { put } = world.artifacts;
+    const stored = Promise.withResolvers<void>();
+    Object.assign(world.artifacts, {
+      async put(artifact: NewArtifact) {
+        await stored.promise;
+        return put(artifact);
+      },
+    });
+    const { runId, requestId } = await world.ask("publisher", { type: "ChatRequest", input: "content" });
+    await world.ask("publisher", { type: "CancelRequest", request_id: requestId });
+    const removal = world.runtime.removeRun(runId as RunId);
+    await world.environment.idle();
+    stored.resolve();
+    await removal;
+    await world.environment.idle();
+
+    expect(await world.artifacts.size()).toBe(0);
+  },
+);
+
+test("a file that is attached while its run is being removed goes with it", async () => {
+  const world = new World({ agents: [echo] });
+  const body = new Blob(["content"]).stream();
+  const { artifactId } = await world.runtime.upload({ ...file, body });
+  const { attach, removeRun } = world.artifacts;
+  const removing = Promise.withResolvers<void>();
+  let removed = false;
   Object.assign(world.artifacts, {
-    async put(artifact: NewArtifact) {
-      await stored.promise;
-      return put(artifact);
+    async attach(...given: Parameters<typeof attach>) {
+      await removing.promise;
+      await attach(...given);
+    },
+    async removeRun(runId: RunId) {
+      await removeRun(runId);
+      removing.resolve();
+      if (!removed) {
+        removed = true;
+        await answer;
+      }
     },
   });
-  const { runId, requestId } = await world.ask("publisher", { type: "ChatRequest", input: "content" });
-  await world.ask("publisher", { type: "CancelRequest", request_id: requestId });
-  const removal = world.runtime.removeRun(runId as RunId);
+  await world.restart();
+  const attachments = [artifactId];
+  const answer = world.runtime.process("echo", { type: "ChatRequest", input: "first", attachments });
   await world.environment.idle();
-  stored.resolve();
-  await removal;
-  await world.environment.idle();
+  const [run] = (await world.log.list({ limit: 1 })).runs;
+  await world.runtime.removeRun(run?.runId as RunId);
 
   expect(await world.artifacts.size()).toBe(0);
 });
