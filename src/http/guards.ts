@@ -87,7 +87,7 @@ const CORS = {
 };
 
 const PREFLIGHT = {
-  "access-control-allow-methods": "GET, POST",
+  "access-control-allow-methods": "GET, POST, DELETE",
   "access-control-allow-headers": "content-type, authorization, last-event-id",
   "access-control-max-age": "600",
 };

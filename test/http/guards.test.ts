@@ -122,7 +122,7 @@ test("a listed origin may ask beforehand, before any token, what it may do", asy
   expect(allowed.status).toBe(204);
   expect(Object.fromEntries(allowed.headers)).toMatchObject({
     "access-control-allow-origin": "https://app.example",
-    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-methods": "GET, POST, DELETE",
     "access-control-allow-headers": "content-type, authorization, last-event-id",
     "access-control-max-age": "600",
   });
