@@ -3,10 +3,11 @@ import { AgentError } from "../errors.ts";
 import type { Feed } from "../runtime/api.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
-import { NodePipe, webPipe } from "./pipe.ts";
+import { NodePipe } from "./node-pipe.ts";
 import { ALREADY_SENT, API_HEADERS, corsOf, replyEmpty } from "./reply.ts";
 import { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
+import { webPipe } from "./web-pipe.ts";
 
 /** What a stream is answered from. */
 export interface StreamSource {

@@ -1,0 +1,61 @@
+import type { Pipe, PipeOptions } from "./pipe.ts";
+
+/** A pipe into the body of a Response, for hosts other than Node and for calls in process. */
+export function webPipe({ gone }: PipeOptions): {
+  readonly pipe: Pipe;
+  readonly body: ReadableStream<Uint8Array>;
+} {
+  let caughtUp: (() => void) | undefined;
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start: (its) => {
+        controller = its;
+      },
+      pull: goOn,
+      cancel: close,
+    },
+    { highWaterMark: BUFFER_BYTES, size: (chunk) => chunk?.byteLength ?? 0 },
+  );
+  const isReady = (): boolean => controller === undefined || (controller.desiredSize ?? 0) > 0;
+  const pipe: Pipe = {
+    write: (text) => {
+      controller?.enqueue(encoder.encode(text));
+      return isReady();
+    },
+    drained: () => {
+      if (isReady()) return Promise.resolve();
+      return new Promise((resolve) => {
+        caughtUp = resolve;
+      });
+    },
+    // The head goes with the Response.
+    open: () => {},
+    end: (text) => {
+      if (text !== "") controller?.enqueue(encoder.encode(text));
+      controller?.close();
+      controller = undefined;
+    },
+    cut: () => {
+      controller?.error(new Error("the reader has stopped reading"));
+      close();
+    },
+  };
+  return { pipe, body };
+
+  function goOn(): void {
+    caughtUp?.();
+    caughtUp = undefined;
+  }
+
+  function close(): void {
+    controller = undefined;
+    gone();
+    goOn();
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** How much may wait for the reader of a web stream. */
+const BUFFER_BYTES = 65_536;
