@@ -15,11 +15,12 @@ import type {
 } from "../protocol/requests.ts";
 import { Acceptance, checkTurnRequest } from "./acceptance.ts";
 import type { Receipt } from "./api.ts";
-import { configRunId, isUnfinished } from "./configuration.ts";
+import { configRunId } from "./configuration.ts";
 import type { Message, Reply } from "./messages.ts";
 import type { Limits } from "./options.ts";
 import type { Reading } from "./reading.ts";
 import type { Registry } from "./registry.ts";
+import type { RunFiles } from "./run-files.ts";
 import { parseWith } from "./schema.ts";
 import { withoutSecrets } from "./secrets.ts";
 import { readEvent } from "./status.ts";
@@ -31,6 +32,7 @@ export interface IntakeOptions {
   readonly reading: Reading;
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
+  readonly files: RunFiles;
   readonly environment: Environment;
   readonly secrets: SecretStore;
   readonly limits: Limits;
@@ -94,12 +96,7 @@ export class Intake {
 
   /** Makes the files of a request part of its run, once that is in the log; a request that is sent again does it again. */
   async #attach({ attachments = [] }: TurnRequest, { runId }: Receipt): Promise<void> {
-    const { artifacts, log } = this.#options;
-    if (runId === null || attachments.length === 0) return;
-    for (const artifactId of attachments) await artifacts.attach(artifactId, runId);
-    // A run that was removed meanwhile, or whose removal has begun, did not know of them.
-    const run = await log.run(runId);
-    if (run !== undefined && (run.removed === true || isUnfinished(run))) await artifacts.removeRun(runId);
+    if (runId !== null && attachments.length > 0) await this.#options.files.attach(attachments, runId);
   }
 
   async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {

@@ -41,12 +41,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const reading = new Reading(log);
   const configs = new Map<string, JsonObject>();
   const gathering = commitIntervalMs > 0 ? new Gathering(environment, commitIntervalMs) : undefined;
+  const files = new RunFiles(artifacts, log);
   const owners = new Owners({
     log,
     environment,
     telemetry,
     artifacts,
-    files: new RunFiles(artifacts),
+    files,
     secrets,
     limits,
     gathering,
@@ -127,12 +128,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
       : startRetention({ ...options, telemetry, remove: (runId) => runs.remove(runId) });
-  const uploads = new Uploads({ artifacts, environment, telemetry, reading, send });
+  const uploads = new Uploads({ artifacts, files, environment, telemetry, reading, send });
   const intake = new Intake({
     registry,
     reading,
     log,
     artifacts,
+    files,
     environment,
     secrets,
     limits,

@@ -1,4 +1,3 @@
-import { AgentError } from "../errors.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -7,10 +6,12 @@ import type { Upload } from "./api.ts";
 import { artifactUrl } from "./artifact-url.ts";
 import type { Message, Reply } from "./messages.ts";
 import type { Reading } from "./reading.ts";
+import type { RunFiles } from "./run-files.ts";
 
 /** What uploads are kept and removed with. */
 export interface UploadsOptions {
   readonly artifacts: ArtifactStore;
+  readonly files: RunFiles;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly reading: Reading;
@@ -37,28 +38,22 @@ export class Uploads {
 
   /** Stores a file, for a run or for a request to come. */
   async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    const { artifacts, environment, reading, send } = this.#options;
-    const run = runId === undefined ? undefined : await reading.run(runId);
+    const { artifacts, environment, files, reading, send } = this.#options;
     const artifactId = environment.newId() as ArtifactId;
-    const { name, mimeType, sizeBytes } = await artifacts.put({
-      artifactId,
-      createdAt: environment.now(),
-      ...file,
-      ...(runId !== undefined && { runId }),
-    });
     const url = artifactUrl(artifactId);
-    if (run === undefined) {
+    if (runId === undefined) {
+      await artifacts.put({ artifactId, createdAt: environment.now(), ...file });
       this.#came();
       return { artifactId, url };
     }
-    const artifact = { artifactId, name, mimeType, sizeBytes, url };
-    try {
-      await send(run.runId, { kind: "uploaded", agent: run.agent, artifact });
-    } catch (error) {
-      // A run that was removed meanwhile leaves no files.
-      if (error instanceof AgentError && error.code === "gone") await artifacts.removeRun(run.runId);
-      throw error;
-    }
+    const { agent } = await reading.run(runId);
+    const stored = await files.take({ artifactId, createdAt: environment.now(), ...file, runId });
+    const { name, mimeType, sizeBytes } = stored;
+    await send(runId, {
+      kind: "uploaded",
+      agent,
+      artifact: { artifactId, name, mimeType, sizeBytes, url },
+    });
     return { artifactId, url };
   }
 

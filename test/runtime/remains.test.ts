@@ -1,4 +1,4 @@
-import { defineAgent } from "troupe";
+import { createRuntime, defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import type { NewArtifact } from "../../src/ports/artifact-store.ts";
@@ -56,6 +56,24 @@ test("a file that comes for a run while that is removed is not kept", async () =
 
   await expect(world.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
     code: "gone",
+  });
+  expect(await world.artifacts.size()).toBe(0);
+});
+
+test("a file that comes for a run that another process removed is not kept", async () => {
+  const world = new World({ agents: [echo] });
+  const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
+  const runId = receipt.runId as RunId;
+  const { log, artifacts, environment } = world;
+  const other = createRuntime({ agents: [echo], log, artifacts, environment });
+  async function* slowly(): AsyncGenerator<Uint8Array, void> {
+    await other.removeRun(runId);
+    yield new TextEncoder().encode("late");
+  }
+
+  // The process that takes it does not know yet that the run is not its own any more.
+  await expect(world.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
+    code: "unavailable",
   });
   expect(await world.artifacts.size()).toBe(0);
 });
