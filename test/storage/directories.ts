@@ -36,7 +36,7 @@ export interface LogChild {
 
 /** Starts `log-child.ts` in a process of its own, behind a command if one is given. */
 export function startLogChild(
-  mode: "append" | "open" | "fill" | "exceed" | "hold",
+  mode: "append" | "open" | "fill" | "crowd" | "exceed" | "hold",
   directory: string,
   {
     command = [],

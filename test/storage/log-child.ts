@@ -1,8 +1,12 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Batch, Cursor, EventLog } from "../../src/ports/event-log.ts";
+import { openHeadFile } from "../../src/storage/sqlite/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
+import { openDirectory } from "../../src/storage/sqlite/open-directory.ts";
+import { openDatabase } from "../../src/storage/sqlite/schema.ts";
+import { Writer } from "../../src/storage/sqlite/writer.ts";
 import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 
 // A process of its own for tests that take its process, its disk or its files away.
@@ -19,6 +23,9 @@ switch (mode) {
     break;
   case "fill":
     await fillTheDisk();
+    break;
+  case "crowd":
+    crowdTheDisk();
     break;
   case "exceed":
     await appendUntilAllRefused();
@@ -74,6 +81,29 @@ async function fillTheDisk(): Promise<void> {
   const next = await log.append(claim.cursor, nextEvents(claim.cursor, 1));
   say({ stale, kept: claim.cursor.head >= cursor.head, grown: next.head - claim.cursor.head });
   await log.close();
+}
+
+/** Has a checkpoint find no room, makes room, and commits again. */
+function crowdTheDisk(): void {
+  const log = join(directory, "log");
+  const options = { durability: "full", acceptLoss: false } as const;
+  const { reader, head, unlock } = openDirectory(log, options);
+  const database = openDatabase(join(log, "log.db"), "full");
+  const headFile = openHeadFile(join(log, "head"));
+  const writer = new Writer(database, headFile, head, true);
+  const body = Buffer.from("x".repeat(2 * 1024 * 1024));
+  const first = writer.commit([[1, 1, 1, 0, body.length, null, null]], body);
+  const ballast = join(directory, "ballast");
+  try {
+    for (;;) appendFileSync(ballast, "x".repeat(64 * 1024));
+  } catch {
+    writer.checkpoint();
+  }
+  const crowded = writer.commit([], body);
+  rmSync(ballast);
+  say([first, crowded, writer.commit([], body)]);
+  for (const open of [database, headFile, reader]) open.close();
+  unlock();
 }
 
 /** Appends until the system refuses something, with others appending meanwhile. */

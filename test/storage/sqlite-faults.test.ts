@@ -39,6 +39,21 @@ test.skipIf(!canHaveSmallDisk)(
   },
 );
 
+test.skipIf(!canHaveSmallDisk)(
+  "when pages cannot be moved on a full disk, the first append that comes when there is room again is taken",
+  async () => {
+    const directory = temporaryDirectory();
+    const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
+    const child = startLogChild("crowd", directory, { command: [...SMALL_DISK, script] });
+    const said: unknown[] = [];
+    for await (const line of child.lines) said.push(JSON.parse(line));
+
+    expect(await child.ended).toBe(0);
+    const refused = { type: "failed", reason: "the disk is full" };
+    expect(said).toEqual([[{ type: "committed" }, refused, { type: "committed" }]]);
+  },
+);
+
 test("after a failed write nothing more is appended until the log is opened again, and nothing is lost", async () => {
   const directory = temporaryDirectory();
   const limited = ["bash", "-c", `trap "" XFSZ; ulimit -f 3000; exec "$0" "$@"`];

@@ -4,7 +4,7 @@ import { Checkpoints, countPages } from "./checkpoints.ts";
 import { openHeadFile } from "./head-file.ts";
 import type { FromWriter, ToWriter, WriterData } from "./message.ts";
 import { openDatabase } from "./schema.ts";
-import { FULL, Writer } from "./writer.ts";
+import { isFull, Writer } from "./writer.ts";
 
 // The thread sleeps in Atomics.wait instead of an event loop: a quarter of the cost per commit, measured.
 // So it has no timers; what is due at times is looked for between two commits.
@@ -68,7 +68,7 @@ function take(message: ToWriter): void {
 
 function answer(reply: FromWriter): void {
   say(reply);
-  full = reply.type === "failed" && reply.reason === FULL;
+  full = isFull(reply);
   unsyncedSince ??= Date.now();
 }
 

@@ -52,9 +52,8 @@ export class Writer {
     });
   }
 
-  /** Commits nothing, to find out whether the disk takes commits, and checkpoints too if it did not. */
+  /** Commits nothing, to find out whether the disk takes commits. */
   probe(): FromWriter {
-    if (this.#trouble !== undefined) this.checkpoint();
     return this.#transact(() => {});
   }
 
@@ -73,6 +72,8 @@ export class Writer {
    * After a failure nothing is lost, but the log would grow without end: nothing more is committed.
    */
   checkpoint(): void {
+    // A sync that failed seems to go well the next time, whatever became of what was written.
+    if (this.#trouble !== undefined && !isFull(this.#trouble)) return;
     try {
       const { busy, log, checkpointed } = this.#statements.checkpoint.get() ?? {};
       this.#trouble = undefined;
@@ -86,6 +87,8 @@ export class Writer {
   }
 
   #transact(change: () => void): FromWriter {
+    // Room may have come since.
+    if (isFull(this.#trouble)) this.checkpoint();
     if (this.#trouble !== undefined) return this.#trouble;
     const { begin, addBatch, forgetBatches, commit } = this.#statements;
     this.#refused = [];
@@ -189,8 +192,12 @@ function toReason(error: unknown): string {
   return errstr ?? code ?? "for an unknown reason";
 }
 
-/** The one failure that may pass by itself. */
-export const FULL = "the disk is full";
+/** Whether a failure is the one that may pass by itself. */
+export function isFull(reply: FromWriter | undefined): boolean {
+  return reply?.type === "failed" && reply.reason === FULL;
+}
+
+const FULL = "the disk is full";
 
 const NOTHING = new Uint8Array();
 
