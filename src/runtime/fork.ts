@@ -33,16 +33,22 @@ export async function copyHistory(
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
     const { events } = await log.read(source.runId, { after: copied, limit });
     // What is not there any more would be waited for without end.
-    if (events.length === 0) throw new AgentError("gone", `run ${source.runId} was removed`);
+    if (events.length === 0) throw gone(source.runId);
     for (const text of events) recorder.encoded(toCopy(text, source.runId, target));
     copied += events.length;
     await ledger.committed();
   }
   const { turns, memory, config } = await stateAt(log, source.runId, after);
+  // Of a run that was removed while it was read, nobody knows what was missing.
+  if ((await log.run(source.runId))?.removed === true) throw gone(source.runId);
   for (const [agent, value] of Object.entries(memory))
     ledger.change({ type: "MemoryCommitted", agent, value });
   if (config) ledger.change({ type: "ConfigRecorded", ...config });
   ledger.change({ type: "Forked", turns });
+}
+
+function gone(runId: RunId): AgentError {
+  return new AgentError("gone", `run ${runId} was removed`);
 }
 
 /** The event as it stands in the new run. */

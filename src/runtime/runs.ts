@@ -47,7 +47,13 @@ export class Runs {
     const { log, reading, send } = this.#options;
     await checkForkPoint(log, await reading.run(sourceId), after);
     const runId = this.#newId();
-    await send(runId, { kind: "fork", source: sourceId, after });
+    try {
+      await send(runId, { kind: "fork", source: sourceId, after });
+    } catch (error) {
+      // A copy of what was removed meanwhile is no use; what else is not finished is removed at the next start.
+      if (error instanceof AgentError && error.code === "gone") await this.remove(runId);
+      throw error;
+    }
     return runId;
   }
 

@@ -96,16 +96,22 @@ test("a request keeps its place in the run in which it was made", async () => {
   await runtime.close();
 });
 
-test("a fork of a run that is removed meanwhile is refused as gone", async () => {
+// The first page shows whether it may be forked there.
+test.each([
+  ["before its history is read", 2],
+  ["before it is read what its agents remember", 3],
+])("a fork of a run that is removed meanwhile, %s, is refused as gone", async (_, page) => {
   let beforeRead = async (): Promise<void> => {};
-  const runtime = createRuntime({ agents: [notes], log: watchedLog({ read: () => beforeRead() }) });
+  const log = watchedLog({ read: () => beforeRead() });
+  const runtime = createRuntime({ agents: [notes], log });
   const { id, run_id: runId } = await chat(runtime, "one");
   let reads = 0;
   beforeRead = async () => {
     reads += 1;
-    // The second page is the first of the history: the one before shows whether it may be forked there.
-    if (reads === 2) await runtime.removeRun(runId);
+    if (reads === page) await runtime.removeRun(runId);
   };
   await expect(runtime.fork(runId, { after: id })).rejects.toMatchObject({ code: "gone" });
+  // Nothing is left of what was copied.
+  expect((await log.list({ limit: 10 })).runs).toEqual([]);
   await runtime.close();
 });
