@@ -22,12 +22,16 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
+/** So many questions in a row stay without an answer by chance: who tries again for long enough gets one. */
+const LOST_IN_ROW = 3;
+
 /** The way to another server, on which anything may get lost: a `fetch` whose answers come when their turn has come. */
 export class FarWire {
   readonly #options: FarWireOptions;
   /** Ends the connections that are open. */
   readonly #open = new Set<() => void>();
   #downUntilMs = 0;
+  #lostInRow = 0;
 
   constructor(options: FarWireOptions) {
     this.#options = options;
@@ -60,7 +64,10 @@ export class FarWire {
           this.#answer(asked, doer).then((response) => {
             // It was done all the same.
             if (this.#isLost()) lose();
-            else scheduler.post(doer, () => resolve(response as unknown as Response));
+            else {
+              this.#lostInRow = 0;
+              scheduler.post(doer, () => resolve(response as unknown as Response));
+            }
           }, reject);
       };
       this.#later(arrive);
@@ -69,7 +76,10 @@ export class FarWire {
 
   #isLost(): boolean {
     const { pick, lossPercent, scheduler } = this.#options;
-    return scheduler.nowMs < this.#downUntilMs || (lossPercent > 0 && pick.chance(lossPercent));
+    if (scheduler.nowMs < this.#downUntilMs) return true;
+    const isLost = lossPercent > 0 && pick.chance(lossPercent) && this.#lostInRow < LOST_IN_ROW;
+    if (isLost) this.#lostInRow += 1;
+    return isLost;
   }
 
   #later(run: () => void): void {
