@@ -51,6 +51,8 @@ export class RemoteCall {
     const { name } = this.#settings;
     const { requestId, runId } = this.#state;
     this.#place.signal.addEventListener("abort", () => {
+      // When only this process lets go, the other side works on, and a later life goes on with it.
+      if (this.#place.released) return;
       // By then it is written down why.
       this.#canceled = Promise.resolve().then(() => this.#place.committed());
       this.#canceled.catch(() => {});
@@ -60,9 +62,10 @@ export class RemoteCall {
         requestId === undefined ? await this.#begin() : { requestId, ...(runId !== undefined && { runId }) };
       return await this.#perform(ids);
     } catch (thrown) {
-      // When only this process lets go, or its log has another owner by now, the other side works on, and a later
-      // life goes on with it: what ended the call has to be in the log first.
-      if (!this.#place.released) (this.#canceled ?? this.#place.committed()).then(this.#abandon, () => {});
+      // What ended the call has to be in the log first: if that has another owner by now, a later life goes on there.
+      // A run may be let go of between the cancel and this.
+      const ended = this.#canceled ?? (this.#place.released ? undefined : this.#place.committed());
+      ended?.then(this.#abandon, () => {});
       if (this.#place.signal.aborted) throw thrown;
       return failedEnd(thrown, name, this.#state.requestId !== undefined);
     }

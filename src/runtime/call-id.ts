@@ -1,5 +1,10 @@
 import type { CallId } from "../protocol/ids.ts";
 
+/** The scope of the handler of a turn, by the number of the turn in its run. */
+export function rootOf(turn: number): CallId {
+  return `c${turn}` as CallId;
+}
+
 /** The scope in which a call was made, or of which a branch is one: its id without the last step. */
 export function scopeOf(callId: string): string {
   return callId.slice(0, callId.lastIndexOf("."));

@@ -3,6 +3,7 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import { CallsAhead, cancelLogged } from "./calls-ahead.ts";
 import type { Deliveries, Outcome } from "./deliveries.ts";
+import type { ForeignAhead } from "./foreign-ahead.ts";
 import type { Journal } from "./journal.ts";
 import { canceledBody } from "./open-call.ts";
 import type { OpenCall } from "./open-call.ts";
@@ -25,6 +26,7 @@ export interface CallsOptions {
   readonly waits: Waits;
   readonly shared: SharedMemory;
   readonly rest: Rest;
+  readonly foreignAhead: ForeignAhead;
   /** Notes who speaks under which call, for those who follow it. */
   introduce(speaker: Speaker, callId: CallId): void;
 }
@@ -108,10 +110,11 @@ export class Calls {
 
   /** Gives up what the log has under a call and the code has not come to again. */
   #giveUpAhead(above: CallId): void {
-    const { recorder, deliveries, shared, waits } = this.#options;
+    const { recorder, deliveries, foreignAhead, shared, waits } = this.#options;
     const calls = this.#ahead.take(above);
     for (const { callId } of calls) shared.leave(callId);
     cancelLogged(recorder, this.#options, calls);
+    foreignAhead.giveUp(above);
     waits.giveUpAhead(above);
     deliveries.giveUpAhead(above);
   }

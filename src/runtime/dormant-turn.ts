@@ -1,9 +1,8 @@
-import type { Environment } from "../ports/environment.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import { cancelLogged, deepestFirst } from "./calls-ahead.ts";
-import type { Foreign } from "./foreign.ts";
+import { ForeignAhead } from "./foreign-ahead.ts";
+import type { ForeignAheadOptions } from "./foreign-ahead.ts";
 import type { Journal } from "./journal.ts";
-import type { RunLedger } from "./run-ledger.ts";
 
 /** A turn that is only in the log. */
 export interface DormantTurn {
@@ -14,26 +13,16 @@ export interface DormantTurn {
   readonly wakeAt?: number;
 }
 
-/** Whose turn it is, and who works for it elsewhere. */
-export interface DormantPlace {
+/** Whose turn it is. */
+export interface DormantPlace extends ForeignAheadOptions {
   readonly runId: RunId;
-  readonly ledger: RunLedger;
-  readonly environment: Environment;
-  /** An agent elsewhere that an agent here may call. */
-  foreignOf(name: string): Foreign | undefined;
+  readonly requestId: RequestId;
+  /** The scope of the turn's own handler. */
+  readonly root: CallId;
 }
 
 /** Ends what the log has open of a turn that is not in memory: says so, and tells those elsewhere who still work for it. */
-export function giveUpDormant(
-  { runId, ledger: { recorder }, environment, foreignOf }: DormantPlace,
-  requestId: RequestId,
-  { openCalls, foreign, outcomes }: Journal,
-): void {
-  cancelLogged(recorder, { runId, requestId }, deepestFirst(openCalls.values()));
-  for (const [scope, { agent, state }] of foreign) {
-    if (outcomes.has(scope as CallId)) continue;
-    const abandon = (): void => foreignOf(agent)?.abandon(state.kept, environment);
-    // The run hears of a failed commit by itself.
-    recorder.committed().then(abandon, () => {});
-  }
+export function giveUpDormant({ root, ...place }: DormantPlace, journal: Journal): void {
+  cancelLogged(place.recorder, place, deepestFirst(journal.openCalls.values()));
+  new ForeignAhead(journal, place).giveUp(root);
 }

@@ -68,7 +68,7 @@ class Place implements ForeignPlace {
     actor.turn.stirrings.end(actor.scope.path);
     // What was said before is not said again, so there is nothing to compare.
     actor.scope.skip();
-    const before = journal.foreign.get(actor.scope.path)?.state;
+    const before = actor.turn.foreignAhead.take(actor.scope.path);
     this.kept = before?.kept;
     this.#count = before?.calls ?? 0;
     actor.files.push(...(before?.files ?? []));

@@ -3,6 +3,7 @@ import type { Claim, EventLog, Snapshot } from "../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../protocol/encode.ts";
 import type { EventType } from "../protocol/events.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
+import { rootOf } from "./call-id.ts";
 import type { DormantTurn } from "./dormant-turn.ts";
 import type { Journal } from "./journal.ts";
 import { JournalReader } from "./journal-reader.ts";
@@ -158,7 +159,7 @@ class Loading implements Visitor {
   }
 
   #begin(requestId: RequestId, turn: number): void {
-    this.#readers.set(requestId, new JournalReader(`c${turn}`));
+    this.#readers.set(requestId, new JournalReader(rootOf(turn)));
   }
 }
 

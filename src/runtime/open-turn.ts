@@ -5,6 +5,7 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
+import type { Foreign } from "./foreign.ts";
 import type { Journal } from "./journal.ts";
 import type { Limits } from "./options.ts";
 import type { RunFiles } from "./run-files.ts";
@@ -14,21 +15,27 @@ import { withSecrets } from "./secrets.ts";
 import { ActiveTurn } from "./turn.ts";
 import type { TurnEnd } from "./turn-options.ts";
 
-/** What the turns of a run are made with. */
-export interface OpenTurnOptions {
-  readonly runId: RunId;
-  readonly ledger: RunLedger;
+/** What every turn is given by its runtime. */
+export interface TurnDependencies {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
   readonly files: RunFiles;
   readonly secrets: SecretStore;
   readonly limits: Limits;
-  /** How an agent is configured, without the values of secrets; `undefined` when it is not. */
+  /** How an agent's new runs are configured, without the values of secrets; `undefined` when it is not. */
   configOf(agent: string): JsonObject | undefined;
   agentOf(name: string): Agent | undefined;
+  /** An agent elsewhere that an agent here may call. */
+  foreignOf(name: string): Foreign | undefined;
   /** Whom an agent works with, by its own names for them. */
   usesOf(agent: Agent): Collaborators;
+}
+
+/** What the turns of a run are made with. */
+export interface OpenTurnOptions extends TurnDependencies {
+  readonly runId: RunId;
+  readonly ledger: RunLedger;
 }
 
 /** The turn of a request that was started, and its agent. */
@@ -53,7 +60,7 @@ export function openTurn(
   listener: TurnListener,
 ): ActiveTurn {
   const { runId, ledger, environment, telemetry, artifacts, files, limits } = options;
-  const { secrets, configOf, agentOf, usesOf } = options;
+  const { secrets, configOf, agentOf, foreignOf, usesOf } = options;
   const reveal = (config: JsonObject): JsonObject => withSecrets(config, secrets);
   const turn: ActiveTurn = new ActiveTurn({
     runId,
@@ -73,6 +80,7 @@ export function openTurn(
     files,
     limits,
     usesOf,
+    foreignOf,
     changed: () => listener.changed(turn),
     complete: (end) => listener.complete(turn, end),
   });

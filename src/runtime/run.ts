@@ -1,14 +1,7 @@
 import { AgentError } from "../errors.ts";
-import type { ArtifactStore } from "../ports/artifact-store.ts";
-import type { Environment } from "../ports/environment.ts";
 import type { Claim, EventLog } from "../ports/event-log.ts";
-import type { SecretStore } from "../ports/secret-store.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
-import type { JsonObject } from "../protocol/json.ts";
 import type { RunPhase } from "../protocol/status.ts";
-import type { Agent, Collaborators } from "./agent.ts";
-import type { Foreign } from "./foreign.ts";
 import type { Gathering } from "./gathering.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Lifecycle, LifecycleState } from "./lifecycle.ts";
@@ -16,33 +9,19 @@ import { loadRun } from "./load-run.ts";
 import type { LoadedRun } from "./load-run.ts";
 import { toReply } from "./messages.ts";
 import type { Message, Reply } from "./messages.ts";
-import type { Limits } from "./options.ts";
+import type { TurnDependencies } from "./open-turn.ts";
 import { Recorder } from "./recorder.ts";
 import { notWritten, RunLedger } from "./run-ledger.ts";
-import type { RunFiles } from "./run-files.ts";
 import { RunNotes } from "./run-notes.ts";
 import { RunRequests } from "./run-requests.ts";
 
 /** What every run is given by its runtime. */
-export interface RunDependencies {
+export interface RunDependencies extends TurnDependencies {
   readonly log: EventLog;
-  readonly environment: Environment;
-  readonly telemetry: Telemetry;
-  readonly artifacts: ArtifactStore;
-  readonly files: RunFiles;
-  readonly secrets: SecretStore;
-  readonly limits: Limits;
   /** Where texts of all runs gather before they are committed; absent where they do not. */
   readonly gathering: Gathering | undefined;
   /** The present time as events carry it. */
   readonly timestamp: () => string;
-  agentOf(name: string): Agent | undefined;
-  /** An agent elsewhere that an agent here may call. */
-  foreignOf(name: string): Foreign | undefined;
-  /** Whom an agent works with, by its own names for them. */
-  usesOf(agent: Agent): Collaborators;
-  /** The configuration of an agent that its new runs begin with. */
-  configOf(agent: string): JsonObject | undefined;
   /** All that a run had to write is written. */
   rested(run: Run): void;
   /** A run was let go of that sleeps until a time, in milliseconds since 1970. */

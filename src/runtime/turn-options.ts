@@ -5,6 +5,7 @@ import type { FinishReason, TurnError, Usage } from "../protocol/events.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
+import type { Foreign } from "./foreign.ts";
 import type { Journal } from "./journal.ts";
 import type { Limits } from "./options.ts";
 import type { Accepted } from "./records.ts";
@@ -36,6 +37,8 @@ export interface TurnOptions {
   readonly limits: Limits;
   /** Whom an agent works with, by its own names for them. */
   readonly usesOf: (agent: Agent) => Collaborators;
+  /** An agent elsewhere that an agent here may call. */
+  readonly foreignOf: (name: string) => Foreign | undefined;
   /** Called when what the turn waits for may have changed. */
   readonly changed: () => void;
   /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */

@@ -4,8 +4,9 @@ import type { Speaker } from "../protocol/encode.ts";
 import type { CallId, RequestId } from "../protocol/ids.ts";
 import { whyNot } from "./agent-version.ts";
 import type { GivenAnswer } from "./answers.ts";
+import { rootOf } from "./call-id.ts";
 import { giveUpDormant } from "./dormant-turn.ts";
-import type { DormantPlace, DormantTurn } from "./dormant-turn.ts";
+import type { DormantTurn } from "./dormant-turn.ts";
 import { newJournal } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -22,7 +23,7 @@ import { toSegment, TurnMark } from "./turn-mark.ts";
 import type { TurnEnd } from "./turn-options.ts";
 
 /** What a turn needs of the outside, and whom it tells of its end. */
-export interface TurnSlotOptions extends OpenTurnOptions, DormantPlace {
+export interface TurnSlotOptions extends OpenTurnOptions {
   readonly lifecycle: Lifecycle;
   /** Called when the end of the turn is written, before it is committed. */
   ended(): void;
@@ -216,9 +217,13 @@ export class TurnSlot {
 
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
   #endDormant(end: Omit<TurnEnd, "memory">): string | undefined {
-    const accepted = this.#options.ledger.started?.accepted;
-    if (accepted === undefined) return undefined;
-    if (this.#dormant) giveUpDormant(this.#options, accepted.requestId, this.#dormant);
+    const { runId, ledger, environment, foreignOf } = this.#options;
+    const { accepted, turn } = ledger.started ?? {};
+    if (accepted === undefined || turn === undefined) return undefined;
+    const { requestId } = accepted;
+    const { recorder } = ledger;
+    const place = { runId, requestId, root: rootOf(turn), recorder, environment, foreignOf };
+    if (this.#dormant) giveUpDormant(place, this.#dormant);
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 

@@ -5,11 +5,12 @@ import type { Speaker } from "../protocol/encode.ts";
 import type { CallId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import { Audience } from "./audience.ts";
-import { scopeOf } from "./call-id.ts";
+import { rootOf, scopeOf } from "./call-id.ts";
 import { CalledConfigs } from "./called-configs.ts";
 import { Calls } from "./calls.ts";
 import { Deliveries } from "./deliveries.ts";
 import { faultMessage } from "./fault-message.ts";
+import { ForeignAhead } from "./foreign-ahead.ts";
 import { OpenCall } from "./open-call.ts";
 import type { LiveWait } from "./open-call.ts";
 import type { Recorded } from "./recorder.ts";
@@ -35,6 +36,8 @@ export class ActiveTurn {
   readonly waits: Waits;
   readonly rest: Rest;
   readonly calls: Calls;
+  /** What is done elsewhere, and not taken up again here. */
+  readonly foreignAhead: ForeignAhead;
   readonly #audience = new Audience();
   #usage: Usage;
   #agentCalls = 0;
@@ -47,7 +50,7 @@ export class ActiveTurn {
     const { requestId } = accepted;
     this.speaker = createSpeaker({ run_id: runId, request_id: requestId, agent: agent.name, depth: 0 });
     this.root = new OpenCall({
-      callId: `c${number}` as CallId,
+      callId: rootOf(number),
       kind: "root",
       name: agent.name,
       speaker: this.speaker,
@@ -57,6 +60,7 @@ export class ActiveTurn {
     this.shared = new SharedMemory(journal);
     this.configs = new CalledConfigs(options);
     this.waits = new Waits(journal);
+    this.foreignAhead = new ForeignAhead(journal, options);
     this.stirrings = new Stirrings(() => this.rest.stirred());
     this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);
     const { root, shared, waits, stirrings, deliveries } = this;
@@ -84,6 +88,7 @@ export class ActiveTurn {
       waits,
       shared,
       rest,
+      foreignAhead: this.foreignAhead,
       introduce: (speaker, callId) => this.introduce(speaker, callId),
     });
   }

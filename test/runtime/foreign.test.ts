@@ -63,3 +63,47 @@ test("an agent elsewhere that goes on when its call has ended keeps no turn from
 
   expect(await world.runtime.status(requestId)).toMatchObject({ status: "waiting" });
 });
+
+test("an agent elsewhere hears that a turn was canceled whose code had not come to it again", async () => {
+  const abandoned: unknown[] = [];
+  const elsewhere: Agent = {
+    ...defineAgent({ name: "elsewhere", purpose: "Asks, and never answers.", chat() {} }),
+    foreign: {
+      known: true,
+      ready: async () => {},
+      async perform(_, place) {
+        const voice = { agent: "elsewhere", depth: 0 };
+        const give = async (): Promise<void> => {};
+        void place.ask(voice, { callId: place.newCall(), questions: { go: "Go on?" }, give });
+        await place.keep("what it is called there");
+        return new Promise(() => {});
+      },
+      abandon: (kept) => void abandoned.push(kept),
+    },
+  };
+  const boss = defineAgent({
+    name: "boss",
+    purpose: "Does this and that, then calls somebody.",
+    uses: { elsewhere },
+    async chat(_, turn) {
+      for (const step of ["this", "that"]) await turn.effect(step, () => step);
+      await turn.call(elsewhere, "chat", { input: "work" });
+    },
+  });
+  const world = new World({ agents: [boss, elsewhere] });
+  const { requestId } = await world.ask("boss", { type: "ChatRequest", input: "begin" });
+  world.crash();
+  await world.restart();
+
+  // The answer has the code run again, from its beginning.
+  const request_keys = { go: "yes" };
+  const answer = world.runtime.process("boss", {
+    type: "ResumeWithInput",
+    request_id: requestId,
+    request_keys,
+  });
+  answer.catch(() => {});
+  await world.ask("boss", { type: "CancelRequest", request_id: requestId });
+
+  expect(abandoned).toEqual(["what it is called there"]);
+});
