@@ -66,6 +66,63 @@ const LAYERS: readonly Layer[] = [
   },
 ];
 
+/**
+ * What a room may import beside its own files: other rooms of the same folder, and files at the folder's root.
+ * Rooms are listed from the bottom up, so an import only points to a room above its own line.
+ */
+interface Rooms {
+  readonly folder: string;
+  /** Files at the folder's root that every room may import. */
+  readonly shared?: readonly string[];
+  readonly rooms: Readonly<Record<string, readonly string[]>>;
+}
+
+const READ = ["agent", "journal", "replay"];
+
+const ROOMS: readonly Rooms[] = [
+  {
+    folder: "runtime",
+    shared: ["api", "limits"],
+    rooms: {
+      agent: [],
+      journal: ["agent"],
+      replay: ["agent", "journal"],
+      artifacts: ["journal"],
+      scheduler: READ,
+      turn: [...READ, "artifacts", "scheduler"],
+      remote: ["agent", "journal", "artifacts", "scheduler", "turn"],
+      actor: [...READ, "artifacts", "scheduler", "turn", "remote"],
+      machine: [...READ, "actor"],
+      activation: [...READ, "artifacts", "scheduler", "turn", "actor"],
+      run: [...READ, "artifacts", "scheduler", "activation"],
+      queries: READ,
+      commands: [...READ, "artifacts", "run", "queries"],
+      supervision: ["journal", "run"],
+    },
+  },
+  {
+    folder: "http",
+    rooms: {
+      messages: [],
+      metrics: [],
+      guards: ["messages"],
+      sse: ["messages"],
+      routes: ["messages", "metrics", "sse"],
+    },
+  },
+  { folder: "client", shared: ["client-api"], rooms: { wire: [], remote: ["wire"] } },
+  {
+    folder: "storage/sqlite",
+    rooms: {
+      format: [],
+      reader: ["format"],
+      directory: ["format", "reader"],
+      writer: ["format"],
+    },
+  },
+  { folder: "llm", rooms: { prompt: [], "ai-sdk": ["prompt"], mcp: ["prompt"] } },
+];
+
 /** The files that may re-export: the entries of the package. */
 const ENTRIES = ["src/index.ts", "src/*/index.ts", "src/storage/*/index.ts", "src/adapters/*/index.ts"];
 
@@ -135,8 +192,11 @@ export default defineConfig({
     { files: ["src/errors.ts"], rules: { "no-restricted-imports": only(["./protocol/**"], []) } },
     {
       files: ["src/storage/{sqlite,fs}/*"],
-      rules: { "no-restricted-imports": only([...deeper(RUNTIME), ...NODE], NESTED) },
+      rules: {
+        "no-restricted-imports": only([...deeper(RUNTIME), ...NODE], ["!./**", "!../shared/**"]),
+      },
     },
+    ...ROOMS.flatMap(toRoomOverrides),
     { files: ENTRIES, rules: { "house/no-barrel": "off" } },
     {
       files: ["src/{protocol,ports,runtime}/**"],
@@ -187,10 +247,40 @@ function toOverrides({ folder, ours, packages, node = false, apart = false }: La
   ];
 }
 
+/** The rules of the rooms of one folder, one for each. */
+function toRoomOverrides({ folder, shared = [], rooms }: Rooms): OxlintOverride[] {
+  const layer = LAYERS.find(({ folder: name }) => name === folder.split("/")[0]);
+  if (layer === undefined) throw new Error(`${folder} is in no layer.`);
+  const outside = folder.includes("/")
+    ? [...deeper(deeper(layer.ours)), "../../shared/**", ...NODE]
+    : [...deeper(layer.ours), ...(layer.node === true ? NODE : [])];
+  return Object.entries(rooms).map(([room, others]) => ({
+    files: [`src/${folder}/${room}/*`],
+    rules: {
+      "no-restricted-imports": only([
+        ...outside,
+        ...layer.packages,
+        ...shared.map((file) => `../${file}.ts`),
+        ...others.map((other) => `../${other}/**`),
+      ]),
+    },
+  }));
+}
+
 /** Forbids every import but those of the file's own folder and the given ones. */
 function only(allowed: readonly string[], own: readonly string[] = FLAT): ImportRule {
   const group = ["**", ...own, ...allowed.map((pattern) => `!${pattern}`)];
-  return ["error", { patterns: [{ group, message: "An import may only point to a layer on the left." }] }];
+  return [
+    "error",
+    {
+      patterns: [
+        {
+          group,
+          message: "An import may only point to a layer on the left, or to a room that this room may use.",
+        },
+      ],
+    },
+  ];
 }
 
 /** The same files, as they are written one folder further down. */

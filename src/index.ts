@@ -3,9 +3,9 @@ import { nodeEnvironment } from "./node/environment.ts";
 import type { Runtime } from "./runtime/api.ts";
 import type { RuntimeOptions } from "./runtime/options.ts";
 import { createRuntime as createRuntimeOn } from "./runtime/runtime.ts";
-import { memoryArtifacts } from "./storage/memory-artifacts.ts";
-import { memoryLog } from "./storage/memory-log.ts";
-import { memorySecrets } from "./storage/memory-secrets.ts";
+import { memoryArtifacts } from "./storage/memory/artifacts.ts";
+import { memoryLog } from "./storage/memory/log.ts";
+import { memorySecrets } from "./storage/memory/secrets.ts";
 
 /** What `createRuntime` takes: the agents, and engines where the ones in memory will not do. */
 export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<RuntimeOptions>;
@@ -30,9 +30,9 @@ export type { ErrorCode, ErrorDetails } from "./errors.ts";
 export { ModelError } from "./ports/model.ts";
 export type { Model, ModelContext, ModelPart } from "./ports/model.ts";
 export { localRouter } from "./cluster/local-router.ts";
-export { defineAgent, defineTool, operation } from "./runtime/define.ts";
-export { fromMachine } from "./runtime/from-machine.ts";
-export type { MachineOperation, MachineOptions } from "./runtime/from-machine.ts";
+export { defineAgent, defineTool, operation } from "./runtime/agent/define.ts";
+export { fromMachine } from "./runtime/machine/from-machine.ts";
+export type { MachineOperation, MachineOptions } from "./runtime/machine/from-machine.ts";
 export type {
   Agent,
   AgentOptions,
@@ -46,7 +46,7 @@ export type {
   Schema,
   Tool,
   ToolOptions,
-} from "./runtime/agent.ts";
+} from "./runtime/agent/agent.ts";
 export type {
   Artifact,
   ArtifactOptions,
@@ -58,7 +58,7 @@ export type {
   ToolTurn,
   Turn,
   TurnRequestInfo,
-} from "./runtime/turn-api.ts";
+} from "./runtime/agent/turn-api.ts";
 export type {
   AcknowledgementOptions,
   Address,
@@ -76,6 +76,6 @@ export type {
   RuntimeHealth,
   Upload,
 } from "./runtime/api.ts";
-export type { Limits } from "./runtime/options.ts";
-export { memoryArtifacts } from "./storage/memory-artifacts.ts";
-export { memoryLog } from "./storage/memory-log.ts";
+export type { Limits } from "./runtime/limits.ts";
+export { memoryArtifacts } from "./storage/memory/artifacts.ts";
+export { memoryLog } from "./storage/memory/log.ts";

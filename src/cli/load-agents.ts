@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Agent } from "../runtime/agent.ts";
+import type { Agent } from "../runtime/agent/agent.ts";
 import { EXIT, Exit } from "./exit.ts";
 
 /** Imports the files of a directory and returns the agents they export, in the order of the files' names. */

@@ -4,8 +4,8 @@ import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Request, ResumeWithInput, TurnRequest, Wait } from "../protocol/requests.ts";
 import type { RequestStatus, RunPhase, RunSummary } from "../protocol/status.ts";
-import type { FollowLimits } from "./connection.ts";
-import type { Content, WireOptions } from "./wire.ts";
+import type { FollowLimits } from "./wire/connection.ts";
+import type { Content, WireOptions } from "./wire/wire.ts";
 
 /** An agent on a server, or a server whose default agent is meant. Everything it throws is an AgentError. */
 export interface Client {

@@ -5,14 +5,14 @@ import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Request, ResumeWithInput, TurnRequest } from "../protocol/requests.ts";
 import type { RequestStatus, RunSummary } from "../protocol/status.ts";
 import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } from "./client-api.ts";
-import { backoffMs, pause } from "./clock.ts";
-import { follow, followLimits } from "./follow.ts";
-import type { Standing } from "./connection.ts";
-import { OpenWaits } from "./open-waits.ts";
-import { isTransient } from "./problem.ts";
-import { toStanding } from "./standing.ts";
-import { Wire } from "./wire.ts";
-import type { Ask, Reply } from "./wire.ts";
+import { backoffMs, pause } from "./wire/clock.ts";
+import { follow, followLimits } from "./wire/follow.ts";
+import type { Standing } from "./wire/connection.ts";
+import { OpenWaits } from "./wire/open-waits.ts";
+import { isTransient } from "./wire/problem.ts";
+import { toStanding } from "./wire/request-standing.ts";
+import { Wire } from "./wire/wire.ts";
+import type { Ask, Reply } from "./wire/wire.ts";
 
 /** Makes a client for the address of an agent, such as `http://127.0.0.1:4100/echo`. It holds nothing open by itself. */
 export function createClient(url: string, { attempts = 4, ...options }: ClientOptions = {}): Client {

@@ -1,24 +1,24 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import type { Runtime } from "../runtime/api.ts";
-import { addAgentRoutes } from "./agent-routes.ts";
-import type { AppEnv } from "./app-env.ts";
-import { addArtifactRoutes } from "./artifact-routes.ts";
-import { addEventRoutes } from "./event-routes.ts";
-import { createGuard } from "./guards.ts";
-import type { GuardOptions } from "./guards.ts";
-import type { Host, Place } from "./host.ts";
-import { createMetrics } from "./metrics.ts";
-import type { Metrics } from "./metrics.ts";
-import { explainNoRoute } from "./no-route.ts";
-import { PollCursors } from "./poll-cursors.ts";
-import { isFault, toProblem } from "./problem.ts";
-import { reply } from "./reply.ts";
-import { addRunRoutes } from "./run-routes.ts";
-import { addServerRoutes } from "./server-routes.ts";
-import { Streams } from "./streams.ts";
-import type { StreamOptions } from "./streams.ts";
-import { Waits } from "./waits.ts";
+import { addAgentRoutes } from "./routes/agent-routes.ts";
+import type { AppEnv } from "./messages/app-env.ts";
+import { addArtifactRoutes } from "./routes/artifact-routes.ts";
+import { addEventRoutes } from "./routes/event-routes.ts";
+import { createGuard } from "./guards/guards.ts";
+import type { GuardOptions } from "./guards/guards.ts";
+import type { Host, Place } from "./routes/host.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import type { Metrics } from "./metrics/metrics.ts";
+import { explainNoRoute } from "./routes/no-route.ts";
+import { PollCursors } from "./routes/poll-cursors.ts";
+import { isFault, toProblem } from "./messages/problem.ts";
+import { reply } from "./messages/reply.ts";
+import { addRunRoutes } from "./routes/run-routes.ts";
+import { addServerRoutes } from "./routes/server-routes.ts";
+import { Streams } from "./sse/open-streams.ts";
+import type { StreamOptions } from "./sse/open-streams.ts";
+import { Waits } from "./routes/pending-replies.ts";
 
 /** What `createApp` takes. */
 export interface AppOptions extends GuardOptions {

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { AgentError } from "../errors.ts";
 import type { ErrorCode } from "../errors.ts";
-import { parseWith } from "../runtime/schema.ts";
-import { cut } from "../runtime/to-json.ts";
-import type { Turn } from "../runtime/turn-api.ts";
-import type { Message, ModelToolCall } from "./prompt.ts";
+import { parseWith } from "../runtime/agent/schema.ts";
+import { cut } from "../runtime/journal/json-limits.ts";
+import type { Turn } from "../runtime/agent/turn-api.ts";
+import type { Message, ModelToolCall } from "./prompt/prompt.ts";
 import type { Callable, ToolSet } from "./tool-set.ts";
 
 /**

@@ -1,14 +1,14 @@
 import { AgentError } from "../errors.ts";
 import type { Model } from "../ports/model.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Schema } from "../runtime/agent.ts";
-import { parseWith } from "../runtime/schema.ts";
-import type { Turn } from "../runtime/turn-api.ts";
-import { withAttachments } from "./attached.ts";
+import type { Schema } from "../runtime/agent/agent.ts";
+import { parseWith } from "../runtime/agent/schema.ts";
+import type { Turn } from "../runtime/agent/turn-api.ts";
+import { withAttachments } from "./prompt/attached.ts";
 import { callTools } from "./call-tools.ts";
-import { Conversation } from "./conversation.ts";
-import { parseCompletion, toMessage } from "./prompt.ts";
-import type { Completion, Prompt } from "./prompt.ts";
+import { Conversation } from "./prompt/conversation.ts";
+import { parseCompletion, toMessage } from "./prompt/prompt.ts";
+import type { Completion, Prompt } from "./prompt/prompt.ts";
 import type { ToolSet } from "./tool-set.ts";
 
 /** How an agent that a model speaks for is set up. */

@@ -1,14 +1,21 @@
-export { aiSdkModel } from "./ai-sdk-model.ts";
-export type { AiSdkModelOptions, LanguageModel } from "./ai-sdk-model.ts";
-export type { AiSdkTool } from "./ai-sdk-tool.ts";
+export { aiSdkModel } from "./ai-sdk/model.ts";
+export type { AiSdkModelOptions, LanguageModel } from "./ai-sdk/model.ts";
+export type { AiSdkTool } from "./ai-sdk/tool.ts";
 export { llmAgent } from "./llm-agent.ts";
 export type { LlmAgentOptions, StructuredOperations } from "./llm-agent.ts";
-export type { McpServer } from "./mcp-server.ts";
-export { mcpTools } from "./mcp-tools.ts";
-export type { McpTools, McpToolsOptions } from "./mcp-tools.ts";
-export { modelFromEnv } from "./model-from-env.ts";
-export type { ModelVariables } from "./model-from-env.ts";
-export type { Completion, Message, MessageImage, ModelToolCall, Prompt, ToolDescription } from "./prompt.ts";
+export type { McpServer } from "./mcp/server.ts";
+export { mcpTools } from "./mcp/tools.ts";
+export type { McpTools, McpToolsOptions } from "./mcp/tools.ts";
+export { modelFromEnv } from "./ai-sdk/model-from-env.ts";
+export type { ModelVariables } from "./ai-sdk/model-from-env.ts";
+export type {
+  Completion,
+  Message,
+  MessageImage,
+  ModelToolCall,
+  Prompt,
+  ToolDescription,
+} from "./prompt/prompt.ts";
 export { scriptedModel } from "./scripted-model.ts";
 export type { Script, ScriptStep } from "./scripted-model.ts";
 export type { Tools } from "./tool-set.ts";

@@ -1,12 +1,12 @@
 import { AgentError } from "../errors.ts";
 import type { Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { Agent, ChatInput, Operation, Schema } from "../runtime/agent.ts";
-import { chatInput, defineAgent, operation } from "../runtime/define.ts";
-import type { ChatOperations } from "../runtime/define.ts";
-import { toJsonSchema } from "../runtime/schema.ts";
-import type { Turn } from "../runtime/turn-api.ts";
-import { HISTORY_LIMIT_BYTES } from "./conversation.ts";
+import type { Agent, ChatInput, Operation, Schema } from "../runtime/agent/agent.ts";
+import { chatInput, defineAgent, operation } from "../runtime/agent/define.ts";
+import type { ChatOperations } from "../runtime/agent/define.ts";
+import { toJsonSchema } from "../runtime/agent/schema.ts";
+import type { Turn } from "../runtime/agent/turn-api.ts";
+import { HISTORY_LIMIT_BYTES } from "./prompt/conversation.ts";
 import { converse } from "./converse.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
 import type { Tools } from "./tool-set.ts";

@@ -1,8 +1,8 @@
 import { ModelError } from "../ports/model.ts";
 import type { Model, ModelPart } from "../ports/model.ts";
 import type { Json } from "../protocol/json.ts";
-import { parsePrompt } from "./prompt.ts";
-import type { Completion, Prompt } from "./prompt.ts";
+import { parsePrompt } from "./prompt/prompt.ts";
+import type { Completion, Prompt } from "./prompt/prompt.ts";
 
 /** What a scripted model does when it is asked. */
 export interface ScriptStep {

@@ -1,16 +1,16 @@
 import { AgentError } from "../errors.ts";
 import type { Json } from "../protocol/json.ts";
-import { CHAT } from "../runtime/answer.ts";
-import type { Agent, Operation, Schema, Tool } from "../runtime/agent.ts";
-import { foreignOperation, operationNames } from "../runtime/ask.ts";
-import { callName } from "../runtime/call.ts";
-import { chatInput } from "../runtime/define.ts";
-import { toJsonSchema } from "../runtime/schema.ts";
-import type { Turn } from "../runtime/turn-api.ts";
-import { fromAiSdkTool } from "./ai-sdk-tool.ts";
-import type { AiSdkTool } from "./ai-sdk-tool.ts";
-import type { ToolDescription } from "./prompt.ts";
-import { rawSchema } from "./raw-schema.ts";
+import { CHAT } from "../runtime/agent/agent.ts";
+import type { Agent, Operation, Schema, Tool } from "../runtime/agent/agent.ts";
+import { foreignOperation, operationNames } from "../runtime/agent/resolve-operation.ts";
+import { callName } from "../runtime/actor/call.ts";
+import { chatInput } from "../runtime/agent/define.ts";
+import { toJsonSchema } from "../runtime/agent/schema.ts";
+import type { Turn } from "../runtime/agent/turn-api.ts";
+import { fromAiSdkTool } from "./ai-sdk/tool.ts";
+import type { AiSdkTool } from "./ai-sdk/tool.ts";
+import type { ToolDescription } from "./prompt/prompt.ts";
+import { rawSchema } from "./prompt/raw-schema.ts";
 
 /** Tools in a list, or by name, where tools of the AI SDK may be among them. */
 export type Tools = readonly Tool[] | { readonly [name: string]: Tool | AiSdkTool };

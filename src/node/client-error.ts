@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { AgentError } from "../errors.ts";
-import { toProblem } from "../http/problem.ts";
+import { toProblem } from "../http/messages/problem.ts";
 
 /** Answers what never became a request: too slow, too much, or no HTTP at all. The connection is then cut. */
 export function answerClientError(error: Error & { readonly code?: string }, socket: Duplex): void {

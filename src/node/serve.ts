@@ -5,7 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import { AgentError } from "../errors.ts";
 import { createApp } from "../http/app.ts";
 import type { AppOptions } from "../http/app.ts";
-import { toProblem } from "../http/problem.ts";
+import { toProblem } from "../http/messages/problem.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { answerClientError } from "./client-error.ts";
 

@@ -1,6 +1,6 @@
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Runtime } from "../runtime/api.ts";
-import { faultMessage } from "../runtime/fault-message.ts";
+import { faultMessage } from "../runtime/agent/error-message.ts";
 import { currentTurn } from "./environment.ts";
 
 /** What `superviseProcess` takes. */

@@ -1,25 +1,25 @@
 import { AgentError } from "../errors.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import { acknowledge } from "./acknowledge.ts";
-import { Bindings } from "./bindings.ts";
+import { acknowledge } from "./queries/acknowledge.ts";
+import { Bindings } from "./agent/bindings.ts";
 import type { Runtime } from "./api.ts";
-import { loadConfigurations } from "./configuration.ts";
-import { Gathering } from "./gathering.ts";
-import { Intake } from "./intake.ts";
-import type { Message, Reply } from "./messages.ts";
-import { defaultLimits, noTelemetry } from "./options.ts";
+import { loadConfigurations } from "./commands/configurations.ts";
+import { Gathering } from "./journal/group-commit.ts";
+import { Intake } from "./commands/commands.ts";
+import type { Message, Reply } from "./run/messages.ts";
+import { defaultLimits } from "./limits.ts";
+import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
-import { Owners } from "./owners.ts";
-import { Reading } from "./reading.ts";
-import { Recovery } from "./recovery.ts";
-import { clearRemains } from "./remains.ts";
-import { Registry } from "./registry.ts";
-import { startRetention } from "./retention.ts";
-import { RunFiles } from "./run-files.ts";
-import { Runs } from "./runs.ts";
-import { createTimestamp } from "./timestamp.ts";
-import { Uploads } from "./uploads.ts";
+import { Owners } from "./supervision/run-host.ts";
+import { Reading } from "./queries/queries.ts";
+import { Recovery } from "./supervision/recovery.ts";
+import { clearRemains, startRetention } from "./supervision/retention.ts";
+import { Registry } from "./agent/registry.ts";
+import { RunFiles } from "./artifacts/run-artifacts.ts";
+import { Runs } from "./commands/run-commands.ts";
+import { createTimestamp } from "./journal/timestamp.ts";
+import { Uploads } from "./commands/uploads.ts";
 
 /**
  * Starts a runtime: it begins at once to look after what was open in its log. The log, the artifacts

@@ -2,7 +2,7 @@
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
 import { afterAll } from "vitest";
-import { remoteAgent } from "../../src/client/remote-agent.ts";
+import { remoteAgent } from "../../src/client/remote/agent.ts";
 import { testProtocol } from "../../src/testing/protocol/register.ts";
 import { agents } from "../flows/agents.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { toChecksum, toHash } from "../../src/storage/sqlite/chain.ts";
-import { readHeadFile } from "../../src/storage/sqlite/head-file.ts";
+import { toChecksum, toHash } from "../../src/storage/sqlite/format/chain.ts";
+import { readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 
 /**
  * Computes the hash of every batch of a log again from what the database holds, and compares the head

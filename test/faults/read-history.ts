@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
 import { requestIdOf, typeOf } from "../../src/protocol/encode.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
-import { readHeadFile } from "../../src/storage/sqlite/head-file.ts";
+import { readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/sqlite-log.ts";
 import { checkChain } from "./check-chain.ts";
 

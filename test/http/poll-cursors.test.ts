@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PollCursors } from "../../src/http/poll-cursors.ts";
+import { PollCursors } from "../../src/http/routes/poll-cursors.ts";
 
 test("each consumer of each thing has a place of its own", () => {
   const cursors = new PollCursors();

@@ -1,7 +1,7 @@
 import { AgentError } from "troupe";
 import type { ErrorCode } from "troupe";
 import { expect, test } from "vitest";
-import { isFault, toProblem } from "../../src/http/problem.ts";
+import { isFault, toProblem } from "../../src/http/messages/problem.ts";
 
 const STATUSES: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,

@@ -1,8 +1,8 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
-import type { AppEnv } from "../../src/http/app-env.ts";
-import { toProblem } from "../../src/http/problem.ts";
-import { createTokenCheck } from "../../src/http/token.ts";
+import type { AppEnv } from "../../src/http/messages/app-env.ts";
+import { toProblem } from "../../src/http/messages/problem.ts";
+import { createTokenCheck } from "../../src/http/guards/token.ts";
 import { bodyOf, startApp } from "./server.ts";
 
 const TOKEN = "correct-horse-battery-staple";

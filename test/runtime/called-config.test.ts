@@ -5,7 +5,7 @@ import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Batch } from "../../src/ports/event-log.ts";
-import { memorySecrets } from "../../src/storage/memory-secrets.ts";
+import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { watchedLog } from "./watched-log.ts";
 
 /** What each of them finds in its configuration. */

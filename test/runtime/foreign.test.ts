@@ -3,7 +3,7 @@ import type { Agent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ArtifactId } from "../../src/protocol/ids.ts";
-import type { ForeignPlace } from "../../src/runtime/foreign.ts";
+import type { ForeignPlace } from "../../src/runtime/agent/remote-port.ts";
 import { World } from "./world.ts";
 
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}

@@ -4,7 +4,7 @@ import type { JsonObject, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { createMachine } from "xstate";
 import { z } from "zod";
-import { memorySecrets } from "../../src/storage/memory-secrets.ts";
+import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { ofType, textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
 

@@ -5,7 +5,7 @@ import { createRuntime, defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import type { Batch } from "../../src/ports/event-log.ts";
 import { fsSecrets } from "../../src/storage/fs/secrets.ts";
-import { memorySecrets } from "../../src/storage/memory-secrets.ts";
+import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { watchedLog } from "./watched-log.ts";
 
 const reader = defineAgent({

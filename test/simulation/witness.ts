@@ -3,7 +3,7 @@ import { idOf } from "../../src/protocol/encode.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import type { RequestId } from "../../src/protocol/ids.ts";
 import type { EventPage } from "../../src/runtime/api.ts";
-import type { Accepted } from "../../src/runtime/records.ts";
+import type { Accepted } from "../../src/runtime/journal/records.ts";
 import { SECRET } from "../laws/cast.ts";
 import { openWaits, toHistory } from "../laws/history.ts";
 import type { History } from "../laws/history.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ArtifactStore, NewArtifact } from "../../src/ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../src/protocol/ids.ts";
 import { fsArtifacts } from "troupe/storage/fs";
-import { memoryArtifacts } from "../../src/storage/memory-artifacts.ts";
+import { memoryArtifacts } from "../../src/storage/memory/artifacts.ts";
 import { temporaryDirectory } from "./directories.ts";
 
 const id = "artifact-1" as ArtifactId;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openHeadFile, readHeadFile } from "../../src/storage/sqlite/head-file.ts";
+import { openHeadFile, readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { damage, temporaryDirectory } from "./directories.ts";
 
 test("the head file names the newest batch that was written to it", () => {

@@ -2,11 +2,11 @@ import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Batch, Cursor, EventLog } from "../../src/ports/event-log.ts";
-import { openHeadFile } from "../../src/storage/sqlite/head-file.ts";
+import { openHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
-import { openDirectory } from "../../src/storage/sqlite/open-directory.ts";
-import { openDatabase } from "../../src/storage/sqlite/schema.ts";
-import { Writer } from "../../src/storage/sqlite/writer.ts";
+import { openDirectory } from "../../src/storage/sqlite/directory/open-directory.ts";
+import { openDatabase } from "../../src/storage/sqlite/format/schema.ts";
+import { Writer } from "../../src/storage/sqlite/writer/writer.ts";
 import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 
 // A process of its own for tests that take its process, its disk or its files away.

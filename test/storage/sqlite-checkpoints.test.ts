@@ -6,12 +6,12 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { AT, STATE } from "../../src/storage/sqlite/checkpoints.ts";
-import { openHeadFile, readHeadFile } from "../../src/storage/sqlite/head-file.ts";
+import { AT, STATE } from "../../src/storage/sqlite/writer/checkpoints.ts";
+import { openHeadFile, readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
-import { openDirectory } from "../../src/storage/sqlite/open-directory.ts";
-import { openDatabase } from "../../src/storage/sqlite/schema.ts";
-import { Writer } from "../../src/storage/sqlite/writer.ts";
+import { openDirectory } from "../../src/storage/sqlite/directory/open-directory.ts";
+import { openDatabase } from "../../src/storage/sqlite/format/schema.ts";
+import { Writer } from "../../src/storage/sqlite/writer/writer.ts";
 import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 import { startLogChild, temporaryDirectory } from "./directories.ts";
 
@@ -77,7 +77,7 @@ test("a mover that is woken for nothing goes on waiting", async () => {
   const directory = temporaryDirectory();
   const { reader, file, unlock } = openDirectory(directory, { durability: "full", acceptLoss: false });
   const shared = new Int32Array(new SharedArrayBuffer(8));
-  const thread = new URL("../../src/storage/sqlite/mover-thread.ts", import.meta.url);
+  const thread = new URL("../../src/storage/sqlite/writer/mover-thread.ts", import.meta.url);
   const workerData = { path: join(directory, "log.db"), file, shared };
   const ended = once(new Worker(thread, { workerData }), "exit");
   await expect.poll(() => Atomics.notify(shared, AT.state)).toBe(1);

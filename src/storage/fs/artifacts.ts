@@ -6,7 +6,7 @@ import { AgentError } from "../../errors.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
-import { limitedBody, toStored } from "../new-artifact.ts";
+import { limitedBody, toStored } from "../shared/new-artifact.ts";
 
 /**
  * Keeps artifacts as files in a directory of its own, which it creates if need be. File names come from

@@ -1,4 +1,4 @@
-import type { Durability } from "./schema.ts";
+import type { Durability } from "./format/schema.ts";
 
 /** How a log on disk behaves. */
 export interface SqliteLogOptions {

@@ -2,15 +2,15 @@ import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import type { Batch, Claim, Cursor, EventLog, Page, ReadOptions, RunEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { Tails } from "../tails.ts";
-import { advance, Claims } from "./claims.ts";
-import type { OwnedRun } from "./claims.ts";
-import { encodeBatch } from "./encode-batch.ts";
-import type { Job } from "./job.ts";
-import { openDirectory } from "./open-directory.ts";
+import { Tails } from "../shared/tails.ts";
+import { advance, Claims } from "./writer/claims.ts";
+import type { OwnedRun } from "./writer/claims.ts";
+import { encodeBatch } from "./writer/encode-batch.ts";
+import type { Job } from "./writer/job.ts";
+import { openDirectory } from "./directory/open-directory.ts";
 import type { SqliteLogOptions } from "./options.ts";
 import { TailCache } from "./tail-cache.ts";
-import { WriterClient } from "./writer-client.ts";
+import { WriterClient } from "./writer/writer-client.ts";
 
 /**
  * Opens a log in a directory of its own, on SQLite, and creates both if need be. Fails at once with

@@ -1,6 +1,6 @@
 import type { Page, ReadOptions } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { countFitting, surelyFit } from "../utf8.ts";
+import { countFitting, surelyFit } from "../shared/utf8.ts";
 
 /**
  * Holds the newest events of the runs that are being appended to, so that whoever reads along needs

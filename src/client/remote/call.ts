@@ -1,0 +1,241 @@
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { ForeignEnd, ForeignPlace, ForeignRequest } from "../../runtime/agent/remote-port.ts";
+import { follow } from "../wire/follow.ts";
+import type { WireEvent } from "../wire/connection.ts";
+import { persist } from "../wire/persist.ts";
+import { abandon } from "./cancel.ts";
+import { completedEnd, failedEnd } from "./end.ts";
+import { RemoteEvents } from "./events.ts";
+import { fetchFile, sendFile } from "./files.ts";
+import { digest, fault, isObject, toIds } from "./ids.ts";
+import type { RemoteIds } from "./ids.ts";
+import { RemoteQuestions } from "./waits.ts";
+import type { RemoteSettings } from "./settings.ts";
+import { fromKept, toKept } from "./state.ts";
+import type { RemoteState } from "./state.ts";
+import { toStanding } from "../wire/request-standing.ts";
+import type { Wire } from "../wire/wire.ts";
+
+/** How long a server may hold the answer to a request for a run that is busy. */
+const BUSY_MS = 30_000;
+
+/** So often is it tried to read events that a server says it has, before its word on the end has to do. */
+const TRIES = 2;
+
+/** One request to an agent elsewhere, from its sending to its end, or from where an earlier life left it. */
+export class RemoteCall {
+  readonly #wire: Wire;
+  readonly #asked: ForeignRequest;
+  readonly #place: ForeignPlace;
+  readonly #settings: RemoteSettings;
+  readonly #events: RemoteEvents;
+  readonly #questions: RemoteQuestions;
+  #state: RemoteState;
+  /** Tells the other side, in the background, that nobody waits any more. */
+  #abandon = (): void => {};
+  /** Resolves when it is in the log that nobody wants the answer any more. */
+  #canceled: Promise<void> | undefined;
+
+  constructor(wire: Wire, asked: ForeignRequest, place: ForeignPlace, settings: RemoteSettings) {
+    this.#wire = wire;
+    this.#asked = asked;
+    this.#place = place;
+    this.#settings = settings;
+    this.#state = fromKept(place.kept);
+    this.#events = new RemoteEvents(settings.name, place, this.#state);
+    this.#questions = new RemoteQuestions(wire, place, settings);
+  }
+
+  /** Does it all. What goes wrong is the end of this call and of nothing else. */
+  async run(): Promise<ForeignEnd> {
+    const { name } = this.#settings;
+    const { requestId, runId } = this.#state;
+    this.#place.signal.addEventListener("abort", () => {
+      // When only this process lets go, the other side works on, and a later life goes on with it.
+      if (this.#place.released) return;
+      // By then it is written down why.
+      this.#canceled = Promise.resolve().then(() => this.#place.committed());
+      this.#canceled.catch(() => {});
+    });
+    try {
+      const ids =
+        requestId === undefined ? await this.#begin() : { requestId, ...(runId !== undefined && { runId }) };
+      return await this.#perform(ids);
+    } catch (thrown) {
+      // What ended the call has to be in the log first: if that has another owner by now, a later life goes on there.
+      // A run may be let go of between the cancel and this.
+      const ended = this.#canceled ?? (this.#place.released ? undefined : this.#place.committed());
+      ended?.then(this.#abandon, () => {});
+      if (this.#place.signal.aborted) throw thrown;
+      return failedEnd(thrown, name, this.#state.requestId !== undefined);
+    }
+  }
+
+  /** Has the request taken. Sent again it is the same one, so that a lost answer does no harm. */
+  async #begin(): Promise<RemoteIds> {
+    const { limits, name } = this.#settings;
+    const { environment: clock, key, signal } = this.#place;
+    const requestId = `req_${await digest(key)}`;
+    const body: JsonObject = { ...(await this.#toRequest()), request_id: requestId };
+    const busyMs = "run_id" in body ? BUSY_MS : 0;
+    const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs / 2 + busyMs };
+    // A cancel does not cut it off, for only a request that was taken can be canceled there.
+    const taken = persist({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
+      const { json } = await this.#wire.ask("POST", "/process", ask);
+      return toIds(json, name);
+    });
+    this.#abandon = (): void => {
+      const cancel = (ids: RemoteIds): void => void abandon(this.#wire, ids.requestId, limits.cancelMs);
+      taken.then(cancel, () => cancel({ requestId }));
+    };
+    const ids = await unlessAborted(taken, signal);
+    await this.#keep(ids);
+    return ids;
+  }
+
+  async #toRequest(): Promise<JsonObject> {
+    const { operation, input, metadata } = this.#asked;
+    const text = isObject(input) ? input["input"] : undefined;
+    const isChat = operation === "chat" && typeof text === "string";
+    const { run_id: runId } = (this.#place.memory.get() ?? {}) as { readonly run_id?: Json };
+    for (const file of this.#asked.attachments.slice(this.#state.attachments.length)) {
+      const id = await sendFile(this.#wire, file, this.#place, this.#settings);
+      await this.#keep({ attachments: [...this.#state.attachments, id] });
+    }
+    const { attachments } = this.#state;
+    return {
+      ...(isChat ? { type: "ChatRequest", input: text } : { type: "OperationRequest", operation, input }),
+      // A request of this run that was canceled may still have to hear of it there.
+      ...(typeof runId === "string" && { run_id: runId, on_busy: "enqueue" }),
+      ...(this.#settings.metadata === true && { request_metadata: metadata }),
+      ...(attachments.length > 0 && { attachments }),
+    };
+  }
+
+  /** Follows what happens there, and waits for answers in between, until the end. */
+  async #perform({ requestId, runId }: RemoteIds): Promise<ForeignEnd> {
+    const { memory, signal } = this.#place;
+    this.#abandon = (): void => void abandon(this.#wire, requestId, this.#settings.limits.cancelMs);
+    if (runId !== undefined) memory.set({ run_id: runId });
+    this.#questions.restore(requestId, this.#state.waits);
+    for (;;) {
+      if (!this.#state.parked) {
+        this.#place.busy(true);
+        const end = await this.#follow(requestId);
+        if (end) return end;
+        this.#place.busy(false);
+        await this.#keep({ parked: true });
+      }
+      await unlessAborted(this.#questions.news(), signal);
+      this.#place.busy(true);
+      await this.#keep({ parked: false });
+    }
+  }
+
+  /** Logs events as they come. Returns without an end when all there is to do is to wait for answers. */
+  async #follow(requestId: string): Promise<ForeignEnd | undefined> {
+    const { name } = this.#settings;
+    for (let tries = 0; ;) {
+      const { cursor } = this.#state;
+      const completed = await this.#read(requestId);
+      if (completed) return completedEnd(completed, name);
+      const status = await this.#status(requestId);
+      const { lastEventId = 0 } = toStanding(status);
+      tries = this.#state.cursor > cursor ? 1 : tries + 1;
+      // It may have gone on, and come to its end, behind the end of the stream.
+      if (status["status"] === "completed" && lastEventId > this.#state.cursor && tries < TRIES) continue;
+      if (status["status"] === "completed") return completedEnd(status, name);
+      // What was answered meanwhile may have had it go on behind the end of the stream.
+      if (this.#questions.size > 0 || this.#questions.hasNews) return undefined;
+      throw fault(name, "ended its events without an end of the request");
+    }
+  }
+
+  /** Logs the events of a stream up to its end; the answer is the RequestCompleted in it. */
+  async #read(requestId: string): Promise<WireEvent | undefined> {
+    const { limits } = this.#settings;
+    const batches = follow(this.#wire, {
+      path: `/getevents/${encodeURIComponent(requestId)}`,
+      query: { since: 0 },
+      after: this.#state.cursor,
+      limits,
+      signal: this.#place.signal,
+      openWaits: () => this.#questions.size,
+      standing: async () => toStanding(await this.#status(requestId)),
+    });
+    for await (const batch of batches) {
+      const completed = await this.#log(batch);
+      if (completed) return completed;
+    }
+    return undefined;
+  }
+
+  /**
+   * Logs a batch of events; the answer is the RequestCompleted in it. Between two awaits, what is logged and how
+   * far it goes are one commit: a crash leaves both or neither.
+   */
+  async #log(batch: readonly WireEvent[]): Promise<WireEvent | undefined> {
+    try {
+      for (const event of batch) {
+        if (this.#questions.isAnswering) {
+          await this.#keep();
+          await unlessAborted(this.#questions.settled(), this.#place.signal);
+        }
+        this.#events.check(event, this.#state);
+        // It comes again if this process dies before the end of the call is in the log.
+        if (event.type === "RequestCompleted" && (event["depth"] ?? 0) === 0) return event;
+        if (event.type === "ArtifactGenerated") {
+          await this.#keep();
+          const body = await fetchFile(this.#wire, event, this.#place, this.#settings);
+          this.#place.say(this.#events.voiceOf(event), body);
+        } else if (event.type === "WaitForInput") this.#questions.ask(this.#events.voiceOf(event), event);
+        else if (event.type === "ResumeWithInput") this.#questions.answered(event);
+        else this.#events.log(event);
+        this.#state = { ...this.#state, cursor: event.id };
+      }
+      return undefined;
+    } finally {
+      await this.#keep();
+    }
+  }
+
+  /** What the other side says of the request; nothing where it does not tell. */
+  async #status(requestId: string): Promise<Readonly<Record<string, unknown>>> {
+    const { environment: clock, signal } = this.#place;
+    const { unreachableMs: limitMs, idleMs: timeoutMs } = this.#settings.limits;
+    try {
+      const { json } = await persist({ clock, limitMs, signal }, () =>
+        this.#wire.ask("GET", `/request/${encodeURIComponent(requestId)}`, { signal, timeoutMs }),
+      );
+      return isObject(json) ? json : {};
+    } catch (thrown) {
+      if (isNotServed(thrown)) return {};
+      throw thrown;
+    }
+  }
+
+  /** Keeps where the call is, together with what was just logged; resolves when both are in the log. */
+  async #keep(change: Partial<RemoteState> = {}): Promise<void> {
+    const { kept: waits } = this.#questions;
+    this.#state = { ...this.#state, ...this.#events.open, waits, ...change };
+    await this.#place.keep(toKept(this.#state));
+  }
+}
+
+function isNotServed(thrown: unknown): boolean {
+  const { code } = thrown as { readonly code?: unknown };
+  return code === "not_found" || code === "method_not_allowed";
+}
+
+/** What was asked for, or the signal's reason as soon as it fires. */
+async function unlessAborted<Result>(asked: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const stop = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop);
+  try {
+    return await Promise.race([asked, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

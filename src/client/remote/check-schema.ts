@@ -1,0 +1,122 @@
+import type { Issue } from "../../protocol/issue.ts";
+
+/**
+ * Finds what of a JSON Schema a value does not keep, as far as can be told without trusting the schema: it
+ * comes from outside, so its patterns and references are passed over. Who wrote the schema has the last word.
+ */
+export function checkSchema(schema: unknown, value: unknown): readonly Issue[] {
+  const issues: Issue[] = [];
+  visit(schema, value, { path: "", depth: 0, issues });
+  return issues;
+}
+
+interface Visit {
+  readonly path: string;
+  readonly depth: number;
+  readonly issues: Issue[];
+}
+
+const DEPTH_LIMIT = 32;
+const ISSUES_LIMIT = 20;
+
+function visit(schema: unknown, value: unknown, at: Visit): void {
+  if (!isObject(schema) || at.depth > DEPTH_LIMIT || at.issues.length >= ISSUES_LIMIT) return;
+  const report = (message: string): void => void at.issues.push({ path: at.path, message });
+  const types = asList(schema["type"]);
+  if (types.length > 0 && !types.some((type) => isOfType(value, type))) {
+    report(`must be ${types.join(" or ")}`);
+    return;
+  }
+  if (Array.isArray(schema["enum"]) && !schema["enum"].some((one) => isEqual(one, value)))
+    report(
+      `must be one of ${schema["enum"]
+        .map((one) => JSON.stringify(one))
+        .join(", ")
+        .slice(0, 200)}`,
+    );
+  if ("const" in schema && !isEqual(schema["const"], value)) report("must be the one value that is allowed");
+  for (const part of asList(schema["allOf"])) visit(part, value, { ...at, depth: at.depth + 1 });
+  const choices = asList(schema["anyOf"] ?? schema["oneOf"]);
+  if (choices.length > 0 && !choices.some((choice) => fits(choice, value, at)))
+    report("fits none of the forms that are allowed");
+  if (typeof value === "number") visitNumber(schema, value, report);
+  if (typeof value === "string") visitSize(schema, "Length", value.length, report);
+  if (Array.isArray(value)) {
+    visitSize(schema, "Items", value.length, report);
+    for (const [index, item] of value.entries()) visit(schema["items"], item, below(at, String(index)));
+  } else if (isObject(value)) visitObject(schema, value, at);
+}
+
+function visitObject(schema: Fields, value: Fields, at: Visit): void {
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
+  for (const name of asList(schema["required"])) {
+    if (typeof name === "string" && !Object.hasOwn(value, name))
+      at.issues.push({ path: below(at, name).path, message: "is required" });
+  }
+  for (const [name, item] of Object.entries(value)) {
+    const known = Object.hasOwn(properties, name);
+    if (known) visit(properties[name], item, below(at, name));
+    else if (schema["additionalProperties"] === false)
+      at.issues.push({ path: below(at, name).path, message: "is not known" });
+  }
+}
+
+function visitNumber(schema: Fields, value: number, report: (message: string) => void): void {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
+  if (typeof minimum === "number" && value < minimum) report(`must be at least ${minimum}`);
+  if (typeof maximum === "number" && value > maximum) report(`must be at most ${maximum}`);
+  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum)
+    report(`must be more than ${exclusiveMinimum}`);
+  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum)
+    report(`must be less than ${exclusiveMaximum}`);
+}
+
+function visitSize(schema: Fields, of: string, size: number, report: (message: string) => void): void {
+  const [min, max] = [schema[`min${of}`], schema[`max${of}`]];
+  if (typeof min === "number" && size < min) report(`must not be shorter than ${min}`);
+  if (typeof max === "number" && size > max) report(`must not be longer than ${max}`);
+}
+
+function fits(schema: unknown, value: unknown, { depth }: Visit): boolean {
+  const issues: Issue[] = [];
+  visit(schema, value, { path: "", depth: depth + 1, issues });
+  return issues.length === 0;
+}
+
+function below(at: Visit, name: string): Visit {
+  return { ...at, path: at.path === "" ? name : `${at.path}.${name}`, depth: at.depth + 1 };
+}
+
+function isOfType(value: unknown, type: unknown): boolean {
+  switch (type) {
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    case "integer":
+      return Number.isInteger(value);
+    case "string":
+    case "number":
+    case "boolean":
+      return typeof value === type;
+    default:
+      return true;
+  }
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+function asList(value: unknown): readonly unknown[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? (value as readonly unknown[]) : [value];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

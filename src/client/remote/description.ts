@@ -1,0 +1,138 @@
+import { checkJson } from "../../protocol/check-json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
+import { chatInput, chatOutput } from "../../runtime/agent/define.ts";
+import { checkSchema } from "./check-schema.ts";
+import { pause } from "../wire/clock.ts";
+import type { Wire } from "../wire/wire.ts";
+
+/** What an agent elsewhere says of itself, asked for when it is needed and kept. */
+export class RemoteDescription {
+  readonly #wire: Wire;
+  readonly #refreshMs: number;
+  #said: Said | undefined;
+  #asking: Promise<void> | undefined;
+  /** When it was asked last, whatever came of it. */
+  #askedAt = -Infinity;
+
+  constructor(wire: Wire, refreshMs: number) {
+    this.#wire = wire;
+    this.#refreshMs = refreshMs;
+  }
+
+  get known(): boolean {
+    return this.#said !== undefined;
+  }
+
+  get purpose(): string | undefined {
+    return this.#said?.purpose;
+  }
+
+  /** Its operations; only a chat as long as they are not known. */
+  get operations(): Operations {
+    return this.#said?.operations ?? JUST_CHAT;
+  }
+
+  /**
+   * Resolves when the description is known, or could not be had in time. One that has become old is asked for
+   * again in the background; a server that did not answer is not asked again at once.
+   */
+  async ready(): Promise<void> {
+    const { clock } = this.#wire;
+    const patienceMs = this.known ? this.#refreshMs : Math.min(this.#refreshMs, RETRY_MS);
+    const isDue = clock.monotonic() - this.#askedAt > patienceMs;
+    if (isDue) this.#asking ??= this.#ask();
+    if (this.known || this.#asking === undefined) return;
+    const enough = new AbortController();
+    await Promise.race([this.#asking, pause(clock, PATIENCE_MS, enough.signal)]);
+    enough.abort();
+  }
+
+  async #ask(): Promise<void> {
+    const { clock } = this.#wire;
+    try {
+      const { json } = await this.#wire.ask("GET", "/describe", { timeoutMs: TIMEOUT_MS });
+      this.#said = parseDescription(json) ?? this.#said;
+    } catch {
+      // Whoever calls the agent hears what is wrong with it; until then the last description is as good as any.
+    } finally {
+      this.#askedAt = clock.monotonic();
+      this.#asking = undefined;
+    }
+  }
+}
+
+const TIMEOUT_MS = 10_000;
+const PATIENCE_MS = 3_000;
+const RETRY_MS = 5_000;
+
+const PURPOSE_LIMIT = 1_000;
+const OPERATIONS_LIMIT = 256;
+const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+
+interface Said {
+  readonly purpose: string;
+  readonly operations: Operations;
+}
+
+/** Understands a descriptor as far as it can be used; what cannot is left out. */
+function parseDescription(json: unknown): Said | undefined {
+  if (!isObject(json) || checkJson(json).length > 0) return undefined;
+  const { purpose, operations } = json;
+  const described = (Array.isArray(operations) ? operations : []).slice(0, OPERATIONS_LIMIT);
+  const known = described.filter(isObject).flatMap((operation): [string, Operation][] => {
+    const { name } = operation;
+    return typeof name === "string" && NAME.test(name) ? [[name, toOperation(operation)]] : [];
+  });
+  return {
+    purpose: typeof purpose === "string" ? purpose.slice(0, PURPOSE_LIMIT) : "",
+    // Whatever an agent leaves out of its list, it can be chatted with.
+    operations: { ...JUST_CHAT, ...Object.fromEntries(known) },
+  };
+}
+
+function toOperation({ name, description, input_schema: input, output_schema: output }: Fields): Operation {
+  const isChat = name === "chat";
+  return {
+    description: typeof description === "string" ? description.slice(0, PURPOSE_LIMIT) : "",
+    input: isObject(input) ? toSchema(input as JsonObject) : isChat ? chatInput : ANYTHING,
+    ...(isObject(output) && { output: toSchema(output as JsonObject) }),
+    run: notHere,
+  };
+}
+
+/** A schema that was sent as JSON Schema, shown as it is. */
+function toSchema(jsonSchema: JsonObject): Schema<unknown> {
+  const standard = {
+    version: 1 as const,
+    vendor: "troupe",
+    validate: (value: unknown) => {
+      const issues = checkSchema(jsonSchema, value);
+      if (issues.length === 0) return { value };
+      return {
+        issues: issues.map(({ path, message }) => ({ message, path: path.split(".").filter(Boolean) })),
+      };
+    },
+    jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },
+  };
+  return { "~standard": standard };
+}
+
+const ANYTHING: Schema<unknown> = {
+  "~standard": { version: 1, vendor: "troupe", validate: (value) => ({ value }) },
+};
+
+const JUST_CHAT: Operations = {
+  chat: { description: "", input: chatInput, output: chatOutput, run: notHere },
+};
+
+/** The runtime asks the other side instead. */
+function notHere(): never {
+  throw new Error("the operations of a remote agent are performed elsewhere");
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,56 @@
+import { AgentError } from "../../errors.ts";
+import { TURN_ERROR_CODES } from "../../protocol/events.ts";
+import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events.ts";
+import type { Json } from "../../protocol/json.ts";
+import { toJson } from "../../runtime/journal/json-limits.ts";
+import type { ForeignEnd, ForeignError } from "../../runtime/agent/remote-port.ts";
+
+/**
+ * How a call ends whose request has completed elsewhere; takes its RequestCompleted, or its status. Throws
+ * `too_large` for an output that no event here can hold.
+ */
+export function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): ForeignEnd {
+  const { finish_reason: reason, result, output, error, result_truncated: truncated } = completed;
+  if (reason === "canceled") return toError("canceled", `agent ${name} was canceled elsewhere`);
+  if (reason === "error") {
+    const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    const why = typeof message === "string" && message !== "" ? message : "it does not say why";
+    return toError(isTurnCode(code) ? code : "agent_error", `agent ${name} failed: ${why}`);
+  }
+  const value = (output ?? (typeof result === "string" ? null : result) ?? null) as Json;
+  return {
+    ok: true,
+    result: typeof result === "string" ? result : null,
+    output: toJson(value, `what agent ${name} returned`),
+    truncated: truncated === true,
+  };
+}
+
+/** How a call ends that failed on its way; `taken` says whether the other side had taken the request. */
+export function failedEnd(thrown: unknown, name: string, taken: boolean): ForeignError {
+  if (!(thrown instanceof AgentError)) return toError("agent_error", `agent ${name} could not be called`);
+  const { code, message } = thrown;
+  if (code === "timeout") return toError("timeout", message);
+  if (code === "unprocessable") return toError("unsupported_input", message);
+  // It did know the request, and now it does not.
+  if (taken && (code === "not_found" || code === "gone"))
+    return toError("interrupted", `agent ${name} has lost the request; whether it took effect is unknown`);
+  return toError("agent_error", message);
+}
+
+function toError(turnCode: TurnErrorCode, message: string): ForeignError {
+  return { ok: false, toolCode: TOOL_CODES[turnCode] ?? "tool_error", turnCode, message };
+}
+
+/** What an agent that called hears where the turn there ended with these. */
+const TOOL_CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
+  unsupported_input: "invalid_input",
+  interrupted: "interrupted",
+  poisoned: "interrupted",
+  timeout: "timeout",
+  canceled: "canceled",
+};
+
+function isTurnCode(code: unknown): code is TurnErrorCode {
+  return (TURN_ERROR_CODES as readonly unknown[]).includes(code);
+}

@@ -1,0 +1,218 @@
+import { AgentError } from "../../errors.ts";
+import { checkJson } from "../../protocol/check-json.ts";
+import type { EventBody } from "../../protocol/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { ForeignPlace, ForeignVoice } from "../../runtime/agent/remote-port.ts";
+import type { WireEvent } from "../wire/connection.ts";
+import { isGiven, isToolCode, NAME_LIMIT, toName, toOrdinal, toText, toUsage } from "./fields.ts";
+import { toId } from "./ids.ts";
+import type { OpenThere, RemoteState } from "./state.ts";
+
+/** So many calls may be open there at a time, and as many completions. */
+const OPEN_LIMIT = 1_000;
+
+/**
+ * Turns the events of an agent elsewhere into ours. Its ids become ids of this turn, so that ours stay what
+ * they promise to be: unique, each call with one beginning and one end, each event under a call that is open.
+ */
+export class RemoteEvents {
+  readonly #name: string;
+  readonly #place: ForeignPlace;
+  readonly #calls: Map<string, { readonly here: CallId; readonly name: string }>;
+  readonly #completions: Map<string, CallId>;
+
+  /** `name` is that of the agent here. */
+  constructor(name: string, place: ForeignPlace, { calls, completions }: RemoteState) {
+    this.#name = name;
+    this.#place = place;
+    this.#calls = new Map(calls.map(([there, here, name]) => [there, { here, name }]));
+    this.#completions = new Map(completions);
+  }
+
+  /** What is open there, as it is kept. */
+  get open(): Pick<RemoteState, "calls" | "completions"> {
+    const calls = [...this.#calls].map(([there, { here, name }]): OpenThere => [there, here, name]);
+    return { calls, completions: [...this.#completions] };
+  }
+
+  /** Throws for an event that cannot be kept, or is not of this call. */
+  check(event: WireEvent, { requestId, runId }: RemoteState): void {
+    const [issue] = checkJson(event);
+    if (issue) throw this.#fault(`an event that cannot be kept: ${issue.path} ${issue.message}`);
+    const { request_id: request, run_id: run, depth = 0 } = event;
+    // The draft of the protocol does not have them everywhere.
+    if (isGiven(request) && toId(request) !== requestId) throw this.#fault("an event of another request");
+    if (isGiven(run) && runId !== undefined && toId(run) !== runId)
+      throw this.#fault("an event of another run");
+    if (!Number.isSafeInteger(depth) || (depth as number) < 0) throw this.#fault("an event without a place");
+    if ((depth as number) > this.#place.depthLimit)
+      throw new AgentError(
+        "call_failed",
+        `agent ${this.#name} is part of a chain of agents that is too deep`,
+      );
+  }
+
+  /** Who says an event. */
+  voiceOf({ agent, depth = 0, parent_call_id: parent }: WireEvent): ForeignVoice {
+    const name = typeof agent === "string" && agent !== "" ? agent.slice(0, NAME_LIMIT) : this.#name;
+    if (depth === 0) return { agent: name, depth: 0 };
+    const above = typeof parent === "string" ? this.#calls.get(parent) : undefined;
+    // Where nothing is said of it, it is the newest call that works.
+    const call = above ?? [...this.#calls.values()].at(-1);
+    return { agent: name, depth: depth as number, ...(call && { parent: call.here }) };
+  }
+
+  /** Logs an event, if it is one of those that say what is done. */
+  log(event: WireEvent): void {
+    const voice = this.voiceOf(event);
+    const body = this.#toBody(event, voice);
+    if (body) this.#place.say(voice, body);
+  }
+
+  #toBody(event: WireEvent, voice: ForeignVoice): EventBody | undefined {
+    switch (event.type) {
+      case "TextOutput":
+        return {
+          type: "TextOutput",
+          content: toText(event["content"]),
+          ...branchOf(event),
+          ...this.#sourceOf(event),
+        };
+      case "ReasoningOutput": {
+        const source = this.#sourceOf(event);
+        return source && { type: "ReasoningOutput", content: toText(event["content"]), ...source };
+      }
+      case "ToolCall":
+        return this.#toolCall(event, voice);
+      case "ToolTextOutput": {
+        const [, call] = this.#find(event) ?? [];
+        if (call === undefined) return undefined;
+        const content = toText(event["content"]);
+        return { type: "ToolTextOutput", content, tool_call_id: call.here, ...branchOf(event) };
+      }
+      case "ToolResult": {
+        const call = this.#end(event);
+        const { result, text_result: text } = event as {
+          readonly result?: Json;
+          readonly text_result?: unknown;
+        };
+        const text_result = typeof text === "string" ? text : toText(result);
+        return call && { type: "ToolResult", ...call, text_result, result: result ?? text_result };
+      }
+      case "ToolError": {
+        const call = this.#end(event);
+        const { code } = event;
+        return (
+          call && {
+            type: "ToolError",
+            ...call,
+            content: toText(event["content"]),
+            code: isToolCode(code) ? code : "tool_error",
+          }
+        );
+      }
+      case "CompletionCall":
+        return this.#completionCall(event);
+      case "CompletionResult":
+        return this.#completionResult(event);
+      default:
+        // What begins and ends a turn there is shown here by the call; what is unknown is of no use.
+        return undefined;
+    }
+  }
+
+  #toolCall(event: WireEvent, voice: ForeignVoice): EventBody {
+    const {
+      tool_call_id: id,
+      args,
+      attempt,
+    } = event as { readonly args?: Json; readonly [field: string]: unknown };
+    const name = toName(event["function_name"], "tool");
+    const there = typeof id === "string" ? id : `${name}#${event.id}`;
+    const known = this.#calls.get(there);
+    const call = known ?? { here: this.#place.newCall(), name };
+    if (!known) {
+      if (this.#calls.size >= OPEN_LIMIT) throw this.#fault(`more than ${OPEN_LIMIT} calls at a time`);
+      this.#calls.set(there, call);
+      this.#place.began(call.here, name, voice);
+    }
+    return {
+      type: "ToolCall",
+      function_name: call.name,
+      args: args ?? null,
+      tool_call_id: call.here,
+      ...(known && { attempt: toOrdinal(attempt, 2) }),
+    };
+  }
+
+  /** The open call that an event is about: the one it names, else, from a server without ids, the likeliest. */
+  #find(event: WireEvent): readonly [string, { readonly here: CallId; readonly name: string }] | undefined {
+    const { tool_call_id: id, function_name: name } = event;
+    if (typeof id === "string") {
+      const call = this.#calls.get(id);
+      return call && [id, call];
+    }
+    const open = [...this.#calls];
+    return open.find(([, call]) => call.name === name) ?? open.at(-1);
+  }
+
+  /** Ends the call that an event is about; `undefined` when it is not open. */
+  #end(event: WireEvent): { readonly function_name: string; readonly tool_call_id: CallId } | undefined {
+    const [there, call] = this.#find(event) ?? [];
+    if (there === undefined || call === undefined) return undefined;
+    this.#calls.delete(there);
+    this.#place.ended(call.here);
+    return { function_name: call.name, tool_call_id: call.here };
+  }
+
+  #completionCall({ id, call_id: given, model, attempt }: WireEvent): EventBody {
+    const there = typeof given === "string" ? given : `completion#${id}`;
+    const known = this.#completions.get(there);
+    const here = known ?? this.#place.newCall();
+    if (this.#completions.size >= OPEN_LIMIT)
+      throw this.#fault(`more than ${OPEN_LIMIT} completions at a time`);
+    this.#completions.set(there, here);
+    return {
+      type: "CompletionCall",
+      model: toName(model, "model"),
+      call_id: here,
+      attempt: known ? toOrdinal(attempt, 2) : 1,
+    };
+  }
+
+  #completionResult(event: WireEvent): EventBody | undefined {
+    const { call_id: given, model, usage, elapsed_ms: elapsed, result, error } = event;
+    const there = typeof given === "string" ? given : [...this.#completions.keys()].at(-1);
+    const here = there === undefined ? undefined : this.#completions.get(there);
+    if (there === undefined || here === undefined) return undefined;
+    this.#completions.delete(there);
+    return {
+      type: "CompletionResult",
+      model: toName(model, "model"),
+      call_id: here,
+      usage: toUsage(usage),
+      elapsed_ms: typeof elapsed === "number" && elapsed >= 0 ? elapsed : 0,
+      result: (result ?? null) as Json,
+      ...(typeof error === "string" && { error }),
+    };
+  }
+
+  /** The completion that a text comes from. */
+  #sourceOf({
+    call_id: there,
+    attempt,
+  }: WireEvent): { readonly call_id: CallId; readonly attempt: number } | undefined {
+    const here = typeof there === "string" ? this.#completions.get(there) : undefined;
+    return here === undefined ? undefined : { call_id: here, attempt: toOrdinal(attempt, 1) };
+  }
+
+  #fault(what: string): AgentError {
+    return new AgentError("call_failed", `agent ${this.#name} sent ${what}`);
+  }
+}
+
+/** Branches there are none of ours, and are not to be taken for such. */
+function branchOf({ branch }: WireEvent): { readonly branch?: string } {
+  return typeof branch === "string" ? { branch: `elsewhere/${branch.slice(0, NAME_LIMIT)}` } : {};
+}

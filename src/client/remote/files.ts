@@ -1,0 +1,84 @@
+import { AgentError } from "../../errors.ts";
+import type { EventBody } from "../../protocol/events.ts";
+import type { ArtifactId } from "../../protocol/ids.ts";
+import type { ForeignFile, ForeignPlace } from "../../runtime/agent/remote-port.ts";
+import { toBlob } from "../../runtime/artifacts/artifact.ts";
+import type { WireEvent } from "../wire/connection.ts";
+import { persist } from "../wire/persist.ts";
+import { digest, fault } from "./ids.ts";
+import type { RemoteSettings } from "./settings.ts";
+import { chunksOf } from "../wire/wire.ts";
+import type { Wire } from "../wire/wire.ts";
+
+/** Gives the other side a file of ours; the answer is its id there. */
+export async function sendFile(
+  wire: Wire,
+  file: ForeignFile,
+  { environment: clock, signal }: ForeignPlace,
+  { limits, name: agent }: RemoteSettings,
+): Promise<string> {
+  const { name, mimeType, body } = await file.open();
+  const raw = await toBlob(body);
+  const { json } = await persist({ clock, limitMs: limits.unreachableMs, signal }, () =>
+    wire.ask("POST", "/artifacts", {
+      query: { name },
+      raw,
+      headers: { "content-type": mimeType },
+      signal,
+      timeoutMs: limits.unreachableMs,
+    }),
+  );
+  const { artifact_id: id } = (json ?? {}) as { readonly artifact_id?: unknown };
+  if (typeof id !== "string") throw fault(agent, "takes no files");
+  return id;
+}
+
+/**
+ * Makes a file of the other side one of ours, under an id that is the same on every attempt: it stays when
+ * the other side is gone, and nobody has to be let in there. The answer is what to say of it.
+ */
+export async function fetchFile(
+  wire: Wire,
+  event: WireEvent,
+  place: ForeignPlace,
+  { limits, name: agent, artifactOrigins = [] }: RemoteSettings,
+): Promise<EventBody> {
+  const { environment: clock, key, signal } = place;
+  const { url, name, mime_type: type } = event;
+  const address = typeof url === "string" ? wire.resolve(url) : undefined;
+  const origins = [new URL(wire.url).origin, ...artifactOrigins];
+  if (address === undefined || !origins.includes(address.origin))
+    throw fault(agent, "published a file at an address that is not its own");
+  const artifactId = `art_${await digest(`${key}/file/${event.id}`)}` as ArtifactId;
+  const file = { artifactId, name: toFileName(name), mimeType: toMimeType(type) };
+  return persist({ clock, limitMs: limits.unreachableMs, signal }, async () => {
+    const reply = await wire
+      .open("GET", address.href, { signal, timeoutMs: limits.idleMs })
+      .catch((thrown: unknown) => {
+        throw isGone(thrown) ? fault(agent, "published a file that is not there") : thrown;
+      });
+    const stop = clock.timer(limits.unreachableMs, () => reply.close());
+    try {
+      return await place.store({ ...file, body: chunksOf(reply.response) });
+    } catch (thrown) {
+      throw wire.toFault(thrown);
+    } finally {
+      stop();
+      reply.close();
+    }
+  });
+}
+
+function isGone(thrown: unknown): boolean {
+  return thrown instanceof AgentError && (thrown.code === "not_found" || thrown.code === "gone");
+}
+
+function toFileName(name: unknown): string {
+  return typeof name === "string" && name !== "" ? name.slice(0, 255) : "file";
+}
+
+const MIME_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/;
+
+function toMimeType(type: unknown): string {
+  return typeof type === "string" && MIME_TYPE.test(type) ? type : "application/octet-stream";
+}

@@ -1,0 +1,74 @@
+import { AgentError } from "../../errors.ts";
+import { backoffMs, pause } from "./clock.ts";
+import { connect, isParked, read } from "./connection.ts";
+import type { Followed, FollowLimits, Place, WireEvent } from "./connection.ts";
+import { isTransient } from "./problem.ts";
+import type { Wire } from "./wire.ts";
+
+/** The limits that hold where none are given. */
+export const followLimits: FollowLimits = {
+  idleMs: 45_000,
+  unreachableMs: 120_000,
+  silenceMs: Infinity,
+  eventBytes: 1_048_576,
+  events: Infinity,
+  characters: Infinity,
+};
+
+/**
+ * Follows a stream of events through whatever befalls its connections: each time it connects again behind
+ * the newest event it has, waiting longer from try to try. Gives the events in the pieces in which they come,
+ * none twice. Returns when nothing more comes, or nothing before an answer; throws when it is hopeless.
+ */
+export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<readonly WireEvent[], void> {
+  const { limits, signal } = followed;
+  const { clock } = wire;
+  const place: Place = { after: followed.after ?? -1, heardAt: clock.monotonic(), events: 0, characters: 0 };
+  let failures = 0;
+  /** The event behind which something came that was none. */
+  let garbledAfter: number | undefined;
+  for (;;) {
+    const before = place.after;
+    let retryMs: number | undefined;
+    try {
+      if (await isParked(followed, place)) return;
+      const reply = await connect(wire, followed, place);
+      if (reply === undefined) return;
+      const end = yield* read(wire, reply, place, followed);
+      if (end === "parked") return;
+      retryMs = end.retryMs;
+      // Nobody has asked the reader to come back.
+      if (retryMs === undefined && (await isAtRest(followed, place))) return;
+    } catch (thrown) {
+      if (signal?.aborted === true) throw signal.reason;
+      // What was garbled on its way comes right another time; what comes wrong twice was sent so.
+      const isGarbled = isFault(thrown) && garbledAfter !== place.after;
+      if (!isTransient(thrown) && !isGarbled) throw thrown;
+      if (isGarbled) garbledAfter = place.after;
+      place.downSince ??= clock.monotonic();
+      if (clock.monotonic() - place.downSince >= limits.unreachableMs) throw thrown;
+      retryMs = ((thrown as AgentError).details.retryAfterS ?? 0) * 1_000;
+    }
+    const now = clock.monotonic();
+    if (now - place.heardAt >= limits.silenceMs) throw silent(wire, limits);
+    failures = place.after > before ? 0 : failures + 1;
+    const { downSince = now, heardAt } = place;
+    const leftMs = Math.min(downSince + limits.unreachableMs, heardAt + limits.silenceMs) - now;
+    await pause(clock, Math.min(backoffMs(clock, failures, retryMs), Math.max(leftMs, 0)), signal);
+    if (signal?.aborted === true) throw signal.reason;
+  }
+}
+
+/** Whether a stream that has ended in good order has told all that there is for now. */
+async function isAtRest({ openWaits, standing }: Followed, { after }: Place): Promise<boolean> {
+  if (after < 0) return true;
+  return openWaits() > 0 && (await standing()).status !== "running";
+}
+
+function isFault(thrown: unknown): boolean {
+  return thrown instanceof AgentError && thrown.code === "call_failed";
+}
+
+function silent({ subject }: Wire, { silenceMs }: FollowLimits): AgentError {
+  return new AgentError("timeout", `${subject} has sent no event for ${silenceMs} ms`);
+}

@@ -1,0 +1,32 @@
+import type { AgentError } from "../../errors.ts";
+import { backoffMs, pause } from "./clock.ts";
+import type { Clock } from "./clock.ts";
+import { isTransient } from "./problem.ts";
+
+/** How long to go on trying. */
+export interface Persistence {
+  readonly clock: Clock;
+  /** After so long, counted from the first try, a failure is final. */
+  readonly limitMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Tries something again for as long as it fails in a way that may pass. */
+export async function persist<Result>(
+  { clock, limitMs, signal }: Persistence,
+  attempt: () => Promise<Result>,
+): Promise<Result> {
+  const startedAt = clock.monotonic();
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await attempt();
+    } catch (thrown) {
+      if (signal?.aborted === true || !isTransient(thrown)) throw thrown;
+      const { retryAfterS = 0 } = (thrown as AgentError).details;
+      const waitMs = backoffMs(clock, failures, retryAfterS * 1_000);
+      if (clock.monotonic() + waitMs - startedAt > limitMs) throw thrown;
+      await pause(clock, waitMs, signal);
+      signal?.throwIfAborted();
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import { AgentError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
+import type { Issue } from "../../protocol/issue.ts";
+
+/** What a refusal says, as an error. */
+export function fromProblem(subject: string, status: number, headers: Headers, body: unknown): AgentError {
+  const problem = (isObject(body) ? body : {}) as Readonly<Record<string, unknown>>;
+  const { type: _type, title: _title, status: _status, code, detail, hint, errors, ...facts } = problem;
+  const said = typeof detail === "string" && detail !== "" ? cut(detail) : `HTTP ${status}`;
+  const issues = Array.isArray(errors) ? errors.filter(isIssue).slice(0, ISSUES) : [];
+  const retryAfterS = secondsOf(headers);
+  return new AgentError(codeOf(status, code), `${subject} refused: ${said}`, {
+    ...(typeof hint === "string" && { hint: cut(hint) }),
+    ...(issues.length > 0 && { issues }),
+    ...(retryAfterS !== undefined && { retryAfterS }),
+    ...(Object.keys(facts).length > 0 && { facts }),
+  });
+}
+
+/** Whether the same request may fare better a little later. */
+export function isTransient(thrown: unknown): boolean {
+  return thrown instanceof AgentError && TRANSIENT.has(thrown.code);
+}
+
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
+  "unavailable",
+  "timeout",
+  "overloaded",
+  "request_timeout",
+  "internal",
+]);
+
+const BY_STATUS = new Map<number, ErrorCode>([
+  [401, "unauthorized"],
+  [403, "forbidden"],
+  [404, "not_found"],
+  [405, "method_not_allowed"],
+  [408, "request_timeout"],
+  [409, "conflict"],
+  [410, "gone"],
+  [413, "too_large"],
+  [415, "unsupported_media_type"],
+  [421, "misdirected"],
+  [422, "unprocessable"],
+  [429, "overloaded"],
+  [500, "internal"],
+  [504, "timeout"],
+]);
+
+const ISSUES = 20;
+const TEXT_LIMIT = 500;
+const LONGEST_S = 3_600;
+
+function codeOf(status: number, code: unknown): ErrorCode {
+  // Two refusals share a status; for all others it says enough.
+  if (status === 409 && code === "run_full") return "run_full";
+  return BY_STATUS.get(status) ?? (status >= 500 ? "unavailable" : "invalid_request");
+}
+
+function secondsOf(headers: Headers): number | undefined {
+  const value = headers.get("retry-after") ?? "";
+  return /^\d{1,6}$/.test(value) ? Math.min(Number(value), LONGEST_S) : undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isIssue(value: unknown): value is Issue {
+  return (
+    isObject(value) &&
+    "path" in value &&
+    typeof value.path === "string" &&
+    "message" in value &&
+    typeof value.message === "string"
+  );
+}
+
+function cut(text: string): string {
+  return text.length <= TEXT_LIMIT ? text : `${text.slice(0, TEXT_LIMIT)}…`;
+}

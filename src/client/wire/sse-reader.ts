@@ -1,0 +1,88 @@
+import { AgentError } from "../../errors.ts";
+
+/** One frame of a stream of server-sent events. A comment, which is a sign of life, is a frame without anything. */
+export interface SseFrame {
+  readonly data?: string;
+  readonly id?: string;
+  /** How long the server wants its reader to wait before it comes back, in milliseconds. */
+  readonly retryMs?: number;
+}
+
+/**
+ * Understands a stream of server-sent events piece by piece, as the standard has it, but for custom event
+ * names, which the protocol does not use. Of a frame that is not whole yet it keeps no more than the limit.
+ */
+export class SseReader {
+  readonly #limit: number;
+  /** The parts of a line whose end has not come. */
+  #line: string[] = [];
+  #data: string[] = [];
+  #id: string | undefined;
+  #retryMs: number | undefined;
+  /** How many characters the frame has so far. */
+  #size = 0;
+  #afterReturn = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Takes the next piece, and gives the frames that are whole with it; `too_large` when one grows past the limit. */
+  push(text: string): SseFrame[] {
+    const frames: SseFrame[] = [];
+    // A carriage return ends a line; a line feed right behind it, even in the next piece, belongs to it.
+    let start = this.#afterReturn && text.startsWith("\n") ? 1 : 0;
+    if (text !== "") this.#afterReturn = text.endsWith("\r");
+    for (;;) {
+      LINE_END.lastIndex = start;
+      const end = LINE_END.exec(text);
+      const part = text.slice(start, end?.index);
+      this.#grow(part.length);
+      if (end === null) {
+        if (part !== "") this.#line.push(part);
+        return frames;
+      }
+      const line = this.#line.length === 0 ? part : this.#line.join("") + part;
+      this.#line = [];
+      const frame = this.#take(line);
+      if (frame) frames.push(frame);
+      start = LINE_END.lastIndex;
+    }
+  }
+
+  #grow(length: number): void {
+    this.#size += length;
+    if (this.#size <= this.#limit) return;
+    throw new AgentError("too_large", `a frame of the stream is larger than ${this.#limit} bytes`);
+  }
+
+  #take(line: string): SseFrame | undefined {
+    if (line === "") return this.#dispatch();
+    const colon = line.indexOf(":");
+    if (colon === 0) {
+      this.#size -= line.length;
+      return {};
+    }
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (name === "data") this.#data.push(value);
+    else if (name === "id" && !value.includes("\0")) this.#id = value;
+    else if (name === "retry" && /^\d{1,9}$/.test(value)) this.#retryMs = Number(value);
+    return undefined;
+  }
+
+  #dispatch(): SseFrame | undefined {
+    const frame = {
+      ...(this.#data.length > 0 && { data: this.#data.join("\n") }),
+      ...(this.#id !== undefined && { id: this.#id }),
+      ...(this.#retryMs !== undefined && { retryMs: this.#retryMs }),
+    };
+    this.#data = [];
+    this.#id = undefined;
+    this.#retryMs = undefined;
+    this.#size = 0;
+    return frame;
+  }
+}
+
+const LINE_END = /\r\n?|\n/g;

@@ -1,0 +1,237 @@
+import { AgentError } from "../../errors.ts";
+import { systemClock } from "./clock.ts";
+import type { Clock } from "./clock.ts";
+import { fromProblem } from "./problem.ts";
+
+/** How a server is reached. */
+export interface WireOptions {
+  /** Sent as `Authorization: Bearer`. */
+  readonly token?: string;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default the global `fetch`. */
+  readonly fetch?: typeof fetch;
+}
+
+/** What goes along with a method and a path. */
+export interface Ask {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is, with the type given in `headers`. */
+  readonly raw?: Content;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  /** How long the answer may take, in milliseconds. Default 30,000. */
+  readonly timeoutMs?: number;
+}
+
+/** What `fetch` takes as a body. */
+export type Content = NonNullable<RequestInit["body"]>;
+
+/** An answer that was read. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The body; `undefined` when there is none. */
+  readonly json: unknown;
+}
+
+/** An answer whose body is still to be read. */
+export interface OpenReply {
+  readonly response: Response;
+  /** Hangs up. */
+  close(reason?: AgentError): void;
+}
+
+/** The largest answer that is read in one piece. */
+const ANSWER_LIMIT_BYTES = 8 * 1_048_576;
+const TIMEOUT_MS = 30_000;
+
+/** The way to one agent or server. Whatever it throws is an AgentError, or the reason of the caller's signal. */
+export class Wire {
+  readonly url: string;
+  readonly clock: Clock;
+  /** What the other side is called in messages. */
+  readonly subject: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: typeof fetch;
+
+  constructor(
+    url: string,
+    { token, headers = {}, fetch = globalThis.fetch }: WireOptions,
+    { clock = systemClock, subject }: { readonly clock?: Clock; readonly subject?: string } = {},
+  ) {
+    const parsed = parseAddress(url);
+    this.url = parsed.href.replace(/\/+$/, "");
+    this.clock = clock;
+    this.subject = subject ?? parsed.host;
+    this.#headers = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+    this.#fetch = fetch;
+  }
+
+  /** The whole address of a url that the server gave. */
+  resolve(url: string): URL | undefined {
+    return URL.canParse(url, `${this.url}/`) ? new URL(url, `${this.url}/`) : undefined;
+  }
+
+  /** Asks and reads the answer; a refusal is thrown. */
+  async ask(method: string, path: string, ask: Ask = {}): Promise<Reply> {
+    const { clock, subject } = this;
+    const { timeoutMs = TIMEOUT_MS } = ask;
+    const { response, close } = await this.open(method, path, ask);
+    const stop = clock.timer(timeoutMs, () => close(tooSlow(subject, timeoutMs)));
+    try {
+      const { status, headers } = response;
+      return { status, headers, json: await this.#read(response) };
+    } catch (thrown) {
+      throw ask.signal?.aborted === true ? ask.signal.reason : thrown;
+    } finally {
+      stop();
+      close();
+    }
+  }
+
+  /** Asks and leaves the body of the answer to be read; a refusal is thrown. Whoever opens it closes it. */
+  async open(
+    method: string,
+    path: string,
+    { query, body, raw, headers, signal, timeoutMs = TIMEOUT_MS }: Ask = {},
+  ): Promise<OpenReply> {
+    const stop = new AbortController();
+    const hangUp = (): void => stop.abort(signal?.reason);
+    signal?.addEventListener("abort", hangUp);
+    if (signal?.aborted === true) hangUp();
+    const stopTimer = this.clock.timer(timeoutMs, () => stop.abort(tooSlow(this.subject, timeoutMs)));
+    const close = (reason?: AgentError): void => {
+      signal?.removeEventListener("abort", hangUp);
+      stop.abort(reason);
+    };
+    try {
+      const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+      const address = URL.canParse(path) ? path : `${this.url}${path}`;
+      // A file may be kept elsewhere, where nobody is to see what lets us in here.
+      const isOurs = new URL(address).origin === new URL(this.url).origin;
+      const response = await this.#fetch(withQuery(address, query), {
+        method,
+        signal: stop.signal,
+        redirect: "manual",
+        cache: "no-store",
+        ...(content !== undefined && { body: content }),
+        headers: {
+          accept: "application/json, text/event-stream",
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(isOurs && this.#headers),
+          ...headers,
+        },
+        // A stream as a body needs it, and nothing else minds.
+        ...(raw instanceof ReadableStream && { duplex: "half" }),
+      });
+      await this.#check(response);
+      return { response, close };
+    } catch (thrown) {
+      close();
+      if (signal?.aborted === true) throw signal.reason;
+      throw this.toFault(stop.signal.reason instanceof AgentError ? stop.signal.reason : thrown);
+    } finally {
+      stopTimer();
+    }
+  }
+
+  /** What was thrown by the network, as an error with a code. */
+  toFault(thrown: unknown): AgentError {
+    if (thrown instanceof AgentError) return thrown;
+    return new AgentError("unavailable", `${this.subject} cannot be reached`, { cause: thrown });
+  }
+
+  async #check(response: Response): Promise<void> {
+    const { status, headers, type } = response;
+    if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
+      await response.body?.cancel();
+      throw new AgentError("call_failed", `${this.subject} answers with a redirect, which is not followed`);
+    }
+    if (!response.ok) throw fromProblem(this.subject, status, headers, await this.#refusal(response));
+  }
+
+  async #refusal(response: Response): Promise<unknown> {
+    try {
+      return await this.#read(response);
+    } catch {
+      // The status has to do.
+      return undefined;
+    }
+  }
+
+  async #read(response: Response): Promise<unknown> {
+    const decoder = new TextDecoder();
+    let text = "";
+    let bytes = 0;
+    try {
+      for await (const chunk of chunksOf(response)) {
+        bytes += chunk.byteLength;
+        if (bytes > ANSWER_LIMIT_BYTES)
+          throw new AgentError(
+            "too_large",
+            `${this.subject} answers with more than ${ANSWER_LIMIT_BYTES} bytes`,
+          );
+        text += decoder.decode(chunk, { stream: true });
+      }
+    } catch (thrown) {
+      throw this.toFault(thrown);
+    }
+    if (text === "") return undefined;
+    try {
+      return JSON.parse(text) as unknown;
+    } catch (cause) {
+      throw new AgentError("call_failed", `${this.subject} answers with something that is not JSON`, {
+        cause,
+      });
+    }
+  }
+}
+
+/** The body of an answer, piece by piece; whoever stops before its end hangs up. */
+export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
+  const reader = body?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const piece: Piece = await reader.read();
+      if (piece.value === undefined) return;
+      yield piece.value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+interface Piece {
+  /** Absent at the end. */
+  readonly value?: Uint8Array | undefined;
+}
+
+function parseAddress(url: string): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http address`);
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new AgentError("invalid_request", "an address holds no credentials; give a token or headers");
+  }
+  parsed.search = "";
+  parsed.hash = "";
+  return parsed;
+}
+
+function withQuery(url: string, query: Ask["query"] = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  if (parameters.size === 0) return url;
+  return `${url}${url.includes("?") ? "&" : "?"}${parameters.toString()}`;
+}
+
+function tooSlow(subject: string, timeoutMs: number): AgentError {
+  return new AgentError("timeout", `${subject} did not answer within ${timeoutMs} ms`);
+}

@@ -1,0 +1,127 @@
+import type { Context, MiddlewareHandler } from "hono";
+import { AgentError } from "../../errors.ts";
+import { nodeOf } from "../messages/app-env.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { replyEmpty } from "../messages/reply.ts";
+import { createTokenCheck } from "./token.ts";
+
+/** Who may talk to the server. */
+export interface GuardOptions {
+  /** Names, with or without a port, under which the server may be addressed, beside the loopback names. */
+  readonly allowedHosts?: readonly string[];
+  /** Origins, such as `https://app.example`, whose pages may use the server. Default none but its own. */
+  readonly allowedOrigins?: readonly string[];
+  /** When given, every request but those for health has to carry it as `Authorization: Bearer`. */
+  readonly token?: string;
+  /** Believe the `X-Forwarded-Host` and `X-Forwarded-For` of a proxy in front. Default false. */
+  readonly trustProxy?: boolean;
+}
+
+/**
+ * Refuses, before anything else happens, what a page of another site may have sent: a browser that was
+ * led here under a foreign name (421), or that runs somebody else's page (403). Programs that are no
+ * browsers send no origin and pass.
+ */
+export function createGuard({
+  allowedHosts = [],
+  allowedOrigins = [],
+  token,
+  trustProxy = false,
+}: GuardOptions): MiddlewareHandler<AppEnv> {
+  const hosts = new Set([...LOOPBACK, ...allowedHosts.map((host) => host.toLowerCase())]);
+  const origins = new Set(allowedOrigins);
+  const checkToken = token === undefined ? undefined : createTokenCheck(token, { trustProxy });
+
+  return async (c, next) => {
+    const forHealth = c.req.path === "/healthz" || c.req.path === "/readyz";
+    const host = hostOf(c, trustProxy);
+    if (!forHealth) checkHost(c, host);
+    if (checkOrigin(c, host) === "preflight") {
+      return replyEmpty(c, PREFLIGHT);
+    }
+    if (checkToken !== undefined && !forHealth) await checkToken(c);
+    return next();
+  };
+
+  function checkHost(c: Context<AppEnv>, host: string): void {
+    if (!isServed(host)) throw misdirected(host);
+    const target = nodeOf(c)?.incoming.url;
+    // A target in absolute form names a host of its own, which counts as much as the header.
+    if (target === undefined || target.startsWith("/")) return;
+    const named = new URL(c.req.url).host;
+    if (!isServed(named)) throw misdirected(named);
+  }
+
+  function isServed(host: string): boolean {
+    const name = NAME_AND_PORT.exec(host)?.[1];
+    return name !== undefined && (hosts.has(name) || hosts.has(host));
+  }
+
+  function checkOrigin(c: Context<AppEnv>, host: string): "preflight" | undefined {
+    const origin = c.req.header("origin");
+    if (origin === undefined) {
+      const site = c.req.header("sec-fetch-site");
+      if ((site === "cross-site" || site === "same-site") && !isVisit(c)) {
+        throw new AgentError("forbidden", "a page of another site may not use this server");
+      }
+      return undefined;
+    }
+    if (origins.has(origin)) {
+      c.set("cors", { ...CORS, "access-control-allow-origin": origin });
+      const asks = c.req.method === "OPTIONS" && c.req.header("access-control-request-method") !== undefined;
+      return asks ? "preflight" : undefined;
+    }
+    if (origin === `http://${host}` || origin === `https://${host}`) return undefined;
+    throw new AgentError("forbidden", `pages of ${shown(origin)} may not use this server`);
+  }
+}
+
+/** Names of this machine for itself. They match on any port, because a container's port may be mapped. */
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+
+const NAME_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/;
+
+const CORS = {
+  "access-control-expose-headers": "Location, Link, Retry-After, Idempotent-Replayed",
+  vary: "Origin",
+};
+
+const PREFLIGHT = {
+  "access-control-allow-methods": "GET, POST, DELETE",
+  "access-control-allow-headers": "content-type, authorization, last-event-id",
+  "access-control-max-age": "600",
+};
+
+function hostOf(c: Context<AppEnv>, trustProxy: boolean): string {
+  const forwarded = trustProxy ? c.req.header("x-forwarded-host") : undefined;
+  const host = forwarded ?? c.req.header("host");
+  if (host !== undefined && host !== "") {
+    // Two headers of that name are joined by a comma, which no host has.
+    if (host.includes(","))
+      throw new AgentError("invalid_request", "the request has more than one Host header");
+    return host.toLowerCase();
+  }
+  if (nodeOf(c) !== undefined) throw new AgentError("invalid_request", "the request has no Host header");
+  // In process there is no header, only the URL.
+  return new URL(c.req.url).host;
+}
+
+function misdirected(host: string): AgentError {
+  return new AgentError("misdirected", `this server is not ${shown(host)}`, {
+    hint: "allow the name with --allowed-host, or the option allowedHosts",
+  });
+}
+
+/** Somebody who typed the address or followed a link to the front page. */
+function isVisit(c: Context<AppEnv>): boolean {
+  return (
+    c.req.method === "GET" &&
+    c.req.path === "/" &&
+    c.req.header("sec-fetch-mode") === "navigate" &&
+    c.req.header("sec-fetch-dest") === "document"
+  );
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 100));
+}

@@ -1,0 +1,65 @@
+import type { Context } from "hono";
+import { timingSafeEqual } from "hono/utils/buffer";
+import { AgentError } from "../../errors.ts";
+import { nodeOf } from "../messages/app-env.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+
+/**
+ * Makes the check of the token: throws `unauthorized` for a wrong one, and `overloaded` for the next wrong
+ * ones of a peer that was wrong ten times within a minute. The right one is always let in.
+ */
+export function createTokenCheck(
+  token: string,
+  { trustProxy = false, now = () => performance.now() }: TokenCheckOptions = {},
+): (c: Context<AppEnv>) => Promise<void> {
+  const failures = new Map<string, Failures>();
+
+  return async (c) => {
+    const given = BEARER.exec(c.req.header("authorization") ?? "")?.[1];
+    if (given !== undefined && (await timingSafeEqual(given, token))) return;
+
+    const peer = peerOf(c, trustProxy);
+    const failed = failures.get(peer);
+    const isRecent = failed !== undefined && now() < failed.until;
+    if (isRecent && failed.count >= FAILURES_LIMIT) {
+      throw new AgentError("overloaded", "too many requests with a wrong token", {
+        retryAfterS: (failed.until - now()) / 1_000,
+      });
+    }
+    if (isRecent) failed.count += 1;
+    else remember(peer, { count: 1, until: now() + WINDOW_MS });
+    const fact = given === undefined ? "the request carries no token" : "the token is wrong";
+    throw new AgentError("unauthorized", fact, { hint: "send it as Authorization: Bearer TOKEN" });
+  };
+
+  function remember(peer: string, entry: Failures): void {
+    failures.delete(peer);
+    // The oldest entry goes first: a Map keeps the order of insertion.
+    const [oldest] = failures.keys();
+    if (failures.size >= PEERS_LIMIT && oldest !== undefined) failures.delete(oldest);
+    failures.set(peer, entry);
+  }
+}
+
+/** What `createTokenCheck` takes. */
+export interface TokenCheckOptions {
+  readonly trustProxy?: boolean;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
+}
+
+interface Failures {
+  count: number;
+  readonly until: number;
+}
+
+const FAILURES_LIMIT = 10;
+const WINDOW_MS = 60_000;
+const PEERS_LIMIT = 10_000;
+const BEARER = /^Bearer +([^\s,]+)$/i;
+
+function peerOf(c: Context<AppEnv>, trustProxy: boolean): string {
+  // The last one is what our own proxy has seen; those before it anybody may have made up.
+  const forwarded = trustProxy ? c.req.header("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;
+  return forwarded ?? nodeOf(c)?.incoming.socket.remoteAddress ?? "";
+}

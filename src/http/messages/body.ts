@@ -1,0 +1,105 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context } from "hono";
+import { AgentError } from "../../errors.ts";
+import { nodeOf } from "./app-env.ts";
+import type { AppEnv } from "./app-env.ts";
+
+type Incoming = HttpBindings["incoming"];
+
+/** Reads a body that has to be JSON, up to a limit. */
+export async function readJson(c: Context<AppEnv>, limitBytes: number): Promise<unknown> {
+  const type = c.req.header("content-type") ?? "";
+  if (!JSON_TYPE.test(type)) {
+    throw new AgentError("unsupported_media_type", "the body has to be application/json, in UTF-8");
+  }
+  if ((c.req.header("content-encoding") ?? "identity") !== "identity") {
+    throw new AgentError("unsupported_media_type", "the body may not be compressed");
+  }
+  checkLength(c, limitBytes);
+  const incoming = nodeOf(c)?.incoming;
+  const bytes = await (incoming ? collect(incoming, limitBytes) : collectWeb(c, limitBytes));
+  return parseJson(bytes);
+}
+
+/** The body as it comes in, for whoever counts its bytes. */
+export function bodyChunks(c: Context<AppEnv>, limitBytes: number): AsyncIterable<Uint8Array> {
+  checkLength(c, limitBytes);
+  const incoming = nodeOf(c)?.incoming;
+  // A reader that stops early still wants to answer: the connection has to outlive it.
+  if (incoming && "iterator" in incoming) return incoming.iterator({ destroyOnReturn: false });
+  return c.req.raw.body ?? NOTHING;
+}
+
+const JSON_TYPE = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
+
+// A byte order mark is kept, and is then no JSON.
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: async function* nothing() {} };
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(bytes));
+  } catch {
+    throw new AgentError("invalid_request", "the body is not JSON");
+  }
+}
+
+function checkLength(c: Context<AppEnv>, limitBytes: number): void {
+  if (Number(c.req.header("content-length") ?? 0) > limitBytes) throw tooLarge(limitBytes);
+}
+
+function tooLarge(limitBytes: number): AgentError {
+  return new AgentError("too_large", `the body is larger than ${limitBytes} bytes`);
+}
+
+function cutOff(): AgentError {
+  return new AgentError("invalid_request", "the body ended too early");
+}
+
+/** Reads Node's own stream: a web stream around it would cost more than the whole request. */
+function collect(incoming: Incoming, limitBytes: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = [];
+    let sizeBytes = 0;
+    let isOver = false;
+    incoming.on("data", (chunk: Buffer) => {
+      sizeBytes += chunk.byteLength;
+      if (sizeBytes <= limitBytes) chunks.push(chunk);
+      else finish(() => reject(tooLarge(limitBytes)));
+    });
+    incoming.on("end", () => {
+      finish(() =>
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+      );
+    });
+    incoming.on("close", () => finish(() => reject(cutOff())));
+    incoming.on("error", () => finish(() => reject(cutOff())));
+
+    function finish(settle: () => void): void {
+      if (isOver) return;
+      isOver = true;
+      settle();
+      // The listeners live as long as the connection, which may be a long stream; the body must not.
+      chunks = [];
+    }
+  });
+}
+
+async function collectWeb(c: Context<AppEnv>, limitBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? NOTHING;
+  for await (const chunk of body) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > limitBytes) throw tooLarge(limitBytes);
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(sizeBytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
+}

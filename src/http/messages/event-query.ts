@@ -1,0 +1,104 @@
+import type { Context } from "hono";
+import { AgentError } from "../../errors.ts";
+import { eventTypes } from "../../protocol/event-schemas.ts";
+import type { EventType } from "../../protocol/events.ts";
+import type { Parsed } from "../../protocol/parse.ts";
+import { parseCursor, parseFlag } from "../../protocol/query.ts";
+import type { EventFilter } from "../../runtime/api.ts";
+import type { AppEnv } from "./app-env.ts";
+
+/** What the query of a route that reads events can say. */
+export interface EventQuery {
+  readonly stream: boolean;
+  readonly follow: boolean;
+  readonly since: number | undefined;
+  /** How long a poll waits for a first event. */
+  readonly timeoutMs: number;
+  readonly consumer: string;
+  readonly filter: EventFilter | undefined;
+}
+
+/** Reads the query of a route that reads events; a value that cannot be understood is an `invalid_request`. */
+export function parseEventQuery(query: URLSearchParams): EventQuery {
+  return {
+    stream: read(query, "stream", parseFlag) ?? false,
+    follow: read(query, "follow", parseFlag) ?? false,
+    since: read(query, "since", parseCursor),
+    timeoutMs: Math.min(read(query, "timeout", parseCount) ?? 0, TIMEOUT_LIMIT_MS),
+    consumer: read(query, "consumer", parseName) ?? "",
+    filter: toFilter(query),
+  };
+}
+
+/** The query of a request, with its repetitions. */
+export function queryOf(c: Context<AppEnv>): URLSearchParams {
+  const { url } = c.req;
+  const at = url.indexOf("?");
+  return new URLSearchParams(at === -1 ? "" : url.slice(at));
+}
+
+/** The `Link` header that leads to the next page: the same query from another place on. */
+export function nextPage(
+  c: Context<AppEnv>,
+  query: URLSearchParams,
+  name: string,
+  place: number | string,
+): string {
+  const next = new URLSearchParams(query);
+  next.set(name, String(place));
+  return `<${c.req.path}?${next.toString()}>; rel="next"`;
+}
+
+/** The one value of a field of the query, understood; `undefined` when it is not there. */
+export function read<Value>(
+  query: URLSearchParams,
+  name: string,
+  parse: (text: string) => Parsed<Value>,
+): Value | undefined {
+  const [text, ...others] = query.getAll(name);
+  if (text === undefined) return undefined;
+  const parsed = others.length > 0 ? refuse("may be given once only") : parse(text);
+  if (parsed.ok) return parsed.value;
+  const { message } = parsed;
+  throw new AgentError("invalid_request", `${name} ${message}`, { issues: [{ path: name, message }] });
+}
+
+/** Reads a number of things. */
+export function parseCount(text: string): Parsed<number> {
+  return /^\d{1,9}$/.test(text) ? { ok: true, value: Number(text) } : refuse("must be a whole number");
+}
+
+/** Reads a name that a client gives to something. */
+export function parseName(text: string): Parsed<string> {
+  if (text !== "" && text.length <= NAME_LIMIT) return { ok: true, value: text };
+  return refuse(`must have 1 to ${NAME_LIMIT} characters`);
+}
+
+const TIMEOUT_LIMIT_MS = 60_000;
+const NAME_LIMIT = 128;
+const TYPES = new Set<string>(eventTypes);
+
+function toFilter(query: URLSearchParams): EventFilter | undefined {
+  const types = read(query, "types", parseTypes);
+  const maxDepth = read(query, "max_depth", parseCount);
+  const agent = read(query, "agent", parseName);
+  if (types === undefined && maxDepth === undefined && agent === undefined) return undefined;
+  return {
+    ...(types && { types }),
+    ...(maxDepth !== undefined && { maxDepth }),
+    ...(agent !== undefined && { agent }),
+  };
+}
+
+function parseTypes(text: string): Parsed<readonly EventType[]> {
+  const types = text.split(",").filter((type) => type !== "");
+  const unknown = types.find((type) => !TYPES.has(type));
+  if (unknown === undefined) return { ok: true, value: types as EventType[] };
+  return refuse(
+    `has an unknown type ${JSON.stringify(unknown.slice(0, 64))}; known are ${eventTypes.join(", ")}`,
+  );
+}
+
+function refuse(message: string): Parsed<never> {
+  return { ok: false, message, issues: [] };
+}

@@ -1,0 +1,78 @@
+import { AgentError, toAgentError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
+
+/** A refusal as it goes over the wire. */
+export interface ProblemReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A line of JSON, as RFC 9457 has it. */
+  readonly body: string;
+}
+
+/**
+ * Translates whatever was thrown. What is not an AgentError tells the caller nothing but that it happened.
+ * A status of its own is for what HTTP tells apart and our codes do not.
+ */
+export function toProblem(
+  thrown: unknown,
+  own?: { readonly status: number; readonly title: string },
+): ProblemReply {
+  const { code, message, details } = toAgentError(thrown);
+  const { hint, issues, retryAfterS = RETRY_AFTER_S[code], facts } = details;
+  const { as = code, status, title } = { ...STATUSES[code], ...own };
+  const body = {
+    ...facts,
+    type: "about:blank",
+    title,
+    status,
+    code: as,
+    detail: as === code ? message : "an unexpected error occurred",
+    ...(hint !== undefined && { hint }),
+    ...(issues !== undefined && { errors: issues }),
+  };
+  return {
+    status,
+    headers: {
+      ...(retryAfterS !== undefined && { "retry-after": String(Math.ceil(retryAfterS)) }),
+      ...(code === "unauthorized" && { "www-authenticate": "Bearer" }),
+    },
+    body: `${JSON.stringify(body)}\n`,
+  };
+}
+
+/** Whether something thrown is our own fault, which the caller cannot do anything about. */
+export function isFault(thrown: unknown): boolean {
+  return !(thrown instanceof AgentError) || STATUSES[thrown.code].status === 500;
+}
+
+interface Status {
+  readonly status: number;
+  readonly title: string;
+  /** The code on the wire, where it is another. */
+  readonly as?: ErrorCode;
+}
+
+const STATUSES: Readonly<Record<ErrorCode, Status>> = {
+  invalid_request: { status: 400, title: "Bad Request" },
+  unauthorized: { status: 401, title: "Unauthorized" },
+  forbidden: { status: 403, title: "Forbidden" },
+  not_found: { status: 404, title: "Not Found" },
+  method_not_allowed: { status: 405, title: "Method Not Allowed" },
+  request_timeout: { status: 408, title: "Request Timeout" },
+  conflict: { status: 409, title: "Conflict" },
+  run_full: { status: 409, title: "Conflict" },
+  gone: { status: 410, title: "Gone" },
+  too_large: { status: 413, title: "Content Too Large" },
+  unsupported_media_type: { status: 415, title: "Unsupported Media Type" },
+  misdirected: { status: 421, title: "Misdirected Request" },
+  unprocessable: { status: 422, title: "Unprocessable Content" },
+  overloaded: { status: 429, title: "Too Many Requests" },
+  internal: { status: 500, title: "Internal Server Error" },
+  // A failed call belongs to its turn; one that gets here escaped from it.
+  call_failed: { status: 500, title: "Internal Server Error", as: "internal" },
+  unavailable: { status: 503, title: "Service Unavailable" },
+  timeout: { status: 504, title: "Gateway Timeout" },
+};
+
+/** When to come back, where the error does not say. */
+const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { overloaded: 1, unavailable: 1 };

@@ -1,0 +1,134 @@
+import type { Context, Hono } from "hono";
+import { AgentError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
+import type { Refusal } from "../../protocol/issue.ts";
+import { queryFields } from "../../protocol/incoming.ts";
+import { parseRequest } from "../../protocol/parse.ts";
+import type { IncomingRequest, Parsed } from "../../protocol/parse.ts";
+import type { Delivery } from "../../protocol/requests.ts";
+import type { Receipt } from "../../runtime/api.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { readJson } from "../messages/body.ts";
+import { queryOf, read } from "../messages/event-query.ts";
+import type { Host, Place } from "./host.ts";
+import { reply } from "../messages/reply.ts";
+import { replyWithStream } from "../sse/sse.ts";
+import type { OpenedStream } from "../sse/sse.ts";
+
+/** Adds the routes that ask an agent; at the root they go to the default agent. */
+export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): void {
+  const { runtime } = host;
+  const agent = place.agent ?? runtime.defaultAgent;
+
+  app.get(`${place.path}/describe`, (c) => reply(c, JSON.stringify(runtime.describe(agent))));
+
+  app.post(`${place.path}/process`, async (c) => {
+    const body = await readJson(c, host.bodyLimitBytes);
+    return take(c, host, agent, toRequest(c, body));
+  });
+
+  app.post(`${place.path}/configure`, async (c) => {
+    const body = await readJson(c, host.bodyLimitBytes);
+    const incoming = toRequest(c, isUntyped(body) ? { ...body, type: "ConfigureRequest" } : body);
+    if (incoming.request.type !== "ConfigureRequest") {
+      throw new AgentError("invalid_request", `configure takes no ${incoming.request.type}`);
+    }
+    return take(c, host, agent, incoming);
+  });
+
+  app.post(`${place.path}/stream_request`, async (c) => {
+    const body = await readJson(c, host.bodyLimitBytes);
+    const { request } = toRequest(c, body);
+    if (request.type === "CancelRequest" || request.type === "ConfigureRequest") {
+      throw new AgentError("invalid_request", `stream_request takes no ${request.type}`, {
+        hint: "send it to process",
+      });
+    }
+    return replyWithStream(c, host, {
+      id: request.request_id,
+      open: async (signal): Promise<OpenedStream> => {
+        const receipt = await runtime.process(agent, request);
+        const { after, replayed } = receipt;
+        return { after, feed: await follow(receipt, signal), ...(replayed && { headers: REPLAYED }) };
+      },
+    });
+  });
+
+  function follow(
+    { requestId, runId, after }: Receipt,
+    signal: AbortSignal,
+  ): ReturnType<typeof runtime.follow> {
+    if (runId === null) throw new AgentError("internal", "a turn without a run");
+    return runtime.follow({ kind: "request", runId, requestId, agent }, { after, signal });
+  }
+}
+
+const REPLAYED = { "idempotent-replayed": "true" };
+
+function toRequest(c: Context<AppEnv>, body: unknown): IncomingRequest {
+  const parsed = parseRequest(body, toQuery(c));
+  if (parsed.ok) return parsed.value;
+  const { message, issues, kind = "invalid" } = parsed;
+  throw new AgentError(REFUSALS[kind], message, { issues });
+}
+
+/** What the query says of a request; a field that it has twice is refused. */
+function toQuery(c: Context<AppEnv>): { readonly [name: string]: string } {
+  if (!c.req.url.includes("?")) return {};
+  const query = queryOf(c);
+  const fields = queryFields.map((name) => [name, read(query, name, asIs)] as const);
+  return Object.fromEntries(
+    fields.filter((field): field is [(typeof field)[0], string] => field[1] !== undefined),
+  );
+}
+
+function asIs(text: string): Parsed<string> {
+  return { ok: true, value: text };
+}
+
+const REFUSALS: Readonly<Record<Refusal, ErrorCode>> = {
+  invalid: "invalid_request",
+  unprocessable: "unprocessable",
+  too_large: "too_large",
+};
+
+function isUntyped(body: unknown): body is object {
+  return typeof body === "object" && body !== null && !Array.isArray(body) && !("type" in body);
+}
+
+/** Hands a request to the runtime and answers as its sender wants to be answered. */
+async function take(
+  c: Context<AppEnv>,
+  host: Host,
+  agent: string,
+  { request, delivery }: IncomingRequest,
+): Promise<Response> {
+  const receipt = await host.runtime.process(agent, request);
+  const event = await acknowledge(c, host, receipt, delivery);
+  const replayed = receipt.replayed ? REPLAYED : undefined;
+  if (event !== undefined) return reply(c, event, replayed && { headers: replayed });
+
+  const { requestId, runId, kind } = receipt;
+  const location = `${c.req.path.slice(0, c.req.path.lastIndexOf("/"))}/getevents/${requestId}`;
+  return reply(c, JSON.stringify({ request_id: requestId, run_id: runId }), {
+    status: 202,
+    // A configuration is in no history, so there is no place to send its sender to.
+    headers: { ...(kind !== "configure" && { location }), ...replayed },
+  });
+}
+
+async function acknowledge(
+  c: Context<AppEnv>,
+  { runtime, waits }: Host,
+  receipt: Receipt,
+  { wait, waitMs }: Delivery,
+): Promise<string | undefined> {
+  // What had ended before it was canceled has its end to show, to whoever asks.
+  if (receipt.kind === "cancel" && receipt.replayed) return receipt.event;
+  if (wait === "none") return undefined;
+  // Mostly the event is known already, and there is nothing to wait for.
+  if (wait === "acknowledged" && receipt.event !== undefined) return receipt.event;
+  return waits.until(c, waitMs, (signal) =>
+    runtime.acknowledgement(receipt, { until: wait, timeoutMs: waitMs, signal }),
+  );
+}

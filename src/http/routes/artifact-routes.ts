@@ -1,0 +1,104 @@
+import type { Context, Hono } from "hono";
+import { AgentError } from "../../errors.ts";
+import type { StoredArtifact } from "../../ports/artifact-store.ts";
+import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { bodyChunks } from "../messages/body.ts";
+import { parseName, queryOf, read } from "../messages/event-query.ts";
+import { checkId } from "./event-routes.ts";
+import type { Host, Place } from "./host.ts";
+import { API_HEADERS, corsOf, reply } from "../messages/reply.ts";
+
+/** Adds the routes that take and give files; files belong to no agent, so that all paths lead to the same. */
+export function addArtifactRoutes(
+  app: Hono<AppEnv>,
+  { runtime, fileLimitBytes, report }: Host,
+  { path }: Place,
+): void {
+  app.post(`${path}/artifacts`, async (c) => {
+    const query = queryOf(c);
+    const runId = read(query, "run_id", parseName);
+    const { artifactId, url } = await runtime.upload({
+      name: read(query, "name", parseName) ?? "file",
+      mimeType: typeOf(c),
+      body: bodyChunks(c, fileLimitBytes),
+      limitBytes: fileLimitBytes,
+      ...(runId !== undefined && { runId: checkId(runId) as RunId }),
+    });
+    return reply(c, JSON.stringify({ artifact_id: artifactId, url }), {
+      status: 201,
+      headers: { location: url },
+    });
+  });
+
+  app.get(`${path}/artifacts/:id`, async (c) => {
+    const { info, body } = await runtime.artifact(checkId(c.req.param("id")) as ArtifactId);
+    return new Response(toStream(body, report), { headers: { ...toHeaders(info), ...corsOf(c) } });
+  });
+}
+
+const TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: *;[\x20-\x7e]{0,255})?$/;
+
+function typeOf(c: Context<AppEnv>): string {
+  const type = c.req.header("content-type") ?? "application/octet-stream";
+  if (TYPE.test(type)) return type;
+  throw new AgentError("invalid_request", "the Content-Type is not a media type");
+}
+
+/** Types that a browser may know of; they run nothing. Anything else, markup above all, is just bytes. */
+const SHOWN = new Map([
+  ["image/png", "image/png"],
+  ["image/jpeg", "image/jpeg"],
+  ["image/gif", "image/gif"],
+  ["image/webp", "image/webp"],
+  ["text/plain", "text/plain; charset=utf-8"],
+  ["application/pdf", "application/pdf"],
+  ["application/json", "application/json"],
+]);
+
+/** Whatever is in the file, it is saved and never shown in place of one of our pages. */
+function toHeaders({ name, mimeType, sizeBytes }: StoredArtifact): Record<string, string> {
+  const essence = mimeType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  return {
+    ...API_HEADERS,
+    "content-security-policy": "sandbox; default-src 'none'",
+    "content-type": SHOWN.get(essence) ?? "application/octet-stream",
+    "content-length": String(sizeBytes),
+    "content-disposition": `attachment; filename="artifact"; filename*=UTF-8''${toExtendedValue(name)}`,
+  };
+}
+
+/** A name as RFC 5987 has it: a header takes neither other letters nor quotes. */
+function toExtendedValue(name: string): string {
+  return encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function toStream(chunks: AsyncIterable<Uint8Array>, report: Host["report"]): ReadableStream<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let wanted = true;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        try {
+          const next = await iterator.next();
+          // A client that has all bytes it was promised may be gone before their end is read.
+          if (!wanted) return;
+          if (next.done === true) controller.close();
+          else controller.enqueue(next.value);
+        } catch (thrown) {
+          report("reading an artifact failed", thrown);
+          // What breaks the stream may reach the client as text, so it says nothing of the cause.
+          controller.error(new AgentError("internal", "the artifact could not be read"));
+        }
+      },
+      cancel: async () => {
+        wanted = false;
+        await iterator.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

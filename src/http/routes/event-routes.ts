@@ -1,0 +1,103 @@
+import type { Context, Hono } from "hono";
+import { AgentError } from "../../errors.ts";
+import { isId } from "../../protocol/ids.ts";
+import { parseCursor } from "../../protocol/query.ts";
+import type { Address } from "../../runtime/api.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { nextPage, parseEventQuery, queryOf } from "../messages/event-query.ts";
+import type { EventQuery } from "../messages/event-query.ts";
+import type { Host, Place } from "./host.ts";
+import { reply } from "../messages/reply.ts";
+import { replyWithStream } from "../sse/sse.ts";
+
+/** Adds the routes that read events: one handler, because an id says itself whether it names a request or a run. */
+export function addEventRoutes(app: Hono<AppEnv>, host: Host, { path, agent }: Place): void {
+  for (const route of ["getevents", "events"]) {
+    app.get(`${path}/${route}`, (c) => readEvents(c, host, agent, namedInQuery(c)));
+    app.get(`${path}/${route}/:id`, (c) => readEvents(c, host, agent, c.req.param("id")));
+  }
+}
+
+/** Refuses an id that cannot name anything. */
+export function checkId(id: string): string {
+  if (isId(id)) return id;
+  throw new AgentError("invalid_request", `${JSON.stringify(id.slice(0, 64))} is not an id`);
+}
+
+/** Says that an agent has nothing of that id; whether another has is none of the asker's business. */
+export function unknown(id: string, agent: string): AgentError {
+  return new AgentError("not_found", `agent ${agent} has no request or run ${id}`);
+}
+
+async function readEvents(
+  c: Context<AppEnv>,
+  host: Host,
+  agent: string | undefined,
+  name: string,
+): Promise<Response> {
+  const query = queryOf(c);
+  const asked = parseEventQuery(query);
+  const id = checkId(name);
+  const address = await host.runtime.resolve(id);
+  if (agent !== undefined && address.agent !== agent) throw unknown(id, agent);
+  if (asked.stream) return stream(c, host, { id, address, asked });
+  return poll(c, host, { id, address, asked, query });
+}
+
+interface Reading {
+  readonly id: string;
+  readonly address: Address;
+  readonly asked: EventQuery;
+}
+
+function stream(c: Context<AppEnv>, host: Host, { id, address, asked }: Reading): Promise<Response> {
+  const { since, follow: forever, filter } = asked;
+  // An EventSource that comes back sends both: the address it was given, and where it was.
+  const last = parseCursor(c.req.header("last-event-id") ?? "");
+  const after = last.ok ? Math.max(since ?? 0, last.value) : since;
+  const options = { forever, ...(after !== undefined && { after }), ...(filter && { filter }) };
+  return replyWithStream(c, host, {
+    id,
+    open: async (signal) => ({ after, feed: await host.runtime.follow(address, { ...options, signal }) }),
+  });
+}
+
+async function poll(
+  c: Context<AppEnv>,
+  host: Host,
+  { id, address, asked, query }: Reading & { readonly query: URLSearchParams },
+): Promise<Response> {
+  const { runtime, cursors, waits } = host;
+  const { since, consumer, timeoutMs, filter } = asked;
+  const after = since ?? cursors.get(id, consumer);
+  let page = await runtime.read(address, { after, ...(filter && { filter }) });
+  if (page.events.length === 0 && !page.more && timeoutMs > 0) {
+    const { cursor } = page;
+    await waits.until(c, timeoutMs, (signal) => arrival(host, { id, address, asked }, cursor, signal));
+    page = await runtime.read(address, { after: cursor, ...(filter && { filter }) });
+  }
+  // HEAD looks and takes nothing.
+  if (since === undefined && c.req.method === "GET") cursors.advance(id, consumer, page.cursor);
+  const headers = page.more ? { link: nextPage(c, query, "since", page.cursor) } : undefined;
+  return reply(c, `[${page.events.join(",")}]`, headers && { headers });
+}
+
+/** Resolves when there is something to read after a cursor, or will never be, or the signal fires. */
+async function arrival(
+  { runtime }: Host,
+  { address, asked: { follow, filter } }: Reading,
+  after: number,
+  signal: AbortSignal,
+): Promise<void> {
+  // Once a request is over nothing comes any more; a run may go on with another turn.
+  const forever = follow || address.kind === "run";
+  const feed = await runtime.follow(address, { after, forever, signal, ...(filter && { filter }) });
+  if (feed.finished) return;
+  for await (const { events } of feed.pages) if (events.length > 0) return;
+}
+
+function namedInQuery(c: Context<AppEnv>): string {
+  const id = c.req.query("request_id") ?? c.req.query("run_id");
+  if (id !== undefined) return id;
+  throw new AgentError("invalid_request", "name what to read: request_id or run_id is missing");
+}

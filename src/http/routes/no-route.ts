@@ -1,0 +1,56 @@
+import type { Context, Hono } from "hono";
+import { AgentError, toAgentError } from "../../errors.ts";
+import type { Runtime } from "../../runtime/api.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+
+/** Why a request met no route, and the headers that go with it. */
+export interface NoRoute {
+  readonly error: AgentError;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Finds out what is wrong: the method, the agent's name, or the whole path. */
+export function explainNoRoute(c: Context<AppEnv>, app: Hono<AppEnv>, runtime: Runtime): NoRoute {
+  const { method, path } = c.req;
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  const methods = METHODS.filter((candidate) => hasRoute(app, candidate, path));
+  if (methods.length > 0) {
+    const allow = methods.flatMap((served) => (served === "GET" ? ["GET", "HEAD"] : [served])).join(", ");
+    const error = new AgentError("method_not_allowed", `${shown} takes ${allow}, not ${method}`);
+    return { error, headers: { allow } };
+  }
+  const [, agent = "", route] = path.split("/");
+  if (route !== undefined && AGENT_ROUTES.has(route) && !runtime.agents.includes(agent)) {
+    return { error: unknownAgent(runtime, agent) };
+  }
+  const hint = "GET / lists the agents, GET /openapi.json all routes";
+  return { error: new AgentError("not_found", `there is no route ${shown}`, { hint }) };
+}
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+const AGENT_ROUTES = new Set([
+  "describe",
+  "process",
+  "configure",
+  "stream_request",
+  "getevents",
+  "events",
+  "request",
+  "runs",
+]);
+
+function hasRoute(app: Hono<AppEnv>, method: string, path: string): boolean {
+  const [matches] = app.router.match(method, path);
+  // What matches all methods is a guard and not a route.
+  return matches.some(([[, route]]) => route.method === method);
+}
+
+function unknownAgent(runtime: Runtime, agent: string): AgentError {
+  try {
+    runtime.describe(agent);
+  } catch (thrown) {
+    return toAgentError(thrown);
+  }
+  return new AgentError("not_found", `agent ${agent} is not served`);
+}

@@ -1,0 +1,84 @@
+import type { Hono } from "hono";
+import { AgentError } from "../../errors.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { Parsed } from "../../protocol/parse.ts";
+import type { RunPhase } from "../../protocol/status.ts";
+import type { RunsQuery } from "../../runtime/api.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { readJson } from "../messages/body.ts";
+import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";
+import { checkId, unknown } from "./event-routes.ts";
+import type { Host, Place } from "./host.ts";
+import { reply, replyEmpty } from "../messages/reply.ts";
+import { readRunsPage } from "./runs-page.ts";
+
+/** Adds the routes that tell of requests and runs; below an agent's path, of its own only. */
+export function addRunRoutes(
+  app: Hono<AppEnv>,
+  { runtime, bodyLimitBytes }: Host,
+  { path, agent }: Place,
+): void {
+  app.get(`${path}/request/:id`, async (c) => {
+    const requestId = checkId(c.req.param("id")) as RequestId;
+    const status = await runtime.status(requestId);
+    if (agent !== undefined && status.agent !== agent) throw unknown(requestId, agent);
+    return reply(c, JSON.stringify(status));
+  });
+
+  app.get(`${path}/runs`, async (c) => {
+    const query = queryOf(c);
+    const { json, next } = await readRunsPage(runtime, toRunsQuery(query, agent));
+    const headers = next === undefined ? undefined : { link: nextPage(c, query, "cursor", next) };
+    return reply(c, json, headers && { headers });
+  });
+
+  if (agent !== undefined) return;
+  app.post(`${path}/runs/:id/fork`, async (c) => {
+    const source = checkId(c.req.param("id")) as RunId;
+    const after = parseForkPoint(await readJson(c, bodyLimitBytes));
+    const runId = await runtime.fork(source, { after });
+    const forked = { run_id: runId, forked_from: { run_id: source, id: after } };
+    const location = `${c.req.path.slice(0, c.req.path.lastIndexOf("/runs/"))}/events/${runId}`;
+    return reply(c, JSON.stringify(forked), { status: 201, headers: { location } });
+  });
+
+  app.delete(`${path}/runs/:id`, async (c) => {
+    await runtime.removeRun(checkId(c.req.param("id")) as RunId);
+    return replyEmpty(c);
+  });
+}
+
+function parseForkPoint(body: unknown): number {
+  const after = (body as { readonly after?: unknown } | null)?.after;
+  if (typeof after === "number" && Number.isSafeInteger(after) && after >= 0) return after;
+  throw new AgentError("invalid_request", "after has to be the id of an event, or 0", {
+    issues: [{ path: "after", message: "a whole number of 0 or more is expected" }],
+  });
+}
+
+const PAGE_DEFAULT = 100;
+const PAGE_LIMIT = 1_000;
+
+function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): RunsQuery {
+  const agent = servedAgent ?? read(query, "agent", parseName);
+  const status = read(query, "status", parsePhase);
+  const cursor = read(query, "cursor", parseName);
+  const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
+  return {
+    limit: Math.min(limit, PAGE_LIMIT),
+    ...(agent !== undefined && { agent }),
+    ...(status !== undefined && { status }),
+    ...(cursor !== undefined && { cursor }),
+  };
+}
+
+function parseLimit(text: string): Parsed<number> {
+  const parsed = parseCount(text);
+  if (!parsed.ok || parsed.value > 0) return parsed;
+  return { ok: false, message: "must be 1 or more", issues: [] };
+}
+
+function parsePhase(text: string): Parsed<RunPhase> {
+  if (text === "idle" || text === "running" || text === "waiting") return { ok: true, value: text };
+  return { ok: false, message: "must be idle, running or waiting", issues: [] };
+}

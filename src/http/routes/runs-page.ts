@@ -1,0 +1,58 @@
+import type { Runtime, RunsQuery } from "../../runtime/api.ts";
+import { byteLength } from "../../runtime/journal/json-limits.ts";
+
+/** A page of the list of runs as text. */
+export interface RunsText {
+  readonly json: string;
+  /** Where the next page begins; absent for the last one. */
+  readonly next?: string;
+}
+
+/** Reads a page of the list of runs: as many as are asked for, but only up to a bound of bytes, and at least one. */
+export async function readRunsPage(
+  runtime: Pick<Runtime, "runs">,
+  { limit, cursor: start, ...chosen }: RunsQuery,
+): Promise<RunsText> {
+  const texts: string[] = [];
+  let room = PAGE_BYTES - 2;
+  let piece = PIECE;
+  let cursor = start;
+
+  for (;;) {
+    const asked = Math.min(piece, limit - texts.length);
+    const { runs, next } = await runtime.runs({ ...chosen, limit: asked, ...(cursor && { cursor }) });
+    const found = runs.map((run) => JSON.stringify(run));
+    const fitting = countFitting(found, room);
+    if (fitting === found.length || (asked === 1 && texts.length === 0)) {
+      texts.push(...found);
+      for (const text of found) room -= sizeOf(text);
+      cursor = next;
+      if (next === undefined || texts.length >= limit) return toText(texts, next);
+    } else if (fitting === 0 && texts.length > 0) {
+      return toText(texts, cursor);
+    } else {
+      // Only the list knows where its next page begins, so it is asked again, for no more than fits.
+      piece = Math.max(fitting, 1);
+    }
+  }
+}
+
+const PAGE_BYTES = 1_048_576;
+
+/** So few runs are read at a time that even the largest ones take little memory. */
+const PIECE = 32;
+
+function countFitting(texts: readonly string[], room: number): number {
+  let bytes = 0;
+  const index = texts.findIndex((text) => (bytes += sizeOf(text)) > room);
+  return index === -1 ? texts.length : index;
+}
+
+/** A text and its comma. */
+function sizeOf(text: string): number {
+  return byteLength(text) + 1;
+}
+
+function toText(texts: readonly string[], next: string | undefined): RunsText {
+  return { json: `[${texts.join(",")}]`, ...(next !== undefined && { next }) };
+}

@@ -1,0 +1,66 @@
+import type { Hono } from "hono";
+import { AgentError } from "../../errors.ts";
+import { schemas } from "../../protocol/json-schema.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import type { Host } from "./host.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { createOpenApi } from "./openapi.ts";
+import { reply } from "../messages/reply.ts";
+
+/** What the routes of the server itself need beside the host. */
+export interface ServerState {
+  readonly metrics: Metrics;
+  /** Whether the server is about to stop. */
+  readonly isStopping: () => boolean;
+}
+
+/** Adds the routes that tell of the server: its agents, its interface, its health. */
+export function addServerRoutes(
+  app: Hono<AppEnv>,
+  { runtime }: Host,
+  { metrics, isStopping }: ServerState,
+): void {
+  const agents = runtime.agents.map((name) => ({ name, path: `/${name}` }));
+  const list = JSON.stringify(agents);
+  const pairs = JSON.stringify(agents.map(({ name, path }) => [name, path]));
+  app.get("/", (c) => reply(c, c.req.query("format") === "pairs" ? pairs : list));
+
+  let openApi: string | undefined;
+  app.get("/openapi.json", (c) => {
+    openApi ??= JSON.stringify(createOpenApi(runtime.agents));
+    return reply(c, openApi);
+  });
+
+  app.get("/schemas/:file", (c) => {
+    const name = /^(\w+)\.json$/.exec(c.req.param("file"))?.[1] ?? "";
+    const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
+    if (schema === undefined) {
+      throw new AgentError(
+        "not_found",
+        `there is no schema ${JSON.stringify(c.req.param("file").slice(0, 64))}`,
+        {
+          hint: `schemas are ${Object.keys(schemas).join(", ")}, with .json behind the name`,
+        },
+      );
+    }
+    return reply(c, JSON.stringify(schema), { type: "application/schema+json" });
+  });
+
+  app.get("/healthz", (c) => {
+    const { durability, log, activeRuns, activeTurns } = runtime.health();
+    return reply(
+      c,
+      JSON.stringify({ status: "ok", durability, log, active_runs: activeRuns, active_turns: activeTurns }),
+    );
+  });
+
+  app.get("/readyz", (c) => {
+    const { ready, closing, log } = runtime.health();
+    if (closing || isStopping()) throw new AgentError("unavailable", "the server is stopping");
+    if (!ready) throw new AgentError("unavailable", "the server is still continuing what was interrupted");
+    if (!log.writable) throw new AgentError("unavailable", log.reason ?? "the log takes nothing at present");
+    return reply(c, JSON.stringify({ status: "ok" }));
+  });
+
+  app.get("/metrics", async (c) => reply(c, await metrics.text(), { type: metrics.contentType }));
+}

@@ -1,0 +1,64 @@
+import type * as ai from "ai";
+import { AgentError } from "../../errors.ts";
+import type { ModelContext } from "../../ports/model.ts";
+import { imageTypeOf } from "../prompt/images.ts";
+import type { Message, MessageImage } from "../prompt/prompt.ts";
+
+/** How the bytes of a picture are come by; `undefined` for a model that cannot see. */
+export type ReadImage = ModelContext["readArtifact"] | undefined;
+
+/** A message as the AI SDK has it, with its pictures. */
+export async function toModelMessage(message: Message, readImage: ReadImage): Promise<ai.ModelMessage> {
+  switch (message.role) {
+    case "user":
+      return { role: "user", content: await toUserContent(message, readImage) };
+    case "assistant": {
+      const { content, toolCalls = [], original } = message;
+      if (original !== undefined) return { role: "assistant", content: original as never };
+      const calls = toolCalls.map(({ id, name, input }) => ({
+        type: "tool-call" as const,
+        toolCallId: id,
+        toolName: name,
+        input,
+      }));
+      return {
+        role: "assistant",
+        content: [...(content === "" ? [] : [{ type: "text" as const, text: content }]), ...calls],
+      };
+    }
+    case "tool": {
+      const { callId, name, content, isError = false } = message;
+      const output = { type: isError ? ("error-text" as const) : ("text" as const), value: content };
+      return { role: "tool", content: [{ type: "tool-result", toolCallId: callId, toolName: name, output }] };
+    }
+    default: {
+      const never: never = message;
+      return never;
+    }
+  }
+}
+
+async function toUserContent(
+  { content, images = [] }: Extract<Message, { readonly role: "user" }>,
+  readImage: ReadImage,
+): Promise<ai.UserContent> {
+  if (readImage === undefined || images.length === 0) return content;
+  const parts = await Promise.all(images.map((image) => toImagePart(image, readImage)));
+  return [{ type: "text", text: content }, ...parts.filter((part) => part !== undefined)];
+}
+
+/** The picture; `undefined` for what is none whatever it is called, which any provider would refuse. */
+async function toImagePart(
+  { artifactId }: MessageImage,
+  readImage: NonNullable<ReadImage>,
+): Promise<ai.FilePart | undefined> {
+  try {
+    const data = await readImage(artifactId);
+    const mediaType = imageTypeOf(data);
+    return mediaType === undefined ? undefined : { type: "file", data, mediaType };
+  } catch (thrown) {
+    // A conversation may be older than what is kept of its files.
+    if (thrown instanceof AgentError && thrown.code === "not_found") return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,133 @@
+import type { Client, ContentBlock, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
+import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Schema, Tool } from "../../runtime/agent/agent.ts";
+import { defineTool } from "../../runtime/agent/define.ts";
+import type { ToolTurn } from "../../runtime/agent/turn-api.ts";
+import { McpConnection } from "./connection.ts";
+import type { McpServer } from "./server.ts";
+import { isLost } from "./transport.ts";
+import { rawSchema } from "../prompt/raw-schema.ts";
+import { toToolName } from "../prompt/tool-name.ts";
+
+/** The tools of an MCP server, and the connection that they share. */
+export interface McpTools {
+  readonly tools: readonly Tool[];
+  /** Ends the connection; a program that was started for it ends too. */
+  close(): Promise<void>;
+}
+
+/** How the tools of an MCP server are called. */
+export interface McpToolsOptions {
+  /** A call ends with an error when this long nothing was heard of it, in milliseconds. Default 60,000. */
+  readonly silenceMs?: number;
+}
+
+/**
+ * Connects to an MCP server and makes its tools ours. Calls that a server breaks off by ending fail, and
+ * the next call connects again. Needs the package `@modelcontextprotocol/client`, version 2.
+ */
+export async function mcpTools(
+  server: McpServer,
+  { silenceMs = 60_000 }: McpToolsOptions = {},
+): Promise<McpTools> {
+  const connection = new McpConnection(server);
+  try {
+    const { tools } = await connection.ask((client) => client.listTools());
+    const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
+    const validator = new AjvJsonSchemaValidator();
+    return {
+      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), { connection, silenceMs })),
+      close: () => connection.close(),
+    };
+  } catch (thrown) {
+    await connection.close();
+    throw thrown;
+  }
+}
+
+/** What all tools of a server share. */
+interface Shared {
+  readonly connection: McpConnection;
+  readonly silenceMs: number;
+}
+
+function toTool(tool: McpTool, input: Schema<Json>, { connection, silenceMs }: Shared): Tool {
+  const { name, description = "", annotations = {} } = tool;
+  const isHarmless = annotations.readOnlyHint === true || annotations.idempotentHint === true;
+  return defineTool({
+    name: toToolName(name),
+    description,
+    input,
+    effect: isHarmless ? "idempotent" : "unsafe",
+    async run(input, turn) {
+      try {
+        return await connection.ask((client) => call(client, { name, input, silenceMs }, turn));
+      } catch (thrown) {
+        throw toFault(name, thrown);
+      }
+    },
+  });
+}
+
+function toSchema({ inputSchema }: McpTool, validator: AjvJsonSchemaValidator): Schema<Json> {
+  const jsonSchema = inputSchema as JsonObject;
+  let validate: ReturnType<AjvJsonSchemaValidator["getValidator"]> | undefined;
+  return rawSchema(jsonSchema, (value) => {
+    // Compiled when it is first needed: a server may have a hundred tools.
+    validate ??= validator.getValidator(jsonSchema);
+    return validate(value).errorMessage;
+  });
+}
+
+interface McpCall {
+  readonly name: string;
+  readonly input: Json;
+  readonly silenceMs: number;
+}
+
+async function call(client: Client, { name, input, silenceMs }: McpCall, turn: ToolTurn): Promise<Json> {
+  const result = await client.callTool(
+    { name, arguments: input as JsonObject },
+    {
+      signal: turn.signal,
+      timeout: silenceMs,
+      resetTimeoutOnProgress: true,
+      onprogress: (progress) => turn.progress(toLine(progress)),
+    },
+  );
+  const text = result.content.map(toText).join("\n");
+  if (result.isError) throw new Error(text === "" ? `${name} failed` : text);
+  return (result.structuredContent as Json | undefined) ?? text;
+}
+
+/** Says in plain words what the package says in its own. */
+function toFault(name: string, thrown: unknown): unknown {
+  if (isLost(thrown)) return new Error(`the MCP server ended while ${name} was at work`, { cause: thrown });
+  // So does fetch say that it got nowhere.
+  if (thrown instanceof TypeError) return new Error("the MCP server cannot be reached", { cause: thrown });
+  return thrown;
+}
+
+function toLine({ progress, total, message }: Progress): string {
+  return message ?? (total === undefined ? String(progress) : `${progress} of ${total}`);
+}
+
+/** What a model can read of a part of a result. */
+function toText(part: ContentBlock): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "resource_link":
+      return `${part.name} ${part.uri}`;
+    case "resource":
+      return "text" in part.resource ? part.resource.text : part.resource.uri;
+    case "image":
+    case "audio":
+      return `[${part.mimeType}]`;
+    default: {
+      const never: never = part;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import type * as mcp from "@modelcontextprotocol/client";
+import type { McpServer } from "./server.ts";
+
+/** The package that MCP needs, loaded when it is first asked for. */
+export async function loadPackage(): Promise<typeof mcp> {
+  try {
+    return await import("@modelcontextprotocol/client");
+  } catch (cause) {
+    throw new Error("MCP tools need: npm install @modelcontextprotocol/client", { cause });
+  }
+}
+
+/** How a server is talked to. */
+export async function toTransport(server: McpServer): Promise<mcp.Transport> {
+  if ("url" in server) return toHttpTransport(server);
+  const { StdioClientTransport, getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
+  const { command, args = [], env = {}, cwd } = server;
+  return new StdioClientTransport({
+    command,
+    args: [...args],
+    env: { ...getDefaultEnvironment(), ...env },
+    ...(cwd !== undefined && { cwd }),
+  });
+}
+
+async function toHttpTransport(server: McpAddress): Promise<mcp.Transport> {
+  const { StreamableHTTPClientTransport } = await loadPackage();
+  const transport: mcp.Transport = new StreamableHTTPClientTransport(new URL(server.url), {
+    ...(server.headers && { requestInit: { headers: server.headers } }),
+  });
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    if (!("id" in message) || !("method" in message)) return send(message, options);
+    // Without it, who asked would not hear of a stream that broke off. After an answer it goes unheard.
+    const onRequestStreamEnd = (): void =>
+      transport.onmessage?.({ jsonrpc: "2.0", id: message.id, error: { code: LOST, message: "lost" } });
+    return send(message, { onRequestStreamEnd, ...options });
+  };
+  return transport;
+}
+
+type McpAddress = Extract<McpServer, { readonly url: string }>;
+
+/** Stands for an answer that never comes, because the connection that it was to come on is gone. */
+const LOST = -32_099;
+
+/** Whether somebody was asked who was gone before there was an answer. */
+export function isLost(thrown: unknown): boolean {
+  const { code } = (thrown ?? {}) as { readonly code?: unknown };
+  return code === "CONNECTION_CLOSED" || code === LOST;
+}

@@ -1,0 +1,76 @@
+import { Actor } from "../actor/actor.ts";
+import { CHAT } from "../agent/agent.ts";
+import { noChat, toAsked, toForeignAsked } from "../agent/resolve-operation.ts";
+import { faultMessage } from "../agent/error-message.ts";
+import { ForeignFailure } from "../agent/remote-port.ts";
+import { Sequence } from "../actor/sequence.ts";
+import { TurnClock } from "../scheduler/turn-timeout.ts";
+import { TurnHandle } from "../actor/turn-handle.ts";
+import type { ActiveTurn } from "../turn/active-turn.ts";
+
+/** The handler of a turn at work. */
+export interface RunningHandler {
+  readonly clock: TurnClock;
+  /** Stops it, and the clock. */
+  stop(): void;
+}
+
+/** Runs the handler that a turn's request asks for, from its start; what the log holds of it is replayed. */
+export function runHandler(turn: ActiveTurn): RunningHandler {
+  const { agent, accepted, environment, limits } = turn.options;
+  const clock = new TurnClock(environment, limits.turnMs, () =>
+    turn.fail("timeout", `the turn ran for more than ${limits.turnMs} ms`),
+  );
+  const stop = start(turn);
+  return {
+    clock,
+    stop() {
+      clock.stop();
+      stop();
+    },
+  };
+
+  function start({ root }: ActiveTurn): () => void {
+    const asked = askedOf(turn);
+    if (asked === undefined) {
+      turn.fail("unsupported_input", noChat(agent));
+      return () => {};
+    }
+    const actor = new Actor(
+      turn,
+      agent,
+      0,
+      root,
+      (its, scope, asks) => new TurnHandle(new Sequence(its, scope), asks),
+    );
+    return actor.start(asked, {
+      done({ text, output, truncated }) {
+        const changed = actor.memory.changed();
+        turn.end({
+          finishReason: "success",
+          result: text,
+          ...(truncated && { truncated }),
+          output,
+          ...(changed !== undefined && { memory: new Map([[agent.name, changed]]) }),
+        });
+      },
+      failed(thrown, unfit) {
+        // A chat whose text turned out not to fit says so; every other input was checked before.
+        const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
+        if (unfit && isChat) turn.fail("unsupported_input", faultMessage(thrown));
+        else if (thrown instanceof ForeignFailure) turn.fail(thrown.turnCode, faultMessage(thrown));
+        else turn.failWith(thrown);
+      },
+    });
+  }
+}
+
+function askedOf({ options: { agent, accepted } }: ActiveTurn): ReturnType<typeof toAsked> {
+  if (agent.foreign) return toForeignAsked(agent, accepted.request);
+  try {
+    return toAsked(agent, accepted.request);
+  } catch {
+    // The agent had the operation when the request was accepted; its code has changed since.
+    return undefined;
+  }
+}

@@ -1,0 +1,163 @@
+import { AgentError } from "../../errors.ts";
+import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
+import { createSpeaker } from "../../protocol/encode.ts";
+import type { Speaker } from "../../protocol/encode.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import type { JsonObject, Json } from "../../protocol/json.ts";
+import type { RunPhase } from "../../protocol/status.ts";
+import { CHAT } from "../agent/agent.ts";
+import type { Accepted, RecordBody } from "../journal/records.ts";
+import type { Recorded, Recorder } from "../journal/recorder.ts";
+import { evolve, toSnapshot } from "../replay/run-state.ts";
+import { NO_AGENT } from "../journal/system-runs.ts";
+import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
+import type { TurnEnd } from "../turn/turn-options.ts";
+
+/** How a turn ends that its caller cancels. */
+export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
+
+/** A run is loaded from its newest snapshot and about so many events and records after it, and its last turn. */
+const SNAPSHOT_EVERY = 256;
+
+/** Keeps a run's state, its row in the list of runs and its log in step. */
+export class RunLedger {
+  readonly recorder: Recorder;
+  readonly #now: () => number;
+  #state: RunState;
+  #row: RunRow | undefined;
+
+  /** How many events and records the newest snapshot covers. */
+  #covered: number;
+
+  constructor(recorder: Recorder, state: RunState, { run, snapshot }: Claim, now: () => number) {
+    this.recorder = recorder;
+    this.#state = state;
+    this.#row = run;
+    this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
+    this.#now = now;
+  }
+
+  get runId(): RunId {
+    return this.recorder.cursor.runId;
+  }
+
+  get state(): RunState {
+    return this.#state;
+  }
+
+  /** Whether the run has its row, which it gets with its first message. */
+  get begun(): boolean {
+    return this.#row !== undefined;
+  }
+
+  /** The request whose turn was started and has not ended. */
+  get started(): OpenRequest | undefined {
+    return this.#state.open.find(({ turn }) => turn !== undefined);
+  }
+
+  /** Gives a new run its row, and the configuration that new runs of its agent begin with. */
+  begin(agent: string, initialInput: Json, metadata: JsonObject, config: JsonObject | undefined): void {
+    const now = this.#now();
+    this.#row = { agent, status: "idle", createdAt: now, updatedAt: now, turns: 0, initialInput, metadata };
+    if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
+  }
+
+  /** Takes the run from the list of runs, and from all who look for it. */
+  hide(): void {
+    if (this.#row === undefined) return;
+    this.#row = { ...this.#row, agent: NO_AGENT };
+    this.recorder.row(this.#row);
+  }
+
+  /** Records a journal entry that changes the run's state. */
+  change(record: RecordBody): RecordPosition {
+    this.#evolve(record);
+    return this.recorder.record(record);
+  }
+
+  /** Writes the acceptance of a request. */
+  accept(accepted: Accepted): void {
+    const { requestId, acceptedAt: createdAt } = accepted;
+    const position = this.change({ type: "Accepted", accepted });
+    this.recorder.mark({ requestId, phase: "queued", createdAt, accepted: position });
+  }
+
+  /** Writes the start of a turn. */
+  start(speaker: Speaker, { requestId, request }: Accepted, agentVersion: string | undefined): Recorded {
+    const version = this.#state.config?.version;
+    this.#evolve({ type: "RequestStarted", requestId });
+    const started = this.recorder.event(speaker, {
+      type: "RequestStarted",
+      operation: request.type === "ChatRequest" ? CHAT : request.operation,
+      input: request.input,
+      ...(request.attachments && { attachments: request.attachments }),
+      ...(version !== undefined && { config_version: version }),
+      ...(agentVersion !== undefined && { agent_version: agentVersion }),
+    });
+    this.recorder.mark({ requestId, phase: "running", started: started.id });
+    return started;
+  }
+
+  /** Writes the end of a turn; the answer is the encoded RequestCompleted. */
+  end(
+    speaker: Speaker,
+    { requestId }: Accepted,
+    { finishReason, result, truncated, output, error, usage, memory }: LedgerEnd,
+  ): string {
+    for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
+    const { id, text } = this.recorder.event(speaker, {
+      type: "RequestCompleted",
+      finish_reason: finishReason,
+      result,
+      ...(truncated && { result_truncated: true }),
+      output,
+      ...(error && { error }),
+      ...(usage && { usage }),
+    });
+    this.#evolve({ type: "RequestCompleted", requestId });
+    this.recorder.mark({ requestId, phase: "completed", completed: id });
+    return text;
+  }
+
+  /** Writes the whole turn of a request that never ran, in one commit; the answer is the encoded RequestCompleted. */
+  cancelQueued(accepted: Accepted, agentVersion: string | undefined): string {
+    const { requestId: request_id, agent } = accepted;
+    const speaker = createSpeaker({ run_id: this.runId, request_id, agent, depth: 0 });
+    this.start(speaker, accepted, agentVersion);
+    this.recorder.event(speaker, { type: "CancelRequest" });
+    return this.end(speaker, accepted, CANCELED);
+  }
+
+  /** Resolves when everything recorded so far is committed; throws `unavailable` when that failed. */
+  async committed(): Promise<void> {
+    try {
+      await this.recorder.committed();
+    } catch (cause) {
+      throw notWritten(cause);
+    }
+  }
+
+  /** Writes the run's row; where a turn has ended, also a snapshot, if much has come since the one before. */
+  save(status: RunPhase, { snapshot = false }: { readonly snapshot?: boolean } = {}): void {
+    if (this.#row === undefined) return;
+    this.#row = { ...this.#row, status, updatedAt: this.#now(), turns: this.#state.turns };
+    const entries = this.recorder.head + this.recorder.records;
+    if (!snapshot || entries - this.#covered < SNAPSHOT_EVERY) {
+      this.recorder.row(this.#row);
+      return;
+    }
+    this.#covered = entries;
+    this.recorder.row(this.#row, () => toSnapshot(this.#state));
+  }
+
+  #evolve(change: RunChange): void {
+    this.#state = evolve(this.#state, change);
+  }
+}
+
+/** What whoever waits for a commit is told when it failed. */
+export function notWritten(cause: unknown): AgentError {
+  return new AgentError("unavailable", "the log does not take events at present", { retryAfterS: 1, cause });
+}
+
+type LedgerEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;

@@ -1,0 +1,252 @@
+import { AgentError } from "../../errors.ts";
+import { createSpeaker } from "../../protocol/encode.ts";
+import type { Speaker } from "../../protocol/encode.ts";
+import type { CallId, RequestId } from "../../protocol/ids.ts";
+import { whyNot, openTurn } from "./open-turn.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { rootOf } from "../journal/call-id.ts";
+import { giveUpDormant } from "./passivated-turn.ts";
+import type { DormantTurn } from "../replay/load-run.ts";
+import { newJournal } from "../replay/turn-journal.ts";
+import type { Journal } from "../replay/turn-journal.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { AskedWait } from "../scheduler/call-tree.ts";
+import type { OpenTurnOptions } from "./open-turn.ts";
+import type { Accepted } from "../journal/records.ts";
+import type { Recorded } from "../journal/recorder.ts";
+import { runHandler } from "./run-handler.ts";
+import type { RunningHandler } from "./run-handler.ts";
+import { CANCELED } from "./run-ledger.ts";
+import type { ActiveTurn } from "../turn/active-turn.ts";
+import { toSegment, TurnMark } from "./request-index.ts";
+import type { TurnEnd } from "../turn/turn-options.ts";
+
+/** Which wait an answer is for, and what it says. */
+export interface GivenAnswer {
+  readonly waitId?: number;
+  readonly resumeId?: string;
+  readonly values: JsonObject;
+}
+
+/** What a turn needs of the outside, and whom it tells of its end. */
+export interface TurnSlotOptions extends OpenTurnOptions {
+  readonly lifecycle: Lifecycle;
+  /** Called when the end of the turn is written, before it is committed. */
+  ended(): void;
+}
+
+/** A recovery without progress in between is tried so often. */
+const RECOVERIES = 3;
+
+/**
+ * The place for the one turn that a run has under way. The turn may be at work here, or dormant: only
+ * in the log, as it is after a restart or when it waits for long; its handler then runs again when
+ * there is something for it to do.
+ */
+export class TurnSlot {
+  readonly #options: TurnSlotOptions;
+  #turn: ActiveTurn | undefined;
+  #handler: RunningHandler | undefined;
+  #dormant: Journal | undefined;
+  readonly #mark: TurnMark;
+
+  constructor(options: TurnSlotOptions, dormant: DormantTurn | undefined) {
+    this.#options = options;
+    this.#dormant = dormant?.journal;
+    this.#mark = new TurnMark(options, {
+      segment: dormant && toSegment(dormant.journal.lastResume, this.waits),
+      wakeAt: dormant?.wakeAt,
+    });
+    if (dormant === undefined) return;
+    options.lifecycle.send("start");
+    if (dormant.waiting) options.lifecycle.send("park");
+  }
+
+  /** The request whose turn it is. */
+  get requestId(): RequestId | undefined {
+    return this.#options.ledger.started?.accepted.requestId;
+  }
+
+  /** Whether the turn is at work here. */
+  get active(): boolean {
+    return this.#turn !== undefined;
+  }
+
+  /** Whether the turn only waits or sleeps. */
+  get resting(): boolean {
+    return this.#turn?.resting ?? this.#mark.wakeAt !== undefined;
+  }
+
+  /** Until when the turn sleeps, so that it can be let go of until then; `undefined` when it does not, or not for long. */
+  get wakeAt(): number | undefined {
+    const { wakeAt } = this.#mark;
+    return this.#turn === undefined || this.#turn.wakeAt === wakeAt ? wakeAt : undefined;
+  }
+
+  /** The open waits, oldest first. */
+  get waits(): readonly AskedWait[] {
+    return this.#turn?.waits.all ?? [...(this.#dormant?.waits.values() ?? [])];
+  }
+
+  /** Starts the turn of a request; the answer is its encoded RequestStarted. */
+  start(accepted: Accepted): string {
+    const { ledger, lifecycle, agentOf } = this.#options;
+    this.#mark.clear();
+    const started = ledger.start(this.#speakerOf(accepted), accepted, agentOf(accepted.agent)?.version);
+    lifecycle.send("start");
+    const turn = this.#open(newJournal(agentOf(accepted.agent)?.version));
+    // What the log does not hold has not happened: no agent code runs before its start is committed.
+    if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
+    return started.text;
+  }
+
+  /**
+   * Continues a dormant turn that does not wait, after a crash or a long sleep. It is written down first,
+   * so that a turn that crashes the process is found out and ended.
+   */
+  recover(): void {
+    const { ledger, telemetry } = this.#options;
+    const open = ledger.started;
+    if (open === undefined || this.#dormant === undefined) return;
+    const count = open.recoveries + 1;
+    if (count > RECOVERIES) {
+      const message = `the turn was continued ${RECOVERIES} times and got nowhere`;
+      telemetry.fault(`request ${open.accepted.requestId} is poisoned`);
+      this.#endDormant({
+        finishReason: "error",
+        result: null,
+        output: null,
+        error: { code: "poisoned", message },
+      });
+      return;
+    }
+    ledger.change({ type: "RecoveryStarted", request_id: open.accepted.requestId, count });
+    const turn = this.#open(this.#dormant);
+    if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
+  }
+
+  /** Whether an answer with this name was given before. */
+  knowsAnswer(resumeId: string): boolean {
+    return (this.#turn?.waits ?? this.#dormant)?.resumeIds.has(resumeId) ?? false;
+  }
+
+  /**
+   * Answers an open wait, for which the handler first has to be where it was when it asked; `undefined`
+   * when the wait has been closed meanwhile.
+   */
+  async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
+    const turn = this.#turn ?? this.#revive();
+    const wait = await turn?.waits.when(callId);
+    return wait && turn?.answer(wait, values, resumeId);
+  }
+
+  /** Cancels the turn; the answer is its encoded RequestCompleted. */
+  cancel(): string {
+    const { ledger } = this.#options;
+    const accepted = ledger.started?.accepted;
+    if (accepted === undefined) throw new AgentError("conflict", "no turn is under way");
+    ledger.recorder.event(this.#speakerOf(accepted), { type: "CancelRequest" });
+    const text = this.#turn ? this.#turn.end(CANCELED) : this.#endDormant(CANCELED);
+    if (text === undefined) throw new AgentError("conflict", `request ${accepted.requestId} has ended`);
+    return text;
+  }
+
+  /** Ends the turn because its code failed where nobody could catch it. */
+  crash(reason: string): void {
+    this.#turn?.fail("agent_crashed", reason);
+  }
+
+  /** Tells the turn's code of an event that it follows. */
+  recorded(speaker: Speaker, text: string): void {
+    this.#turn?.recorded(speaker, text);
+  }
+
+  /** Brings the request's entry in the index up to date with what is about to be committed. */
+  beforeCommit(): void {
+    if (this.#turn && !this.#turn.ended) this.#mark.beforeCommit(this.#turn);
+  }
+
+  /** Lets go of the turn without an end. */
+  release(): void {
+    this.#turn?.release();
+    this.#handler?.stop();
+  }
+
+  /** Follows what the turn waits for: its time stands still meanwhile, and its request waits or sleeps too. */
+  #follow(turn: ActiveTurn): void {
+    this.#handler?.clock.rest(turn.resting);
+    this.#mark.follow(turn);
+  }
+
+  #speakerOf({ requestId, agent }: Accepted): Speaker {
+    return createSpeaker({ run_id: this.#options.runId, request_id: requestId, agent, depth: 0 });
+  }
+
+  /** Makes the turn of the started request; ends the request if its agent is not there any more. */
+  #open(journal: Journal): ActiveTurn | undefined {
+    const { ledger, agentOf } = this.#options;
+    const open = ledger.started;
+    if (open?.turn === undefined) return undefined;
+    const { accepted, turn: number } = open;
+    const agent = agentOf(accepted.agent);
+    const error = whyNot(accepted.agent, agent, journal);
+    if (agent === undefined || error !== undefined) {
+      this.#endDormant({ finishReason: "error", result: null, output: null, ...(error && { error }) });
+      return undefined;
+    }
+    const turn = openTurn(
+      this.#options,
+      { agent, open: { ...open, turn: number }, journal },
+      {
+        changed: (its) => this.#follow(its),
+        complete: ({ speaker }, end) => this.#end(speaker, accepted, end),
+      },
+    );
+    this.#turn = turn;
+    this.#dormant = undefined;
+    return turn;
+  }
+
+  #run(turn: ActiveTurn): void {
+    if (turn.ended) return;
+    const handler = runHandler(turn);
+    if (turn.ended) handler.stop();
+    else this.#handler = handler;
+  }
+
+  /** Runs the handler of the dormant turn again. */
+  #revive(): ActiveTurn | undefined {
+    const turn = this.#dormant && this.#open(this.#dormant);
+    if (turn) this.#run(turn);
+    return turn;
+  }
+
+  /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
+  #endDormant(end: Omit<TurnEnd, "memory">): string | undefined {
+    const { runId, ledger, environment, foreignOf } = this.#options;
+    const { accepted, turn } = ledger.started ?? {};
+    if (accepted === undefined || turn === undefined) return undefined;
+    const { requestId } = accepted;
+    const { recorder } = ledger;
+    const place = { runId, requestId, root: rootOf(turn), recorder, environment, foreignOf };
+    if (this.#dormant) giveUpDormant(place, this.#dormant);
+    return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
+  }
+
+  #end(speaker: Speaker, accepted: Accepted, end: TurnEnd): string {
+    const { ledger, telemetry, environment, lifecycle, ended } = this.#options;
+    const text = ledger.end(speaker, accepted, end);
+    telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt);
+    this.#handler?.stop();
+    this.#handler = undefined;
+    this.#turn = undefined;
+    this.#dormant = undefined;
+    this.#mark.clear();
+    lifecycle.send("end");
+    ended();
+    return text;
+  }
+}
+
+/** The run hears of a failed commit by itself. */
+function ignore(): void {}

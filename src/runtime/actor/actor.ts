@@ -1,0 +1,222 @@
+import { createActor, fromPromise } from "xstate";
+import type { Speaker } from "../../protocol/encode.ts";
+import { createSpeaker } from "../../protocol/encode.ts";
+import type { EventBody } from "../../protocol/events.ts";
+import { copyJson } from "../../protocol/json.ts";
+import type { ActorPlace } from "../turn/actor-context.ts";
+import type { Agent } from "../agent/agent.ts";
+import { CHAT } from "../agent/agent.ts";
+import { toAnswer, toForeignAnswer } from "./answer.ts";
+import type { Answer } from "./answer.ts";
+import type { Asked } from "../agent/resolve-operation.ts";
+import { faultMessage } from "../agent/error-message.ts";
+import { performForeign } from "../remote/remote-actor.ts";
+import type { PublishedFile } from "../agent/remote-port.ts";
+import { createMemory } from "./actor-memory.ts";
+import type { ActorMemory } from "./actor-memory.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import { Said } from "../replay/transcript.ts";
+import { parseWith } from "../agent/schema.ts";
+import { Scope } from "../replay/scope.ts";
+import { cut, toJson } from "../journal/json-limits.ts";
+import type { Turn } from "../agent/turn-api.ts";
+import type { ActiveTurn } from "../turn/active-turn.ts";
+
+/** Who is told how a handler ended: one of the two, once. */
+export interface HandlerEnd {
+  done(answer: Answer): void;
+  /** `unfit` says that the input did not fit, so that the handler never ran. */
+  failed(thrown: unknown, unfit: boolean): void;
+}
+
+/** Makes what a handler gets to work with. */
+export type ToHandle = (actor: Actor, scope: Scope, asked: Asked) => Turn;
+
+/** One word on how far a tool has come is kept up to this length. */
+const PROGRESS_LIMIT_BYTES = 16 * 1024;
+
+/** One running instance of an agent: the handler of one request or of one call, and what it has said. */
+export class Actor implements ActorPlace {
+  readonly turn: ActiveTurn;
+  readonly agent: Agent;
+  readonly depth: number;
+  /** The call that the actor works for; the turn's root for the agent that was asked. */
+  readonly call: OpenCall;
+  readonly speaker: Speaker;
+  readonly scope: Scope;
+  readonly memory: ActorMemory;
+  /** What the actor has said, in an earlier life of the process too. */
+  readonly said: Said;
+  readonly files: PublishedFile[] = [];
+  #signal: AbortSignal = NEVER;
+
+  readonly #toHandle: ToHandle;
+  readonly #caller: Actor | undefined;
+
+  constructor(
+    turn: ActiveTurn,
+    agent: Agent,
+    depth: number,
+    call: OpenCall,
+    toHandle: ToHandle,
+    caller?: Actor,
+  ) {
+    const { runId, accepted, journal } = turn.options;
+    this.turn = turn;
+    this.agent = agent;
+    this.depth = depth;
+    this.call = call;
+    this.#toHandle = toHandle;
+    this.#caller = caller;
+    this.speaker =
+      depth === 0
+        ? turn.speaker
+        : createSpeaker({
+            run_id: runId,
+            request_id: accepted.requestId,
+            agent: agent.name,
+            depth,
+            parent_call_id: call.callId,
+          });
+    if (depth > 0) turn.introduce(this.speaker, call.callId);
+    this.scope = new Scope(call.callId, journal.items.get(call.callId));
+    this.memory = createMemory(this);
+    this.said = journal.said.get(call.callId) ?? new Said();
+  }
+
+  /** Whether the actor's result is in the log, or was given up: nothing it says afterwards counts. */
+  get ended(): boolean {
+    return this.turn.ended || !this.call.open;
+  }
+
+  /** Fires when the actor is stopped. */
+  get signal(): AbortSignal {
+    return this.#signal;
+  }
+
+  /** Makes the actor of an agent that this one calls. */
+  child(agent: Agent, call: OpenCall): Actor {
+    return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle, this);
+  }
+
+  /** How often an agent stands among this actor and its callers. */
+  standing(agent: Agent): number {
+    return (this.agent === agent ? 1 : 0) + (this.#caller?.standing(agent) ?? 0);
+  }
+
+  /** Runs a handler of the agent as an XState actor; the answer is how to stop it, after which `end` hears nothing. */
+  start(asked: Asked, end: HandlerEnd): () => void {
+    const { environment, runId, accepted } = this.turn.options;
+    const address = { runId, requestId: accepted.requestId };
+    let over = false;
+    this.turn.stirrings.begin(this.scope.path);
+    const answer = async (signal: AbortSignal): Promise<void> => {
+      this.#signal = signal;
+      const tell = await this.#perform(asked, end);
+      if (signal.aborted) return;
+      over = true;
+      const divergence = this.scope.end();
+      if (divergence) this.turn.diverge(divergence);
+      else tell();
+    };
+    const actor = createActor(handler, { input: answer });
+    // Without an observer of errors XState would take the process down with the actor.
+    actor.subscribe({ error: (thrown) => end.failed(thrown, false) });
+    actor.start();
+    return () => {
+      // A handler that has ended lets its actor end by itself; to fire its signal would cost 20 µs.
+      if (!over) environment.attribute(address, () => actor.stop());
+    };
+  }
+
+  /** Says a text; resolves when it is in the log. */
+  say(content: string, scope: Scope): Promise<void> {
+    const { recorder } = this.turn.options;
+    if (!this.#hasRoom(scope)) {
+      this.turn.fail(
+        "overloaded",
+        `agent ${this.agent.name} said more than the log could take; await turn.text`,
+      );
+      return this.turn.over();
+    }
+    this.said.add(content);
+    const { id } = recorder.event(this.speaker, this.#toText(content, scope));
+    scope.backlog.add(id, content.length);
+    this.turn.stirrings.stir(scope.path);
+    return recorder.committed();
+  }
+
+  #toText(content: string, scope: Scope): EventBody {
+    const isOwn = scope === this.scope;
+    // By far the most frequent one is spared what the others need.
+    if (isOwn && this.agent.kind !== "tool") return { type: "TextOutput", content };
+    const place = isOwn ? undefined : { branch: scope.path };
+    return this.agent.kind === "tool"
+      ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
+      : { type: "TextOutput", content, ...place };
+  }
+
+  /** Tells how far a tool has come, if the log can take it. */
+  progress(content: string): void {
+    if (this.ended || !this.#hasRoom(this.scope)) return;
+    const { id } = this.turn.options.recorder.event(this.speaker, {
+      type: "ToolTextOutput",
+      content: cut(content, PROGRESS_LIMIT_BYTES),
+      tool_call_id: this.call.callId,
+      progress: true,
+    });
+    this.scope.backlog.add(id, content.length);
+  }
+
+  #hasRoom({ backlog }: Scope): boolean {
+    const { recorder, limits } = this.turn.options;
+    const { uncommittedTexts: texts, uncommittedCharacters: characters } = limits;
+    return backlog.isBelow({ texts, characters }, recorder.cursor.head);
+  }
+
+  /** Runs the handler; the answer is how to tell what came of it. */
+  async #perform({ name, operation, input }: Asked, { done, failed }: HandlerEnd): Promise<() => void> {
+    const { environment, runId, accepted } = this.turn.options;
+    let parsed: unknown;
+    try {
+      // A copy, since not every schema makes one: what was asked stays as it is, whatever the handler does with it.
+      parsed = await parseWith(operation.input, copyJson(input), `the input of ${this.agent.name}`);
+    } catch (thrown) {
+      return () => failed(thrown, true);
+    }
+    const { foreign } = this.agent;
+    try {
+      if (foreign) {
+        const result = await performForeign(this, foreign, { name, input });
+        return () => done(toForeignAnswer(result, { operation: name, said: this.said }));
+      }
+      const handle = this.#toHandle(this, this.scope, { name, operation, input });
+      const run = (): unknown => operation.run(parsed, handle);
+      const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+      const checked = toJson(
+        await this.#checkOutput({ name, operation, input }, returned),
+        `what ${this.agent.name} returned`,
+      );
+      const answer = toAnswer(checked, { operation: name, said: this.said });
+      return () => done(answer);
+    } catch (thrown) {
+      return () => failed(thrown, false);
+    }
+  }
+
+  async #checkOutput({ name, operation }: Asked, returned: unknown): Promise<unknown> {
+    // A chat may return a plain text, and every handler may leave its texts to speak for it.
+    if (name === CHAT || operation.output === undefined || returned === undefined) return returned;
+    try {
+      return await parseWith(operation.output, returned, `what ${this.agent.name} returned`);
+    } catch (cause) {
+      throw new Error(faultMessage(cause), { cause });
+    }
+  }
+}
+
+const NEVER: AbortSignal = new AbortController().signal;
+
+const handler = fromPromise<void, (signal: AbortSignal) => Promise<void>>(({ input, signal }) =>
+  input(signal),
+);

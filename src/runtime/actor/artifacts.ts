@@ -1,0 +1,82 @@
+import type { ArtifactId, CallId } from "../../protocol/ids.ts";
+import type { Actor } from "./actor.ts";
+import { artifactUrl, toBlob } from "../artifacts/artifact.ts";
+import { openCall } from "./call.ts";
+import { faultMessage } from "../agent/error-message.ts";
+import type { ArtifactOptions, Attachment } from "../agent/turn-api.ts";
+import { attachedTo } from "../turn/actor-context.ts";
+import { AgentError } from "../../errors.ts";
+import type { ActorPlace } from "../turn/actor-context.ts";
+
+/** A file to publish, under an id that stays the same when the turn is continued. */
+export interface Publication extends ArtifactOptions {
+  readonly callId: CallId;
+  readonly logged: boolean;
+  readonly artifactId: ArtifactId;
+}
+
+/** Stores a file, then says so. */
+export async function publish(caller: Actor, publication: Publication): Promise<void> {
+  const { callId, logged, artifactId, name, mimeType, data } = publication;
+  const { turn, speaker } = caller;
+  const { recorder, files, limits, runId } = turn.options;
+  const open = openCall(caller, { callId, name: "artifact", args: null, logged }, "artifact", () => {});
+  if (!logged) {
+    recorder.record({
+      type: "Artifact",
+      call_id: callId,
+      artifact_id: artifactId,
+      name,
+      mime_type: mimeType,
+    });
+  }
+  try {
+    const body = typeof data === "string" ? new TextEncoder().encode(data) : data;
+    const stored = await files.put({
+      artifactId,
+      runId,
+      name,
+      mimeType,
+      body,
+      limitBytes: limits.artifactBytes,
+    });
+    if (!turn.calls.accepts(open)) return;
+    const url = artifactUrl(artifactId);
+    const value = { artifactId, name, mimeType, url };
+    turn.calls.settle(open, { ok: true, value }, () =>
+      recorder.event(speaker, {
+        type: "ArtifactGenerated",
+        name,
+        artifact_id: artifactId,
+        url,
+        mime_type: mimeType,
+        size_bytes: stored.sizeBytes,
+      }),
+    );
+  } catch (thrown) {
+    // The journal has no word for it: the turn ends, since its code could not be replayed past this.
+    if (turn.calls.accepts(open)) turn.fail("agent_error", faultMessage(thrown));
+  }
+}
+
+/** Opens the files that an actor was given. */
+export function openAttachments(actor: ActorPlace): Promise<readonly Attachment[]> {
+  return Promise.all(attachedTo(actor).map((artifactId) => open(actor, artifactId)));
+}
+
+async function open({ turn }: ActorPlace, artifactId: ArtifactId): Promise<Attachment> {
+  const { artifacts } = turn.options;
+  const stored = await artifacts.get(artifactId);
+  if (stored === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+  const { name, mimeType, sizeBytes } = stored;
+  const read = (): Promise<Blob> => toBlob(artifacts.read(artifactId));
+  return {
+    artifactId,
+    name,
+    mimeType,
+    sizeBytes,
+    url: artifactUrl(artifactId),
+    bytes: async () => new Uint8Array(await (await read()).arrayBuffer()),
+    text: async () => (await read()).text(),
+  };
+}

@@ -1,0 +1,42 @@
+import { Scope } from "../replay/scope.ts";
+import { Sequence } from "./sequence.ts";
+import { allSignature } from "../replay/signature.ts";
+
+/** One of several things to do side by side, in a sequence of its own. */
+export type Branch = (sequence: Sequence) => unknown;
+
+/** Runs branches of a sequence, which itself does nothing until all have ended. */
+export async function runBranches(
+  sequence: Sequence,
+  branches: readonly Branch[],
+): Promise<readonly unknown[]> {
+  const { actor, scope } = sequence;
+  const { turn } = actor;
+  const begun = sequence.begin(allSignature(branches.length));
+  if (begun === undefined) return turn.over();
+  const { callId, logged } = begun;
+  if (!logged) turn.options.recorder.record({ type: "All", call_id: callId, branches: branches.length });
+  scope.branching = true;
+  turn.stirrings.calm(scope.path);
+  const ends = await Promise.allSettled(
+    branches.map((branch, index) => runBranch(sequence, branch, `${callId}:${index}`)),
+  );
+  scope.branching = false;
+  turn.stirrings.stir(scope.path);
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed) throw failed.reason;
+  return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
+}
+
+async function runBranch({ actor, scope: above }: Sequence, branch: Branch, path: string): Promise<unknown> {
+  const { turn } = actor;
+  const scope = new Scope(path, turn.options.journal.items.get(path), above);
+  turn.stirrings.begin(path);
+  try {
+    return await branch(new Sequence(actor, scope));
+  } finally {
+    turn.stirrings.end(path);
+    const divergence = scope.end();
+    if (divergence && !actor.ended) turn.diverge(divergence);
+  }
+}

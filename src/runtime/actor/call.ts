@@ -1,0 +1,233 @@
+import type { ToolErrorCode } from "../../protocol/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Actor } from "./actor.ts";
+import type { Agent, Effect } from "../agent/agent.ts";
+import { CHAT } from "../agent/agent.ts";
+import { toSummary } from "./answer.ts";
+import type { Answer } from "./answer.ts";
+import { noChat } from "../agent/resolve-operation.ts";
+import type { Asked } from "../agent/resolve-operation.ts";
+import { faultMessage } from "../agent/error-message.ts";
+import { ForeignFailure } from "../agent/remote-port.ts";
+import type { PublishedFile } from "../agent/remote-port.ts";
+import { OpenCall } from "../scheduler/call-tree.ts";
+import { cut, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import type { EffectContext } from "../agent/turn-api.ts";
+
+/** A call that has just been made, for the first time or again after a crash. */
+export interface Call {
+  readonly callId: CallId;
+  /** The name that its events carry. */
+  readonly name: string;
+  readonly args: Json;
+  /** Whether the log has it already; it has no outcome then. */
+  readonly logged: boolean;
+}
+
+/** A call of another agent. */
+export interface AgentCall extends Call {
+  readonly agent: Agent;
+  readonly operationName: string;
+  /** What that means to the agent; `undefined` for a chat that it cannot make anything of. */
+  readonly asked: Asked | undefined;
+}
+
+/** Part of what an event may hold is left for the structured result beside its text. */
+const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
+
+/**
+ * The name of a call in the log: the agent's own, or that by which its caller uses it, for its chat or its
+ * only operation, else with the operation's. What an agent elsewhere can do may change from one day to the
+ * next, so that its operations are always named.
+ */
+export function callName(
+  { name, operations, foreign }: Agent,
+  operationName: string,
+  usedAs: string = name,
+): string {
+  const isPlain = operationName === CHAT || (!foreign && Object.keys(operations).length === 1);
+  return isPlain ? usedAs : `${usedAs}.${operationName}`;
+}
+
+/** Asks another agent for an operation: an actor of its own, one deeper than its caller. */
+export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
+  const { turn, depth } = caller;
+  const { limits } = turn.options;
+  let stop = (): void => {};
+  const open = openCall(caller, call, "agent", () => stop());
+  // A tool has the configuration of the agent that calls it.
+  if (call.agent.kind === "agent") open.config = turn.configs.of(call);
+  if (!(await announce(caller, open, call, effectOf(call, caller)))) return;
+  if (depth + 1 > limits.depth) {
+    fail(caller, open, "tool_error", `agents call each other more than ${limits.depth} deep`);
+    return;
+  }
+  if (caller.standing(call.agent) > limits.selfCalls) {
+    fail(caller, open, "tool_error", `${call.agent.name} calls itself more than ${limits.selfCalls} deep`);
+    return;
+  }
+  if (call.agent.kind === "agent" && !turn.countAgentCall()) {
+    // The turn itself, whose code might well go on calling otherwise.
+    turn.fail("budget", `the turn called agents more than ${limits.agentCalls} times`);
+    return;
+  }
+  const { agent, asked, callId, operationName } = call;
+  if (asked === undefined) {
+    fail(caller, open, "invalid_input", noChat(agent));
+    return;
+  }
+  const start = (): void => {
+    const child = caller.child(agent, open);
+    stop = child.start(asked, {
+      done: (answer) => {
+        stageMemory(child);
+        // Who chats is answered in words, whatever operation that came to.
+        const isLent = operationName === CHAT && asked.name !== CHAT;
+        const value = isLent ? { output: answer.text ?? answer.summary } : answer.value;
+        finish(caller, open, { value, summary: answer.summary }, child.files);
+      },
+      failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), faultMessage(thrown)),
+    });
+  };
+  if (agent.memory === "own") {
+    start();
+    return;
+  }
+  turn.rest.queue(open, true);
+  const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
+    turn.rest.queue(open, false);
+    if (!open.open || turn.ended) return;
+    if (isNew) turn.options.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
+    start();
+  });
+  if (!isAdmitted)
+    fail(caller, open, "tool_error", `${agent.name} shares its memory of the run and would wait for itself`);
+}
+
+/** Does something outside, and journals what came of it. */
+export async function performEffect(
+  caller: Actor,
+  call: Call,
+  effect: Effect,
+  perform: (context: EffectContext) => unknown,
+): Promise<void> {
+  const { runId, accepted, environment } = caller.turn.options;
+  const abort = new AbortController();
+  const address = { runId, requestId: accepted.requestId };
+  const stop = (): void => environment.attribute(address, () => abort.abort());
+  const open = openCall(caller, call, "effect", stop);
+  const attempt = await announce(caller, open, call, effect);
+  if (!attempt) return;
+  const context = { callId: call.callId, attempt, signal: abort.signal };
+  try {
+    const run = (): unknown => perform(context);
+    const returned = await environment.attribute(address, run);
+    const value = toJson(returned, `what ${call.name} returned`);
+    finish(caller, open, { value, summary: toSummary(value) }, []);
+  } catch (thrown) {
+    fail(caller, open, "tool_error", faultMessage(thrown));
+  }
+}
+
+/** Opens a call under an actor. */
+export function openCall(
+  caller: Actor,
+  { callId, name }: Call,
+  kind: OpenCall["kind"],
+  abort: () => void,
+): OpenCall {
+  const { speaker, call: parent, turn } = caller;
+  const open = new OpenCall({ callId, kind, name, speaker, parent, abort });
+  turn.calls.opened(open);
+  return open;
+}
+
+/** What may be done about a call whose outcome nobody knows. */
+type Doubt = Effect | "continue";
+
+function effectOf({ agent, callId }: AgentCall, { turn }: Actor): Doubt {
+  // What an actor did through its turn is journaled, and it goes on from there.
+  return agent.kind === "agent" || turn.options.journal.items.has(callId) ? "continue" : agent.effect;
+}
+
+/**
+ * Writes down that a call begins, and resolves once that is in the log, since nothing may happen
+ * outside that the log does not know of. The answer is the number of the attempt, 0 for "do not go on".
+ */
+async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt): Promise<number> {
+  const { recorder, journal, limits } = caller.turn.options;
+  const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
+  if (before > 0 && doubt === "continue") return before;
+  if (before > 0 && (doubt === "unsafe" || before >= limits.attempts)) {
+    fail(caller, open, "interrupted", `${call.name} was interrupted; whether it took effect is unknown`);
+    return 0;
+  }
+  const attempt = before + 1;
+  recorder.event(caller.speaker, {
+    type: "ToolCall",
+    function_name: call.name,
+    args: call.args,
+    tool_call_id: call.callId,
+    ...(attempt > 1 && { attempt }),
+  });
+  try {
+    await recorder.committed();
+  } catch {
+    return 0;
+  }
+  return open.open && !caller.turn.ended ? attempt : 0;
+}
+
+function stageMemory({ turn, agent, call, memory }: Actor): void {
+  const changed = memory.changed();
+  if (changed === undefined || turn.ended || !call.open) return;
+  const { name } = agent;
+  turn.shared.values.set(name, changed);
+  turn.options.recorder.record({
+    type: "MemoryCommitted",
+    agent: name,
+    value: changed,
+    call_id: call.callId,
+  });
+}
+
+function finish(
+  caller: Actor,
+  open: OpenCall,
+  answer: Pick<Answer, "value" | "summary">,
+  files: readonly PublishedFile[],
+): void {
+  const { turn, speaker } = caller;
+  if (!turn.calls.accepts(open)) return;
+  const lines = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
+  const text = cut(lines.join("\n"), TEXT_LIMIT_BYTES);
+  turn.calls.settle(open, { ok: true, value: answer.value, text }, () =>
+    turn.options.recorder.event(speaker, {
+      type: "ToolResult",
+      function_name: open.name,
+      text_result: text,
+      result: answer.value,
+      tool_call_id: open.callId,
+    }),
+  );
+}
+
+function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: string): void {
+  const { turn, speaker } = caller;
+  if (!turn.calls.accepts(open)) return;
+  turn.calls.settle(open, { ok: false, code, message }, () =>
+    turn.options.recorder.event(speaker, {
+      type: "ToolError",
+      function_name: open.name,
+      content: message,
+      code,
+      tool_call_id: open.callId,
+    }),
+  );
+}
+
+function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {
+  if (unfit) return "invalid_input";
+  return thrown instanceof ForeignFailure ? thrown.toolCode : "tool_error";
+}

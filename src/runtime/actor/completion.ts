@@ -1,0 +1,127 @@
+import { ModelError } from "../../ports/model.ts";
+import type { Model, ModelPart } from "../../ports/model.ts";
+import type { Usage } from "../../protocol/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Actor } from "./actor.ts";
+import { openCall } from "./call.ts";
+import { faultMessage } from "../agent/error-message.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import { toBlob } from "../artifacts/artifact.ts";
+import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+
+/** A completion that an actor has asked for, for the first time or again after a crash. */
+export interface Completion {
+  readonly callId: CallId;
+  readonly logged: boolean;
+  readonly model: Model;
+  readonly input: Json;
+}
+
+/** The pause before the second try, doubled for each one after, in milliseconds. */
+const BACKOFF_MS = 500;
+
+/** A model that wants to be left alone for longer is not asked again. */
+const PATIENCE_MS = 60_000;
+
+/** What is left in an event beside the result of a completion. */
+const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
+
+/**
+ * Asks a model, streams what it says, and journals what it made. Asking again costs money and does no
+ * harm, so a completion that was interrupted is repeated; its text then takes the place of what the
+ * earlier attempts said.
+ */
+export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
+  const { turn, speaker, said } = caller;
+  const { environment, recorder, journal, limits, artifacts } = turn.options;
+  const abort = new AbortController();
+  const name = model.name;
+  const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
+  const started = environment.monotonic();
+  const before = logged ? (journal.attempts.get(callId) ?? 1) : 0;
+  const end = (result: Json, usage: Usage, error?: string): void => {
+    if (!turn.calls.accepts(open)) return;
+    const outcome =
+      error === undefined
+        ? ({ ok: true, value: result } as const)
+        : ({ ok: false, code: "model_error", message: error } as const);
+    turn.addUsage(usage);
+    turn.calls.settle(open, outcome, () =>
+      recorder.event(speaker, {
+        type: "CompletionResult",
+        model: name,
+        call_id: callId,
+        usage,
+        elapsed_ms: Math.round(environment.monotonic() - started),
+        result,
+        ...(error !== undefined && { error }),
+      }),
+    );
+  };
+  for (let attempt = before + 1; ; attempt += 1) {
+    if (attempt > limits.attempts) {
+      end(null, {}, `${name} was asked ${limits.attempts} times and did not answer`);
+      return;
+    }
+    recorder.event(speaker, { type: "CompletionCall", model: name, call_id: callId, attempt });
+    said.retract(callId);
+    try {
+      await recorder.committed();
+      if (!isWanted(caller, open)) return;
+      const parts = model.generate(input, {
+        callId,
+        attempt,
+        signal: abort.signal,
+        readArtifact: async (id) => new Uint8Array(await (await toBlob(artifacts.read(id))).arrayBuffer()),
+      });
+      const { result, usage } = await stream(caller, open, attempt, parts);
+      if (!isWanted(caller, open)) return;
+      end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
+      return;
+    } catch (thrown) {
+      if (!isWanted(caller, open)) return;
+      const again = thrown instanceof ModelError && thrown.transient && attempt < limits.attempts;
+      if (!again) {
+        end(null, {}, faultMessage(thrown));
+        return;
+      }
+      const pauseMs = thrown.retryAfterMs ?? BACKOFF_MS * 2 ** (attempt - 1);
+      if (pauseMs > PATIENCE_MS) {
+        end(null, {}, `${faultMessage(thrown)} (it asks for ${Math.ceil(pauseMs / 1_000)} s of patience)`);
+        return;
+      }
+      await new Promise<void>((resolve) => {
+        const stop = environment.timer(pauseMs, resolve);
+        abort.signal.addEventListener("abort", () => {
+          stop();
+          resolve();
+        });
+      });
+      if (!isWanted(caller, open)) return;
+    }
+  }
+}
+
+function isWanted({ turn }: Actor, open: OpenCall): boolean {
+  return open.open && !turn.ended;
+}
+
+/** Says what the model says, at the pace of the log, until it gives its result. */
+async function stream(
+  { turn, speaker, said }: Actor,
+  open: OpenCall,
+  attempt: number,
+  parts: AsyncIterable<ModelPart>,
+): Promise<{ readonly result: Json; readonly usage: Usage }> {
+  const { recorder } = turn.options;
+  for await (const part of parts) {
+    if (turn.ended || !open.open) break;
+    if (part.type === "result") return { result: part.result, usage: part.usage };
+    const about = { content: part.text, call_id: open.callId, attempt };
+    if (part.type === "text") said.add(part.text, open.callId);
+    recorder.event(speaker, { type: part.type === "text" ? "TextOutput" : "ReasoningOutput", ...about });
+    await recorder.committed();
+  }
+  throw new ModelError("the model ended without a result", { transient: true });
+}

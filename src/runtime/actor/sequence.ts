@@ -1,0 +1,104 @@
+import { AgentError } from "../../errors.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Actor } from "./actor.ts";
+import type { Outcome } from "../replay/turn-journal.ts";
+import type { Scope } from "../replay/scope.ts";
+import type { Signature } from "../replay/signature.ts";
+
+/** A place that was taken: whether the log has it, and whether it has its outcome too. */
+export interface Begun {
+  readonly callId: CallId;
+  readonly logged: boolean;
+  readonly settled: boolean;
+  readonly value?: Json;
+}
+
+/** One sequence of an actor's doings: each takes its place, is told to the log or compared with it, and ends. */
+export class Sequence {
+  readonly actor: Actor;
+  readonly scope: Scope;
+
+  constructor(actor: Actor, scope: Scope) {
+    this.actor = actor;
+    this.scope = scope;
+  }
+
+  /** Says a text; resolves when it is in the log. */
+  say(content: string): Promise<void> {
+    const { actor, scope } = this;
+    const { turn } = actor;
+    if (actor.ended) return turn.over();
+    if (scope.replaying) return this.begin(content, true) === undefined ? turn.over() : Promise.resolve();
+    this.#checkFree();
+    const divergence = scope.advance();
+    if (divergence === undefined) return actor.say(content, scope);
+    turn.diverge(divergence);
+    return turn.over();
+  }
+
+  /** Makes a call: takes its place, starts it unless the log has what it came to, and resolves with that. */
+  async issue(signature: Signature, start: (begun: Begun) => unknown): Promise<Json> {
+    const begun = this.begin(signature);
+    if (begun === undefined) return this.actor.turn.over();
+    const outcome = this.outcome(begun.callId);
+    if (!begun.settled) start(begun);
+    return outcome;
+  }
+
+  /** A number from outside, and on replay the one that it was. */
+  sample(signature: Signature, type: "Now" | "Random", take: () => number): number {
+    const begun = this.begin(signature);
+    if (begun === undefined) return take();
+    if (begun.logged) return begun.value as number;
+    const value = take();
+    this.actor.turn.options.recorder.record({ type, scope: this.scope.path, value });
+    return value;
+  }
+
+  /** Takes the next place; `undefined` when the actor has ended, also by this. */
+  begin(signature: Signature, isText?: true): Begun | undefined {
+    const { actor, scope } = this;
+    const { turn } = actor;
+    if (actor.ended) return undefined;
+    this.#checkFree();
+    const { journal, limits, recorder } = turn.options;
+    const logged = scope.replaying;
+    if (!logged && recorder.uncommitted >= limits.uncommittedEntries) {
+      turn.fail("overloaded", `agent ${actor.agent.name} did more at once than the log could take`);
+      return undefined;
+    }
+    const place = logged ? scope.replay(signature, isText) : scope.advance();
+    if (place !== undefined && "expected" in place) {
+      turn.diverge(place);
+      return undefined;
+    }
+    const { callId } = scope;
+    const settled = logged && journal.outcomes.has(callId);
+    return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
+  }
+
+  /** Resolves when a call has ended; `hear` is told before what it came to in words. */
+  outcome(callId: CallId, hear?: (text: string) => void): Promise<Json> {
+    return new Promise((resolve, reject) => {
+      this.actor.turn.deliveries.expect(callId, (outcome: Outcome) => {
+        if (!outcome.ok) {
+          const facts = { code: outcome.code, call_id: callId };
+          reject(new AgentError("call_failed", outcome.message, { facts }));
+          return;
+        }
+        hear?.(outcome.text ?? "");
+        resolve(outcome.value);
+      });
+    });
+  }
+
+  #checkFree(): void {
+    if (this.scope.ended) throw new AgentError("conflict", "the branch that this turn was for has ended");
+    if (!this.scope.branching) return;
+    throw new AgentError(
+      "conflict",
+      "this turn has branches under way: use the turn that turn.all gave to each",
+    );
+  }
+}

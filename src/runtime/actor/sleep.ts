@@ -1,0 +1,25 @@
+import type { CallId } from "../../protocol/ids.ts";
+import type { Actor } from "./actor.ts";
+import { openCall } from "./call.ts";
+
+/** Wakes an actor after a time that a restart does not start again. */
+export function sleep(
+  caller: Actor,
+  { callId, logged }: { readonly callId: CallId; readonly logged: boolean },
+  ms: number,
+): void {
+  const { turn } = caller;
+  const { environment, recorder, journal } = turn.options;
+  const now = environment.now();
+  const until = journal.wakeTimes.get(callId) ?? now + ms;
+  let stop = (): void => {};
+  const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
+  if (!logged) recorder.record({ type: "Sleep", call_id: callId, ms, until });
+  turn.rest.sleeping(callId, until, now);
+  stop = environment.timer(Math.max(until - now, 0), () => {
+    if (!turn.calls.accepts(open)) return;
+    turn.calls.settle(open, { ok: true, value: null }, () =>
+      recorder.record({ type: "Woke", call_id: callId }),
+    );
+  });
+}

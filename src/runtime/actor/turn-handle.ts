@@ -1,0 +1,252 @@
+import type { ArtifactId, CallId } from "../../protocol/ids.ts";
+import { copyJson } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Actor } from "./actor.ts";
+import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "../agent/agent.ts";
+import { toCalled } from "../agent/resolve-operation.ts";
+import type { Asked } from "../agent/resolve-operation.ts";
+import { attachedTo } from "../turn/actor-context.ts";
+import { openAttachments, publish } from "./artifacts.ts";
+import { runBranches } from "./branches.ts";
+import { callAgent, callName, performEffect } from "./call.ts";
+import { followCall, toCall } from "./call-stream.ts";
+import { complete } from "./completion.ts";
+import { checkQuestions, wait } from "./wait.ts";
+import { parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
+import type { Scope } from "../replay/scope.ts";
+import type { Begun, Sequence } from "./sequence.ts";
+import {
+  artifactSignature,
+  callSignature,
+  COMPLETION,
+  NOW,
+  RANDOM,
+  sleepSignature,
+  waitSignature,
+} from "../replay/signature.ts";
+import { sleep } from "./sleep.ts";
+import { checkText, toJson } from "../journal/json-limits.ts";
+import type {
+  Artifact,
+  ArtifactOptions,
+  Attachment,
+  Call,
+  CompletionOptions,
+  EffectContext,
+  Memory,
+  OperationInput,
+  OperationOutput,
+  ToolTurn,
+  Turn,
+  TurnRequestInfo,
+} from "../agent/turn-api.ts";
+
+/** What a handler gets: one sequence of an actor's doings, told to the log or compared with it. */
+export class TurnHandle implements ToolTurn {
+  readonly agent: string;
+  readonly memory: Memory;
+  readonly #sequence: Sequence;
+  readonly #actor: Actor;
+  readonly #asked: Asked;
+  // Copies, made when they are asked for: nothing that a handler does changes what was asked.
+  #request: TurnRequestInfo | undefined;
+  #metadata: JsonObject | undefined;
+  #config: JsonObject | undefined;
+
+  constructor(sequence: Sequence, asked: Asked) {
+    const { actor } = sequence;
+    this.#sequence = sequence;
+    this.#actor = actor;
+    this.#asked = asked;
+    this.agent = actor.agent.name;
+    this.memory = actor.memory;
+  }
+
+  /** Where a turn stands, for the parts of the runtime that do more than a handler may. */
+  static place(turn: Turn): { readonly actor: Actor; readonly scope: Scope } {
+    if (!(turn instanceof TurnHandle)) throw new TypeError("a turn of this runtime is expected");
+    return turn.#sequence;
+  }
+
+  get request(): TurnRequestInfo {
+    const { runId, accepted } = this.#actor.turn.options;
+    const { name, input } = this.#asked;
+    this.#request ??= structuredClone({
+      requestId: accepted.requestId,
+      runId,
+      operation: name,
+      input,
+      attachments: attachedTo(this.#actor),
+    });
+    return this.#request;
+  }
+
+  get metadata(): JsonObject {
+    this.#metadata ??= copyJson(this.#actor.turn.options.accepted.request.request_metadata ?? {});
+    return this.#metadata;
+  }
+
+  get config(): JsonObject {
+    this.#config ??= copyJson(this.#actor.call.config);
+    return this.#config;
+  }
+
+  attachments(): Promise<readonly Attachment[]> {
+    return handled(openAttachments(this.#actor));
+  }
+
+  get signal(): AbortSignal {
+    return this.#actor.signal;
+  }
+
+  get callId(): CallId {
+    return this.#actor.call.callId;
+  }
+
+  text(content: string): Promise<void> {
+    if (typeof content !== "string") throw new TypeError("turn.text takes a string");
+    // Before it takes its place: what is refused has no place in the log.
+    checkText(content);
+    return this.#sequence.say(content);
+  }
+
+  progress(content: string): void {
+    if (this.#actor.agent.kind !== "tool") throw new TypeError("only a tool tells how far it has come");
+    this.#actor.progress(content);
+  }
+
+  get uses(): Collaborators {
+    const { agent, turn } = this.#actor;
+    return turn.options.usesOf(agent);
+  }
+
+  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output> {
+    // Who takes the place of a tool may have more operations than that tool has.
+    const [name] = Object.keys(this.#used(tool)?.own.operations ?? tool.operations);
+    return this.#call(tool, name ?? tool.name, input) as Call<Output>;
+  }
+
+  call<Ops extends Operations, Name extends keyof Ops & string>(
+    agent: Agent<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+  ): Call<OperationOutput<Ops[Name]>> {
+    return this.#call(agent, operation, input) as Call<OperationOutput<Ops[Name]>>;
+  }
+
+  waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
+  waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
+  waitForInput(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
+    return handled(this.#wait(asked));
+  }
+
+  artifact(artifact: ArtifactOptions): Promise<Artifact> {
+    return handled(this.#publish(artifact));
+  }
+
+  effect<Value extends Json | undefined | void>(
+    name: string,
+    perform: (context: EffectContext) => Value | Promise<Value>,
+    { effect = "unsafe" }: { readonly effect?: Effect } = {},
+  ): Promise<Value> {
+    const done = this.#sequence.issue(callSignature(name, {}), (begun) =>
+      performEffect(this.#actor, { ...begun, name, args: {} }, effect, perform),
+    );
+    return handled(done) as Promise<Value>;
+  }
+
+  complete(completion: CompletionOptions): Promise<Json> {
+    return handled(this.#complete(completion));
+  }
+
+  sleep(ms: number): Promise<void> {
+    return handled(this.#sleep(ms));
+  }
+
+  now(): number {
+    return this.#sequence.sample(NOW, "Now", () => this.#actor.turn.options.environment.now());
+  }
+
+  random(): number {
+    return this.#sequence.sample(RANDOM, "Random", () => this.#actor.turn.options.environment.random());
+  }
+
+  all<Branches extends readonly ((turn: Turn) => unknown)[]>(
+    branches: readonly [...Branches],
+  ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }> {
+    const ends = runBranches(
+      this.#sequence,
+      branches.map((branch) => (sequence) => branch(new TurnHandle(sequence, this.#asked))),
+    );
+    return handled(ends) as Promise<never>;
+  }
+
+  async #wait(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
+    const schema = isSchema(asked) ? asked : undefined;
+    const jsonSchema = schema && toJsonSchema(schema, "input");
+    const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
+    // Before it takes its place, as with a text.
+    checkQuestions(questions, jsonSchema);
+    const values = await this.#sequence.issue(waitSignature(questions), (begun) =>
+      wait(this.#actor, { ...begun, questions, schema, ...(jsonSchema && { jsonSchema }) }),
+    );
+    return schema ? parseWith(schema, values, "the answer") : values;
+  }
+
+  async #publish({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {
+    const artifactId = this.#actor.turn.options.environment.newId() as ArtifactId;
+    const published = await this.#sequence.issue(artifactSignature(name, mimeType), (begun) => {
+      const loggedId = begun.logged ? (begun.value as ArtifactId) : undefined;
+      return publish(this.#actor, { ...begun, artifactId: loggedId ?? artifactId, name, mimeType, data });
+    });
+    const artifact = published as unknown as Artifact;
+    this.#actor.files.push(artifact);
+    return artifact;
+  }
+
+  async #complete({ model, input: given }: CompletionOptions): Promise<Json> {
+    const input = toJson(given, "the input of the model", Infinity);
+    return this.#sequence.issue(COMPLETION, (begun) => complete(this.#actor, { ...begun, model, input }));
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep takes milliseconds, 0 or more");
+    await this.#sequence.issue(sleepSignature(ms), (begun) => sleep(this.#actor, begun, ms));
+  }
+
+  #call(agent: Agent, operationName: string, input: unknown): Call<Json> {
+    let begun: Begun | undefined;
+    let text = "";
+    const called = (async (): Promise<Json> => {
+      const args = toJson(input, `the input of ${agent.name}`);
+      const asked = toCalled(agent, operationName, args);
+      const used = this.#used(agent);
+      const name = callName(used?.own ?? agent, operationName, used?.name);
+      begun = this.#sequence.begin(callSignature(name, args));
+      if (begun === undefined) return this.#actor.turn.over();
+      const outcome = this.#sequence.outcome(begun.callId, (inWords) => {
+        text = inWords;
+      });
+      if (!begun.settled) void callAgent(this.#actor, { ...begun, name, args, agent, operationName, asked });
+      return outcome;
+    })();
+    return toCall(handled(called), { text: () => text, listen: () => followCall(this.#sequence, begun) });
+  }
+
+  /** What the agent calls another by, and whom it meant itself, if it uses it under a name. */
+  #used(agent: Agent): { readonly name: string; readonly own: Agent } | undefined {
+    const entry = Object.entries(this.uses).find(([, bound]) => bound === agent);
+    const own = entry && this.#actor.agent.uses[entry[0]];
+    return own && { name: entry[0], own };
+  }
+}
+
+/** A call may be left alone: what came of it is in the log, and its failure is no fault of the process. */
+function handled<Value>(outcome: Promise<Value>): Promise<Value> {
+  outcome.catch(() => {});
+  return outcome;
+}
+
+function isSchema(asked: object): asked is Schema<unknown> {
+  return "~standard" in asked;
+}

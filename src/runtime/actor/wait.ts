@@ -1,0 +1,57 @@
+import type { CallId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Actor } from "./actor.ts";
+import type { Schema } from "../agent/agent.ts";
+import { openCall } from "./call.ts";
+import { AgentError } from "../../errors.ts";
+import type { Questions } from "../../protocol/events.ts";
+import { byteLength, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
+
+/** What is asked of the caller. */
+export interface Question {
+  readonly callId: CallId;
+  readonly logged: boolean;
+  readonly questions: { readonly [key: string]: string };
+  readonly schema: Schema<unknown> | undefined;
+  readonly jsonSchema?: JsonObject;
+}
+
+/** Asks the caller of the turn, who may take as long as it likes. */
+export function wait(caller: Actor, { callId, logged, questions, schema, jsonSchema }: Question): void {
+  const { turn, speaker } = caller;
+  const { recorder, journal } = turn.options;
+  const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});
+  const waitId =
+    journal.waits.get(callId)?.waitId ??
+    recorder.event(speaker, {
+      type: "WaitForInput",
+      request_keys: questions,
+      ...(jsonSchema && { schema: jsonSchema }),
+      call_id: callId,
+    }).id;
+  turn.asked({ call, callId, waitId, questions, schema });
+}
+
+/** One wait asks at most for so many values. */
+const QUESTIONS_LIMIT = 256;
+
+/** What an event needs beside its questions. */
+const ADDRESS_BYTES = 4_096;
+
+/** Throws `too_large` for more questions than one wait may ask, or than one event can hold. */
+export function checkQuestions(questions: Questions, schema: JsonObject | undefined): void {
+  const count = Object.keys(questions).length;
+  if (count > QUESTIONS_LIMIT) {
+    throw new AgentError(
+      "too_large",
+      `a wait asks ${count} questions; at most ${QUESTIONS_LIMIT} are allowed`,
+    );
+  }
+  const limitBytes = EVENT_LIMIT_BYTES - ADDRESS_BYTES;
+  if (byteLength(JSON.stringify([questions, schema])) > limitBytes) {
+    throw new AgentError(
+      "too_large",
+      `the questions of a wait, with their schema, are larger than ${limitBytes} bytes`,
+    );
+  }
+}

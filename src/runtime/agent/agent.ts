@@ -1,0 +1,108 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Foreign } from "./remote-port.ts";
+import type { ToolTurn, Turn } from "./turn-api.ts";
+
+/** A schema of any library that follows Standard Schema; zod 4 in our own agents. */
+export type Schema<Value> = StandardSchemaV1<unknown, Value>;
+
+/**
+ * Whether code that may already have run may run again after a crash. `idempotent` is retried with the
+ * same call id; `unsafe` ends as a ToolError `interrupted` that the caller sees and decides on.
+ */
+export type Effect = "idempotent" | "unsafe";
+
+/** One thing an agent can be asked for. */
+export interface Operation<Input = unknown, Output = unknown> {
+  readonly description: string;
+  readonly input: Schema<Input>;
+  readonly output?: Schema<Output>;
+  run(input: Input, turn: Turn): Output | Promise<Output>;
+}
+
+/** The operations of an agent by name. */
+export type Operations = { readonly [name: string]: Operation };
+
+/** The operation that every agent can be asked for. */
+export const CHAT = "chat";
+
+/** What a chat handler gets, and the form of what its caller gets. */
+export interface ChatInput {
+  readonly input: string;
+}
+
+/** The answer of a chat. */
+export interface ChatOutput {
+  readonly output: string;
+}
+
+/** An agent's definition: what it is called, what it can be asked for, and how it answers. */
+export interface Agent<Ops extends Operations = Operations> {
+  readonly name: string;
+  readonly purpose: string;
+  readonly version?: string;
+  /** Other versions whose interrupted turns this one can continue. */
+  readonly compatible: readonly string[];
+  readonly kind: "agent" | "tool";
+  /** What a crash in the middle of a tool means; an agent goes on from its journal. */
+  readonly effect: Effect;
+  /** By name; `chat` is among them when the agent defines how it chats. */
+  readonly operations: Ops;
+  /** The agents it calls; shown in its description, and served nowhere unless also given to the runtime. */
+  readonly tools: readonly Agent[];
+  /** The agents it works with, by its own names for them. */
+  readonly uses: Collaborators;
+  readonly config?: Schema<unknown>;
+  /** What a run starts with as its memory of this agent. */
+  readonly memory: "own" | "run";
+  /** Set where the work is done elsewhere. */
+  readonly foreign?: Foreign;
+}
+
+/** Agents by the names that another agent has for them. */
+export type Collaborators = { readonly [name: string]: Agent };
+
+/** What `defineAgent` takes. */
+export interface AgentOptions<Ops extends Operations, Uses extends Collaborators = Collaborators> {
+  /** Lower-case letters, digits and `-`, starting with a letter; at most 63. */
+  readonly name: string;
+  /** One sentence for people and models. */
+  readonly purpose: string;
+  /** A turn that was interrupted continues only under the same version, or one that says it is compatible. */
+  readonly version?: string;
+  /** Other versions whose interrupted turns this one can continue: it takes the same path through them. */
+  readonly compatible?: readonly string[];
+  /** Answers a chat: by `turn.text`, or by what it returns. */
+  readonly chat?: (input: string, turn: Turn<Uses>) => ChatAnswer | Promise<ChatAnswer>;
+  readonly operations?: Ops;
+  /** The tools and agents that it calls. */
+  readonly tools?: readonly Agent[];
+  /**
+   * The agents that it calls as `turn.uses.name`. They are what it works with unless the runtime is told
+   * to `bind` another tool, agent or remote agent to a name. Its calls are named after these names.
+   */
+  readonly uses?: Uses;
+  /** Schema of its configuration; without one anything is taken. */
+  readonly config?: Schema<unknown>;
+  /** `run` lets the agent share its memory of the run when it is called by another; default `own`, which starts empty. */
+  readonly memory?: "own" | "run";
+}
+
+/** What a chat handler may return: its answer, or nothing when its texts are the answer. */
+// oxlint-disable-next-line typescript/no-invalid-void-type -- a handler without a return statement is the usual one
+export type ChatAnswer = string | undefined | void;
+
+/** What `defineTool` takes. */
+export interface ToolOptions<Input, Output> {
+  readonly name: string;
+  readonly description: string;
+  readonly input: Schema<Input>;
+  readonly output?: Schema<Output>;
+  /** Default `unsafe`: after a crash in mid-call the caller gets a ToolError instead of a second call. */
+  readonly effect?: Effect;
+  run(input: Input, turn: ToolTurn): Output | Promise<Output>;
+}
+
+/** A tool: an agent with one operation, named like the tool. */
+export type Tool<Input = unknown, Output = unknown> = Agent<{
+  readonly [name: string]: Operation<Input, Output>;
+}>;

@@ -1,0 +1,56 @@
+import { AgentError } from "../../errors.ts";
+import type { Agent, Collaborators } from "./agent.ts";
+import type { Foreign } from "./remote-port.ts";
+
+/** Knows whom each agent works with: its own choice, or who the runtime was told to put in that place. */
+export class Bindings {
+  readonly #bind: Collaborators;
+  readonly #uses = new Map<Agent, Collaborators>();
+  readonly #foreign = new Map<string, Foreign>();
+
+  /** Throws `invalid_request` for a name that no agent uses, and for an agent that cannot do what the one it replaces can. */
+  constructor(agents: readonly Agent[], bind: Collaborators) {
+    this.#bind = bind;
+    for (const agent of agents) this.#visit(agent);
+    const used = new Set([...this.#uses.keys()].flatMap(({ uses }) => Object.keys(uses)));
+    const unused = Object.keys(bind).filter((name) => !used.has(name));
+    if (unused.length > 0)
+      throw new AgentError("invalid_request", `no agent uses ${unused.join(" or ")}, which is bound`);
+  }
+
+  /** Whom an agent works with, by its own names for them. */
+  usesOf(agent: Agent): Collaborators {
+    return this.#uses.get(agent) ?? this.#visit(agent);
+  }
+
+  /** All agents elsewhere that agents here may call. */
+  get foreign(): ReadonlyMap<string, Foreign> {
+    return this.#foreign;
+  }
+
+  #visit(agent: Agent): Collaborators {
+    const known = this.#uses.get(agent);
+    if (known) return known;
+    const entries = Object.entries(agent.uses).map(([name, own]) => [name, this.#bound(agent, name, own)]);
+    const uses = Object.fromEntries(entries) as Collaborators;
+    this.#uses.set(agent, uses);
+    if (agent.foreign) this.#foreign.set(agent.name, agent.foreign);
+    for (const other of [...agent.tools, ...Object.values(uses)]) this.#visit(other);
+    return uses;
+  }
+
+  #bound(agent: Agent, name: string, own: Agent): Agent {
+    const bound = Object.hasOwn(this.#bind, name) ? this.#bind[name] : undefined;
+    if (bound === undefined) return own;
+    const missing = bound.foreign ? [] : Object.keys(own.operations).filter((op) => !hasOwn(bound, op));
+    if (missing.length === 0 || own.foreign) return bound;
+    throw new AgentError(
+      "invalid_request",
+      `agent ${agent.name} uses ${name}, but ${bound.name} has no operation ${missing.join(", ")}`,
+    );
+  }
+}
+
+function hasOwn({ operations }: Agent, name: string): boolean {
+  return Object.hasOwn(operations, name);
+}

@@ -1,0 +1,63 @@
+import { AgentError } from "../../errors.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+
+/** A configuration whose secret values stand elsewhere, and those values by the names that stand for them. */
+export interface WithoutSecrets {
+  readonly args: JsonObject;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** Keys whose values are taken for secrets. */
+const SECRET_KEY = /secret|token|passw|api[-_]?key|credential|private[-_]?key|authorization/iu;
+
+/** What stands in the log for a secret value. */
+const REFERENCE = "$secret";
+
+/** Takes the secret values out of a configuration; `owner` begins their names. */
+export function withoutSecrets(args: JsonObject, owner: string): WithoutSecrets {
+  const secrets: Record<string, string> = {};
+  const hide = (value: Json, path: string, secret: boolean): Json => {
+    if (secret && value !== null && typeof value !== "object") {
+      secrets[path] = JSON.stringify(value);
+      return { [REFERENCE]: path };
+    }
+    if (Array.isArray(value)) return value.map((item: Json, index) => hide(item, `${path}.${index}`, secret));
+    if (typeof value !== "object" || value === null) return value;
+    const entries = Object.entries(value as JsonObject);
+    // Only the runtime writes references; one from outside could name the secret of another.
+    if (Object.hasOwn(value, REFERENCE)) {
+      throw new AgentError("unprocessable", `a configuration cannot have the key ${REFERENCE}`);
+    }
+    return Object.fromEntries(
+      entries.map(([key, field]) => [
+        key,
+        hide(field, `${path}.${toStep(key)}`, secret || SECRET_KEY.test(key)),
+      ]),
+    );
+  };
+  return { args: hide(args, owner, false) as JsonObject, secrets };
+}
+
+/** A key as a part of a name: without dots, which part the steps of a path. */
+function toStep(key: string): string {
+  return key.replaceAll("~", "~0").replaceAll(".", "~1");
+}
+
+/** Puts the secret values back where their references stand; what is not known any more is left out. */
+export function withSecrets(args: JsonObject, store: SecretStore): JsonObject {
+  const show = (value: Json): Json | undefined => {
+    if (Array.isArray(value)) return value.map((item: Json) => show(item) ?? null);
+    if (typeof value !== "object" || value === null) return value;
+    const name = (value as JsonObject)[REFERENCE];
+    if (typeof name === "string") {
+      const text = store.get(name);
+      return text === undefined ? undefined : (JSON.parse(text) as Json);
+    }
+    const shown = Object.entries(value as JsonObject).map(([key, field]) => [key, show(field)] as const);
+    return Object.fromEntries(
+      shown.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined),
+    );
+  };
+  return show(args) as JsonObject;
+}

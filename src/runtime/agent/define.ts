@@ -1,0 +1,176 @@
+import { AgentError } from "../../errors.ts";
+import type {
+  Agent,
+  AgentOptions,
+  ChatAnswer,
+  ChatInput,
+  ChatOutput,
+  Collaborators,
+  Operation,
+  Operations,
+  Schema,
+  Tool,
+  ToolOptions,
+} from "./agent.ts";
+import type { Turn } from "./turn-api.ts";
+
+/** Defines an agent. Nothing starts until a runtime is given it. */
+export function defineAgent<
+  const Ops extends Operations = Record<never, never>,
+  const Uses extends Collaborators = Record<never, never>,
+>(options: AgentOptions<Ops, Uses>): Agent<Ops & ChatOperations> {
+  const {
+    name,
+    purpose,
+    version,
+    compatible = [],
+    chat,
+    operations,
+    tools = [],
+    uses = {},
+    config,
+    memory = "own",
+  } = options;
+  if (!AGENT_NAME.test(name)) {
+    throw new AgentError(
+      "invalid_request",
+      `"${name}" cannot name an agent: use a-z, 0-9 and -, at most 63, a letter first`,
+    );
+  }
+  if (RESERVED.has(name))
+    throw new AgentError("invalid_request", `"${name}" cannot name an agent: it is a route`);
+  const all: Operations = { ...(chat && { chat: chatOperation(purpose, chat) }), ...operations };
+  if (Object.keys(all).length === 0)
+    throw new AgentError("invalid_request", `agent ${name} has no operation`);
+  for (const operationName of Object.keys(all)) checkOperationName(operationName);
+  for (const usedName of Object.keys(uses)) checkUsedName(name, usedName);
+  return {
+    name,
+    purpose,
+    ...(version !== undefined && { version }),
+    compatible,
+    kind: "agent",
+    effect: "idempotent",
+    operations: all as Ops & ChatOperations,
+    tools,
+    uses,
+    ...(config && { config }),
+    memory,
+  };
+}
+
+/** Every agent can be chatted with; one that does not say how lends the text to its own operations. */
+export type ChatOperations = {
+  // A type and not an interface, which would admit any other name beside this one.
+  readonly chat: Operation<ChatInput, ChatOutput>;
+};
+
+/** Defines one operation of an agent. */
+export function operation<Input, Output>(options: {
+  readonly description?: string;
+  readonly input: Schema<Input>;
+  readonly output?: Schema<Output>;
+  run(input: Input, turn: Turn): Output | Promise<Output>;
+}): Operation<Input, Output> {
+  return { description: "", ...options };
+}
+
+/** Defines a tool: an agent with one operation that has its name. */
+export function defineTool<Input, Output>(options: ToolOptions<Input, Output>): Tool<Input, Output> {
+  const { name, description, input, output, effect = "unsafe", run } = options;
+  checkOperationName(name);
+  return {
+    name,
+    purpose: description,
+    compatible: [],
+    kind: "tool",
+    effect,
+    operations: { [name]: { description, input, ...(output && { output }), run } },
+    tools: [],
+    uses: {},
+    memory: "own",
+  };
+}
+
+/** The schema of a chat's input, as the protocol's draft has it. */
+export const chatInput: Schema<ChatInput> = objectWithString("input");
+
+/** The schema of a chat's answer, likewise. */
+export const chatOutput: Schema<ChatOutput> = objectWithString("output");
+
+const AGENT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
+const OPERATION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
+const USED_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
+
+/** The first segments of the routes at the root, which an agent's path would hide. */
+const RESERVED = new Set([
+  "describe",
+  "process",
+  "configure",
+  "getevents",
+  "events",
+  "request",
+  "runs",
+  "artifacts",
+  "schemas",
+  "metrics",
+  "healthz",
+  "readyz",
+  "console",
+  "docs",
+]);
+
+function checkOperationName(name: string): void {
+  if (OPERATION_NAME.test(name)) return;
+  throw new AgentError(
+    "invalid_request",
+    `"${name}" cannot name an operation: use a-z, 0-9 and _, at most 63, a letter first`,
+  );
+}
+
+function checkUsedName(agent: string, name: string): void {
+  if (USED_NAME.test(name)) return;
+  throw new AgentError(
+    "invalid_request",
+    `agent ${agent} cannot use another as "${name}": names have letters, digits, - and _, a letter first`,
+  );
+}
+
+function chatOperation<Uses extends Collaborators>(
+  purpose: string,
+  chat: (input: string, turn: Turn<Uses>) => ChatAnswer | Promise<ChatAnswer>,
+): Operation<ChatInput, ChatAnswer> {
+  // The runtime gives each agent a turn with the agents that it uses.
+  return {
+    description: purpose,
+    input: chatInput,
+    run: ({ input }, turn) => chat(input, turn as unknown as Turn<Uses>),
+  };
+}
+
+/** A hand-written schema, so that defining an agent needs no schema library. */
+function objectWithString<Key extends string>(key: Key): Schema<{ readonly [K in Key]: string }> {
+  const jsonSchema = {
+    type: "object",
+    properties: { [key]: { type: "string" } },
+    required: [key],
+  };
+  const standard = {
+    version: 1 as const,
+    vendor: "troupe",
+    validate: (value: unknown) => {
+      if (
+        typeof value === "object" &&
+        value !== null &&
+        typeof (value as Record<string, unknown>)[key] === "string"
+      ) {
+        return {
+          value: { [key]: (value as Record<string, unknown>)[key] } as { readonly [K in Key]: string },
+        };
+      }
+      return { issues: [{ message: "a string is expected", path: [key] }] };
+    },
+    jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },
+  };
+  return { "~standard": standard };
+}

@@ -1,0 +1,93 @@
+import { AgentError } from "../../errors.ts";
+import type { AgentDescriptor, OperationDescriptor } from "../../protocol/descriptor.ts";
+import type { Agent, Collaborators } from "./agent.ts";
+import { operationNames } from "./resolve-operation.ts";
+import type { Bindings } from "./bindings.ts";
+import { chatInput, chatOutput } from "./define.ts";
+import { toJsonSchema } from "./schema.ts";
+
+/** The agents that a runtime serves, by name. */
+export class Registry {
+  readonly #agents = new Map<string, Agent>();
+  readonly #descriptors = new Map<string, AgentDescriptor>();
+  readonly #bindings: Bindings;
+  readonly defaultAgent: string;
+
+  constructor(agents: readonly Agent[], bindings: Bindings, defaultAgent: string | undefined) {
+    this.#bindings = bindings;
+    for (const agent of agents) {
+      if (this.#agents.has(agent.name))
+        throw new AgentError("invalid_request", `two agents are called ${agent.name}`);
+      this.#agents.set(agent.name, agent);
+    }
+    const [first] = this.#agents.keys();
+    if (first === undefined) throw new AgentError("invalid_request", "a runtime needs at least one agent");
+    this.defaultAgent = defaultAgent ?? (this.#agents.has("echo") ? "echo" : first);
+    this.get(this.defaultAgent);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#agents.keys()];
+  }
+
+  find(name: string): Agent | undefined {
+    return this.#agents.get(name);
+  }
+
+  /** Throws `not_found`, with the known names as hint. */
+  get(name: string): Agent {
+    const agent = this.#agents.get(name);
+    if (agent) return agent;
+    throw new AgentError("not_found", `no agent is called ${name}`, {
+      hint: `the agents here: ${this.names.join(", ")}`,
+    });
+  }
+
+  describe(name: string): AgentDescriptor {
+    const known = this.#descriptors.get(name);
+    if (known) return known;
+    const agent = this.get(name);
+    const descriptor = toDescriptor(agent, this.#bindings.usesOf(agent));
+    // What an agent elsewhere says of itself may change while we run.
+    if (!agent.foreign) this.#descriptors.set(name, descriptor);
+    return descriptor;
+  }
+}
+
+/** What is served under the path of every agent. */
+const ENDPOINTS = [
+  "describe",
+  "process",
+  "configure",
+  "getevents",
+  "events",
+  "stream_request",
+  "request",
+  "runs",
+  "artifacts",
+];
+
+function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
+  const config = agent.config && toJsonSchema(agent.config, "input");
+  return {
+    name: agent.name,
+    purpose: agent.purpose,
+    ...(agent.version !== undefined && { version: agent.version }),
+    endpoints: ENDPOINTS,
+    operations: operationNames(agent).map((name) => toOperation(agent, name)),
+    tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
+    ...(config && { config_schema: config }),
+  };
+}
+
+function toOperation(agent: Agent, name: string): OperationDescriptor {
+  const operation = agent.operations[name] ?? { description: "", input: chatInput, output: chatOutput };
+  const input = toJsonSchema(operation.input, "input");
+  const output = toJsonSchema(operation.output ?? chatOutput, "output");
+  return {
+    name,
+    description: operation.description || (name === "chat" ? "Say something to the agent." : ""),
+    ...(input && { input_schema: input }),
+    ...(output && (operation.output || name === "chat") && { output_schema: output }),
+  };
+}

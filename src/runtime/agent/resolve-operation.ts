@@ -1,0 +1,111 @@
+import { AgentError } from "../../errors.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { TurnRequest } from "../../protocol/requests.ts";
+import type { Agent, Operation } from "./agent.ts";
+import { CHAT } from "./agent.ts";
+import type { Foreign } from "./remote-port.ts";
+import { toJsonSchema } from "./schema.ts";
+
+/** Which operation an actor is to perform. */
+export interface Asked {
+  readonly name: string;
+  readonly operation: Operation;
+  readonly input: Json;
+}
+
+/** Finds what a request asks an agent for; throws `not_found` for an operation it does not have. */
+export function toAsked(agent: Agent, request: TurnRequest): Asked | undefined {
+  if (agent.foreign) return checkedForeign(agent, agent.foreign, request);
+  if (request.type === "ChatRequest") return fromText(agent, request.input);
+  const { operation: name, input } = request;
+  const operation = agent.operations[name];
+  if (operation && Object.hasOwn(agent.operations, name)) return { name, operation, input };
+  const text = (input as { readonly input?: unknown } | null)?.input;
+  if (name === CHAT && typeof text === "string") return fromText(agent, text);
+  throw noOperation(agent, name);
+}
+
+/** What a call asks an agent for; `undefined` for a chat that nothing the agent can do fits. */
+export function toCalled(agent: Agent, name: string, input: Json): Asked | undefined {
+  if (agent.foreign) return { name, operation: foreignOperation(agent, name), input };
+  return toAsked(agent, { type: "OperationRequest", operation: name, input });
+}
+
+/** Says that an agent cannot be chatted with, and what else it can be asked for. */
+export function noChat({ name, operations }: Agent): string {
+  return `agent ${name} does not chat; its operations: ${Object.keys(operations).join(", ")}`;
+}
+
+/** What a request asks of an agent elsewhere, which may be able to do more than is known of it. */
+export function toForeignAsked(agent: Agent, request: TurnRequest): Asked {
+  const name = request.type === "ChatRequest" ? CHAT : request.operation;
+  const input = request.type === "ChatRequest" ? { input: request.input } : request.input;
+  return { name, operation: foreignOperation(agent, name), input };
+}
+
+/** An operation of an agent elsewhere, or one that takes anything where none is known by that name. */
+export function foreignOperation({ operations }: Agent, name: string): Operation {
+  return (Object.hasOwn(operations, name) ? operations[name] : undefined) ?? ANYTHING;
+}
+
+/** The names that `describe` lists: every agent can be chatted with. */
+export function operationNames(agent: Agent): readonly string[] {
+  return [...new Set([CHAT, ...Object.keys(agent.operations)])];
+}
+
+function checkedForeign(agent: Agent, { known }: Foreign, request: TurnRequest): Asked {
+  const asked = toForeignAsked(agent, request);
+  if (known && asked.operation === ANYTHING) throw noOperation(agent, asked.name);
+  return asked;
+}
+
+function noOperation(agent: Agent, name: string): AgentError {
+  return new AgentError("not_found", `agent ${agent.name} has no operation ${name}`, {
+    hint: `its operations: ${operationNames(agent).join(", ")}`,
+  });
+}
+
+const ANYTHING: Operation = {
+  description: "",
+  input: { "~standard": { version: 1, vendor: "troupe", validate: (value) => ({ value }) } },
+  run() {},
+};
+
+/** What a chat means to an agent; `undefined` when nothing it can do fits a text. */
+function fromText(agent: Agent, text: string): Asked | undefined {
+  const { chat } = agent.operations;
+  if (chat) return { name: CHAT, operation: chat, input: { input: text } };
+  const all = Object.entries(agent.operations);
+  const [only] = all.length === 1 ? all : [];
+  const key = only && onlyStringOf(toJsonSchema(only[1].input, "input"));
+  if (only && key !== undefined) return { name: only[0], operation: only[1], input: { [key]: text } };
+  const object = parseObject(text);
+  if (object === undefined) return undefined;
+  const { operation: name, input } = object;
+  const named =
+    typeof name === "string" && Object.hasOwn(agent.operations, name) ? agent.operations[name] : undefined;
+  if (named && typeof name === "string") return { name, operation: named, input: input ?? {} };
+  return only && { name: only[0], operation: only[1], input: object };
+}
+
+/** The name of the one required property, if it is the only one and a string. */
+function onlyStringOf(schema: JsonObject | undefined): string | undefined {
+  const required = schema?.["required"];
+  const properties = schema?.["properties"] as
+    | { readonly [key: string]: { readonly type?: string } }
+    | undefined;
+  if (!Array.isArray(required) || required.length !== 1) return undefined;
+  const key = String(required[0]);
+  return properties?.[key]?.type === "string" ? key : undefined;
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as JsonObject)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,199 @@
+import { AgentError } from "../../errors.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { Environment } from "../../ports/environment.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
+import { createSpeaker, encodeEvent } from "../../protocol/encode.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type {
+  CancelRequest,
+  ConfigureRequest,
+  Request,
+  ResumeWithInput,
+  TurnRequest,
+} from "../../protocol/requests.ts";
+import { Acceptance, checkTurnRequest } from "./idempotency.ts";
+import type { Receipt } from "../api.ts";
+import { configRunId } from "../journal/system-runs.ts";
+import type { Message, Reply } from "../run/messages.ts";
+import type { Limits } from "../limits.ts";
+import type { Reading } from "../queries/queries.ts";
+import type { Registry } from "../agent/registry.ts";
+import type { RunFiles } from "../artifacts/run-artifacts.ts";
+import { parseWith } from "../agent/schema.ts";
+import { withoutSecrets } from "../agent/config-secrets.ts";
+import { readEvent } from "../queries/request-status.ts";
+import { toJson } from "../journal/json-limits.ts";
+
+/** What takes requests needs. */
+export interface IntakeOptions {
+  readonly registry: Registry;
+  readonly reading: Reading;
+  readonly log: EventLog;
+  readonly artifacts: ArtifactStore;
+  readonly files: RunFiles;
+  readonly environment: Environment;
+  readonly secrets: SecretStore;
+  readonly limits: Limits;
+  /** How each agent's new runs are configured. */
+  readonly configs: Map<string, JsonObject>;
+  send(runId: RunId, message: Message): Promise<Reply>;
+}
+
+/** Takes the requests of clients: checks them, finds their run, and hands them to its owner. */
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #acceptance: Acceptance;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    this.#acceptance = new Acceptance(options.log);
+  }
+
+  async process(agent: string, request: Request): Promise<Receipt> {
+    switch (request.type) {
+      case "ChatRequest":
+      case "OperationRequest":
+        return this.#turn(agent, request);
+      case "ResumeWithInput":
+        return this.#resume(agent, request);
+      case "CancelRequest":
+        return this.#cancel(agent, request);
+      case "ConfigureRequest":
+        return this.#configure(agent, request);
+      default: {
+        const never: never = request;
+        return never;
+      }
+    }
+  }
+
+  async #turn(agentName: string, request: TurnRequest): Promise<Receipt> {
+    const { registry, artifacts } = this.#options;
+    const agent = registry.get(agentName);
+    const { request_id: requestId } = request;
+    if (requestId === undefined) {
+      await checkTurnRequest(agent, request, artifacts);
+      const named = `req_${this.#options.environment.newId()}` as RequestId;
+      const receipt = await this.#accept(agentName, request, named);
+      await this.#attach(request, receipt);
+      return receipt;
+    }
+    const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
+      await checkTurnRequest(agent, request, artifacts);
+      if (
+        (requestId as string) === request.run_id ||
+        (await this.#options.log.run(requestId as string as RunId))
+      ) {
+        throw new AgentError("conflict", `${requestId} is the id of a run`);
+      }
+      return this.#accept(agentName, request, requestId);
+    });
+    await this.#attach(request, receipt);
+    return receipt;
+  }
+
+  /** Makes the files of a request part of its run, once that is in the log; a request that is sent again does it again. */
+  async #attach({ attachments = [] }: TurnRequest, { runId }: Receipt): Promise<void> {
+    if (runId !== null && attachments.length > 0) await this.#options.files.attach(attachments, runId);
+  }
+
+  async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
+    const { environment, reading } = this.#options;
+    const { run_id: named } = request;
+    if (named !== undefined) await this.#checkRun(agent, named);
+    const runId = named ?? (`run_${environment.newId()}` as RunId);
+    const accepted = { requestId, agent, request, acceptedAt: environment.now() };
+    const reply = await this.#options.send(runId, { kind: "turn", accepted });
+    reading.remember(runId, accepted);
+    return { ...toReceipt("turn", requestId, reply) };
+  }
+
+  async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
+    const { request_id: requestId, wait_id: waitId, resume_id: resumeId, request_keys: values } = request;
+    const runId = await this.#runOf(agent, request);
+    const reply = await this.#options.send(runId, {
+      kind: "resume",
+      values,
+      ...(requestId !== undefined && { requestId }),
+      ...(waitId !== undefined && { waitId }),
+      ...(resumeId !== undefined && { resumeId }),
+    });
+    return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply);
+  }
+
+  async #runOf(agent: string, { request_id: requestId, run_id: named }: ResumeWithInput): Promise<RunId> {
+    if (requestId === undefined) {
+      if (named === undefined)
+        throw new AgentError("invalid_request", "a resume names a request_id or a run_id");
+      await this.#checkRun(agent, named);
+      return named;
+    }
+    const { runId } = await this.#options.reading.request(requestId);
+    await this.#checkRun(agent, runId);
+    return runId;
+  }
+
+  async #cancel(agent: string, { request_id: requestId }: CancelRequest): Promise<Receipt> {
+    const { reading, log, send } = this.#options;
+    const before = await reading.request(requestId);
+    await this.#checkRun(agent, before.runId);
+    if (before.completed === undefined) {
+      try {
+        return toReceipt("cancel", requestId, await send(before.runId, { kind: "cancel", requestId }));
+      } catch (error) {
+        // It may have ended by itself just before; then that is the answer.
+        if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
+      }
+    }
+    const entry = await reading.request(requestId);
+    if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
+    const event = await readEvent(log, entry, entry.completed);
+    const reply = { runId: entry.runId, replayed: true, after: entry.completed - 1, event };
+    return toReceipt("cancel", requestId, reply);
+  }
+
+  async #configure(agentName: string, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
+    const { registry, configs, environment, limits, secrets, send } = this.#options;
+    const agent = registry.get(agentName);
+    if (named !== undefined) await this.#checkRun(agentName, named);
+    if (agent.config) await parseWith(agent.config, args, `the configuration of ${agentName}`);
+    // With its secrets, of which the run's owner sees only the names.
+    toJson(args, `the configuration of ${agentName}`, limits.configBytes);
+    const runId = named ?? configRunId(agentName);
+    const kept = withoutSecrets(args, runId);
+    const message = { kind: "configure", args: kept.args } as const;
+    if (Object.keys(kept.secrets).length > 0) {
+      // What is refused leaves no secrets behind.
+      await send(runId, { ...message, isTrial: true });
+      // First the values, then what refers to them.
+      await secrets.put(kept.secrets);
+    }
+    const reply = await send(runId, message);
+    if (named === undefined) configs.set(agentName, { ...configs.get(agentName), ...kept.args });
+    const requestId = `req_${environment.newId()}` as RequestId;
+    const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
+    const event = encodeEvent(createSpeaker(address), 0, new Date(environment.now()).toISOString(), {
+      type: "RequestCompleted",
+      finish_reason: "success",
+      result: null,
+      output: null,
+    });
+    return { requestId, runId: named ?? null, kind: "configure", replayed: false, after: reply.after, event };
+  }
+
+  /** A run belongs to one agent; to the others it is unknown. */
+  async #checkRun(agent: string, runId: RunId): Promise<void> {
+    const run = await this.#options.reading.run(runId);
+    if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
+  }
+}
+
+function toReceipt(
+  kind: Receipt["kind"],
+  requestId: RequestId,
+  { runId, replayed, after, event }: Reply,
+): Receipt {
+  return { requestId, runId, kind, replayed, after, ...(event !== undefined && { event }) };
+}

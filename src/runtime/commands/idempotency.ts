@@ -1,0 +1,104 @@
+import { AgentError } from "../../errors.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { TurnRequest } from "../../protocol/requests.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { Receipt } from "../api.ts";
+import { toAsked } from "../agent/resolve-operation.ts";
+import { canonical } from "../../protocol/canonical.ts";
+import { parseWith } from "../agent/schema.ts";
+import { checkKept, readAccepted, readEvent } from "../queries/request-status.ts";
+import { byteLength, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
+
+/** What an event needs beside its input. */
+const ADDRESS_BYTES = 2_048;
+
+/** Checks all of a request that can be checked before it is accepted; throws what its client did wrong. */
+export async function checkTurnRequest(
+  agent: Agent,
+  request: TurnRequest,
+  artifacts: ArtifactStore,
+): Promise<void> {
+  await agent.foreign?.ready();
+  const asked = toAsked(agent, request);
+  const text = request.type === "ChatRequest" ? request.input : JSON.stringify(request.input);
+  if (
+    text.length * 3 > EVENT_LIMIT_BYTES - ADDRESS_BYTES &&
+    byteLength(text) > EVENT_LIMIT_BYTES - ADDRESS_BYTES
+  ) {
+    throw new AgentError("too_large", `the input is larger than ${EVENT_LIMIT_BYTES - ADDRESS_BYTES} bytes`);
+  }
+  if (asked && request.type === "OperationRequest") {
+    await parseWith(asked.operation.input, asked.input, `the input of ${agent.name}.${asked.name}`);
+  }
+  for (const artifactId of request.attachments ?? []) {
+    if ((await artifacts.get(artifactId)) === undefined) {
+      throw new AgentError("unprocessable", `there is no artifact ${artifactId}`, {
+        issues: [{ path: "attachments", message: `${artifactId} is unknown` }],
+      });
+    }
+  }
+}
+
+/** Takes the same request once, however often and however fast it comes. */
+export class Acceptance {
+  readonly #log: EventLog;
+  readonly #underWay = new Map<RequestId, Promise<unknown>>();
+
+  constructor(log: EventLog) {
+    this.#log = log;
+  }
+
+  /** Accepts a request with an id of the client's, or answers as the first time. */
+  async once(
+    requestId: RequestId,
+    same: { readonly agent: string; readonly request: TurnRequest },
+    accept: () => Promise<Receipt>,
+  ): Promise<Receipt> {
+    for (let before = this.#underWay.get(requestId); before; before = this.#underWay.get(requestId)) {
+      // Whatever came of it, what counts is what the log has now.
+      await before.catch(() => {});
+    }
+    const work = this.#lookUpOrAccept(requestId, same, accept);
+    this.#underWay.set(requestId, work);
+    try {
+      return await work;
+    } finally {
+      this.#underWay.delete(requestId);
+    }
+  }
+
+  async #lookUpOrAccept(
+    requestId: RequestId,
+    { agent, request }: { readonly agent: string; readonly request: TurnRequest },
+    accept: () => Promise<Receipt>,
+  ): Promise<Receipt> {
+    const entry = await this.#log.lookup(requestId);
+    if (entry === undefined) return accept();
+    checkKept(entry);
+    const accepted = await readAccepted(this.#log, entry);
+    if (accepted.agent !== agent || canonicalRequest(accepted.request) !== canonicalRequest(request)) {
+      throw new AgentError("conflict", `request ${requestId} was made before, with another content`);
+    }
+    return this.#replay(entry);
+  }
+
+  async #replay(entry: RequestEntry): Promise<Receipt> {
+    const { requestId, runId, started, accepted } = entry;
+    const event = started === undefined ? undefined : await readEvent(this.#log, entry, started);
+    return {
+      requestId,
+      runId,
+      kind: "turn",
+      replayed: true,
+      after: started === undefined ? accepted.after : started - 1,
+      ...(event !== undefined && { event }),
+    };
+  }
+}
+
+/** What makes two requests the same: everything but what may differ from one try to the next. */
+function canonicalRequest({ request_metadata: _metadata, ...request }: TurnRequest): string {
+  return canonical(request);
+}

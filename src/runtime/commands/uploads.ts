@@ -1,0 +1,86 @@
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { Environment } from "../../ports/environment.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import type { Upload } from "../api.ts";
+import { artifactUrl } from "../artifacts/artifact.ts";
+import type { Message, Reply } from "../run/messages.ts";
+import type { Reading } from "../queries/queries.ts";
+import type { RunFiles } from "../artifacts/run-artifacts.ts";
+
+/** What uploads are kept and removed with. */
+export interface UploadsOptions {
+  readonly artifacts: ArtifactStore;
+  readonly files: RunFiles;
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  readonly reading: Reading;
+  send(runId: RunId, message: Message): Promise<Reply>;
+}
+
+/** How long a file that belongs to no run waits for a request that attaches it. */
+const WAIT_MS = 86_400_000;
+
+/** Between two looks for files that waited too long. */
+const LOOKS_MS = 3_600_000;
+
+/** Takes files of clients, and removes those that are attached to nothing for a day. */
+export class Uploads {
+  readonly #options: UploadsOptions;
+  #stopTimer: (() => void) | undefined;
+  #stopped = false;
+
+  /** Looks for what was left over from before. */
+  constructor(options: UploadsOptions) {
+    this.#options = options;
+    this.#look();
+  }
+
+  /** Stores a file, for a run or for a request to come. */
+  async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
+    const { artifacts, environment, files, reading, send } = this.#options;
+    const artifactId = environment.newId() as ArtifactId;
+    const url = artifactUrl(artifactId);
+    if (runId === undefined) {
+      await artifacts.put({ artifactId, createdAt: environment.now(), ...file });
+      this.#came();
+      return { artifactId, url };
+    }
+    const { agent } = await reading.run(runId);
+    const stored = await files.take({ artifactId, createdAt: environment.now(), ...file, runId });
+    const { name, mimeType, sizeBytes } = stored;
+    await send(runId, {
+      kind: "uploaded",
+      agent,
+      artifact: { artifactId, name, mimeType, sizeBytes, url },
+    });
+    return { artifactId, url };
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stopTimer?.();
+  }
+
+  /** Hears of a file without a run: as long as there are any, they are looked after. */
+  #came(): void {
+    if (this.#stopped) return;
+    this.#stopTimer ??= this.#options.environment.timer(LOOKS_MS, () => {
+      this.#stopTimer = undefined;
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const { artifacts, environment, telemetry } = this.#options;
+    artifacts.removeUnattached(environment.now() - WAIT_MS).then(
+      (kept) => {
+        if (kept > 0) this.#came();
+      },
+      (error: unknown) => {
+        telemetry.fault("old files could not be removed", error);
+        this.#came();
+      },
+    );
+  }
+}

@@ -1,0 +1,21 @@
+import type { RunId } from "../../protocol/ids.ts";
+
+/** The agent of a run that is shown to nobody: it holds only a configuration, or it is not whole. */
+export const NO_AGENT = "";
+
+/** The run in whose log the configuration of an agent is kept; it is listed nowhere. */
+export function configRunId(agent: string): RunId {
+  return `${PREFIX}${agent}` as RunId;
+}
+
+const PREFIX = "config-";
+
+/** Whether a run is one that no client may see. */
+export function isHidden({ agent }: { readonly agent: string }): boolean {
+  return agent === NO_AGENT;
+}
+
+/** Whether a run is shown to nobody because it is being copied or removed, or that was cut off. */
+export function isUnfinished(run: { readonly runId: RunId; readonly agent: string }): boolean {
+  return isHidden(run) && !run.runId.startsWith(PREFIX);
+}

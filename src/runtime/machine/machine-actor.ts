@@ -1,0 +1,221 @@
+import { createActor } from "xstate";
+import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from "xstate";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Actor } from "../actor/actor.ts";
+import type { Effect } from "../agent/agent.ts";
+import { performEffect } from "../actor/call.ts";
+import type { MachinePlace } from "./machine-host.ts";
+import { withJournaledPromises } from "./promises.ts";
+import type { StartedPromise } from "./promises.ts";
+import { MachineQuestions } from "./waits.ts";
+import { MachineTimers } from "./timers.ts";
+import type { MachineState } from "../journal/records.ts";
+import type { Scope } from "../replay/scope.ts";
+import { toJson } from "../journal/json-limits.ts";
+import type { Turn } from "../agent/turn-api.ts";
+import { TurnHandle } from "../actor/turn-handle.ts";
+
+/** Which machine to run, and what it is told first. */
+export interface MachineRun {
+  readonly machine: AnyStateMachine;
+  readonly effect: Effect;
+  readonly event: EventObject;
+}
+
+/** Runs a machine until it is done, or rests with nothing under way; resolves with its output. */
+export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
+  const { actor, scope } = TurnHandle.place(turn);
+  return new Promise((resolve, reject) => {
+    new MachineActor(turn, actor, scope, run, { resolve, reject }).start();
+  });
+}
+
+/** Keeps a machine's state after a transition small enough for one record. */
+const STATE_LIMIT_BYTES = 1_048_576;
+
+/** A machine that makes more transitions in one turn of the event loop is taken to go round for ever. */
+const TRANSITIONS_AT_ONCE = 1_000;
+
+/** A running machine, whose waits, delays and promises are calls of its turn. */
+class MachineActor implements MachinePlace {
+  readonly actor: Actor;
+  readonly #turn: Turn;
+  readonly #scope: Scope;
+  readonly #run: MachineRun;
+  readonly #end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void };
+  readonly #questions: MachineQuestions;
+  readonly #timers: MachineTimers;
+  /** The promises under way by the id of their child actor. */
+  readonly #promises = new Map<string, CallId>();
+  readonly #restored: MachineState | undefined;
+  readonly #machine: ReturnType<typeof createActor<AnyStateMachine>>;
+  #restoring = false;
+  /** How many transitions there were in this turn of the event loop. */
+  #transitions = 0;
+  #ended = false;
+
+  constructor(
+    turn: Turn,
+    actor: Actor,
+    scope: Scope,
+    run: MachineRun,
+    end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void },
+  ) {
+    this.#turn = turn;
+    this.actor = actor;
+    this.#scope = scope;
+    this.#run = run;
+    this.#end = end;
+    this.#questions = new MachineQuestions(this, (values) => {
+      this.#machine.send({ ...values, type: "resume" });
+    });
+    this.#timers = new MachineTimers(this, () => this.#machine.system);
+    this.#restored = actor.turn.options.journal.machines.get(scope.path);
+    const kept = this.#restored?.snapshot ?? turn.memory.get();
+    const machine = withJournaledPromises(run.machine, (promise) => this.#journal(promise));
+    this.#machine = createActor(machine, {
+      clock: this.#timers,
+      input: run.event,
+      ...(kept !== undefined && kept !== null && { snapshot: kept as unknown as Snapshot<unknown> }),
+    });
+  }
+
+  /** Whether the machine is stopped. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  start(): void {
+    this.#turn.signal.addEventListener("abort", () => this.#stop(), { once: true });
+    this.#machine.on("*", (emitted: EventObject & { readonly content?: unknown }) => {
+      if (emitted.type === "TextOutput") void this.#turn.text(String(emitted.content));
+    });
+    this.#machine.subscribe({
+      next: (snapshot: AnyMachineSnapshot) => this.#settle(snapshot),
+      error: (error) => this.#fail(error),
+    });
+    if (this.#restored) this.#restore(this.#restored);
+    else this.#begin();
+  }
+
+  /** Takes the next place of the machine's scope for a call. */
+  issue(): CallId {
+    const divergence = this.#scope.advance();
+    if (divergence) this.actor.turn.diverge(divergence);
+    return this.#scope.callId;
+  }
+
+  /** Gives up a call that the machine has left behind. */
+  drop(callId: CallId): void {
+    this.actor.turn.calls.drop(this.actor.call, callId);
+  }
+
+  #begin(): void {
+    // The state it starts in is not worth a record: the event that follows leads on from it.
+    this.#restoring = true;
+    this.#machine.start();
+    this.#restoring = false;
+    if (!this.#ended) this.#machine.send(this.#run.event);
+  }
+
+  /** Goes on from the state after the last transition, with the calls that were open then. */
+  #restore({ waits, timers }: MachineState): void {
+    this.#scope.skip();
+    this.#restoring = true;
+    this.#machine.start();
+    this.#timers.restore(this.#machine, timers);
+    const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
+    this.#questions.restore(snapshot, waits);
+    this.#restoring = false;
+    if (snapshot.status !== "active") this.#finish(snapshot);
+  }
+
+  /** After a transition: opens and closes what it asks for, and writes its state down. */
+  #settle(snapshot: AnyMachineSnapshot): void {
+    if (this.#ended || this.#restoring || this.actor.turn.ended) return;
+    if (!this.#isPaced()) {
+      this.#fail(new Error(`the machine made ${TRANSITIONS_AT_ONCE} transitions without a pause`));
+      return;
+    }
+    try {
+      this.#questions.follow(snapshot);
+      this.#record();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    if (snapshot.status !== "active" || this.#rests(snapshot)) this.#finish(snapshot);
+  }
+
+  /** Whether the machine lets others come in between: one that sends to itself without an end does not. */
+  #isPaced(): boolean {
+    if (this.#transitions === 0) {
+      this.actor.turn.options.environment.macrotask(() => {
+        this.#transitions = 0;
+      });
+    }
+    this.#transitions += 1;
+    return this.#transitions <= TRANSITIONS_AT_ONCE;
+  }
+
+  #record(): void {
+    const state: MachineState = {
+      snapshot: toJson(this.#machine.getPersistedSnapshot(), "the state of the machine", STATE_LIMIT_BYTES),
+      waits: this.#questions.kept,
+      timers: this.#timers.kept,
+      promises: Object.fromEntries(this.#promises),
+    };
+    this.actor.turn.options.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
+  }
+
+  #rests(snapshot: AnyMachineSnapshot): boolean {
+    if (this.#questions.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
+    return Object.values(snapshot.children as { readonly [id: string]: AnyActorRef }).every(
+      (child) => (child.getSnapshot() as Snapshot<unknown>).status !== "active",
+    );
+  }
+
+  #finish(snapshot: AnyMachineSnapshot): void {
+    const done = snapshot.status !== "active";
+    // What is done starts anew with the next turn; what rests goes on from here.
+    if (!done) this.#turn.memory.set(this.#machine.getPersistedSnapshot() as unknown as Json);
+    else if (this.#turn.memory.get() !== undefined) this.#turn.memory.set(null);
+    this.#stop();
+    this.#end.resolve(snapshot.output as unknown);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#ended) return;
+    this.#stop();
+    this.#end.reject(error);
+  }
+
+  #stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#machine.stop();
+  }
+
+  /** Makes a promise of the machine an effect of the turn. */
+  #journal({ src, childId, input, signal, start }: StartedPromise): Promise<Json> {
+    const { turn } = this.actor;
+    const known = this.#restoring ? this.#restored?.promises[childId] : undefined;
+    const callId = known ?? this.issue();
+    this.#promises.set(childId, callId);
+    const giveUp = (): void => {
+      if (this.#promises.delete(childId)) this.drop(callId);
+    };
+    signal.addEventListener("abort", giveUp, { once: true });
+    return new Promise((resolve, reject) => {
+      turn.deliveries.expect(callId, (outcome) => {
+        this.#promises.delete(childId);
+        if (outcome.ok) resolve(outcome.value);
+        else reject(new Error(outcome.message));
+      });
+      if (turn.options.journal.outcomes.has(callId)) return;
+      const call = { callId, name: src, args: toJson(input ?? {}, "the input"), logged: known !== undefined };
+      void performEffect(this.actor, call, this.#run.effect, start);
+    });
+  }
+}

@@ -1,0 +1,68 @@
+import type { ActorOptions, AnyActorRef, AnyStateMachine, EventObject } from "xstate";
+import type { CallId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { MachinePlace } from "./machine-host.ts";
+import type { MachineTimer } from "../journal/records.ts";
+import { sleep } from "../actor/sleep.ts";
+import { toJson } from "../journal/json-limits.ts";
+
+type MachineClock = NonNullable<ActorOptions<AnyStateMachine>["clock"]>;
+
+type MachineSystem = AnyActorRef["system"];
+
+/** The clock of a machine: its delays are sleeps of the turn, and go on where they were. */
+export class MachineTimers implements MachineClock {
+  readonly #place: MachinePlace;
+  readonly #open = new Map<CallId, MachineTimer>();
+  readonly #system: () => MachineSystem;
+  /** The call that the next timer belongs to, when it is one from before. */
+  #adopted: CallId | undefined;
+
+  constructor(place: MachinePlace, system: () => MachineSystem) {
+    this.#place = place;
+    this.#system = system;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** The open delays, as a record keeps them. */
+  get kept(): readonly MachineTimer[] {
+    return [...this.#open.values()];
+  }
+
+  /** Goes on with the delays that were under way. */
+  restore(machine: AnyActorRef, timers: readonly MachineTimer[]): void {
+    for (const { callId, event, ms, id } of timers) {
+      this.#adopted = callId;
+      this.#system().scheduler.schedule(machine, machine, event as EventObject, ms, id);
+    }
+    this.#adopted = undefined;
+  }
+
+  setTimeout(fire: () => void, ms: number): CallId {
+    const { actor } = this.#place;
+    const known = this.#adopted;
+    const callId = known ?? this.#place.issue();
+    this.#open.set(callId, { callId, ms, ...this.#newestSchedule() });
+    actor.turn.deliveries.expect(callId, (outcome) => {
+      this.#open.delete(callId);
+      if (outcome.ok && !this.#place.ended) fire();
+    });
+    if (!actor.turn.options.journal.outcomes.has(callId))
+      sleep(actor, { callId, logged: known !== undefined }, ms);
+    return callId;
+  }
+
+  clearTimeout(callId: CallId): void {
+    if (this.#open.delete(callId)) this.#place.drop(callId);
+  }
+
+  /** What XState has just noted down to do later: only there can it be found by what sets a timer. */
+  #newestSchedule(): Pick<MachineTimer, "id" | "event"> {
+    const { _scheduledEvents: scheduled } = this.#system().getSnapshot();
+    const newest = Object.values(scheduled).at(-1);
+    return { id: newest?.id ?? "", event: toJson(newest?.event ?? {}, "a delayed event") as JsonObject };
+  }
+}

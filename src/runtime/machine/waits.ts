@@ -1,0 +1,85 @@
+import type { AnyMachineSnapshot } from "xstate";
+import type { CallId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Schema } from "../agent/agent.ts";
+import type { MachinePlace } from "./machine-host.ts";
+import { checkQuestions, wait } from "../actor/wait.ts";
+import { toJsonSchema } from "../agent/schema.ts";
+
+/** What a machine asks its caller: one wait of the turn for each state that it is in and that has questions. */
+export class MachineQuestions {
+  readonly #place: MachinePlace;
+  readonly #answered: (values: JsonObject) => void;
+  /** The open waits by the id of their state. */
+  readonly #open = new Map<string, CallId>();
+
+  /** `answered` is called with each answer. */
+  constructor(place: MachinePlace, answered: (values: JsonObject) => void) {
+    this.#place = place;
+    this.#answered = answered;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** The open waits, as a record keeps them. */
+  get kept(): { readonly [stateId: string]: CallId } {
+    return Object.fromEntries(this.#open);
+  }
+
+  /** Asks what the machine asks for now, and gives up what it has left behind. */
+  follow(snapshot: AnyMachineSnapshot): void {
+    const isAsking = snapshot.status === "active" && snapshot.hasTag("wait");
+    const asked = isAsking ? questionsOf(snapshot) : NONE;
+    for (const [stateId, callId] of this.#open) {
+      if (asked.has(stateId)) continue;
+      this.#open.delete(stateId);
+      this.#place.drop(callId);
+    }
+    for (const [stateId, question] of asked)
+      if (!this.#open.has(stateId)) this.#ask(stateId, question, undefined);
+  }
+
+  /** Goes on with the waits that were open. */
+  restore(snapshot: AnyMachineSnapshot, waits: { readonly [stateId: string]: CallId }): void {
+    const asked = questionsOf(snapshot);
+    for (const [stateId, callId] of Object.entries(waits))
+      this.#ask(stateId, asked.get(stateId) ?? { request_keys: {} }, callId);
+  }
+
+  #ask(stateId: string, { request_keys: questions, schema }: Question, known: CallId | undefined): void {
+    const { actor } = this.#place;
+    const jsonSchema = schema && toJsonSchema(schema, "input");
+    checkQuestions(questions, jsonSchema);
+    const callId = known ?? this.#place.issue();
+    this.#open.set(stateId, callId);
+    actor.turn.deliveries.expect(callId, (outcome) => {
+      this.#open.delete(stateId);
+      if (outcome.ok && !this.#place.ended) this.#answered(outcome.value as JsonObject);
+    });
+    if (actor.turn.options.journal.outcomes.has(callId)) return;
+    wait(actor, {
+      callId,
+      logged: known !== undefined,
+      questions,
+      schema,
+      ...(jsonSchema && { jsonSchema }),
+    });
+  }
+}
+
+/** The questions of a state, as its `meta` has them. */
+interface Question {
+  readonly request_keys: { readonly [key: string]: string };
+  readonly schema?: Schema<unknown>;
+}
+
+const NONE: ReadonlyMap<string, Question> = new Map();
+
+function questionsOf(snapshot: AnyMachineSnapshot): ReadonlyMap<string, Question> {
+  const metas = Object.entries(
+    snapshot.getMeta() as { readonly [stateId: string]: Partial<Question> | undefined },
+  );
+  return new Map(metas.filter((entry): entry is [string, Question] => entry[1]?.request_keys !== undefined));
+}

@@ -1,0 +1,63 @@
+import { agentOf, depthOf, ofRequest, typeOf } from "../../protocol/encode.ts";
+import type { EventType } from "../../protocol/events.ts";
+import type { LoggingLevel } from "../../protocol/requests.ts";
+import type { Address, EventFilter } from "../api.ts";
+
+/** Says whether a reader wants to see an encoded event. */
+export type Wanted = (text: string) => boolean;
+
+/** The events of an address that pass a filter; `undefined` when all events of the run do. */
+export function toWanted(
+  address: Address,
+  filter: EventFilter | undefined,
+  level: LoggingLevel,
+): Wanted | undefined {
+  const chosen = toChosen(filter, filter?.types ? "all" : level);
+  if (address.kind === "run") return chosen;
+  const belongs = ofRequest(address.runId, address.requestId);
+  return chosen ? (text) => belongs(text) && chosen(text) : belongs;
+}
+
+function toChosen({ types, maxDepth, agent }: EventFilter = {}, level: LoggingLevel): Wanted | undefined {
+  const ofLevel = LEVELS[level];
+  if (types === undefined && maxDepth === undefined && agent === undefined && ofLevel === undefined)
+    return undefined;
+  const wanted = types && new Set(types);
+  return (text) => {
+    const type = typeOf(text);
+    const depth = depthOf(text);
+    if (isNeeded(type, depth)) return true;
+    if (wanted && !wanted.has(type)) return false;
+    if (maxDepth !== undefined && depth > maxDepth) return false;
+    if (agent !== undefined && agentOf(text) !== agent) return false;
+    return ofLevel === undefined || ofLevel(type, depth);
+  };
+}
+
+/** What no filter hides: without it a reader could not tell where a turn begins, waits or ends. */
+function isNeeded(type: EventType, depth: number): boolean {
+  switch (type) {
+    case "WaitForInput":
+    case "RequestStarted":
+    case "ResumeWithInput":
+    case "CancelRequest":
+      return true;
+    case "RequestCompleted":
+      return depth === 0;
+    default:
+      return false;
+  }
+}
+
+const isAnswer = (type: EventType, depth: number): boolean =>
+  depth === 0 && (type === "TextOutput" || type === "ArtifactGenerated");
+
+/** What each level shows beside what is always shown; `undefined` for everything. */
+const LEVELS: Readonly<Record<LoggingLevel, ((type: EventType, depth: number) => boolean) | undefined>> = {
+  minimal: isAnswer,
+  tools: (type, depth) => isAnswer(type, depth) || type.startsWith("Tool"),
+  llm: (type, depth) => isAnswer(type, depth) || type.startsWith("Completion") || type === "ReasoningOutput",
+  agents: (type, depth) => isAnswer(type, depth) || depth > 0,
+  default: undefined,
+  all: undefined,
+};

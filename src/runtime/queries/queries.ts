@@ -1,0 +1,199 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts";
+import { requestIdOf } from "../../protocol/encode.ts";
+import type { ForkedFrom } from "../../protocol/events.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { LoggingLevel } from "../../protocol/requests.ts";
+import type { RequestStatus, RunSummary } from "../../protocol/status.ts";
+import type {
+  Address,
+  EventFilter,
+  EventPage,
+  Feed,
+  FollowOptions,
+  ReadEventsOptions,
+  RunsPage,
+  RunsQuery,
+} from "../api.ts";
+import { isHidden, isUnfinished } from "../journal/system-runs.ts";
+import { toWanted } from "./event-filter.ts";
+import type { Wanted } from "./event-filter.ts";
+import { follow, readPage } from "./follow.ts";
+import type { Accepted } from "../journal/records.ts";
+import { checkKept, oldestOpenWait, readAccepted, readEvent, toStatus } from "./request-status.ts";
+
+/** So many requests are remembered by what never changes of them, to spare their readers a look into the log. */
+const REMEMBERED = 10_000;
+
+/** Everything that is read from the log for clients. */
+export class Reading {
+  readonly #log: EventLog;
+  readonly #requests = new Map<RequestId, Remembered>();
+
+  constructor(log: EventLog) {
+    this.#log = log;
+  }
+
+  /** Keeps in mind what a reader of this request will ask for. */
+  remember(runId: RunId, { requestId, agent, request }: Accepted): void {
+    const [oldest] = this.#requests.size >= REMEMBERED ? this.#requests.keys() : [];
+    if (oldest !== undefined) this.#requests.delete(oldest);
+    this.#requests.set(requestId, { runId, agent, level: request.logging_level ?? "default" });
+  }
+
+  /** Forgets what belonged to a run that is removed. */
+  forget(runId: RunId): void {
+    for (const [requestId, remembered] of this.#requests)
+      if (remembered.runId === runId) this.#requests.delete(requestId);
+  }
+
+  async resolve(id: string): Promise<Address> {
+    const requestId = id as RequestId;
+    const known = this.#requests.get(requestId) ?? (await this.#lookUp(requestId));
+    if (known) return { kind: "request", requestId, runId: known.runId, agent: known.agent };
+    const run = await this.run(id as RunId);
+    return { kind: "run", runId: run.runId, agent: run.agent };
+  }
+
+  /** The row of a run; `not_found`, or `gone` when it was removed. */
+  async run(runId: RunId): Promise<RunEntry> {
+    const run = await this.#log.run(runId);
+    if (run !== undefined && (run.removed === true || isUnfinished(run)))
+      throw new AgentError("gone", `run ${runId} was removed`);
+    if (run === undefined || isHidden(run))
+      throw new AgentError("not_found", `there is no run or request ${runId}`);
+    return run;
+  }
+
+  /** The index's entry of a request. */
+  async request(requestId: RequestId): Promise<RequestEntry> {
+    const entry = await this.#log.lookup(requestId);
+    if (entry === undefined) throw new AgentError("not_found", `there is no request ${requestId}`);
+    checkKept(entry);
+    return entry;
+  }
+
+  async read(address: Address, { filter, ...range }: ReadEventsOptions): Promise<EventPage> {
+    const entry = address.kind === "run" ? undefined : await this.#log.lookup(address.requestId);
+    const { start, end } = toExtent(entry);
+    const page = await readPage(this.#log, address, {
+      ...range,
+      after: Math.max(range.after, start),
+      wanted: await this.#wanted(address, filter),
+    });
+    return { ...page, more: page.more && page.cursor < end };
+  }
+
+  async follow(address: Address, { after, forever = false, filter, signal }: FollowOptions): Promise<Feed> {
+    const wanted = await this.#wanted(address, filter);
+    const start = after ?? (await this.#segmentStart(address));
+    const range = { wanted, forever, signal };
+    if (after === undefined)
+      return { finished: false, pages: follow(this.#log, address, { ...range, after: start }) };
+    const { clamped, finished } = await this.#place(address, start);
+    return {
+      finished: finished && !forever,
+      pages: follow(this.#log, address, { ...range, after: clamped }),
+    };
+  }
+
+  async status(requestId: RequestId): Promise<RequestStatus> {
+    return toStatus(this.#log, await this.request(requestId));
+  }
+
+  /** The oldest question that a request has open, as its encoded event; `undefined` unless it waits. */
+  async question(requestId: RequestId): Promise<string | undefined> {
+    const entry = await this.#log.lookup(requestId);
+    const wait = entry && (await oldestOpenWait(this.#log, entry));
+    return entry && wait && readEvent(this.#log, entry, wait.waitId);
+  }
+
+  async runs(query: RunsQuery): Promise<RunsPage> {
+    const { runs, next } = await this.#log.list(query);
+    const shown = runs.filter((run) => !isHidden(run)).map(toSummary);
+    return { runs: shown, ...(next !== undefined && { next }) };
+  }
+
+  async #lookUp(requestId: RequestId): Promise<Remembered | undefined> {
+    const entry = await this.#log.lookup(requestId);
+    if (entry === undefined) return undefined;
+    checkKept(entry);
+    this.remember(entry.runId, await readAccepted(this.#log, entry));
+    return this.#requests.get(requestId);
+  }
+
+  async #wanted(address: Address, filter: EventFilter | undefined): Promise<Wanted | undefined> {
+    return toWanted(address, filter, filter?.level ?? (await this.#levelOf(address)));
+  }
+
+  /** The level that a request was sent with, which holds for readers that do not say what they want. */
+  async #levelOf(address: Address): Promise<LoggingLevel> {
+    if (address.kind === "run") return "all";
+    const known = this.#requests.get(address.requestId) ?? (await this.#lookUp(address.requestId));
+    return known?.level ?? "default";
+  }
+
+  /** The cursor before the current segment. */
+  async #segmentStart(address: Address): Promise<number> {
+    const requestId =
+      address.kind === "request" ? address.requestId : await this.#newestRequest(address.runId);
+    const entry = requestId === undefined ? undefined : await this.#log.lookup(requestId);
+    if (entry === undefined) return 0;
+    const { segment, started, accepted } = entry;
+    return (segment ?? started ?? accepted.after + 1) - 1;
+  }
+
+  /** The request that the newest event of a run belongs to. */
+  async #newestRequest(runId: RunId): Promise<RequestId | undefined> {
+    const run = await this.#log.run(runId);
+    const { events } = await this.#log.read(runId, { after: Math.max((run?.head ?? 0) - 1, 0), limit: 1 });
+    const [text] = events;
+    return text === undefined ? undefined : ((requestIdOf(text) ?? undefined) as RequestId | undefined);
+  }
+
+  /** Where a given cursor lies: inside the log, and whether all that will ever come lies before it. */
+  async #place(
+    address: Address,
+    after: number,
+  ): Promise<{ readonly clamped: number; readonly finished: boolean }> {
+    if (address.kind === "run") {
+      const run = await this.#log.run(address.runId);
+      const clamped = Math.min(after, run?.head ?? 0);
+      return { clamped, finished: run?.status === "idle" && clamped >= run.head };
+    }
+    const entry = await this.#log.lookup(address.requestId);
+    const { start, end } = toExtent(entry);
+    if (after <= start) return { clamped: start, finished: false };
+    const run = await this.#log.run(address.runId);
+    const clamped = Math.min(after, run?.head ?? 0);
+    return { clamped, finished: clamped >= end };
+  }
+}
+
+/** Between which cursors of its run all events of a request lie, as far as is known. */
+function toExtent(entry: RequestEntry | undefined): { readonly start: number; readonly end: number } {
+  if (entry === undefined) return { start: 0, end: Infinity };
+  const { started, accepted, completed = Infinity } = entry;
+  return { start: started === undefined ? accepted.after : started - 1, end: completed };
+}
+
+interface Remembered {
+  readonly runId: RunId;
+  readonly agent: string;
+  readonly level: LoggingLevel;
+}
+
+function toSummary(run: RunEntry): RunSummary {
+  const forkedFrom = run.metadata["forked_from"] as unknown as ForkedFrom | undefined;
+  return {
+    run_id: run.runId,
+    agent: run.agent,
+    status: run.status,
+    created_at: new Date(run.createdAt).toISOString(),
+    updated_at: new Date(run.updatedAt).toISOString(),
+    initial_input: run.initialInput,
+    turns: run.turns,
+    ...(forkedFrom && { forked_from: forkedFrom }),
+    last_event_id: run.head,
+  };
+}

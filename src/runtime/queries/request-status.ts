@@ -1,0 +1,94 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import type { Event } from "../../protocol/events.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestStatus } from "../../protocol/status.ts";
+import { CHAT } from "../agent/agent.ts";
+import type { OpenWait } from "../replay/turn-journal.ts";
+import { loadJournal } from "../replay/load-run.ts";
+import type { Accepted } from "../journal/records.ts";
+
+/** Throws `gone` for a request whose run was removed. */
+export function checkKept({ requestId, removed }: RequestEntry): void {
+  if (removed === true) throw goneWithRun(requestId);
+}
+
+/** Reads the record that accepted a request; `gone` when its run has been removed since it was looked up. */
+export async function readAccepted(
+  log: EventLog,
+  { runId, requestId, accepted }: RequestEntry,
+): Promise<Accepted> {
+  const { records } = await log.read(runId, { after: accepted.after, limit: 1, records: true });
+  const record = records.find(({ n }) => n === accepted.n);
+  if (record === undefined) throw goneWithRun(requestId);
+  return record["accepted"] as unknown as Accepted;
+}
+
+/** Reads an event of a request; `gone` when its run has been removed since it was looked up. */
+export async function readEvent(
+  log: EventLog,
+  { runId, requestId }: RequestEntry,
+  id: number,
+): Promise<string> {
+  const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
+  if (text === undefined) throw goneWithRun(requestId);
+  return text;
+}
+
+/** What the protocol says of a request. */
+export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus> {
+  const { request, agent } = await readAccepted(log, entry);
+  const base = {
+    request_id: entry.requestId,
+    run_id: entry.runId,
+    agent,
+    operation: request.type === "ChatRequest" ? CHAT : request.operation,
+    status: entry.phase,
+    created_at: new Date(entry.createdAt).toISOString(),
+  };
+  switch (entry.phase) {
+    case "queued":
+      return { ...base, last_event_id: 0 };
+    case "completed":
+      return { ...base, ...(await completion(log, entry)), last_event_id: entry.completed ?? 0 };
+    case "running":
+    case "waiting": {
+      const run = await log.run(entry.runId);
+      const wait = await oldestOpenWait(log, entry);
+      const asked = wait && { request_keys: wait.questions, wait_id: wait.waitId };
+      return { ...base, ...asked, last_event_id: run?.head ?? 0 };
+    }
+    default: {
+      const never: never = entry.phase;
+      return never;
+    }
+  }
+}
+
+async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<RequestStatus>> {
+  const text = await readEvent(log, entry, entry.completed ?? 0);
+  if (text === undefined) return {};
+  const event = JSON.parse(text) as Event & { readonly type: "RequestCompleted" };
+  return {
+    finish_reason: event.finish_reason,
+    result: event.result,
+    output: event.output,
+    ...(event.error && { error: event.error }),
+    completed_at: event.ts,
+  };
+}
+
+/** The oldest question of a request that is still open; `undefined` unless it waits. */
+export async function oldestOpenWait(
+  log: EventLog,
+  { runId, requestId, phase, segment, started = 1 }: RequestEntry,
+): Promise<OpenWait | undefined> {
+  if (phase !== "waiting") return undefined;
+  const { waits } = await loadJournal(log, runId, { requestId, root: "", started: segment ?? started });
+  const [oldest] = waits.values();
+  return oldest;
+}
+
+function goneWithRun(requestId: RequestId): AgentError {
+  return new AgentError("gone", `the run of request ${requestId} was removed`);
+}

@@ -1,0 +1,220 @@
+import type { Environment } from "../../ports/environment.ts";
+import type { EventBody } from "../../protocol/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { ActorPlace } from "../turn/actor-context.ts";
+import { artifactUrl } from "../artifacts/artifact.ts";
+import type { Asked } from "../agent/resolve-operation.ts";
+import { attachedTo } from "../turn/actor-context.ts";
+import { scopeOf } from "../journal/call-id.ts";
+import { ForeignFailure } from "../agent/remote-port.ts";
+import type {
+  Foreign,
+  ForeignFile,
+  ForeignPlace,
+  ForeignQuestion,
+  ForeignResult,
+  ForeignState,
+  ForeignVoice,
+  Give,
+  StoredFile,
+} from "../agent/remote-port.ts";
+import { ForeignQuestions } from "./remote-waits.ts";
+import { ForeignVoices } from "./remote-speakers.ts";
+import { OpenCall } from "../scheduler/call-tree.ts";
+import type { Memory } from "../agent/turn-api.ts";
+
+/** Has an agent that runs elsewhere perform what an actor was asked for; throws a ForeignFailure when that fails. */
+export async function performForeign(
+  actor: ActorPlace,
+  foreign: Foreign,
+  { name: operation, input }: Pick<Asked, "name" | "input">,
+): Promise<ForeignResult> {
+  const { request_metadata: metadata = {} } = actor.turn.options.accepted.request;
+  const request = { operation, input, metadata, attachments: filesOf(actor) };
+  const end = await foreign.perform(request, new Place(actor));
+  if (end.ok) return end;
+  throw new ForeignFailure(end);
+}
+
+function filesOf(actor: ActorPlace): readonly ForeignFile[] {
+  const { artifacts } = actor.turn.options;
+  return attachedTo(actor).map((artifactId) => ({
+    artifactId,
+    async open() {
+      const { name, mimeType } = (await artifacts.get(artifactId)) ?? { name: "file", mimeType: "" };
+      return { name, mimeType, body: artifacts.read(artifactId) };
+    },
+  }));
+}
+
+/** What an actor whose work is done elsewhere says, asks and has open here. */
+class Place implements ForeignPlace {
+  readonly kept: Json | undefined;
+  readonly #actor: ActorPlace;
+  /** The calls that are open there, by their id here. */
+  readonly #calls = new Map<CallId, OpenCall>();
+  readonly #voices: ForeignVoices;
+  readonly #questions: ForeignQuestions;
+  #count: number;
+  #work: OpenCall | undefined;
+
+  constructor(actor: ActorPlace) {
+    this.#actor = actor;
+    this.#voices = new ForeignVoices(actor);
+    this.#questions = new ForeignQuestions(actor);
+    const { journal } = actor.turn.options;
+    // Whether anything goes on is known here, and need not be guessed from what the code does.
+    actor.turn.stirrings.end(actor.scope.path);
+    // What was said before is not said again, so there is nothing to compare.
+    actor.scope.skip();
+    const before = actor.turn.foreignAhead.take(actor.scope.path);
+    this.kept = before?.kept;
+    this.#count = before?.calls ?? 0;
+    actor.files.push(...(before?.files ?? []));
+    for (const { callId, name, agent, depth, parentCallId } of journal.openCalls.values()) {
+      if (scopeOf(callId) !== actor.scope.path) continue;
+      const parent = parentCallId === undefined ? {} : { parent: parentCallId };
+      this.began(callId, name, { agent, depth: depth - actor.depth, ...parent });
+    }
+  }
+
+  get key(): string {
+    return `${this.#actor.turn.options.runId}/${this.#actor.call.callId}`;
+  }
+
+  get environment(): Environment {
+    return this.#actor.turn.options.environment;
+  }
+
+  get signal(): AbortSignal {
+    return this.#actor.signal;
+  }
+
+  get released(): boolean {
+    return this.#actor.turn.released;
+  }
+
+  get memory(): Memory {
+    return this.#actor.memory;
+  }
+
+  get depthLimit(): number {
+    return this.#actor.turn.options.limits.depth - this.#actor.depth;
+  }
+
+  newCall(): CallId {
+    this.#count += 1;
+    return `${this.#actor.scope.path}.${this.#count}` as CallId;
+  }
+
+  say(voice: ForeignVoice, body: EventBody): void {
+    const { turn, said } = this.#actor;
+    if (!this.#accepts()) return;
+    turn.options.recorder.event(this.#voices.speakerOf(voice), body);
+    if (voice.depth === 0) {
+      if (body.type === "TextOutput") said.add(body.content, body.call_id);
+      if (body.type === "CompletionCall") said.retract(body.call_id);
+    }
+    if (body.type === "CompletionResult") turn.addUsage(body.usage);
+    if (body.type === "ArtifactGenerated" && voice.depth === 0) {
+      const { name, mime_type: mimeType, url } = body;
+      this.#actor.files.push({ name, mimeType, url });
+    }
+  }
+
+  began(callId: CallId, name: string, voice: ForeignVoice): void {
+    if (!this.#isWanted) return;
+    const { call: parent, turn } = this.#actor;
+    const call = new OpenCall({
+      callId,
+      kind: "foreign",
+      name,
+      speaker: this.#voices.speakerOf(voice),
+      parent,
+    });
+    this.#calls.set(callId, call);
+    turn.calls.opened(call);
+  }
+
+  ended(callId: CallId): void {
+    this.#calls.get(callId)?.close();
+    this.#calls.delete(callId);
+  }
+
+  ask(voice: ForeignVoice, question: ForeignQuestion): Promise<void> {
+    return this.#accepts() ? this.#questions.ask(this.#voices.speakerOf(voice), question) : NEVER;
+  }
+
+  askedBefore(callId: CallId, give: Give): Promise<void> {
+    return this.#questions.askedBefore(callId, give);
+  }
+
+  answered(callId: CallId, values: JsonObject): void {
+    if (this.#accepts()) this.#questions.answered(callId, values);
+  }
+
+  async store(file: StoredFile): Promise<EventBody> {
+    const { files, limits, runId } = this.#actor.turn.options;
+    const { artifactId, name, mimeType } = file;
+    // What comes too late would belong to a run that may be gone.
+    this.signal.throwIfAborted();
+    const stored = await files.put({ ...file, runId, limitBytes: limits.artifactBytes });
+    return {
+      type: "ArtifactGenerated",
+      name,
+      artifact_id: artifactId,
+      url: artifactUrl(artifactId),
+      mime_type: mimeType,
+      size_bytes: stored.sizeBytes,
+    };
+  }
+
+  busy(isBusy: boolean): void {
+    if (isBusy === (this.#work !== undefined) || (isBusy && !this.#isWanted)) return;
+    const { call: parent, speaker, agent, turn } = this.#actor;
+    if (this.#work) turn.calls.drop(parent, this.#work.callId);
+    this.#work = isBusy
+      ? new OpenCall({
+          callId: `${parent.callId}/elsewhere` as CallId,
+          kind: "elsewhere",
+          name: agent.name,
+          speaker,
+          parent,
+        })
+      : undefined;
+    if (this.#work) turn.calls.opened(this.#work);
+  }
+
+  async keep(kept: Json): Promise<void> {
+    const { agent, files, scope, turn } = this.#actor;
+    if (!this.#accepts()) return;
+    const state: ForeignState = { calls: this.#count, waits: this.#questions.kept, files, kept };
+    turn.options.recorder.record({
+      type: "RemoteCursor",
+      scope: scope.path,
+      agent: agent.name,
+      // As it is now: what is recorded is encoded later.
+      state: structuredClone(state),
+    });
+    await turn.options.recorder.committed();
+  }
+
+  committed(): Promise<void> {
+    return this.#actor.turn.options.recorder.committed();
+  }
+
+  /** Whether the call goes on: what is opened behind its end would never be closed. */
+  get #isWanted(): boolean {
+    const { call, turn } = this.#actor;
+    return !turn.ended && call.open;
+  }
+
+  #accepts(): boolean {
+    if (this.#isWanted) return true;
+    this.#actor.turn.options.telemetry.dropped("late_event");
+    return false;
+  }
+}
+
+const NEVER = new Promise<never>(() => {});

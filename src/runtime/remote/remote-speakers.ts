@@ -1,0 +1,38 @@
+import { createSpeaker } from "../../protocol/encode.ts";
+import type { Speaker } from "../../protocol/encode.ts";
+import type { ActorPlace } from "../turn/actor-context.ts";
+import type { ForeignVoice } from "../agent/remote-port.ts";
+
+/** So many voices have their constant text prepared. */
+const VOICES = 256;
+
+/** Who speaks elsewhere, as our log has them: under the actor whose work is done there. */
+export class ForeignVoices {
+  readonly #actor: ActorPlace;
+  readonly #speakers = new Map<string, Speaker>();
+
+  constructor(actor: ActorPlace) {
+    this.#actor = actor;
+  }
+
+  speakerOf({ agent, depth, parent }: ForeignVoice): Speaker {
+    const { call, depth: base, speaker, turn } = this.#actor;
+    // The agent that was asked here speaks under the name by which it was asked.
+    if (base === 0 && depth === 0) return speaker;
+    const key = `${depth} ${parent ?? ""} ${agent}`;
+    const known = this.#speakers.get(key);
+    if (known) return known;
+    if (this.#speakers.size >= VOICES) this.#speakers.clear();
+    const { runId, accepted } = turn.options;
+    const made = createSpeaker({
+      run_id: runId,
+      request_id: accepted.requestId,
+      agent,
+      depth: base + depth,
+      parent_call_id: parent ?? call.callId,
+    });
+    this.#speakers.set(key, made);
+    turn.introduce(made, parent ?? call.callId);
+    return made;
+  }
+}

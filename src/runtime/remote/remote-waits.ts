@@ -1,0 +1,90 @@
+import type { Speaker } from "../../protocol/encode.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { ActorPlace } from "../turn/actor-context.ts";
+import type { Schema } from "../agent/agent.ts";
+import type { ForeignQuestion, Give } from "../agent/remote-port.ts";
+import { OpenCall } from "../scheduler/call-tree.ts";
+import type { AskedWait } from "../scheduler/call-tree.ts";
+
+/** What is asked elsewhere, as waits of our turn. */
+export class ForeignQuestions {
+  readonly #actor: ActorPlace;
+  /** The waits whose answer has not had its turn. */
+  readonly #open = new Set<CallId>();
+
+  constructor(actor: ActorPlace) {
+    this.#actor = actor;
+  }
+
+  /** The waits that are open or whose answer has not been delivered, as a record keeps them. */
+  get kept(): readonly CallId[] {
+    return [...this.#open];
+  }
+
+  /** Asks the caller of the turn. Resolves when the answer is in the log. */
+  ask(speaker: Speaker, { callId, questions, schema, give }: ForeignQuestion): Promise<void> {
+    const { id: waitId } = this.#actor.turn.options.recorder.event(speaker, {
+      type: "WaitForInput",
+      request_keys: questions,
+      ...(schema && { schema }),
+      call_id: callId,
+    });
+    this.#begin({ callId, waitId, questions }, give);
+    return this.#answerTo(callId);
+  }
+
+  /** Goes on with a question that an earlier life has asked. */
+  askedBefore(callId: CallId, give: Give): Promise<void> {
+    const { journal } = this.#actor.turn.options;
+    const asked = journal.waits.get(callId);
+    if (asked && !journal.outcomes.has(callId)) this.#begin(asked, give);
+    return this.#answerTo(callId);
+  }
+
+  /** Logs an answer that was given on the other side by somebody else. */
+  answered(callId: CallId, values: JsonObject): void {
+    const { turn } = this.#actor;
+    const wait = turn.waits.get(callId);
+    if (wait === undefined) return;
+    turn.calls.settle(wait.call, { ok: true, value: values }, () =>
+      turn.options.recorder.event(turn.speaker, {
+        type: "ResumeWithInput",
+        wait_id: wait.waitId,
+        request_keys: values,
+      }),
+    );
+  }
+
+  #begin({ callId, waitId, questions }: AskedWait, give: Give): void {
+    const { call: parent, speaker, turn } = this.#actor;
+    const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
+    turn.calls.opened(call);
+    turn.asked({ call, callId, waitId, questions, schema: toSchema(give) });
+  }
+
+  /** Resolves when the answer has its turn among what is delivered to the turn. */
+  #answerTo(callId: CallId): Promise<void> {
+    this.#open.add(callId);
+    return new Promise((resolve) => {
+      this.#actor.turn.deliveries.expect(callId, (outcome) => {
+        this.#open.delete(callId);
+        if (outcome.ok) resolve();
+      });
+    });
+  }
+}
+
+/** An answer fits when the other side has taken it. */
+function toSchema(give: Give): Schema<unknown> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "troupe",
+      validate: async (values) => {
+        await give(values as JsonObject);
+        return { value: values };
+      },
+    },
+  };
+}

@@ -1,0 +1,266 @@
+import { plainTextOf } from "../../protocol/encode.ts";
+import type { Event, EventType, Usage } from "../../protocol/events.ts";
+import type { ArtifactId, CallId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import { pathTo, scopeOf } from "../journal/call-id.ts";
+import type {
+  Delivery,
+  Outcome,
+  Item,
+  Journal,
+  LoggedCall,
+  LoggedForeign,
+  OpenWait,
+} from "./turn-journal.ts";
+import { isPastCall } from "./past-calls.ts";
+import type { MachineState, RecordBody } from "../journal/records.ts";
+import { Said } from "./transcript.ts";
+import {
+  allSignature,
+  artifactSignature,
+  callSignature,
+  COMPLETION,
+  NOW,
+  RANDOM,
+  sleepSignature,
+  waitSignature,
+} from "./signature.ts";
+import { addUsage } from "./turn-journal.ts";
+
+/** Collects a turn's journal from the entries of its run's log. */
+export class JournalReader {
+  readonly #root: string;
+  readonly #items = new Map<string, Item[]>();
+  readonly #order: Delivery[] = [];
+  readonly #outcomes = new Map<CallId, Outcome>();
+  readonly #attempts = new Map<CallId, number>();
+  readonly #wakeTimes = new Map<CallId, number>();
+  readonly #openCalls = new Map<CallId, LoggedCall>();
+  readonly #waits = new Map<CallId, OpenWait>();
+  readonly #callOfWait = new Map<number, CallId>();
+  readonly #callOfArtifact = new Map<ArtifactId, CallId>();
+  readonly #said = new Map<string, Said>();
+  readonly #staged = new Map<string, Json>();
+  readonly #holders = new Map<string, CallId>();
+  readonly #configs = new Map<CallId, JsonObject>();
+  readonly #configOf = new Map<string, JsonObject>();
+  readonly #machines = new Map<string, MachineState>();
+  readonly #foreign = new Map<string, LoggedForeign>();
+  readonly #iterated = new Set<CallId>();
+  readonly #resumeIds = new Set<string>();
+  #lastResume = 0;
+  #canceled = false;
+  #usage: Usage = {};
+  #agentVersion: string | undefined;
+
+  /** `root` is the scope of the turn's own handler. */
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Takes the next event of the turn, whose type is known. */
+  event(text: string, type: EventType): void {
+    const content = type === "TextOutput" && this.#iterated.size === 0 ? plainTextOf(text) : undefined;
+    // Most events are texts of the turn's own handler, of which nothing else has to be known.
+    if (content === undefined) this.#event(JSON.parse(text) as Event);
+    else this.#say(content, this.#root);
+  }
+
+  /** Takes the next record of the run. */
+  record(record: RecordBody): void {
+    switch (record.type) {
+      case "Sleep":
+        this.#call(record.call_id, sleepSignature(record.ms));
+        this.#wakeTimes.set(record.call_id, record.until);
+        return;
+      case "Woke":
+        this.#settle(record.call_id, { ok: true, value: null });
+        return;
+      case "Now":
+        this.#item(record.scope, { signature: NOW, value: record.value });
+        return;
+      case "Random":
+        this.#item(record.scope, { signature: RANDOM, value: record.value });
+        return;
+      case "All":
+        this.#call(record.call_id, allSignature(record.branches));
+        return;
+      case "Artifact":
+        this.#call(record.call_id, artifactSignature(record.name, record.mime_type), record.artifact_id);
+        this.#callOfArtifact.set(record.artifact_id, record.call_id);
+        return;
+      case "MachineState":
+        this.#machines.set(record.scope, record.state);
+        return;
+      case "Iterated":
+        this.#iterated.add(record.call_id);
+        return;
+      case "RemoteCursor":
+        this.#foreign.set(record.scope, { agent: record.agent, state: record.state });
+        return;
+      case "MemoryCommitted":
+        if (record.call_id !== undefined) this.#staged.set(record.agent, record.value);
+        return;
+      case "Configured":
+        if (record.args) this.#configOf.set(record.agent, record.args);
+        this.#configs.set(record.call_id, this.#configOf.get(record.agent) ?? {});
+        return;
+      case "MemoryTaken":
+        this.#holders.set(record.agent, record.call_id);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** What was collected so far. */
+  journal(): Journal {
+    const logged = { outcomes: this.#outcomes, machines: this.#machines, foreign: this.#foreign };
+    const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
+    return {
+      items: orNone(this.#items),
+      deliveries: this.#order.filter(({ callId }) => !isPast(callId)),
+      outcomes: orNone(this.#outcomes),
+      attempts: orNone(this.#attempts),
+      wakeTimes: orNone(this.#wakeTimes),
+      waits: orNone(new Map([...this.#waits].filter(([callId]) => !isPast(callId)))),
+      openCalls: orNone(this.#openCalls),
+      said: orNone(this.#said),
+      usage: this.#usage,
+      staged: orNone(this.#staged),
+      holders: orNone(this.#holders),
+      configs: orNone(this.#configs),
+      machines: orNone(this.#machines),
+      foreign: orNone(this.#foreign),
+      iterated: this.#iterated.size === 0 ? NO_SET : this.#iterated,
+      lastResume: this.#lastResume,
+      resumeIds: this.#resumeIds.size === 0 ? NO_SET : this.#resumeIds,
+      canceled: this.#canceled,
+      agentVersion: this.#agentVersion,
+    };
+  }
+
+  #event(event: Event): void {
+    if (this.#iterated.size > 0 && event.parent_call_id !== undefined) {
+      for (const callId of pathTo(event.parent_call_id) as readonly CallId[])
+        if (this.#iterated.has(callId)) this.#order.push({ callId, event });
+    }
+    const spoken = (): string => event.parent_call_id ?? this.#root;
+    switch (event.type) {
+      case "TextOutput":
+      case "ToolTextOutput":
+        this.#text(event, spoken());
+        return;
+      case "ArtifactGenerated": {
+        const { name, mime_type, artifact_id, url } = event;
+        const callId = this.#callOfArtifact.get(artifact_id);
+        if (callId === undefined) return;
+        this.#settle(callId, {
+          ok: true,
+          value: { artifactId: artifact_id, name, mimeType: mime_type, url },
+        });
+        return;
+      }
+      case "ToolCall":
+        this.#attempts.set(event.tool_call_id, event.attempt ?? 1);
+        if ((event.attempt ?? 1) > 1) return;
+        this.#openCalls.set(event.tool_call_id, {
+          callId: event.tool_call_id,
+          name: event.function_name,
+          agent: event.agent,
+          depth: event.depth,
+          ...(event.parent_call_id !== undefined && { parentCallId: event.parent_call_id }),
+        });
+        this.#call(event.tool_call_id, callSignature(event.function_name, event.args));
+        return;
+      case "CompletionCall":
+        this.#attempts.set(event.call_id, event.attempt);
+        this.#said.get(spoken())?.retract(event.call_id);
+        if (event.attempt > 1) return;
+        this.#call(event.call_id, COMPLETION);
+        return;
+      case "ToolResult":
+        this.#settle(event.tool_call_id, { ok: true, value: event.result, text: event.text_result });
+        return;
+      case "ToolError":
+        this.#settle(event.tool_call_id, { ok: false, code: event.code, message: event.content });
+        return;
+      case "CompletionResult":
+        this.#usage = addUsage(this.#usage, event.usage);
+        this.#settle(
+          event.call_id,
+          event.error === undefined
+            ? { ok: true, value: event.result }
+            : { ok: false, code: "model_error", message: event.error },
+        );
+        return;
+      case "WaitForInput": {
+        const { id, call_id: callId, request_keys: questions, schema } = event;
+        this.#call(callId, waitSignature(questions));
+        this.#waits.set(callId, { waitId: id, callId, questions, ...(schema && { schema }) });
+        this.#callOfWait.set(id, callId);
+        return;
+      }
+      case "ResumeWithInput": {
+        const callId = this.#callOfWait.get(event.wait_id);
+        this.#lastResume = event.id;
+        if (event.resume_id !== undefined) this.#resumeIds.add(event.resume_id);
+        if (callId === undefined) return;
+        this.#waits.delete(callId);
+        this.#settle(callId, { ok: true, value: event.request_keys });
+        return;
+      }
+      case "RequestStarted":
+        this.#agentVersion = event.agent_version;
+        return;
+      case "CancelRequest":
+        this.#canceled = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  #text(event: Event & { readonly type: "TextOutput" | "ToolTextOutput" }, actor: string): void {
+    const completion = event.type === "TextOutput" ? event.call_id : undefined;
+    // What came from outside cannot be expected to come again.
+    if (event.type === "ToolTextOutput" && event.progress) return;
+    this.#say(event.content, actor, event.branch, completion);
+  }
+
+  #say(content: string, actor: string, branch = actor, completion?: CallId): void {
+    let said = this.#said.get(actor);
+    if (said === undefined) {
+      said = new Said();
+      this.#said.set(actor, said);
+    }
+    said.add(content, completion);
+    // What a model streams belongs to its completion.
+    if (completion === undefined) this.#item(branch, { signature: content, isText: true });
+  }
+
+  #call(callId: CallId, signature: string, value?: Json): void {
+    this.#item(scopeOf(callId), { signature, ...(value !== undefined && { value }) });
+  }
+
+  #item(scope: string, item: Item): void {
+    const items = this.#items.get(scope);
+    if (items === undefined) this.#items.set(scope, [item]);
+    else items.push(item);
+  }
+
+  #settle(callId: CallId, outcome: Outcome): void {
+    this.#outcomes.set(callId, outcome);
+    this.#openCalls.delete(callId);
+    for (const [agent, holder] of this.#holders) if (holder === callId) this.#holders.delete(agent);
+    this.#order.push({ callId, outcome });
+  }
+}
+
+/** A turn that is continued keeps its journal, most of which is usually empty. */
+function orNone<Key, Value>(map: Map<Key, Value>): ReadonlyMap<Key, Value> {
+  return map.size === 0 ? NO_MAP : map;
+}
+
+const NO_MAP: ReadonlyMap<never, never> = new Map<never, never>();
+const NO_SET: ReadonlySet<never> = new Set<never>();

@@ -1,0 +1,218 @@
+import { AgentError } from "../../errors.ts";
+import type { Claim, EventLog, Snapshot } from "../../ports/event-log.ts";
+import { depthOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
+import type { EventType } from "../../protocol/events.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { rootOf } from "../journal/call-id.ts";
+import type { Journal } from "./turn-journal.ts";
+import { JournalReader } from "./journal-builder.ts";
+import type { RecordBody } from "../journal/records.ts";
+import { evolve, fromSnapshot, newRun } from "./run-state.ts";
+import type { OpenRequest, RunState } from "./run-state.ts";
+
+/** A turn that is only in the log. */
+export interface DormantTurn {
+  readonly journal: Journal;
+  /** Whether it waits for its caller, so that nothing goes on in it until an answer comes. */
+  readonly waiting: boolean;
+  /** Until when it sleeps, in milliseconds since 1970, if it does and was let go of meanwhile. */
+  readonly wakeAt?: number;
+}
+
+/** What the log holds of a run, and the turn that is under way in it. */
+export interface LoadedRun {
+  readonly state: RunState;
+  readonly dormant?: DormantTurn;
+}
+
+/** Rebuilds a run that was claimed, with its turn if one is open; throws `gone` when it was removed. */
+export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): Promise<LoadedRun> {
+  const { runId } = cursor;
+  if (run === undefined) return { state: newRun };
+  if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
+  const loading = new Loading(snapshot);
+  const before = startedOf(loading.state);
+  const started = before && (await log.lookup(before.accepted.requestId))?.started;
+  await forEachEntry(log, runId, loading.rangeFrom(started), loading);
+  const { state, journal } = loading;
+  const open = startedOf(state);
+  if (open === undefined || journal === undefined) return { state };
+  const { phase, wakeAt } = (await log.lookup(open.accepted.requestId)) ?? {};
+  return {
+    state,
+    dormant: { journal, waiting: phase === "waiting", ...(wakeAt !== undefined && { wakeAt }) },
+  };
+}
+
+/** The state of a run as it was when its event with an id was the newest and nothing had followed it. */
+export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
+  let state = newRun;
+  const visitor: Visitor = {
+    event(text) {
+      state = withEvent(state, toHeading(text));
+    },
+    record(record) {
+      state = withRecord(state, record);
+    },
+  };
+  await forEachEntry(log, runId, { head: 0, records: 0, end: id }, visitor);
+  return state;
+}
+
+/** Rebuilds the journal of a turn whose RequestStarted has the given id. */
+export async function loadJournal(
+  log: EventLog,
+  runId: RunId,
+  turn: { readonly requestId: RequestId; readonly root: string; readonly started: number },
+): Promise<Journal> {
+  const reader = new JournalReader(turn.root);
+  const visitor: Visitor = {
+    event(text) {
+      if (requestIdOf(text) === turn.requestId) reader.event(text, typeOf(text));
+    },
+    record: (record) => reader.record(record),
+  };
+  await forEachEntry(log, runId, { head: turn.started - 1, records: 0 }, visitor);
+  return reader.journal();
+}
+
+const PAGE = { limit: 10_000, limitBytes: 8 * 1_048_576, records: true };
+
+/** Which part of a log to go through: what follows an event and a record, up to an event. */
+interface Range {
+  readonly head: number;
+  readonly records: number;
+  readonly end?: number;
+}
+
+/** Who is told of the entries of a log. */
+interface Visitor {
+  event(text: string): void;
+  record(record: RecordBody): void;
+}
+
+/** Goes through the events and records of a run in the order in which they were appended. */
+async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: Visitor): Promise<void> {
+  const { end = Infinity } = range;
+  let lastRecord = range.records;
+  for (let after = range.head; ;) {
+    const { events, records, head } = await log.read(runId, { after, ...PAGE });
+    let next = 0;
+    const visitRecords = (upTo: number): void => {
+      for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
+        next += 1;
+        // Pages overlap in the records at their borders.
+        if (record.n <= lastRecord || record.after >= end) continue;
+        lastRecord = record.n;
+        visitor.record(record as unknown as RecordBody);
+      }
+    };
+    visitRecords(after);
+    for (const text of events) {
+      after += 1;
+      if (after > end) return;
+      visitor.event(text);
+      visitRecords(after);
+    }
+    if (events.length === 0 || after >= head) return;
+  }
+}
+
+/** Rebuilds in one go what a run's owner has to know and the journal of the turn that is under way. */
+class Loading implements Visitor {
+  state: RunState;
+  /** How far the state goes that it begins with. */
+  readonly #covered: { readonly head: number; readonly records: number };
+  /** The journals of the turns that have started and not ended, of which all but one are only just being canceled. */
+  readonly #readers = new Map<RequestId, JournalReader>();
+  /** The id of the event that was visited last. */
+  #id = 0;
+
+  constructor(snapshot: Snapshot | undefined) {
+    this.state = snapshot === undefined ? newRun : fromSnapshot(snapshot.data);
+    this.#covered = snapshot ?? { head: 0, records: 0 };
+    const open = startedOf(this.state);
+    if (open) this.#begin(open.accepted.requestId, open.turn ?? 1);
+  }
+
+  /** The journal of the turn that is under way. */
+  get journal(): Journal | undefined {
+    const open = startedOf(this.state);
+    return open && this.#readers.get(open.accepted.requestId)?.journal();
+  }
+
+  /** Which part of the log has to be visited, given the id of the RequestStarted that the snapshot covers, if there is one. */
+  rangeFrom(started: number | undefined): Range {
+    const { head, records } = this.#covered;
+    this.#id = Math.min(head, (started ?? Infinity) - 1);
+    return { head: this.#id, records: started === undefined ? records : 0 };
+  }
+
+  event(text: string): void {
+    this.#id += 1;
+    const heading = toHeading(text);
+    if (this.#id > this.#covered.head) {
+      this.state = withEvent(this.state, heading);
+      if (heading.edge && heading.requestId !== null) {
+        if (heading.type === "RequestStarted") this.#begin(heading.requestId, this.state.turns);
+        else this.#readers.delete(heading.requestId);
+      }
+    }
+    if (heading.requestId !== null) this.#readers.get(heading.requestId)?.event(text, heading.type);
+  }
+
+  record(record: RecordBody & { readonly n?: number }): void {
+    if ((record.n ?? 0) > this.#covered.records) this.state = withRecord(this.state, record);
+    for (const reader of this.#readers.values()) reader.record(record);
+  }
+
+  #begin(requestId: RequestId, turn: number): void {
+    this.#readers.set(requestId, new JournalReader(rootOf(turn)));
+  }
+}
+
+/** The request whose turn is under way. */
+function startedOf({ open }: RunState): OpenRequest | undefined {
+  return open.find(({ turn }) => turn !== undefined);
+}
+
+/** What the state of a run depends on in an event. */
+interface Heading {
+  readonly requestId: RequestId | null;
+  readonly type: EventType;
+  /** Whether a turn begins or ends with it. */
+  readonly edge: boolean;
+}
+
+function toHeading(text: string): Heading {
+  const type = typeOf(text);
+  const mayBeEdge = type === "RequestStarted" || type === "RequestCompleted";
+  const requestId = requestIdOf(text) as RequestId | null;
+  return { requestId, type, edge: mayBeEdge && depthOf(text) === 0 };
+}
+
+function withEvent(state: RunState, { requestId, type, edge }: Heading): RunState {
+  if (requestId === null) return state;
+  if (!edge) return withProgress(state);
+  return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
+}
+
+function withRecord(state: RunState, record: RecordBody): RunState {
+  switch (record.type) {
+    case "Accepted":
+    case "ConfigRecorded":
+    case "Forked":
+    case "MemoryCommitted":
+    case "RecoveryStarted":
+    case "Released":
+      return evolve(state, record);
+    default:
+      return withProgress(state);
+  }
+}
+
+/** Something came of the turn since it was last recovered. */
+function withProgress(state: RunState): RunState {
+  const recovered = state.open.find(({ recoveries }) => recoveries > 0);
+  return recovered ? evolve(state, { type: "Progress", requestId: recovered.accepted.requestId }) : state;
+}

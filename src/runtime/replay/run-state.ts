@@ -1,0 +1,109 @@
+import type { RequestId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Accepted, RecordBody } from "../journal/records.ts";
+
+/** What its owner has to know of a run: plain data, equal to the sum of the run's log. */
+export interface RunState {
+  /** How many turns were started. */
+  readonly turns: number;
+  /** The requests that have not completed, in the order of their acceptance. */
+  readonly open: readonly OpenRequest[];
+  /** What each agent keeps for the run. */
+  readonly memory: JsonObject;
+  readonly config: RunConfig | null;
+}
+
+/** A request that has not completed. */
+export interface OpenRequest {
+  readonly accepted: Accepted;
+  /** The number of its turn in the run; absent while it is queued. */
+  readonly turn?: number;
+  /** The configuration in force when it started. */
+  readonly config?: RunConfig | null;
+  /** Recoveries since it last made progress. */
+  readonly recoveries: number;
+}
+
+/** The configuration of a run, and how often it was changed. */
+export interface RunConfig {
+  readonly version: number;
+  readonly args: JsonObject;
+}
+
+/** What changes the state of a run. */
+export type RunChange =
+  | RecordBody
+  | { readonly type: "RequestStarted"; readonly requestId: RequestId }
+  | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
+  /** A result or a text was committed after a recovery. */
+  | { readonly type: "Progress"; readonly requestId: RequestId };
+
+/** A run that nothing has happened to. */
+export const newRun: RunState = { turns: 0, open: [], memory: {}, config: null };
+
+/** The state after a change; the only place where a run's state changes, live or when it is rebuilt. */
+export function evolve(state: RunState, change: RunChange): RunState {
+  switch (change.type) {
+    case "Accepted":
+      return { ...state, open: [...state.open, { accepted: change.accepted, recoveries: 0 }] };
+    case "RequestStarted": {
+      const turns = state.turns + 1;
+      return {
+        ...state,
+        turns,
+        open: patch(state.open, change.requestId, { turn: turns, config: state.config }),
+      };
+    }
+    case "RequestCompleted":
+      return { ...state, open: state.open.filter(({ accepted }) => accepted.requestId !== change.requestId) };
+    case "RecoveryStarted":
+      return { ...state, open: patch(state.open, change.request_id, { recoveries: change.count }) };
+    case "Released":
+      return { ...state, open: patch(state.open, change.request_id, { recoveries: 0 }) };
+    case "Progress":
+      return { ...state, open: patch(state.open, change.requestId, { recoveries: 0 }) };
+    case "MemoryCommitted":
+      if (change.call_id !== undefined) return state;
+      return { ...state, memory: { ...state.memory, [change.agent]: change.value } };
+    case "ConfigRecorded":
+      return { ...state, config: { version: change.version, args: change.args } };
+    case "Forked":
+      return { ...state, turns: change.turns };
+    case "Sleep":
+    case "Woke":
+    case "Now":
+    case "Random":
+    case "All":
+    case "Artifact":
+    case "MachineState":
+    case "MemoryTaken":
+    case "Configured":
+    case "RemoteCursor":
+    case "Iterated":
+      return state;
+    default: {
+      const never: never = change;
+      return never;
+    }
+  }
+}
+
+/** The state as a snapshot keeps it. */
+export function toSnapshot(state: RunState): Json {
+  return state as unknown as Json;
+}
+
+/** The state that a snapshot kept. */
+export function fromSnapshot(data: Json): RunState {
+  return data as unknown as RunState;
+}
+
+function patch(
+  open: readonly OpenRequest[],
+  requestId: RequestId,
+  fields: Partial<OpenRequest>,
+): readonly OpenRequest[] {
+  return open.map((request) =>
+    request.accepted.requestId === requestId ? { ...request, ...fields } : request,
+  );
+}

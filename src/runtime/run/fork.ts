@@ -1,0 +1,59 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog, RunEntry } from "../../ports/event-log.ts";
+import { depthOf, idOf, typeOf } from "../../protocol/encode.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import type { RunLedger } from "../activation/run-ledger.ts";
+import { stateAt } from "../replay/load-run.ts";
+
+/** So many events are copied in one commit. */
+const COPIED_AT_ONCE = 1_000;
+
+/** Throws `conflict` unless a run can be forked there: at its beginning, or where a turn has ended. */
+export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, after: number): Promise<void> {
+  if (after === 0) return;
+  const { events } = after <= head ? await log.read(runId, { after: after - 1, limit: 1 }) : { events: [] };
+  const [text] = events;
+  if (text !== undefined && typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return;
+  throw new AgentError("conflict", `run ${runId} cannot be forked after event ${after}`, {
+    hint: "fork it after 0 or after a RequestCompleted at depth 0",
+  });
+}
+
+/**
+ * Copies the history of a run up to an event into a new run: the same events, with the new run's id
+ * and the place where they stood. Agents remember there what they did at that point.
+ */
+export async function copyHistory(
+  log: EventLog,
+  ledger: RunLedger,
+  { source, after, target }: { readonly source: RunEntry; readonly after: number; readonly target: RunId },
+): Promise<void> {
+  const { recorder } = ledger;
+  for (let copied = 0; copied < after;) {
+    const limit = Math.min(COPIED_AT_ONCE, after - copied);
+    const { events } = await log.read(source.runId, { after: copied, limit });
+    // What is not there any more would be waited for without end.
+    if (events.length === 0) throw gone(source.runId);
+    for (const text of events) recorder.encoded(toCopy(text, source.runId, target));
+    copied += events.length;
+    await ledger.committed();
+  }
+  const { turns, memory, config } = await stateAt(log, source.runId, after);
+  // Of a run that was removed while it was read, nobody knows what was missing.
+  if ((await log.run(source.runId))?.removed === true) throw gone(source.runId);
+  for (const [agent, value] of Object.entries(memory))
+    ledger.change({ type: "MemoryCommitted", agent, value });
+  if (config) ledger.change({ type: "ConfigRecorded", ...config });
+  ledger.change({ type: "Forked", turns });
+}
+
+function gone(runId: RunId): AgentError {
+  return new AgentError("gone", `run ${runId} was removed`);
+}
+
+/** The event as it stands in the new run. */
+function toCopy(text: string, source: RunId, target: RunId): string {
+  const own = text.replace(/,"forked_from":\{[^}]*\}\}$/u, "}");
+  const moved = own.replace(`"run_id":"${source}"`, () => `"run_id":"${target}"`);
+  return `${moved.slice(0, -1)},"forked_from":{"run_id":"${source}","id":${idOf(text)}}}`;
+}

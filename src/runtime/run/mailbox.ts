@@ -1,0 +1,79 @@
+import { AgentError } from "../../errors.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import type { TurnRequest } from "../../protocol/requests.ts";
+import type { LifecycleState } from "../activation/lifecycle.ts";
+import type { AskedWait } from "../scheduler/call-tree.ts";
+
+/** Holds the requests of one run until the run is ready for the next one. */
+export class Mailbox<Item> {
+  readonly #limit: number;
+  readonly #items: Item[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Throws `overloaded` when the mailbox is full. */
+  checkRoom(): void {
+    if (this.#items.length < this.#limit) return;
+    throw new AgentError("overloaded", `${this.#limit} requests already wait for this run`, {
+      retryAfterS: 1,
+    });
+  }
+
+  /** Adds an item at the end. */
+  post(item: Item): void {
+    this.#items.push(item);
+  }
+
+  /** Adds an item before all others, whether or not there is room. */
+  postFirst(item: Item): void {
+    this.#items.unshift(item);
+  }
+
+  /** Removes and returns the oldest item, or `undefined` when there is none. */
+  take(): Item | undefined {
+    // A mailbox holds few items, so moving them costs nothing that shows.
+    return this.#items.shift();
+  }
+
+  /** Removes and returns the first item that fits, wherever it stands. */
+  remove(fits: (item: Item) => boolean): Item | undefined {
+    const at = this.#items.findIndex(fits);
+    return at < 0 ? undefined : this.#items.splice(at, 1)[0];
+  }
+}
+
+/** What decides whether a run takes one more request. */
+export interface Admitting {
+  readonly runId: RunId;
+  /** The id of its newest event. */
+  readonly head: number;
+  /** So many events it may have. */
+  readonly limit: number;
+  readonly state: LifecycleState;
+  /** Has what the run has asked its caller, oldest first. */
+  readonly slot: { readonly waits: readonly AskedWait[] };
+  readonly mailbox: { checkRoom(): void };
+}
+
+/** Throws unless a run takes a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
+export function admit({ runId, head, limit, state, slot, mailbox }: Admitting, request: TurnRequest): void {
+  if (head >= limit)
+    throw new AgentError("run_full", `run ${runId} has its ${limit} events; start a new one`);
+  const { on_busy: onBusy } = request;
+  if (state === "idle" || onBusy === "interrupt") return;
+  if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
+  if (onBusy === undefined && state === "waiting") {
+    const [wait] = slot.waits;
+    throw new AgentError("conflict", `run ${runId} waits for input`, {
+      hint: "answer it with ResumeWithInput, or say on_busy",
+      facts: { wait_id: wait?.waitId ?? null, request_keys: wait?.questions ?? {} },
+    });
+  }
+  mailbox.checkRoom();
+}

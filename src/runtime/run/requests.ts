@@ -1,0 +1,111 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { admit, Mailbox } from "./mailbox.ts";
+import { findAnswer, pickWait } from "./resume.ts";
+import type { GivenAnswer, TurnSlotOptions } from "../activation/turn-slot.ts";
+import type { LoadedRun } from "../replay/load-run.ts";
+import { toReply } from "./messages.ts";
+import type { Reply } from "./messages.ts";
+import type { Accepted } from "../journal/records.ts";
+import { TurnSlot } from "../activation/turn-slot.ts";
+
+/** What a run's requests are answered with. */
+export interface RunRequestsOptions extends Omit<TurnSlotOptions, "ended"> {
+  readonly log: EventLog;
+  /** The configuration of an agent that its new runs begin with. */
+  configOf(agent: string): JsonObject | undefined;
+  /** Writes the run's row as it is now, with a snapshot where that is asked for. */
+  save(snapshot?: boolean): void;
+}
+
+/** The requests of one run: each has its turn, one after the other, and answers and cancels overtake them. */
+export class RunRequests {
+  /** The place of the turn that is under way. */
+  readonly slot: TurnSlot;
+  readonly #options: RunRequestsOptions;
+  readonly #mailbox: Mailbox<Accepted>;
+
+  constructor(options: RunRequestsOptions, { state, dormant }: LoadedRun) {
+    this.#options = options;
+    this.#mailbox = new Mailbox(options.limits.queuedRequests);
+    for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
+    this.slot = new TurnSlot({ ...options, ended: () => this.#startNext() }, dormant);
+  }
+
+  /** Takes a request, whose turn starts at once or when those before it have ended. */
+  accept(accepted: Accepted): Reply {
+    const { requestId, request, agent } = accepted;
+    const { runId, ledger, lifecycle, limits, telemetry, configOf, save } = this.#options;
+    const { state } = lifecycle;
+    const after = ledger.recorder.head;
+    const place = { runId, head: after, limit: limits.runEvents, state };
+    admit({ ...place, slot: this.slot, mailbox: this.#mailbox }, request);
+    if (!ledger.begun) ledger.begin(agent, request.input, request.request_metadata ?? {}, configOf(agent));
+    ledger.accept(accepted);
+    telemetry.accepted(agent);
+    let event: string | undefined;
+    if (state === "idle") {
+      event = this.slot.start(accepted);
+    } else if (request.on_busy === "interrupt") {
+      this.#mailbox.postFirst(accepted);
+      this.slot.cancel();
+    } else {
+      this.#mailbox.post(accepted);
+    }
+    save();
+    return toReply(runId, after, { requestId, event });
+  }
+
+  /** Answers what a request waits for; without its id, the one that is under way. */
+  async resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<Reply> {
+    const { runId, ledger, log } = this.#options;
+    const { slot } = this;
+    const asked = requestId ?? slot.requestId;
+    if (asked === undefined) throw new AgentError("conflict", `no request of run ${runId} waits for input`);
+    const isRepeated = given.resumeId !== undefined && slot.knowsAnswer(given.resumeId);
+    const open = asked === slot.requestId && !isRepeated ? pickWait(slot.waits, given) : undefined;
+    const answered = open && (await slot.answer(open.callId, given));
+    if (answered) return toReply(runId, answered.id - 1, { requestId: asked, event: answered.text });
+    // The answer before this one may still be on its way into the log.
+    await ledger.committed();
+    const earlier = await findAnswer(log, runId, asked, given);
+    return {
+      ...toReply(runId, earlier.id - 1, { requestId: asked, event: earlier.text }),
+      replayed: true,
+    };
+  }
+
+  /** Ends a request, under way or queued. */
+  async cancel(requestId: RequestId): Promise<Reply> {
+    const { runId, ledger, agentOf, save } = this.#options;
+    const after = ledger.recorder.head;
+    const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
+    if (queued) {
+      const event = ledger.cancelQueued(queued, agentOf(queued.agent)?.version);
+      save();
+      return toReply(runId, after, { requestId, event });
+    }
+    if (this.slot.requestId === requestId)
+      return toReply(runId, after, { requestId, event: this.slot.cancel() });
+    // It may just have ended: whoever looks into the log for its end has to find it there.
+    await ledger.committed();
+    throw new AgentError("conflict", `request ${requestId} is not open`);
+  }
+
+  /** Goes on with what the log has open, after a crash. */
+  recover(): Reply {
+    const { runId, ledger, lifecycle } = this.#options;
+    if (this.slot.requestId === undefined) this.#startNext();
+    else if (lifecycle.state === "working") this.slot.recover();
+    return toReply(runId, ledger.recorder.head);
+  }
+
+  /** Starts the next request, if one is queued. */
+  #startNext(): void {
+    const next = this.#mailbox.take();
+    if (next) this.slot.start(next);
+    this.#options.save(true);
+  }
+}

@@ -1,0 +1,170 @@
+import type { Speaker } from "../../protocol/encode.ts";
+import type { EventBody } from "../../protocol/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Schema } from "../agent/agent.ts";
+
+/**
+ * What kind of thing a turn waits for. A `root` is the turn itself; `elsewhere` is work that goes on in
+ * another place, and a `foreign` call is one that is open there.
+ */
+export type CallKind =
+  | "root"
+  | "agent"
+  | "effect"
+  | "artifact"
+  | "completion"
+  | "wait"
+  | "sleep"
+  | "elsewhere"
+  | "foreign";
+
+/** A call that has not ended, in the tree of what a turn is doing. */
+export class OpenCall {
+  readonly callId: CallId;
+  readonly kind: CallKind;
+  /** The name that its events carry. */
+  readonly name: string;
+  /** Who made the call, and therefore says how it ended. */
+  readonly speaker: Speaker;
+  readonly parent: OpenCall | undefined;
+  /** Stops whatever works for the call. */
+  readonly abort: () => void;
+  readonly #children = new Set<OpenCall>();
+  readonly #bustle: Bustle;
+  #open = true;
+  #queued = false;
+  #isCounted = false;
+  /** The configuration of whoever works for the call. */
+  config: JsonObject;
+
+  constructor(options: {
+    readonly callId: CallId;
+    readonly kind: CallKind;
+    readonly name: string;
+    readonly speaker: Speaker;
+    readonly parent?: OpenCall;
+    /** Default that of its parent. */
+    readonly config?: JsonObject;
+    readonly abort?: () => void;
+  }) {
+    this.callId = options.callId;
+    this.kind = options.kind;
+    this.name = options.name;
+    this.speaker = options.speaker;
+    this.parent = options.parent;
+    this.config = options.config ?? options.parent?.config ?? {};
+    this.abort = options.abort ?? (() => {});
+    if (this.parent) {
+      this.#bustle = this.parent.#bustle;
+      this.parent.#children.add(this);
+      this.parent.#count();
+    } else {
+      this.#bustle = { going: 0, timed: 0 };
+    }
+    this.#count();
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** Says whether the call waits for another one of its turn before it begins. */
+  set queued(isQueued: boolean) {
+    this.#queued = isQueued;
+    this.#count();
+  }
+
+  /** Whether nothing goes on in the whole tree but waits for the caller. */
+  get waits(): boolean {
+    return this.#bustle.going === 0;
+  }
+
+  /** Whether nothing goes on in the whole tree that takes up the time of its turn. */
+  get rests(): boolean {
+    return this.#bustle.timed === 0;
+  }
+
+  /** Takes the call out of the tree, and those under it when they are closed too. */
+  close(): void {
+    this.#open = false;
+    this.#count();
+    if (this.parent === undefined) return;
+    this.parent.#children.delete(this);
+    this.parent.#count();
+  }
+
+  /** The open call that this one has made, by its id. */
+  child(callId: CallId): OpenCall | undefined {
+    for (const child of this.#children) if (child.callId === callId) return child;
+    return undefined;
+  }
+
+  /** The open calls under this one, deepest first, newest first. */
+  *below(): Generator<OpenCall> {
+    for (const child of [...this.#children].toReversed()) {
+      yield* child.below();
+      yield child;
+    }
+  }
+
+  /** Counts the call among those that go on, if it does so itself: it has begun and waits for none under it. */
+  #count(): void {
+    const isCounted = this.#open && !this.#queued && this.#children.size === 0;
+    if (isCounted === this.#isCounted) return;
+    this.#isCounted = isCounted;
+    const step = isCounted ? 1 : -1;
+    if (!WAITS.has(this.kind)) this.#bustle.going += step;
+    if (!RESTS.has(this.kind)) this.#bustle.timed += step;
+  }
+}
+
+/** How much goes on in a tree of calls. Counted, because a look at each call is too long where there are thousands. */
+interface Bustle {
+  /** The calls that are something else than waits. */
+  going: number;
+  /** The calls that take up the time of their turn. */
+  timed: number;
+}
+
+// A foreign call goes on only while work goes on elsewhere, which is open beside it.
+const WAITS: ReadonlySet<CallKind> = new Set(["wait", "foreign"]);
+const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "foreign"]);
+
+/** What the log is told of a call that ends because nobody needs it any more; `undefined` where that goes without saying. */
+export function canceledBody(call: OpenCall): EventBody | undefined {
+  return TOOLS.has(call.kind) ? toolCanceled(call) : undefined;
+}
+
+/** The calls that are tools in the log. */
+const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "foreign"]);
+
+/** How a canceled call of an agent or an effect ends. */
+export function toolCanceled({
+  callId,
+  name,
+}: {
+  readonly callId: CallId;
+  readonly name: string;
+}): EventBody {
+  return {
+    type: "ToolError",
+    function_name: name,
+    content: `${name} was canceled`,
+    code: "canceled",
+    tool_call_id: callId,
+  };
+}
+
+/** A wait that is open, whether or not its handler is in memory. */
+export interface AskedWait {
+  readonly waitId: number;
+  readonly callId: CallId;
+  readonly questions: { readonly [key: string]: string };
+}
+
+/** A wait that is open in a running turn. */
+export interface LiveWait extends AskedWait {
+  readonly call: OpenCall;
+  readonly schema: Schema<unknown> | undefined;
+}

@@ -1,0 +1,104 @@
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { Environment } from "../../ports/environment.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
+import { AgentError } from "../../errors.ts";
+
+/** What retention needs. */
+export interface RetentionOptions {
+  readonly log: EventLog;
+  readonly artifacts: ArtifactStore;
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  /** How long an idle run is kept after its last change, in milliseconds. Default: for ever. */
+  readonly retainMs?: number;
+  /** How many bytes all runs and artifacts may take. Default: any number. */
+  readonly retainBytes?: number;
+  remove(runId: RunId): Promise<void>;
+}
+
+/** Between two looks for old runs pass at least a second and at most an hour. */
+const LOOKS_MS = { least: 1_000, most: 3_600_000 };
+
+/** So often it is asked how many bytes there are, in milliseconds. */
+const WEIGH_MS = 60_000;
+
+const PAGE_SIZE = 100;
+
+/** Removes runs that have long been idle, or for which there is no room, now and then, until the answer is called. */
+export function startRetention(options: RetentionOptions): () => void {
+  const { log, artifacts, environment, telemetry, retainMs = Infinity, retainBytes = Infinity } = options;
+  const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
+  const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), mostMs);
+  let stopped = false;
+  let stopTimer = environment.timer(pauseMs, look);
+
+  function look(): void {
+    removeOld()
+      .catch((error: unknown) => telemetry.fault("old runs could not be removed", error))
+      .finally(() => {
+        if (!stopped) stopTimer = environment.timer(pauseMs, look);
+      });
+  }
+
+  async function removeOld(): Promise<void> {
+    const old = environment.now() - retainMs;
+    let excess = retainBytes === Infinity ? 0 : (await size()) - retainBytes;
+    for (let cursor: string | undefined; ;) {
+      const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE } as const;
+      const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+      for (const run of runs) {
+        if (stopped || (run.updatedAt > old && excess <= 0)) return;
+        if (!isHidden(run)) excess -= await remove(run.runId);
+      }
+      if (next === undefined) return;
+      cursor = next;
+    }
+  }
+
+  /** Removes a run; the answer is how many bytes there are less, 0 if nobody asked. */
+  async function remove(runId: RunId): Promise<number> {
+    const bytes = retainBytes === Infinity ? 0 : await size(runId);
+    return options.remove(runId).then(
+      () => bytes,
+      // A run that has become busy meanwhile refuses, and is looked at again when it is old once more.
+      () => 0,
+    );
+  }
+
+  async function size(runId?: RunId): Promise<number> {
+    return (await log.size(runId)) + (await artifacts.size(runId));
+  }
+
+  return () => {
+    stopped = true;
+    stopTimer();
+  };
+}
+
+/** What is needed to remove what is left of runs. */
+export interface RemainsOptions {
+  readonly log: EventLog;
+  readonly telemetry: Telemetry;
+  /** Throws `conflict` for a run that is still being copied. */
+  remove(runId: RunId): Promise<unknown>;
+}
+
+/** Removes the runs that are shown to nobody because their copying or their removal was cut off. */
+export async function clearRemains({ log, telemetry, remove }: RemainsOptions): Promise<void> {
+  const query = { agent: NO_AGENT, oldestFirst: true, limit: PAGE_SIZE } as const;
+  for (let cursor: string | undefined; ;) {
+    const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    for (const run of runs) {
+      if (!isUnfinished(run)) continue;
+      await remove(run.runId).catch((error: unknown) => {
+        if (error instanceof AgentError && error.code === "conflict") return;
+        telemetry.fault(`what is left of run ${run.runId} could not be removed`, error);
+      });
+    }
+    if (next === undefined) return;
+    cursor = next;
+  }
+}

@@ -1,0 +1,239 @@
+import { AgentError } from "../../errors.ts";
+import type { Event, EventBody, TurnError, Usage } from "../../protocol/events.ts";
+import { createSpeaker } from "../../protocol/encode.ts";
+import type { Speaker } from "../../protocol/encode.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { Audience } from "../scheduler/subscriptions.ts";
+import { rootOf, scopeOf } from "../journal/call-id.ts";
+import { CalledConfigs } from "./called-configs.ts";
+import { Calls } from "./call-settlement.ts";
+import { Deliveries } from "../scheduler/delivery-queue.ts";
+import { faultMessage } from "../agent/error-message.ts";
+import { ForeignAhead } from "./unreplayed-remote-work.ts";
+import { OpenCall } from "../scheduler/call-tree.ts";
+import type { LiveWait } from "../scheduler/call-tree.ts";
+import type { Recorded } from "../journal/recorder.ts";
+import { Rest } from "../scheduler/quiescence.ts";
+import type { Divergence } from "../replay/scope.ts";
+import { SharedMemory } from "./shared-memory.ts";
+import { toReadable } from "../replay/signature.ts";
+import { Stirrings } from "../scheduler/activity.ts";
+import type { TurnEnd, TurnOptions } from "./turn-options.ts";
+import { addUsage } from "../replay/turn-journal.ts";
+import { checkAnswer, Waits } from "../scheduler/open-waits.ts";
+
+/** One turn under way: what it has open, what it is owed, and its one end. */
+export class ActiveTurn {
+  readonly options: TurnOptions;
+  readonly root: OpenCall;
+  readonly speaker: Speaker;
+  readonly deliveries: Deliveries;
+  readonly stirrings: Stirrings;
+  /** What agents that are called make of their memory of the run. */
+  readonly shared: SharedMemory;
+  readonly configs: CalledConfigs;
+  readonly waits: Waits;
+  readonly rest: Rest;
+  readonly calls: Calls;
+  /** What is done elsewhere, and not taken up again here. */
+  readonly foreignAhead: ForeignAhead;
+  readonly #audience = new Audience();
+  #usage: Usage;
+  #agentCalls = 0;
+  #ended = false;
+  #released = false;
+
+  constructor(options: TurnOptions) {
+    this.options = options;
+    const { accepted, agent, environment, journal, number, recorder, runId, telemetry } = options;
+    const { requestId } = accepted;
+    this.speaker = createSpeaker({ run_id: runId, request_id: requestId, agent: agent.name, depth: 0 });
+    this.root = new OpenCall({
+      callId: rootOf(number),
+      kind: "root",
+      name: agent.name,
+      speaker: this.speaker,
+      config: options.config,
+    });
+    this.#usage = journal.usage;
+    this.shared = new SharedMemory(journal);
+    this.configs = new CalledConfigs(options);
+    this.waits = new Waits(journal);
+    this.foreignAhead = new ForeignAhead(journal, options);
+    this.stirrings = new Stirrings(() => this.rest.stirred());
+    this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);
+    const { root, shared, waits, stirrings, deliveries } = this;
+    const stalled = (missing: CallId): void => this.#diverge(missing);
+    const rest = new Rest({
+      root,
+      recorder,
+      environment,
+      deliveries,
+      stirrings,
+      waits,
+      changed: options.changed,
+      stalled,
+    });
+    this.rest = rest;
+    this.calls = new Calls({
+      runId,
+      requestId,
+      root,
+      journal,
+      recorder,
+      telemetry,
+      deliveries,
+      stirrings,
+      waits,
+      shared,
+      rest,
+      foreignAhead: this.foreignAhead,
+      introduce: (speaker, callId) => this.introduce(speaker, callId),
+    });
+  }
+
+  /** Whether the end of the turn is written; nothing it says afterwards counts. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether the turn was let go of without an end. */
+  get released(): boolean {
+    return this.#released;
+  }
+
+  /** Whether the turn waits for its caller and nothing else; `undefined` while that is not known. */
+  get parked(): boolean | undefined {
+    return this.rest.parked;
+  }
+
+  /** Until when the turn sleeps and nothing else goes on in it; `undefined` when it does not, or not for long. */
+  get wakeAt(): number | undefined {
+    return this.rest.wakeAt;
+  }
+
+  /** Whether the turn only waits or sleeps, so that its time does not run. */
+  get resting(): boolean {
+    return this.rest.resting;
+  }
+
+  /** Has the events that will arise under a call delivered to the turn's code. */
+  follow(callId: CallId, take: (event: Event) => void): void {
+    this.#audience.follow(callId);
+    this.deliveries.follow(callId, take);
+  }
+
+  /** Notes who speaks under which call. */
+  introduce(speaker: Speaker, callId: CallId): void {
+    this.#audience.introduce(speaker, callId);
+  }
+
+  /** Delivers an event to the code that follows it, once it is in the log. */
+  recorded(speaker: Speaker, text: string): void {
+    for (const callId of this.#audience.of(speaker)) {
+      this.deliveries.owe(callId);
+      const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
+      this.options.recorder.committed().then(deliver, () => {});
+    }
+  }
+
+  /** Counts a call of an agent against the turn's budget. */
+  countAgentCall(): boolean {
+    this.#agentCalls += 1;
+    return this.#agentCalls <= this.options.limits.agentCalls;
+  }
+
+  /** Adds what a completion cost. */
+  addUsage(usage: Usage): void {
+    this.#usage = addUsage(this.#usage, usage);
+  }
+
+  /** Notes that a wait is open and can be answered; a turn with too many of them ends. */
+  asked(wait: LiveWait): void {
+    const { agent, limits } = this.options;
+    this.rest.waiting(wait);
+    if (this.waits.size <= limits.openWaits) return;
+    this.fail("overloaded", `agent ${agent.name} has more than ${limits.openWaits} questions open at once`);
+  }
+
+  /** Answers a wait; `undefined` when it has been closed meanwhile, `unprocessable` when the values do not fit. */
+  async answer(
+    wait: LiveWait,
+    values: JsonObject,
+    resumeId: string | undefined,
+  ): Promise<Recorded | undefined> {
+    await checkAnswer(wait, values);
+    if (this.#ended || !wait.call.open) return undefined;
+    if (resumeId !== undefined) this.waits.resumeIds.add(resumeId);
+    const body: EventBody = {
+      type: "ResumeWithInput",
+      wait_id: wait.waitId,
+      request_keys: values,
+      ...(resumeId !== undefined && { resume_id: resumeId }),
+    };
+    return this.calls.settle(wait.call, { ok: true, value: values }, () => {
+      const recorded = this.options.recorder.event(this.speaker, body);
+      this.waits.lastResume = recorded.id;
+      return recorded;
+    });
+  }
+
+  /** Ends the turn; only the first call counts, and has an answer: the encoded RequestCompleted. */
+  end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
+    if (this.#ended) return undefined;
+    this.#ended = true;
+    const text = this.calls.end(() =>
+      this.options.complete({
+        ...end,
+        ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
+        memory:
+          end.finishReason === "success" ? new Map([...this.shared.values, ...(memory ?? [])]) : new Map(),
+      }),
+    );
+    this.rest.stop();
+    return text;
+  }
+
+  /** Ends the turn with an error. */
+  fail(code: TurnError["code"], message: string): void {
+    this.end({ finishReason: "error", result: null, output: null, error: { code, message } });
+  }
+
+  /** Ends the turn because its code threw something. */
+  failWith(thrown: unknown): void {
+    if (!this.#ended) this.options.telemetry.fault(`agent ${this.options.agent.name} failed`, thrown);
+    this.fail("agent_error", faultMessage(thrown));
+  }
+
+  /** Ends the turn because its code took another path than the log has. */
+  diverge({ scope, expected, actual }: Divergence): void {
+    this.fail("nondeterministic", `on replay, ${scope} did: ${actual}; the log has: ${expected}`);
+  }
+
+  /** Lets go of the turn without an end; it continues from the log some other time. */
+  release(): void {
+    this.#released = !this.#ended;
+    this.#ended = true;
+    this.rest.stop();
+    this.calls.release();
+  }
+
+  /** What a call returns when its turn has ended: a rejection, a turn of the loop later, so that no loop can spin on it. */
+  over<Value>(): Promise<Value> {
+    this.options.telemetry.dropped("late_event");
+    const promise = new Promise<Value>((_resolve, reject) => {
+      this.options.environment.macrotask(() => reject(new AgentError("gone", "the turn has ended")));
+    });
+    promise.catch(() => {});
+    return promise;
+  }
+
+  /** Ends the turn because its code does not make a call that the log has. */
+  #diverge(missing: CallId): void {
+    const scope = scopeOf(missing);
+    const place = Number(missing.slice(scope.length + 1));
+    const item = this.options.journal.items.get(scope)?.[place - 1];
+    this.diverge({ scope, expected: item ? toReadable(item) : missing, actual: "nothing" });
+  }
+}

@@ -1,0 +1,248 @@
+import { AgentError } from "../../errors.ts";
+import type {
+  Batch,
+  Cursor,
+  EventLog,
+  LogRecord,
+  Page,
+  ReadOptions,
+  RequestEntry,
+  RequestMark,
+  RunEntry,
+  RunPage,
+  RunQuery,
+  RunRow,
+  Snapshot,
+} from "../../ports/event-log.ts";
+import { Fenced, Unavailable } from "../../ports/event-log.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
+import { compareRuns, positionOf, toListCursor, toRemovedEntry } from "../shared/run-list.ts";
+import type { ListPosition } from "../shared/run-list.ts";
+import { Tails } from "../shared/tails.ts";
+import { countFitting, surelyFit } from "../shared/utf8.ts";
+
+/** A log in memory, for tests and for agents whose past may go with the process. */
+export function memoryLog(): EventLog {
+  const runs = new Map<RunId, Run>();
+  const removed = new Set<RunId>();
+  const requests = new Map<RequestId, RequestEntry>();
+  // Of these the ids alone are kept.
+  const removedRequests = new Map<RequestId, RunId>();
+  const openRequests = new Set<RequestId>();
+  const aliases = new Map<string, RunId>();
+  const tails = new Tails();
+  // One counter for all runs, so that a run that was let go of without events leaves nothing behind.
+  let epochs = 0;
+  let closed = false;
+
+  function owned(cursor: Cursor): Run {
+    if (closed) throw new Unavailable("the log is closed");
+    const run = runs.get(cursor.runId);
+    if (run === undefined || run.epoch !== cursor.epoch) {
+      throw new Fenced(`run ${cursor.runId} has another owner`);
+    }
+    if (run.events.length !== cursor.head || run.records.length !== cursor.records) {
+      throw new Fenced(`run ${cursor.runId} has moved on from event ${cursor.head}`);
+    }
+    return run;
+  }
+
+  function append(cursor: Cursor, batch: Batch): Cursor {
+    const run = owned(cursor);
+    if (removed.has(cursor.runId)) throw new AgentError("gone", `run ${cursor.runId} was removed`);
+    const row = batch.run ?? run.row;
+    if (row === undefined) throw new TypeError("the first batch of a run needs its row");
+
+    if (batch.alias !== undefined && (aliases.get(batch.alias) ?? cursor.runId) !== cursor.runId) {
+      throw new AgentError("conflict", `another run has the alias ${batch.alias}`);
+    }
+    const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
+
+    // From here on nothing fails.
+    for (const event of batch.events) run.events.push(event);
+    for (const record of batch.records) run.records.push(record);
+    run.row = row;
+    const head = run.events.length;
+    const records = run.records.length;
+    if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
+    if (batch.alias !== undefined) {
+      aliases.set(batch.alias, cursor.runId);
+      run.aliases.push(batch.alias);
+    }
+    for (const [requestId, entry] of marked ?? []) {
+      requests.set(requestId, entry);
+      run.requests.add(requestId);
+      if (entry.phase === "completed") openRequests.delete(requestId);
+      else openRequests.add(requestId);
+    }
+    tails.wake(cursor.runId);
+    return { runId: cursor.runId, epoch: cursor.epoch, head, records };
+  }
+
+  /** What becomes of the entries of requests. */
+  function applyMarks(runId: RunId, marks: readonly RequestMark[]): Map<RequestId, RequestEntry> {
+    const marked = new Map<RequestId, RequestEntry>();
+    for (const mark of marks) {
+      const entry = marked.get(mark.requestId) ?? lookup(mark.requestId);
+      marked.set(mark.requestId, applyMark(entry, runId, mark));
+    }
+    return marked;
+  }
+
+  function lookup(requestId: RequestId): RequestEntry | undefined {
+    const removedFrom = removedRequests.get(requestId);
+    return removedFrom === undefined ? requests.get(requestId) : toRemovedRequest(requestId, removedFrom);
+  }
+
+  function openEntries(): readonly RequestEntry[] {
+    const entries = [...openRequests].map((requestId) => requests.get(requestId));
+    return entries.filter((entry) => entry !== undefined);
+  }
+
+  function find(runId: RunId): RunEntry | undefined {
+    if (removed.has(runId)) return toRemovedEntry(runId);
+    const run = runs.get(runId);
+    return run?.row && { ...run.row, runId, head: run.events.length };
+  }
+
+  function list(query: RunQuery): RunPage {
+    const { agent, status, limit, oldestFirst = false } = query;
+    const compare = (a: ListPosition, b: ListPosition): number =>
+      oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
+    const position = positionOf(query);
+    const found: RunEntry[] = [];
+    for (const [runId, { row, events }] of runs) {
+      if (row === undefined) continue;
+      if (agent !== undefined && row.agent !== agent) continue;
+      if (status !== undefined && row.status !== status) continue;
+      const entry = { ...row, runId, head: events.length };
+      if (position === undefined || compare(position, entry) < 0) found.push(entry);
+    }
+    const page = found.sort(compare).slice(0, limit);
+    const last = page.at(-1);
+    return found.length > limit && last !== undefined
+      ? { runs: page, next: toListCursor(last) }
+      : { runs: page };
+  }
+
+  function remove(cursor: Cursor): void {
+    const run = owned(cursor);
+    runs.delete(cursor.runId);
+    if (run.row !== undefined) removed.add(cursor.runId);
+    for (const alias of run.aliases) aliases.delete(alias);
+    for (const requestId of run.requests) {
+      requests.delete(requestId);
+      removedRequests.set(requestId, cursor.runId);
+      openRequests.delete(requestId);
+    }
+    tails.wake(cursor.runId);
+  }
+
+  return {
+    durability: "memory",
+    async claim(runId) {
+      const run = runs.get(runId) ?? newRun();
+      runs.set(runId, run);
+      epochs += 1;
+      run.epoch = epochs;
+      const entry = find(runId);
+      return {
+        cursor: { runId, epoch: epochs, head: run.events.length, records: run.records.length },
+        ...(entry && { run: entry }),
+        ...(run.snapshot && { snapshot: run.snapshot }),
+      };
+    },
+    append: async (cursor, batch) => append(cursor, batch),
+    release({ runId, epoch }) {
+      const run = runs.get(runId);
+      if (run?.epoch !== epoch) return;
+      run.epoch = 0;
+      if (run.row === undefined) runs.delete(runId);
+    },
+    async read(runId, options) {
+      const run = runs.get(runId);
+      return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
+    },
+    tail: (runId, wake) => tails.add(runId, wake),
+    lookup: async (requestId) => lookup(requestId),
+    run: async (runId) => find(runId),
+    find: async (alias) => aliases.get(alias),
+    list: async (query) => list(query),
+    async size(runId) {
+      const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
+      return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
+    },
+    async open() {
+      const entries = openEntries();
+      const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
+      return entries
+        .filter(({ phase, runId, wakeAt }) =>
+          phase === "queued" ? !begun.has(runId) : phase === "running" && wakeAt === undefined,
+        )
+        .sort((a, b) => a.createdAt - b.createdAt);
+    },
+    async asleep({ after = -Infinity, notAfter = Infinity, limit }) {
+      return openEntries()
+        .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
+        .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
+        .slice(0, limit);
+    },
+    remove: async (cursor) => remove(cursor),
+    health: () => (closed ? { writable: false, reason: "the log is closed" } : { writable: true }),
+    async close() {
+      closed = true;
+    },
+  };
+}
+
+interface Run {
+  /** The claim in force, 0 for none. */
+  epoch: number;
+  readonly events: string[];
+  readonly records: LogRecord[];
+  readonly aliases: string[];
+  readonly requests: Set<RequestId>;
+  row?: RunRow;
+  snapshot?: Snapshot;
+}
+
+function newRun(): Run {
+  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set() };
+}
+
+/** What the entries of a run take, in characters: most of them take a byte. */
+function sizeOf({ events, records }: Run): number {
+  const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+  return characters(events) + characters(records.map((record) => JSON.stringify(record)));
+}
+
+function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadOptions): Page {
+  let events = run.events.slice(after, limit === undefined ? undefined : after + limit);
+  if (limitBytes !== undefined && !surelyFit(events, limitBytes)) {
+    const { count } = countFitting(events, limitBytes, 1);
+    if (count < events.length) events = events.slice(0, count);
+  }
+  return {
+    events,
+    records: records ? recordsBetween(run.records, after, after + events.length) : [],
+    head: run.events.length,
+  };
+}
+
+/** The records that follow an event from `from` to `to`. */
+function recordsBetween(records: readonly LogRecord[], from: number, to: number): readonly LogRecord[] {
+  return records.slice(firstFrom(records, from), firstFrom(records, to + 1));
+}
+
+/** The index of the first record that follows event `id` or a later one. */
+function firstFrom(records: readonly LogRecord[], id: number): number {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((records[middle]?.after ?? id) < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

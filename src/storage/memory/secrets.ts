@@ -1,0 +1,15 @@
+import type { SecretStore } from "../../ports/secret-store.ts";
+
+/** Secrets in memory, which go with the process. */
+export function memorySecrets(): SecretStore {
+  const values = new Map<string, string>();
+  return {
+    get: (name) => values.get(name),
+    async put(added) {
+      for (const [name, value] of Object.entries(added)) values.set(name, value);
+    },
+    async remove(prefix) {
+      for (const name of values.keys()) if (name.startsWith(prefix)) values.delete(name);
+    },
+  };
+}

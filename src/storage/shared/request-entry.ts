@@ -1,0 +1,26 @@
+import { AgentError } from "../../errors.ts";
+import type { RequestEntry, RequestMark } from "../../ports/event-log.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+
+/** What is known of a request after one more mark; `conflict` if it is a request of another run. */
+export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: RequestMark): RequestEntry {
+  if (entry !== undefined && entry.runId !== runId) {
+    throw new AgentError("conflict", `request ${mark.requestId} belongs to run ${entry.runId}`);
+  }
+  const marked = { ...(entry ?? { createdAt: 0, accepted: { n: 0, after: 0 } }), ...mark, runId };
+  if (marked.wakeAt === undefined || (marked.wakeAt > 0 && marked.phase !== "completed")) return marked;
+  const { wakeAt: _, ...awake } = marked;
+  return awake;
+}
+
+/** What is known of a request whose run was removed. */
+export function toRemovedRequest(requestId: RequestId, runId: RunId): RequestEntry {
+  return {
+    requestId,
+    runId,
+    phase: "completed",
+    createdAt: 0,
+    accepted: { n: 0, after: 0 },
+    removed: true,
+  };
+}

@@ -1,0 +1,24 @@
+import type { DatabaseSync } from "node:sqlite";
+import { DamagedLog } from "../format/errors.ts";
+
+/**
+ * Fails when a run, a request or an alias would not be found by its name. What is not found seems never to
+ * have been: its events would be missing and nobody be told, and a request could be taken for a new one. Every
+ * name stands in the database twice, and is looked up in one place as it stands in the other.
+ */
+export function checkNames(database: DatabaseSync): void {
+  for (const [what, sql] of Object.entries(LOST))
+    if (database.prepare(sql).get() !== undefined) throw new DamagedLog(`${what} is not found by its name`);
+  // What was looked through is not needed again.
+  database.exec("PRAGMA shrink_memory");
+}
+
+// The plus keeps the number out of the search, which would otherwise find the place it came from.
+const LOST = {
+  "a run": `SELECT 1 FROM run AS own NOT INDEXED WHERE NOT EXISTS
+    (SELECT 1 FROM run AS named WHERE named.run_id = own.run_id AND +named.rid = own.rid)`,
+  "a request": `SELECT 1 FROM request AS own INDEXED BY request_run WHERE NOT EXISTS
+    (SELECT 1 FROM request AS named WHERE named.request_id = own.request_id AND +named.rid = own.rid)`,
+  "an alias": `SELECT 1 FROM alias AS own INDEXED BY alias_run WHERE NOT EXISTS
+    (SELECT 1 FROM alias AS named WHERE named.alias = own.alias AND +named.rid = own.rid)`,
+} as const;

@@ -1,0 +1,20 @@
+import { DatabaseSync } from "node:sqlite";
+import { createPrivateFile } from "./private-file.ts";
+import { DirectoryInUse, toTrouble } from "../format/errors.ts";
+
+/**
+ * Takes a lock that ends with the process, however it ends: an open transaction on a small database
+ * of its own. Also holds between two openers in one process. Returns how to give it back.
+ */
+export function takeLock(path: string): () => void {
+  createPrivateFile(path);
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    database.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    database.close();
+    if (toTrouble(error) !== "busy") throw error;
+    throw new DirectoryInUse("the data directory is in use by another process", { cause: error });
+  }
+  return () => database.close();
+}

@@ -1,0 +1,200 @@
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { AgentError } from "../../../errors.ts";
+import { toChecksum, toHash } from "../format/chain.ts";
+import { checkNames } from "./check-names.ts";
+import { DamagedLog, toTrouble } from "../format/errors.ts";
+import { openHeadFile, readHeadFile } from "../format/head-file.ts";
+import type { Head } from "../format/head-file.ts";
+import { takeLock } from "./lock.ts";
+import { createPrivateFile, syncDirectory } from "./private-file.ts";
+import { createReader } from "../reader/reader.ts";
+import type { Reader } from "../reader/reader.ts";
+import { createSchema, openDatabase } from "../format/schema.ts";
+import type { Durability } from "../format/schema.ts";
+
+/** A data directory that nobody else has open. */
+export interface OpenDirectory {
+  /** On a connection that only reads from here on. */
+  readonly reader: Reader;
+  readonly head: Head;
+  /** The highest number that a run has. */
+  readonly lastRid: number;
+  /** A descriptor of the database, for syncing it. */
+  readonly file: number;
+  /** Lets others open it; all connections to the database have to be closed before. */
+  unlock(): void;
+}
+
+/** Opens a data directory, or creates it; checks that nothing is missing, and raises its epoch. */
+export function openDirectory(
+  directory: string,
+  { durability, acceptLoss }: { readonly durability: Durability; readonly acceptLoss: boolean },
+): OpenDirectory {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const unlock = takeLock(join(directory, "lock"));
+    try {
+      const opened = openLocked(directory, durability, acceptLoss);
+      const file = openSync(join(directory, "log.db"), "r+");
+      return {
+        ...opened,
+        file,
+        unlock() {
+          // Closed last: it drops the locks that this process holds on the database.
+          closeSync(file);
+          unlock();
+        },
+      };
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+  } catch (error) {
+    throw explain(error, directory);
+  }
+}
+
+/** SQLite's own default, which nobody changes. */
+const PAGE_BYTES = 4_096;
+
+function openLocked(directory: string, durability: Durability, acceptLoss: boolean) {
+  const path = join(directory, "log.db");
+  const known = readHeadFile(join(directory, "head"));
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0 && known !== undefined && known.batch > 0 && !acceptLoss) {
+    throw new DamagedLog(`the database is missing or empty; it had ${known.batch} batches`);
+  }
+  createPrivateFile(path);
+  const database = openDatabase(path, durability);
+  try {
+    createSchema(database);
+    if (!acceptLoss) {
+      checkHead(database, known);
+      if (size % PAGE_BYTES !== 0) checkAll(database);
+      checkNames(database);
+    }
+    const head = raiseHead(database, known, join(directory, "head"));
+    syncDirectory(directory);
+    database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
+    const lastRid = Number(database.prepare("SELECT max(rid) AS rid FROM run").get()?.["rid"] ?? 0);
+    return { reader: createReader(database), head, lastRid };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Fails when the database lacks what the head file names, or its newest batch is not what was committed. */
+function checkHead(database: DatabaseSync, known: Head | undefined): void {
+  const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
+  if (newest === undefined && (known === undefined || known.batch === 0)) return;
+  if (known === undefined) throw new DamagedLog("the head file is missing or damaged");
+  if (newest === undefined || newest.n < known.batch) {
+    const lost = known.batch - (newest?.n ?? 0);
+    throw new DamagedLog(`the log has lost its newest ${lost} of ${known.batch} batches`);
+  }
+  const same = findBatch(database, "SELECT * FROM batch WHERE n = ?", known.batch);
+  if (same !== undefined && same.hash !== known.hash) {
+    throw new DamagedLog(`batch ${known.batch} is not the one that was committed`);
+  }
+  const before = findBatch(database, "SELECT * FROM batch WHERE n = ?", newest.n - 1);
+  if (before === undefined && newest.n > 1) return;
+  const checksums = newest.first_chunk === null ? [] : readChecksums(database, newest.first_chunk);
+  if (toHash(before?.hash ?? "", newest.n, checksums) !== newest.hash) {
+    throw new DamagedLog(`the newest batch, ${newest.n}, is not as it was committed`);
+  }
+}
+
+/**
+ * Looks through all of a database that ends within a page: SQLite reads what is missing there as zeros,
+ * in which names of runs would not be found and nothing would seem wrong.
+ */
+function checkAll(database: DatabaseSync): void {
+  const result = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
+  if (result !== "ok") throw new DamagedLog("the database has been cut short");
+}
+
+/** Raises the epoch, in the log and then in the head file. */
+function raiseHead(database: DatabaseSync, known: Head | undefined, path: string): Head {
+  const headFile = openHeadFile(path);
+  try {
+    if (known === undefined) {
+      // The first batch must not be in the log without a head file, or a crash between them looks like a loss.
+      headFile.reset({ epoch: 0, batch: 0, hash: "" });
+      headFile.sync();
+    }
+    const head = raiseEpoch(database, known);
+    headFile.reset(head);
+    headFile.sync();
+    return head;
+  } finally {
+    headFile.close();
+  }
+}
+
+/** Commits a batch with nothing but a new epoch: what an earlier process still holds is fenced by it. */
+function raiseEpoch(database: DatabaseSync, known: Head | undefined): Head {
+  const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
+  const epoch = Math.max(newest?.epoch ?? 0, known?.epoch ?? 0) + 1;
+  const batch = (newest?.n ?? 0) + 1;
+  const hash = toHash(newest?.hash ?? "", batch, []);
+  database.prepare("INSERT INTO batch (n, epoch, hash) VALUES (?, ?, ?)").run(batch, epoch, hash);
+  return { epoch, batch, hash };
+}
+
+interface BatchRow {
+  readonly n: number;
+  readonly epoch: number;
+  readonly hash: string;
+  readonly first_chunk: number | null;
+}
+
+function findBatch(database: DatabaseSync, sql: string, ...n: number[]): BatchRow | undefined {
+  return database.prepare(sql).get(...n) as BatchRow | undefined;
+}
+
+/** The checksums of the newest chunks, from what the database holds of them now. */
+function readChecksums(database: DatabaseSync, from: number): number[] {
+  const chunks = database.prepare(
+    `SELECT rid, first, last, records_end AS records_end, CAST(coalesce(body, '') AS BLOB) AS body,
+       CAST(records AS TEXT) AS records
+     FROM chunk WHERE seq >= ? ORDER BY seq`,
+  );
+  const checksums: number[] = [];
+  for (const row of chunks.iterate(from)) {
+    const chunk = row as unknown as {
+      readonly rid: number;
+      readonly first: number;
+      readonly last: number;
+      readonly records_end: number;
+      readonly body: Uint8Array;
+      readonly records: string | null;
+    };
+    checksums.push(toChecksum({ ...chunk, records: chunk.records_end }, chunk.body, chunk.records));
+  }
+  return checksums;
+}
+
+/** Puts into words what keeps a directory from being opened. */
+function explain(error: unknown, directory: string): unknown {
+  const because = { cause: error };
+  switch (toTrouble(error)) {
+    case "damaged":
+      return new DamagedLog("the database is damaged or not one of ours", because);
+    case "inaccessible":
+    case "full":
+      return new AgentError("unavailable", `${directory} cannot be opened for writing`, because);
+    case undefined: {
+      const { code, syscall } = error as NodeJS.ErrnoException;
+      if (syscall === undefined || code === undefined) return error;
+      return new AgentError("unavailable", `${directory} cannot be opened: ${code}`, because);
+    }
+    case "busy":
+    case "constraint":
+    case "other":
+    default:
+      return error;
+  }
+}

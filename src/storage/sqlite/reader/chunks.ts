@@ -1,0 +1,200 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Unavailable } from "../../../ports/event-log.ts";
+import type { LogRecord, Page, ReadOptions, Snapshot } from "../../../ports/event-log.ts";
+import type { RunId } from "../../../protocol/ids.ts";
+import type { Json } from "../../../protocol/json.ts";
+import { countFitting } from "../../shared/utf8.ts";
+import { toChecksum } from "../format/chain.ts";
+
+/** Where a run stands in the database. */
+export interface StoredRun {
+  readonly rid: number;
+  readonly removed: boolean;
+  readonly head: number;
+  readonly records: number;
+}
+
+/** Reads the events and records of runs. */
+export interface Chunks {
+  /** Finds a run, and checks that its newest event is whole; `undefined` for one that nothing was appended to. */
+  checked(runId: RunId): StoredRun | undefined;
+  /** Reads a page. */
+  page(runId: RunId, options: ReadOptions): Page;
+  /** Reads a page of a run whose newest event is known. */
+  pageOf(run: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page;
+  snapshot(rid: number): Snapshot | undefined;
+  /** How many bytes all of it takes, or the chunks of a run. */
+  size(runId?: RunId): number;
+}
+
+/** Reads the events and records of runs from a database, each chunk only if it is whole. */
+export function createChunks(database: DatabaseSync): Chunks {
+  const newest = `FROM run LEFT JOIN chunk ON chunk.seq =
+      (SELECT seq FROM chunk WHERE rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1)
+    WHERE run_id = ?`;
+  // The name as the run's own row has it, and not the index by which the row was found.
+  const own = "run.rid, (SELECT run_id FROM run AS named WHERE named.rid = run.rid) AS name, removed, head";
+  // A wrong bit can make a number of a text, or nothing: here it is a text again, of which the checksum is wrong.
+  const texts = "CAST(coalesce(body, '') AS BLOB) AS body, CAST(records AS TEXT) AS records";
+  const find = database.prepare(`SELECT ${own}, last, records_end ${newest}`);
+  const findWhole = database.prepare(`SELECT ${own}, first, last, records_end, checksum, ${texts} ${newest}`);
+  const chunks = database.prepare(`SELECT first, last, records_end, checksum, ${texts}
+    FROM chunk WHERE rid = ? AND last >= ? AND last <= ? ORDER BY last, seq`);
+  const snapshots = database.prepare(
+    "SELECT head, records, checksum, CAST(data AS TEXT) AS data FROM snapshot WHERE rid = ?",
+  );
+  const used = database.prepare(`SELECT page_size * (page_count - freelist_count) AS bytes
+    FROM pragma_page_size, pragma_page_count, pragma_freelist_count`);
+  // Their lengths stand before the texts, which need not be read for that.
+  const sum = `SELECT coalesce(sum(octet_length(body) + coalesce(octet_length(records), 0)), 0) AS bytes
+    FROM chunk JOIN run ON run.rid = chunk.rid`;
+  const leaving = database.prepare(`${sum} WHERE removed = 1`);
+  const ofRun = database.prepare(`${sum} WHERE run_id = ? AND removed = 0`);
+  const begin = database.prepare("BEGIN");
+  const end = database.prepare("COMMIT");
+
+  function pageOf({ rid, head }: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page {
+    const from = options.records === true ? options.after : options.after + 1;
+    return collect(rid, chunks.iterate(rid, from, head), options, head);
+  }
+
+  /** Asks several things of one moment, whatever is committed meanwhile. */
+  function atOnce<Answer>(ask: () => Answer): Answer {
+    begin.run();
+    try {
+      return ask();
+    } finally {
+      end.run();
+    }
+  }
+
+  function page(runId: RunId, options: ReadOptions): Page {
+    return atOnce(() => {
+      const row = find.get(runId) as RunRow | undefined;
+      const run = row && toStored(runId, row);
+      return run === undefined || run.removed ? NO_PAGE : pageOf(run, options);
+    });
+  }
+
+  return {
+    checked(runId) {
+      const row = findWhole.get(runId) as (RunRow & ChunkRow) | undefined;
+      const run = row && toStored(runId, row);
+      if (row !== undefined && run !== undefined && !run.removed && row.last !== null) {
+        checkWhole(run.rid, row);
+        // A chunk of records alone says where the events are, and not that they are.
+        if (row.last < row.first && run.head > 0) pageOf(run, { after: run.head - 1 });
+      }
+      return run;
+    },
+    page,
+    pageOf,
+    size(runId) {
+      if (runId !== undefined) return Number(ofRun.get(runId)?.["bytes"]);
+      return atOnce(() => Math.max(Number(used.get()?.["bytes"]) - Number(leaving.get()?.["bytes"]), 0));
+    },
+    snapshot(rid) {
+      const row = snapshots.get(rid) as SnapshotRow | undefined;
+      if (row === undefined) return undefined;
+      const { head, records, data } = row;
+      const position = { rid, first: head, last: head, records };
+      if (toChecksum(position, new Uint8Array(), data) !== row.checksum) throw damaged();
+      return { head, records, data: JSON.parse(data) as Json };
+    },
+  };
+}
+
+interface SnapshotRow {
+  readonly head: number;
+  readonly records: number;
+  readonly checksum: number;
+  readonly data: string;
+}
+
+interface RunRow {
+  readonly rid: number;
+  readonly name: string;
+  readonly removed: number;
+  /** The id of its newest event when its row was written. */
+  readonly head: number;
+  /** Of the newest chunk; `null` for a run without any. */
+  readonly last: number | null;
+  readonly records_end: number | null;
+}
+
+function toStored(runId: RunId, { rid, name, removed, head, last, records_end }: RunRow): StoredRun {
+  if (name !== runId) throw damaged();
+  if (removed > 0) return { rid, removed: true, head: 0, records: 0 };
+  // Its chunks are there, even if the index by which they are found lacks the newest.
+  if ((last ?? 0) < head) throw damaged();
+  return { rid, removed: false, head: last ?? 0, records: records_end ?? 0 };
+}
+
+const NO_PAGE: Page = { events: [], records: [], head: 0 };
+
+interface ChunkRow {
+  readonly first: number;
+  readonly last: number;
+  readonly records_end: number;
+  readonly checksum: number;
+  readonly body: Uint8Array;
+  readonly records: string | null;
+}
+
+/** Puts a page together from the chunks that hold it. */
+function collect(
+  rid: number,
+  rows: Iterable<unknown>,
+  { after, limit = Infinity, limitBytes = Infinity, records = false }: ReadOptions,
+  head: number,
+): Page {
+  const events: string[] = [];
+  const found: LogRecord[] = [];
+  let room = limitBytes;
+  let full = limit <= 0;
+  for (const row of rows) {
+    const chunk = row as ChunkRow;
+    const end = after + events.length;
+    if (full && (!records || chunk.first > end + 1)) break;
+    if (!full && chunk.first > end + 1) throw damaged();
+    const texts = split(rid, chunk);
+    if (!full && chunk.last > end) {
+      const skip = end + 1 - chunk.first;
+      const next = texts.slice(skip, skip + limit - events.length);
+      const { count, bytes } =
+        chunk.body.length <= room
+          ? { count: next.length, bytes: chunk.body.length }
+          : countFitting(next, room, events.length === 0 ? 1 : 0);
+      for (let index = 0; index < count; index += 1) events.push(next[index] ?? "");
+      room -= bytes;
+      full = end + count < chunk.last || events.length >= limit;
+    }
+    if (records && chunk.records !== null) {
+      found.push(...(JSON.parse(chunk.records) as LogRecord[]));
+    }
+  }
+  const last = after + events.length;
+  if (!full && last < head) throw damaged();
+  return {
+    events,
+    records: found.filter((record) => record.after >= after && record.after <= last),
+    head,
+  };
+}
+
+/** The events of a chunk, after a look at whether it is what was committed. */
+function split(rid: number, chunk: ChunkRow): string[] {
+  checkWhole(rid, chunk);
+  const { first, last, body } = chunk;
+  if (last < first) return [];
+  return Buffer.from(body.buffer, body.byteOffset, body.length).toString().split("\n");
+}
+
+function checkWhole(rid: number, { first, last, records_end, checksum, body, records }: ChunkRow): void {
+  const position = { rid, first, last, records: records_end };
+  if (toChecksum(position, body, records) !== checksum) throw damaged();
+}
+
+function damaged(): Unavailable {
+  return new Unavailable("a part of the run is damaged in the log");
+}

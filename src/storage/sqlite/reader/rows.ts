@@ -1,0 +1,158 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { RequestEntry, RunEntry, RunPage, RunQuery, SleepQuery } from "../../../ports/event-log.ts";
+import type { RequestId, RunId } from "../../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../../protocol/json.ts";
+import { toRemovedRequest } from "../../shared/request-entry.ts";
+import { positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
+import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
+
+/** Finds runs and requests. */
+export interface Rows {
+  run(runId: RunId): RunEntry | undefined;
+  find(alias: string): RunId | undefined;
+  list(query: RunQuery): RunPage;
+  lookup(requestId: RequestId): RequestEntry | undefined;
+  open(): readonly RequestEntry[];
+  asleep(query: SleepQuery): readonly RequestEntry[];
+}
+
+/** Finds runs and requests in a database. */
+export function createRows(database: DatabaseSync): Rows {
+  const oneRun = database.prepare(`SELECT ${RUN} WHERE run_id = ?`);
+  const oneAlias = database.prepare(
+    "SELECT run_id FROM alias JOIN run ON run.rid = alias.rid WHERE alias = ?",
+  );
+  const oneRequest = database.prepare(`SELECT ${REQUEST} WHERE request_id = ?`);
+  // The one behind which others are queued is found by its run, of which it has started.
+  const openRequests = database.prepare(`SELECT ${REQUEST}
+    WHERE phase < 2 AND wake IS NULL AND NOT (phase = 0 AND EXISTS
+      (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
+    ORDER BY request.created, request_id`);
+  const sleeping = database.prepare(`SELECT ${REQUEST} WHERE wake > ? AND wake <= ? ORDER BY wake LIMIT ?`);
+  const lists = new Map<string, StatementSync>();
+
+  function listStatement(sql: string): StatementSync {
+    const known = lists.get(sql);
+    if (known !== undefined) return known;
+    const statement = database.prepare(sql);
+    lists.set(sql, statement);
+    return statement;
+  }
+
+  return {
+    run(runId) {
+      const row = oneRun.get(runId) as RunRow | undefined;
+      return row && toRun(row);
+    },
+    find: (alias) => oneAlias.get(alias)?.["run_id"] as RunId | undefined,
+    list(query) {
+      const { sql, values } = toListSql(query);
+      // One more than asked for tells whether there is a next page.
+      const rows = listStatement(sql).all(...values, query.limit + 1) as unknown as RunRow[];
+      const runs = rows.slice(0, query.limit).map(toRun);
+      const last = runs.at(-1);
+      return rows.length > query.limit && last !== undefined ? { runs, next: toListCursor(last) } : { runs };
+    },
+    lookup(requestId) {
+      const row = oneRequest.get(requestId) as RequestRow | undefined;
+      return row && toRequest(row);
+    },
+    open: () => (openRequests.all() as unknown as RequestRow[]).map(toRequest),
+    asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit = -1 }) {
+      return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);
+    },
+  };
+}
+
+const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input,
+  (SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1) AS head
+  FROM run`;
+
+const REQUEST = `request_id, run_id, removed, phase, request.created, accepted_n, accepted_after,
+  started, segment, completed, wake
+  FROM request JOIN run ON run.rid = request.rid`;
+
+interface RunRow {
+  readonly run_id: RunId;
+  readonly removed: number;
+  readonly agent: string;
+  readonly status: number;
+  readonly created: number;
+  readonly updated: number;
+  readonly turns: number;
+  readonly metadata: string;
+  readonly initial_input: string;
+  readonly head: number | null;
+}
+
+function toRun(row: RunRow): RunEntry {
+  if (row.removed > 0) return toRemovedEntry(row.run_id);
+  return {
+    runId: row.run_id,
+    head: row.head ?? 0,
+    agent: row.agent,
+    status: RUN_PHASES[row.status] ?? "idle",
+    createdAt: row.created,
+    updatedAt: row.updated,
+    turns: row.turns,
+    initialInput: JSON.parse(row.initial_input) as Json,
+    metadata: JSON.parse(row.metadata) as JsonObject,
+  };
+}
+
+interface RequestRow {
+  readonly request_id: RequestId;
+  readonly run_id: RunId;
+  readonly removed: number;
+  readonly phase: number;
+  readonly created: number;
+  readonly accepted_n: number;
+  readonly accepted_after: number;
+  readonly started: number | null;
+  readonly segment: number | null;
+  readonly completed: number | null;
+  readonly wake: number | null;
+}
+
+function toRequest(row: RequestRow): RequestEntry {
+  if (row.removed > 0) return toRemovedRequest(row.request_id, row.run_id);
+  return {
+    requestId: row.request_id,
+    runId: row.run_id,
+    phase: REQUEST_PHASES[row.phase] ?? "queued",
+    createdAt: row.created,
+    accepted: { n: row.accepted_n, after: row.accepted_after },
+    ...(row.started !== null && { started: row.started }),
+    ...(row.segment !== null && { segment: row.segment }),
+    ...(row.completed !== null && { completed: row.completed }),
+    ...(row.wake !== null && { wakeAt: row.wake }),
+  };
+}
+
+/** Each way to narrow the list is a text of its own, so that each finds its index. */
+function toListSql(query: RunQuery) {
+  const { agent, status, oldestFirst = false } = query;
+  const position = positionOf(query);
+  const conditions = ["removed = 0"];
+  const values: (string | number)[] = [];
+  if (agent !== undefined) {
+    conditions.push("agent = ?");
+    values.push(agent);
+  }
+  if (status !== undefined) {
+    conditions.push(status === "idle" ? "status = ?" : "status > 0 AND status = ?");
+    values.push(RUN_PHASES.indexOf(status));
+  }
+  if (position !== undefined) {
+    const { updatedAt, runId } = position;
+    conditions.push(
+      oldestFirst
+        ? "updated >= ? AND (updated > ? OR run_id < ?)"
+        : "updated <= ? AND (updated < ? OR run_id > ?)",
+    );
+    values.push(updatedAt, updatedAt, runId);
+  }
+  const sql = `SELECT ${RUN} WHERE ${conditions.join(" AND ")}
+    ORDER BY ${oldestFirst ? "updated, run_id DESC" : "updated DESC, run_id"} LIMIT ?`;
+  return { sql, values };
+}

@@ -1,0 +1,68 @@
+import type { Batch, RequestMark } from "../../../ports/event-log.ts";
+import type { OwnedRun } from "./claims.ts";
+import type { Append } from "./job.ts";
+import type { Changes, RequestChange, RunChange } from "./message.ts";
+import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
+
+/** Writes an append down as the writer takes it. */
+export function encodeBatch(run: OwnedRun, batch: Batch): Append {
+  const { events, records } = batch;
+  const changes =
+    batch.run !== undefined ||
+    batch.requests !== undefined ||
+    batch.alias !== undefined ||
+    batch.snapshot !== undefined;
+  return {
+    position: [run.head + 1, run.head + events.length, run.records + records.length],
+    body: events.length === 1 ? (events[0] ?? "") : events.join("\n"),
+    records: records.length === 0 ? null : JSON.stringify(records),
+    changes: changes ? encodeChanges(run, batch) : null,
+  };
+}
+
+function encodeChanges(run: OwnedRun, { run: row, requests, alias, snapshot }: Batch): Changes {
+  return {
+    ...(row !== undefined && { run: encodeRow(run, row) }),
+    ...(requests !== undefined && { requests: mergeMarks(run, requests) }),
+    ...(alias !== undefined && { alias }),
+    ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
+  };
+}
+
+function encodeRow(run: OwnedRun, row: NonNullable<Batch["run"]>): RunChange {
+  const { agent, status, createdAt: created, updatedAt: updated, turns } = row;
+  return {
+    ...(!run.stored && { runId: run.runId }),
+    agent,
+    status: RUN_PHASES.indexOf(status),
+    created,
+    updated,
+    turns,
+    // Both are values that nobody changes in place, so the same object is the same JSON.
+    ...(row.metadata !== run.metadata && { metadata: JSON.stringify(row.metadata) }),
+    ...((row.initialInput !== run.initialInput || !run.stored) && {
+      initialInput: JSON.stringify(row.initialInput),
+    }),
+  };
+}
+
+/** Merges the marks of each request into one change. */
+function mergeMarks(run: OwnedRun, marks: readonly RequestMark[]): readonly RequestChange[] {
+  const merged = new Map<string, RequestMark>();
+  for (const mark of marks) {
+    const earlier = merged.get(mark.requestId);
+    merged.set(mark.requestId, earlier === undefined ? mark : { ...earlier, ...mark });
+  }
+  return [...merged.values()].map((mark) => [
+    mark.requestId,
+    run.requests.has(mark.requestId),
+    REQUEST_PHASES.indexOf(mark.phase),
+    mark.createdAt ?? null,
+    mark.accepted?.n ?? null,
+    mark.accepted?.after ?? null,
+    mark.started ?? null,
+    mark.segment ?? null,
+    mark.completed ?? null,
+    mark.phase === "completed" ? 0 : (mark.wakeAt ?? null),
+  ]);
+}

@@ -1,0 +1,175 @@
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { AgentError } from "../../../errors.ts";
+import type { LogHealth } from "../../../ports/event-log.ts";
+import { Unavailable } from "../../../ports/event-log.ts";
+import { countForCommit, NOTHING } from "./job.ts";
+import type { Job } from "./job.ts";
+import type { FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
+import { SharedBodies } from "./shared-bodies.ts";
+
+/**
+ * Hands appends to the writer's thread, one commit at a time: a commit takes what all runs have
+ * gathered during the one before it, in the order of its coming and up to a bound.
+ */
+export class WriterClient {
+  readonly #worker: Worker;
+  readonly #signal: Int32Array;
+  readonly #bodies = new SharedBodies();
+  readonly #onCommitted: () => void;
+  readonly #onRecovered: () => void;
+  readonly #commitIntervalMs: number;
+  #queue: Job[] = [];
+  #sent: readonly Job[] | undefined;
+  #sentAt = -Infinity;
+  #scheduled = false;
+  #failure: Unavailable | undefined;
+  /** Whether the thread is there no more. */
+  #ended = false;
+  #closing: (() => void) | undefined;
+
+  constructor(
+    data: Omit<WriterData, "signal">,
+    options: {
+      readonly commitIntervalMs: number;
+      readonly onCommitted: () => void;
+      readonly onRecovered: () => void;
+    },
+  ) {
+    this.#commitIntervalMs = options.commitIntervalMs;
+    this.#onCommitted = options.onCommitted;
+    this.#onRecovered = options.onRecovered;
+    this.#signal = new Int32Array(new SharedArrayBuffer(4));
+    // In the source tree the thread is TypeScript like this file, in the package both are JavaScript.
+    const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
+    const workerData: WriterData = { ...data, signal: this.#signal };
+    this.#worker = new Worker(file, { workerData, name: "log-writer" });
+    this.#worker.on("message", (message: FromWriter) => this.#hear(message));
+    this.#worker.on("error", (cause) => this.#stop("the writer has failed", cause));
+    this.#worker.on("exit", () => {
+      this.#ended = true;
+      this.#stop("the writer has ended");
+    });
+    // An open log does not keep a program alive, a commit under way does.
+    this.#worker.unref();
+  }
+
+  get health(): LogHealth {
+    return this.#failure === undefined
+      ? { writable: true }
+      : { writable: false, reason: this.#failure.message };
+  }
+
+  /** Takes a job and calls its `settle` later. */
+  post(job: Job): void {
+    this.#queue.push(job);
+    if (this.#sent === undefined) this.#schedule();
+  }
+
+  /** Commits what has been posted, then ends the thread. */
+  async close(): Promise<void> {
+    while (this.#sent !== undefined || this.#queue.length > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.post({ rid: 0, append: NOTHING, settle: () => resolve() });
+      await promise;
+    }
+    if (this.#ended) return;
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    this.#closing = resolve;
+    this.#worker.ref();
+    this.#send({ type: "close" });
+    await closed;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    const wait = this.#sentAt + this.#commitIntervalMs - performance.now();
+    const flush = (): void => {
+      this.#scheduled = false;
+      this.#flush();
+    };
+    if (wait > 0) setTimeout(flush, wait);
+    else setImmediate(flush);
+  }
+
+  #flush(): void {
+    if (this.#failure !== undefined) return this.#refuseAll();
+    const [first] = this.#queue;
+    if (first === undefined || this.#sent !== undefined) return;
+    this.#worker.ref();
+    if (this.#commitIntervalMs > 0) this.#sentAt = performance.now();
+    if (first.append === undefined) {
+      this.#sent = this.#queue.splice(0, 1);
+      this.#send({ type: "remove", rid: first.rid });
+      return;
+    }
+    const jobs = this.#queue.splice(0, countForCommit(this.#queue));
+    const items = jobs.map(({ rid, append = NOTHING }): Item => {
+      const bodyBytes = this.#bodies.write(append.body);
+      return [rid, ...append.position, bodyBytes, append.records, append.changes];
+    });
+    const memory = this.#bodies.take();
+    this.#sent = jobs;
+    this.#send({ type: "commit", items, ...(memory !== undefined && { bodies: memory }) });
+  }
+
+  #send(message: ToWriter): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origins
+    this.#worker.postMessage(message);
+    Atomics.add(this.#signal, 0, 1);
+    Atomics.notify(this.#signal, 0);
+  }
+
+  #hear(message: FromWriter): void {
+    switch (message.type) {
+      case "committed":
+        return this.#settle(message.refused);
+      case "failed":
+        return this.#fail(message.reason);
+      case "recovered":
+        this.#failure = undefined;
+        return this.#onRecovered();
+      case "closed":
+        return this.#closing?.();
+      default: {
+        const never: never = message;
+        return never;
+      }
+    }
+  }
+
+  #settle(refused: readonly Refusal[] | undefined): void {
+    const jobs = this.#sent ?? [];
+    this.#sent = undefined;
+    this.#worker.unref();
+    const messages = refused && new Map(refused);
+    for (const [index, job] of jobs.entries()) {
+      const message = messages?.get(index);
+      job.settle(message === undefined ? undefined : new AgentError("conflict", message));
+    }
+    this.#onCommitted();
+    if (this.#queue.length > 0) this.#schedule();
+  }
+
+  #fail(reason: string, cause?: unknown): void {
+    this.#failure = new Unavailable(reason, { cause });
+    const jobs = this.#sent ?? [];
+    this.#sent = undefined;
+    this.#worker.unref();
+    for (const job of jobs) job.settle(this.#failure);
+    this.#refuseAll();
+  }
+
+  #refuseAll(): void {
+    const jobs = this.#queue;
+    this.#queue = [];
+    for (const job of jobs) job.settle(this.#failure);
+  }
+
+  #stop(reason: string, cause?: unknown): void {
+    // The first failure says most.
+    if (this.#failure === undefined) this.#fail(reason, cause);
+    this.#closing?.();
+  }
+}

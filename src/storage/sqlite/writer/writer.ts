@@ -1,0 +1,209 @@
+import type { DatabaseSync } from "node:sqlite";
+import { toChecksum, toHash } from "../format/chain.ts";
+import { toTrouble } from "../format/errors.ts";
+import type { Head, HeadFile } from "../format/head-file.ts";
+import type { Changes, FromWriter, Item, Refusal } from "./message.ts";
+import { createStatements } from "./statements.ts";
+import type { Statements } from "./statements.ts";
+
+/** Commits batches, one transaction each, and keeps the head file up with them. */
+export class Writer {
+  readonly #database: DatabaseSync;
+  readonly #statements: Statements;
+  readonly #headFile: HeadFile;
+  readonly #writeEveryHead: boolean;
+  #head: Head;
+  #refused: Refusal[] = [];
+  #firstChunk: number | bigint | null = null;
+  #checksums: number[] = [];
+  /** Why the newest checkpoint failed. */
+  #trouble: FromWriter | undefined;
+
+  constructor(database: DatabaseSync, headFile: HeadFile, head: Head, writeEveryHead: boolean) {
+    this.#database = database;
+    this.#statements = createStatements(database);
+    this.#headFile = headFile;
+    this.#head = head;
+    this.#writeEveryHead = writeEveryHead;
+  }
+
+  /** Commits appends; those that clash with what is there are left out. */
+  commit(items: readonly Item[], bodies: Uint8Array): FromWriter {
+    return this.#transact(() => {
+      let at = 0;
+      for (const [index, item] of items.entries()) {
+        const body = bodies.subarray(at, at + item[4]);
+        at += item[4];
+        const clash = this.#findClash(item);
+        if (clash === undefined) this.#apply(item, body);
+        else this.#refused.push([index, clash]);
+      }
+    });
+  }
+
+  /** Commits the removal of a run; what it leaves behind is for `purge`. */
+  remove(rid: number): FromWriter {
+    const { removeRun, removeRequests, removeAliases, removeSnapshot } = this.#statements;
+    return this.#transact(() => {
+      removeRun.run(rid);
+      removeRequests.run(rid);
+      removeAliases.run(rid);
+      removeSnapshot.run(rid);
+    });
+  }
+
+  /** Commits nothing, to find out whether the disk takes commits. */
+  probe(): FromWriter {
+    return this.#transact(() => {});
+  }
+
+  /** Deletes some chunks of a removed run; answers whether there was anything to do. */
+  purge(): boolean {
+    const { findRemoved, purgeChunks, endPurge } = this.#statements;
+    const rid = findRemoved.get()?.["rid"];
+    if (rid === undefined) return false;
+    const { changes } = purgeChunks.run(rid, PURGE_CHUNKS);
+    if (changes === 0) endPurge.run(rid);
+    return true;
+  }
+
+  /**
+   * Moves what the write-ahead log holds into the database; the head file then survives a loss of power too.
+   * After a failure nothing is lost, but the log would grow without end: nothing more is committed.
+   */
+  checkpoint(): void {
+    // A sync that failed seems to go well the next time, whatever became of what was written.
+    if (this.#trouble !== undefined && !isFull(this.#trouble)) return;
+    try {
+      const { busy, log, checkpointed } = this.#statements.checkpoint.get() ?? {};
+      this.#trouble = undefined;
+      // Somebody who reads may hold back a part, or another who moves pages all, which need not have been synced then.
+      if (busy !== 0 || log !== checkpointed) return;
+      this.#headFile.write(this.#head);
+      this.#headFile.sync();
+    } catch (error) {
+      this.#trouble = toFailure("a checkpoint", error);
+    }
+  }
+
+  #transact(change: () => void): FromWriter {
+    // Room may have come since.
+    if (isFull(this.#trouble)) this.checkpoint();
+    if (this.#trouble !== undefined) return this.#trouble;
+    const { begin, addBatch, forgetBatches, commit } = this.#statements;
+    this.#refused = [];
+    this.#firstChunk = null;
+    this.#checksums = [];
+    try {
+      begin.run();
+      change();
+      const batch = this.#head.batch + 1;
+      const hash = toHash(this.#head.hash, batch, this.#checksums);
+      // Its number is unique: if ever someone else wrote to the directory, this fails.
+      addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk);
+      if (batch % FORGET_EVERY === 0) forgetBatches.run(batch - KEPT_BATCHES);
+      commit.run();
+      this.#head = { epoch: this.#head.epoch, batch, hash };
+      if (this.#writeEveryHead) this.#headFile.write(this.#head);
+    } catch (error) {
+      return this.#fail(error);
+    }
+    return this.#refused.length === 0 ? { type: "committed" } : { type: "committed", refused: this.#refused };
+  }
+
+  /** Says why an item cannot be applied. Comes before its first change, so that nothing has to be undone. */
+  #findClash([rid, , , , , , changes]: Item): string | undefined {
+    if (changes === null) return undefined;
+    const { findAlias, findRequest } = this.#statements;
+    if (changes.alias !== undefined) {
+      const other = findAlias.get(changes.alias)?.["rid"];
+      if (other !== undefined && other !== rid) return "another run has the alias";
+    }
+    for (const [requestId, known] of changes.requests ?? []) {
+      if (known) continue;
+      const other = findRequest.get(requestId)?.["rid"];
+      if (other !== undefined && other !== rid) return `request ${requestId} belongs to another run`;
+    }
+    return undefined;
+  }
+
+  #apply([rid, first, last, recordsEnd, , records, changes]: Item, body: Uint8Array): void {
+    const { addChunk } = this.#statements;
+    if (changes !== null) this.#applyChanges(rid, last, recordsEnd, changes);
+    if (body.length === 0 && records === null) return;
+    const checksum = toChecksum({ rid, first, last, records: recordsEnd }, body, records);
+    const { lastInsertRowid } = addChunk.run(rid, first, last, recordsEnd, checksum, body, records);
+    this.#firstChunk ??= lastInsertRowid;
+    this.#checksums.push(checksum);
+  }
+
+  #applyChanges(rid: number, head: number, recordsEnd: number, changes: Changes): void {
+    const { addRun, changeRun, addRequest, changeRequest, addAlias, setSnapshot } = this.#statements;
+    const { run, requests, alias, snapshot } = changes;
+    if (run?.runId !== undefined) {
+      const { runId, agent, status, created, updated, turns, metadata, initialInput } = run;
+      const json = [metadata ?? "{}", initialInput ?? "null"] as const;
+      addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json);
+    } else if (run !== undefined) {
+      const { agent, status, created, updated, turns, metadata, initialInput } = run;
+      const json = [metadata ?? null, initialInput ?? null] as const;
+      changeRun.run(head, agent, status, created, updated, turns, ...json, rid);
+    }
+    for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
+      const { changes: found } = changeRequest.run(phase, created, n, after, ...events, requestId);
+      if (found === 0) {
+        addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events);
+      }
+    }
+    if (alias !== undefined) addAlias.run(alias, rid);
+    if (snapshot !== undefined) {
+      const position = { rid, first: head, last: head, records: recordsEnd };
+      const checksum = toChecksum(position, NOTHING, snapshot);
+      setSnapshot.run(rid, head, recordsEnd, checksum, snapshot);
+    }
+  }
+
+  #fail(error: unknown): FromWriter {
+    try {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+    } catch {
+      // The transaction is lost with its connection then, which is what was wanted.
+    }
+    return toFailure("a commit", error);
+  }
+}
+
+function toFailure(what: string, error: unknown): FromWriter {
+  switch (toTrouble(error)) {
+    case "full":
+      return { type: "failed", reason: FULL };
+    case "constraint":
+      return { type: "failed", reason: "someone else has written to the data directory" };
+    case "damaged":
+      return { type: "failed", reason: "the database is damaged" };
+    default:
+      return { type: "failed", reason: `${what} failed: ${toReason(error)}` };
+  }
+}
+
+/** What is said of an error without the paths that its message may name. */
+function toReason(error: unknown): string {
+  const { errstr, code } = error as { readonly errstr?: string; readonly code?: string };
+  return errstr ?? code ?? "for an unknown reason";
+}
+
+/** Whether a failure is the one that may pass by itself. */
+export function isFull(reply: FromWriter | undefined): boolean {
+  return reply?.type === "failed" && reply.reason === FULL;
+}
+
+const FULL = "the disk is full";
+
+const NOTHING = new Uint8Array();
+
+/** Chunks that one purge deletes: so few that a commit that comes meanwhile hardly waits. */
+const PURGE_CHUNKS = 128;
+
+// The head file is at most seconds older than the log, so the hashes of older batches are of no use.
+const KEPT_BATCHES = 65_536;
+const FORGET_EVERY = 1_024;
