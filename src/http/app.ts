@@ -16,9 +16,9 @@ import { isFault, toProblem } from "./messages/problem.ts";
 import { reply } from "./messages/reply.ts";
 import { addRunRoutes } from "./routes/run-routes.ts";
 import { addServerRoutes } from "./routes/server-routes.ts";
-import { Streams } from "./sse/open-streams.ts";
+import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
-import { Waits } from "./routes/pending-replies.ts";
+import { PendingReplies } from "./routes/pending-replies.ts";
 
 /** What `createApp` takes. */
 export interface AppOptions extends GuardOptions {
@@ -47,8 +47,8 @@ export function createApp(
 ): Hono<AppEnv> {
   const host: Host = {
     runtime,
-    streams: new Streams(streamOptions),
-    waits: new Waits(),
+    streams: new OpenStreams(streamOptions),
+    waits: new PendingReplies(),
     cursors: new PollCursors(),
     report: metrics.fault,
     bodyLimitBytes,

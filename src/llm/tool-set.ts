@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { Json } from "../protocol/json.ts";
 import { CHAT } from "../runtime/agent/agent.ts";
 import type { Agent, Operation, Schema, Tool } from "../runtime/agent/agent.ts";
-import { foreignOperation, operationNames } from "../runtime/agent/resolve-operation.ts";
+import { remoteOperation, operationNames } from "../runtime/agent/resolve-operation.ts";
 import { callName } from "../runtime/actor/call.ts";
 import { chatInput } from "../runtime/agent/define.ts";
 import { toJsonSchema } from "../runtime/agent/schema.ts";
@@ -46,8 +46,8 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
   const twin = all.find((agent, index) => all.findIndex(({ name }) => name === agent.name) < index);
   if (twin) throw new AgentError("invalid_request", `two tools have the name ${twin.name}`);
   const near = new Map<string, Callable>();
-  const far = agents.filter(({ foreign }) => foreign !== undefined);
-  for (const agent of all.filter(({ foreign }) => foreign === undefined)) {
+  const far = agents.filter(({ remote }) => remote !== undefined);
+  for (const agent of all.filter(({ remote }) => remote === undefined)) {
     for (const [operationName, operation] of Object.entries(agent.operations)) {
       const callable = toCallable(agent, operationName, operation, approve);
       near.set(callable.description.name, callable);
@@ -108,7 +108,7 @@ function isTool(tool: Tool | AiSdkTool): tool is Tool {
 const SEPARATOR = "__";
 
 function toFar(agent: Agent, operationName: string, approve: readonly string[]): Callable {
-  const operation = foreignOperation(agent, operationName);
+  const operation = remoteOperation(agent, operationName);
   const known = toJsonSchema(operation.input, "input") !== undefined;
   const input = operationName === CHAT ? chatInput : rawSchema({ type: "object" });
   return toCallable(agent, operationName, known ? operation : { ...operation, input }, approve);

@@ -1,6 +1,6 @@
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Runtime } from "../runtime/api.ts";
-import { faultMessage } from "../runtime/agent/error-message.ts";
+import { errorMessage } from "../runtime/agent/error-message.ts";
 import { currentTurn } from "./environment.ts";
 
 /** What `superviseProcess` takes. */
@@ -26,7 +26,7 @@ export function superviseProcess(
     const turn = currentTurn();
     if (turn !== undefined) {
       telemetry.fault(`code of request ${turn.requestId} failed out of any call`, thrown);
-      runtime.crash(turn, faultMessage(thrown));
+      runtime.crash(turn, errorMessage(thrown));
       return;
     }
     telemetry.fault("an error was caught by nobody; the process ends", thrown);

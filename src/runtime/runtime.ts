@@ -5,19 +5,19 @@ import { acknowledge } from "./queries/acknowledge.ts";
 import { Bindings } from "./agent/bindings.ts";
 import type { Runtime } from "./api.ts";
 import { loadConfigurations } from "./commands/configurations.ts";
-import { Gathering } from "./journal/group-commit.ts";
-import { Intake } from "./commands/commands.ts";
+import { GroupCommitTimer } from "./journal/group-commit.ts";
+import { Commands } from "./commands/commands.ts";
 import type { Message, Reply } from "./run/messages.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
-import { Owners } from "./supervision/run-host.ts";
-import { Reading } from "./queries/queries.ts";
+import { RunHost } from "./supervision/run-host.ts";
+import { Queries } from "./queries/queries.ts";
 import { Recovery } from "./supervision/recovery.ts";
-import { clearRemains, startRetention } from "./supervision/retention.ts";
+import { removeUnfinishedRuns, startRetention } from "./supervision/retention.ts";
 import { Registry } from "./agent/registry.ts";
-import { RunFiles } from "./artifacts/run-artifacts.ts";
-import { Runs } from "./commands/run-commands.ts";
+import { RunArtifacts } from "./artifacts/run-artifacts.ts";
+import { RunCommands } from "./commands/run-commands.ts";
 import { createTimestamp } from "./journal/timestamp.ts";
 import { Uploads } from "./commands/uploads.ts";
 
@@ -38,11 +38,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const limits = { ...defaultLimits, ...options.limits };
   const bindings = new Bindings(options.agents, options.bind ?? {});
   const registry = new Registry(options.agents, bindings, options.defaultAgent);
-  const reading = new Reading(log);
+  const queries = new Queries(log);
   const configs = new Map<string, JsonObject>();
-  const gathering = commitIntervalMs > 0 ? new Gathering(environment, commitIntervalMs) : undefined;
-  const files = new RunFiles(artifacts, log);
-  const owners = new Owners({
+  const groupCommit = commitIntervalMs > 0 ? new GroupCommitTimer(environment, commitIntervalMs) : undefined;
+  const files = new RunArtifacts(artifacts, log);
+  const runHost = new RunHost({
     log,
     environment,
     telemetry,
@@ -50,19 +50,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     files,
     secrets,
     limits,
-    gathering,
+    groupCommit,
     timestamp: createTimestamp(environment.now),
     agentOf: (name) => registry.find(name),
-    foreignOf: (name) => bindings.foreign.get(name),
+    remoteOf: (name) => bindings.remote.get(name),
     usesOf: (agent) => bindings.usesOf(agent),
     configOf: (agent) => configs.get(agent),
     rested(run) {
-      owners.rested(run);
+      runHost.rested(run);
       rested?.();
     },
     sleeps: (wakeAtMs) => recovery.sleeps(wakeAtMs),
     failed(run, error) {
-      owners.drop(run);
+      runHost.drop(run);
       rested?.();
       // What was to be appended was wrong, such as an alias that another run has: the log is as it was.
       if (error instanceof AgentError) return;
@@ -75,12 +75,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment,
     telemetry,
     recoverRun,
-    clearRemains: () => clearRemains({ log, telemetry, remove: (runId) => runs.remove(runId) }),
+    removeUnfinishedRuns: () =>
+      removeUnfinishedRuns({ log, telemetry, remove: (runId) => runs.remove(runId) }),
   });
-  const runs = new Runs({
+  const runs = new RunCommands({
     log,
     environment,
-    reading,
+    queries,
     send,
     unfinished: () => recovery.runWhenWritable(),
   });
@@ -92,7 +93,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const stopServing = router.serve({
     deliver: async (runId, message) =>
-      (await owners.deliver(runId, message as unknown as Message)) as unknown as Json,
+      (await runHost.deliver(runId, message as unknown as Message)) as unknown as Json,
     orphaned: (runId) => recoverRun(runId),
   });
 
@@ -109,7 +110,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function start(): Promise<void> {
-    for (const foreign of bindings.foreign.values()) void foreign.ready();
+    for (const remote of bindings.remote.values()) void remote.ready();
     for (const [agent, args] of await loadConfigurations(log, registry.names)) configs.set(agent, args);
     await recovery.run();
     ready = true;
@@ -128,10 +129,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
       : startRetention({ ...options, telemetry, remove: (runId) => runs.remove(runId) });
-  const uploads = new Uploads({ artifacts, files, environment, telemetry, reading, send });
-  const intake = new Intake({
+  const uploads = new Uploads({ artifacts, files, environment, telemetry, queries, send });
+  const commands = new Commands({
     registry,
-    reading,
+    queries,
     log,
     artifacts,
     files,
@@ -144,11 +145,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   /** Waits until no turn works any more, or the time is over. */
   async function drain(drainMs: number): Promise<void> {
-    if (owners.busy === 0) return;
+    if (runHost.busy === 0) return;
     await new Promise<void>((resolve) => {
       const stop = environment.timer(drainMs, resolve);
       rested = () => {
-        if (owners.busy > 0) return;
+        if (runHost.busy > 0) return;
         stop();
         resolve();
       };
@@ -162,9 +163,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     uploads.stop();
     await started.catch(() => {});
     await drain(drainMs);
-    await Promise.allSettled(owners.loaded.map((run) => run.settle()));
-    for (const run of owners.loaded) owners.drop(run);
-    gathering?.stop();
+    await Promise.allSettled(runHost.loaded.map((run) => run.settle()));
+    for (const run of runHost.loaded) runHost.drop(run);
+    groupCommit?.stop();
     await stopServing();
     await log.close();
     await artifacts.close();
@@ -179,7 +180,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       registry.get(agent);
       checkOpen();
       await started;
-      return intake.process(agent, request);
+      return commands.process(agent, request);
     },
     acknowledgement: (receipt, wanted) => {
       const { requestId, runId, kind, after } = receipt;
@@ -188,16 +189,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const from = kind === "resume" && wanted.until === "completed" ? {} : { after };
       return acknowledge(receipt, wanted, environment, {
         async open(signal) {
-          return (await reading.follow(address, { ...from, signal, filter: { level: "all" } })).pages;
+          return (await queries.follow(address, { ...from, signal, filter: { level: "all" } })).pages;
         },
-        question: () => reading.question(requestId),
+        question: () => queries.question(requestId),
       });
     },
-    resolve: (id) => reading.resolve(id),
-    read: (address, range) => reading.read(address, range),
-    follow: (address, range) => reading.follow(address, range),
-    status: (requestId) => reading.status(requestId),
-    runs: (query) => reading.runs(query),
+    resolve: (id) => queries.resolve(id),
+    read: (address, range) => queries.read(address, range),
+    follow: (address, range) => queries.follow(address, range),
+    status: (requestId) => queries.status(requestId),
+    runs: (query) => queries.runs(query),
     async createRun(agent, createOptions) {
       registry.get(agent);
       checkOpen();
@@ -211,7 +212,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     async removeRun(runId) {
       checkOpen();
-      await reading.run(runId);
+      await queries.run(runId);
       await runs.remove(runId);
     },
     async upload(file) {
@@ -228,11 +229,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       closing,
       durability: log.durability,
       log: log.health(),
-      activeRuns: owners.size,
-      activeTurns: owners.busy,
+      activeRuns: runHost.size,
+      activeTurns: runHost.busy,
     }),
     crash({ runId, requestId }, reason) {
-      owners.peek(runId)?.crash(requestId, reason);
+      runHost.peek(runId)?.crash(requestId, reason);
     },
     close: ({ drainMs = 0 } = {}) => (closed ??= close(drainMs)),
   };

@@ -307,7 +307,7 @@ describe("other agents, called by a model", () => {
     const performed: unknown[] = [];
     const far: Agent = {
       ...defineAgent({ name: "far", purpose: "Knows much.", chat: (input) => input }),
-      foreign: {
+      remote: {
         known: false,
         ready: async () => {},
         async perform({ operation, input }) {

@@ -76,13 +76,13 @@ test("from every cursor on, a stream of what is past is the same text as what wa
   const stop = new AbortController();
   const address = await world.runtime.resolve(asked);
   const feed = await world.runtime.follow(address, { after, forever: true, signal: stop.signal });
-  const reading = (async () => {
+  const queries = (async () => {
     for await (const { events } of feed.pages) live.push(...events);
   })();
   await world.environment.advance(1_000);
   await world.ask("many", { type: "ResumeWithInput", request_id: asked, request_keys: { on: true } });
   stop.abort();
-  await reading;
+  await queries;
   expect(parse(live).at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
 
   const { runId } = await world.runtime.resolve(asked);
@@ -158,9 +158,9 @@ test("a stream of a run begins with its newest request and ends when the run is 
   const world = await played();
   const { runId } = await world.runtime.resolve(asked);
   const next = await world.ask("many", { type: "ChatRequest", input: "", run_id: runId });
-  const reading = follow(world, runId);
+  const queries = follow(world, runId);
   await world.environment.advance(1_000);
-  expect(parse(await reading)[0]).toMatchObject({ type: "RequestStarted", request_id: next.requestId });
+  expect(parse(await queries)[0]).toMatchObject({ type: "RequestStarted", request_id: next.requestId });
   await world.ask("many", {
     type: "ResumeWithInput",
     request_id: next.requestId,
@@ -173,12 +173,12 @@ test("a stream of a run begins with its newest request and ends when the run is 
 test("a stream ends when the run that it belongs to is removed", async () => {
   const world = await played();
   const { runId } = await world.runtime.resolve(asked);
-  const reading = follow(world, runId, { after: 3, forever: true });
+  const queries = follow(world, runId, { after: 3, forever: true });
   await world.environment.idle();
   const removing = world.runtime.removeRun(runId);
   await world.environment.idle();
   await removing;
-  expect((await reading).length).toBeGreaterThan(0);
+  expect((await queries).length).toBeGreaterThan(0);
 });
 
 test("a stream ends also when its run was removed before anything was read", async () => {
@@ -190,13 +190,13 @@ test("a stream ends also when its run was removed before anything was read", asy
   await removing;
 
   const seen: string[] = [];
-  const reading = (async () => {
+  const queries = (async () => {
     for await (const { events } of pages) seen.push(...events);
     seen.push("the end");
   })();
   await world.environment.idle();
   expect(seen).toEqual(["the end"]);
-  await reading;
+  await queries;
 });
 
 const ALWAYS = ["RequestStarted", "WaitForInput", "ResumeWithInput", "RequestCompleted"];

@@ -69,7 +69,7 @@ test("while the log takes no events it can be read, and streams stay open", asyn
 
   const feed = await world.runtime.follow(await world.runtime.resolve(asked), { after: 0 });
   const seen: Event[] = [];
-  const reading = (async () => {
+  const queries = (async () => {
     for await (const { events } of feed.pages) seen.push(...events.map((text) => JSON.parse(text) as Event));
   })();
   await world.environment.idle();
@@ -79,7 +79,7 @@ test("while the log takes no events it can be read, and streams stay open", asyn
 
   world.repair();
   await world.environment.advance(2_000);
-  await reading;
+  await queries;
   expect(seen.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
 });
 

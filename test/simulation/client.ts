@@ -8,7 +8,7 @@ type Question = Event & { readonly type: "WaitForInput" };
 type Answer = Event & { readonly type: "ResumeWithInput" };
 
 /** A request as its client has it. */
-export interface Asked {
+export interface Invocation {
   readonly requestId: RequestId;
   readonly agent: string;
   readonly request: Request;
@@ -28,7 +28,7 @@ export interface Asked {
 export class Client {
   readonly #around: Surroundings;
   readonly #line: Line;
-  readonly asked: Asked[] = [];
+  readonly asked: Invocation[] = [];
 
   constructor(around: Surroundings, line: Line) {
     this.#around = around;
@@ -36,9 +36,9 @@ export class Client {
   }
 
   /** Asks for a turn, perhaps twice at once, until it is taken or refused. */
-  async ask(requestId: string, agent: string, request: Request): Promise<Asked> {
+  async ask(requestId: string, agent: string, request: Request): Promise<Invocation> {
     const { pick, witness } = this.#around;
-    const asked: Asked = {
+    const asked: Invocation = {
       requestId: requestId as RequestId,
       agent,
       request,
@@ -67,7 +67,7 @@ export class Client {
   }
 
   /** Follows a request and answers what is asked, to its end or until the client has had enough. */
-  async see(asked: Asked): Promise<void> {
+  async see(asked: Invocation): Promise<void> {
     const { pick, pause, witness } = this.#around;
     while (asked.ended !== true) {
       // A stream that begins behind a question does not end at it: all are answered first.
@@ -94,14 +94,14 @@ export class Client {
   }
 
   /** Whether something went wrong because the run was removed. */
-  #isRemoved({ runId }: Asked, error: unknown): boolean {
+  #isRemoved({ runId }: Invocation, error: unknown): boolean {
     const isGone = error instanceof AgentError && error.code === "gone";
     const { removed, hidden } = this.#around.witness.runs.get(String(runId)) ?? {};
     return isGone && (removed === true || hidden === true);
   }
 
   /** Cancels a request; the answer to that is its end. */
-  async cancel(asked: Asked): Promise<void> {
+  async cancel(asked: Invocation): Promise<void> {
     const { witness } = this.#around;
     asked.canceled = true;
     const cancel = { type: "CancelRequest", request_id: asked.requestId } as const;
@@ -124,7 +124,7 @@ export class Client {
     }
   }
 
-  async #askOnce({ agent, request }: Asked): Promise<Receipt | undefined> {
+  async #askOnce({ agent, request }: Invocation): Promise<Receipt | undefined> {
     try {
       const receipt = await this.#line.insist((runtime) => runtime.process(agent, request));
       this.#around.witness.toldAccepted(receipt.requestId, receipt.runId);
@@ -137,7 +137,7 @@ export class Client {
   }
 
   /** Stays on the line until its request has begun, or has ended or waits. */
-  async #stay(asked: Asked, receipt: Receipt): Promise<void> {
+  async #stay(asked: Invocation, receipt: Receipt): Promise<void> {
     const { pick, witness } = this.#around;
     const until = pick.of(["acknowledged", "completed"] as const);
     asked.doing = `stays until it is ${until}`;
@@ -147,7 +147,7 @@ export class Client {
   }
 
   /** Gives one answer, perhaps twice at once. */
-  async #answer(asked: Asked): Promise<void> {
+  async #answer(asked: Invocation): Promise<void> {
     const { pick, pause } = this.#around;
     asked.doing = "answers";
     if (pick.chance(30)) await pause(pick.below(5_000));
@@ -166,7 +166,7 @@ export class Client {
     asked.open.delete(waitId);
   }
 
-  async #answerOnce(asked: Asked, waitId: number, answer: Request): Promise<void> {
+  async #answerOnce(asked: Invocation, waitId: number, answer: Request): Promise<void> {
     try {
       this.#told(await this.#line.insist((runtime) => runtime.process(asked.agent, answer)));
     } catch (error) {
@@ -179,19 +179,19 @@ export class Client {
   }
 
   /** Whether a wait was given up, or the turn of it is over. */
-  #isClosed({ requestId }: Asked, waitId: number): boolean {
+  #isClosed({ requestId }: Invocation, waitId: number): boolean {
     return !this.#around.witness.openWaits(requestId).includes(waitId);
   }
 
   /** Reads one page. */
-  async #poll(asked: Asked): Promise<void> {
+  async #poll(asked: Invocation): Promise<void> {
     const limit = 1 + this.#around.pick.below(4);
     const range = { after: asked.cursor, limit, filter: { level: "all" } } as const;
     this.#saw(asked, await this.#line.insist((runtime) => runtime.read(addressOf(asked), range)));
   }
 
   /** Reads until the stream ends, or the client has seen enough. */
-  async #follow(asked: Asked): Promise<void> {
+  async #follow(asked: Invocation): Promise<void> {
     const { connect, pick } = this.#around;
     const process = connect();
     const address = addressOf(asked);
@@ -204,7 +204,7 @@ export class Client {
     }
   }
 
-  #saw(asked: Asked, page: EventPage): boolean {
+  #saw(asked: Invocation, page: EventPage): boolean {
     this.#around.witness.read(asked.runId as string, asked.requestId, asked.cursor, page);
     asked.cursor = page.cursor;
     for (const text of page.events) {
@@ -222,7 +222,7 @@ export class Client {
   }
 }
 
-function addressOf({ runId, requestId, agent }: Asked): Address {
+function addressOf({ runId, requestId, agent }: Invocation): Address {
   return { kind: "request", runId: runId as RunId, requestId, agent };
 }
 

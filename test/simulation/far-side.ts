@@ -76,11 +76,11 @@ export class FarSide {
 
   #begin(known: FarRequest | undefined, { request_id: id, input, attachments = [] }: JsonObject): FarAnswer {
     const request =
-      known ?? this.#create(id as string, input as unknown as Asked, attachments as readonly string[]);
+      known ?? this.#create(id as string, input as unknown as Invocation, attachments as readonly string[]);
     return [202, { request_id: request.requestId, run_id: `run-${request.requestId}` }];
   }
 
-  #create(requestId: string, { program }: Asked, attachments: readonly string[]): FarRequest {
+  #create(requestId: string, { program }: Invocation, attachments: readonly string[]): FarRequest {
     const request: FarRequest = {
       requestId,
       program,
@@ -218,6 +218,6 @@ function bodiesOf(step: FarStep, id: number): readonly JsonObject[] {
 
 const UNKNOWN: FarAnswer = [404, { detail: "there is no such request" }];
 
-interface Asked {
+interface Invocation {
   readonly program: number;
 }

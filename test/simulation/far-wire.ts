@@ -14,7 +14,7 @@ export interface FarWireOptions {
 }
 
 /** What is asked over it. */
-interface Asked {
+interface Invocation {
   readonly method: string;
   readonly path: string;
   readonly after: number;
@@ -88,7 +88,7 @@ export class FarWire {
     else scheduler.timer(outsider, 1 + pick.below(100), run);
   }
 
-  async #answer({ method, path, after, body, signal }: Asked, doer: Doer): Promise<FarResponse> {
+  async #answer({ method, path, after, body, signal }: Invocation, doer: Doer): Promise<FarResponse> {
     const { side } = this.#options;
     const [, what, id = ""] = path.split("/");
     if (what === "process") return toResponse(side.process(JSON.parse(body as string) as JsonObject));

@@ -5,7 +5,7 @@ import type { Given } from "../laws/model.ts";
 import { createPrograms } from "../laws/program.ts";
 import type { Programs, Steps } from "../laws/program.ts";
 import { Client } from "./client.ts";
-import type { Asked } from "./client.ts";
+import type { Invocation } from "./client.ts";
 import { farPart } from "./far-part.ts";
 import { Line } from "./line.ts";
 import type { Surroundings } from "./line.ts";
@@ -60,7 +60,7 @@ export class Life {
   }
 
   /** Asks for a turn and sees to it, at times while going on with something else. */
-  async #turn(runId: RunId | undefined): Promise<Asked> {
+  async #turn(runId: RunId | undefined): Promise<Invocation> {
     const { pick, pause } = this.#around;
     const { aside } = this.#shared;
     if (pick.chance(10)) await this.#configure(runId);
@@ -78,7 +78,7 @@ export class Life {
     return asked;
   }
 
-  async #ask(runId: RunId | undefined): Promise<Asked> {
+  async #ask(runId: RunId | undefined): Promise<Invocation> {
     const { pick } = this.#around;
     const number = (this.#shared.requests += 1);
     const requestId = `asked-${number}` as RequestId;
@@ -141,7 +141,7 @@ export class Life {
   }
 
   /** Tries again from a point of a run's history. */
-  async #fork(runId: RunId, { requestId }: Asked): Promise<void> {
+  async #fork(runId: RunId, { requestId }: Invocation): Promise<void> {
     const { pick, witness } = this.#around;
     const after = pick.chance(70) ? (witness.requests.get(requestId)?.end?.id ?? 0) : 0;
     const fork = await this.#line.unlessGone((runtime) => runtime.fork(runId, { after }));

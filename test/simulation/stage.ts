@@ -41,7 +41,7 @@ async function createStage(): Promise<Stage> {
     // It is asked once what it can do: that is told by the clock of the machine.
     refreshMs: Infinity,
   });
-  await remote.foreign?.ready();
+  await remote.remote?.ready();
   return {
     agents: [...createCast(current, { remote }), machine, remote],
     enter: (outside) => void Object.assign(current, outside),

@@ -1,4 +1,4 @@
-import type { Rest } from "./verify.ts";
+import type { Quiescence } from "./verify.ts";
 import type { FarSide } from "./far-side.ts";
 import type { Plan } from "./plan.ts";
 
@@ -27,8 +27,8 @@ export function toStory({ witness, clients, shared, hosts, farSide, plan }: Told
 }
 
 /** What a story is made of. */
-export interface Told extends Rest {
-  readonly hosts: Rest["hosts"] & { readonly told: readonly string[] };
+export interface Told extends Quiescence {
+  readonly hosts: Quiescence["hosts"] & { readonly told: readonly string[] };
   readonly farSide: FarSide;
   readonly plan: Plan;
 }

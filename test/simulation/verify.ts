@@ -6,7 +6,7 @@ import { Model } from "../laws/model.ts";
 import type { Kept } from "../laws/model.ts";
 import type { Programs } from "../laws/program.ts";
 import { farPart } from "./far-part.ts";
-import type { Asked, Client } from "./client.ts";
+import type { Invocation, Client } from "./client.ts";
 import type { Shared } from "./life.ts";
 import { whatIsMisconfigured } from "./settings.ts";
 import { verifyBelongings } from "./verify-belongings.ts";
@@ -14,7 +14,7 @@ import type { Belongings } from "./verify-belongings.ts";
 import type { Witness } from "./witness.ts";
 
 /** What is looked at when nothing is left to happen. */
-export interface Rest {
+export interface Quiescence {
   readonly witness: Witness;
   readonly clients: readonly Client[];
   readonly shared: Pick<Shared, "readers" | "programs" | "given">;
@@ -26,7 +26,7 @@ export interface Rest {
 
 /** Checks that everything has come to its end, or waits for someone who has left it. */
 export async function verify(
-  rest: Rest,
+  rest: Quiescence,
   { finished = false }: { readonly finished?: boolean } = {},
 ): Promise<void> {
   const { witness, clients, disk } = rest;
@@ -45,7 +45,7 @@ export async function verify(
   for (const runId of witness.runs.keys()) verifyRun(rest, runId, kept);
 }
 
-function whatIsLeft(asked: Asked, { requests, runs }: Witness, finished: boolean): readonly string[] {
+function whatIsLeft(asked: Invocation, { requests, runs }: Witness, finished: boolean): readonly string[] {
   const { requestId, doing, open } = asked;
   const truth = requests.get(requestId);
   const at = `the client of ${requestId}, which ${doing}`;
@@ -61,7 +61,7 @@ function whatIsLeft(asked: Asked, { requests, runs }: Witness, finished: boolean
 }
 
 /** The log is what it was seen to become, and its index says the same. */
-async function verifyLog({ witness, disk: { log } }: Rest): Promise<void> {
+async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> {
   const { faults } = witness;
   for (const [runId, { texts, records, removed }] of witness.runs) {
     const page = await log.read(runId as RunId, { after: 0, records: true });
@@ -82,7 +82,7 @@ async function verifyLog({ witness, disk: { log } }: Rest): Promise<void> {
 }
 
 /** Every turn of a run did what its programs do. */
-function verifyRun(rest: Rest, runId: string, keptAfter: Map<string, Kept>): void {
+function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>): void {
   const { witness, judged, shared } = rest;
   const run = witness.runs.get(runId);
   let kept: Kept = { root: null, keeper: null };
@@ -102,7 +102,12 @@ function verifyRun(rest: Rest, runId: string, keptAfter: Map<string, Kept>): voi
   }
 }
 
-function verifyTurn({ witness, shared }: Rest, requestId: string, programs: Programs, kept: Kept): Kept {
+function verifyTurn(
+  { witness, shared }: Quiescence,
+  requestId: string,
+  programs: Programs,
+  kept: Kept,
+): Kept {
   const history = witness.history(requestId);
   const given = shared.given.get(requestId);
   const say = (what: string): number => witness.faults.push(`${requestId}: ${what}`);
@@ -123,7 +128,7 @@ function verifyTurn({ witness, shared }: Rest, requestId: string, programs: Prog
 }
 
 /** What was asked of an agent elsewhere came here as it plays its part. */
-function verifyRemote({ witness }: Rest, requestId: string): void {
+function verifyRemote({ witness }: Quiescence, requestId: string): void {
   const history = witness.history(requestId);
   const [started, end] = [history.events[0], witness.requests.get(requestId)?.end];
   const { program } = (started?.type === "RequestStarted" ? started.input : {}) as {

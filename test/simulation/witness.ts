@@ -3,7 +3,7 @@ import { idOf } from "../../src/protocol/encode.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import type { RequestId } from "../../src/protocol/ids.ts";
 import type { EventPage } from "../../src/runtime/api.ts";
-import type { Accepted } from "../../src/runtime/journal/records.ts";
+import type { AcceptedRequest } from "../../src/runtime/journal/records.ts";
 import { SECRET } from "../laws/cast.ts";
 import { openWaits, toHistory } from "../laws/history.ts";
 import type { History } from "../laws/history.ts";
@@ -153,7 +153,7 @@ export class Witness implements Onlooker {
     if (record.n !== run.records.length)
       this.say(`record ${run.records.length} of run ${runId} has the number ${record.n}`);
     if (record.type !== "Accepted") return;
-    const { requestId, agent, request } = record["accepted"] as unknown as Accepted;
+    const { requestId, agent, request } = record["accepted"] as unknown as AcceptedRequest;
     if (this.requests.has(requestId)) this.say(`${requestId} was accepted twice`);
     // What an agent elsewhere is asked for directly is begun by the request.
     const { program } = request.input as { readonly program?: number };

@@ -40,14 +40,14 @@ switch (mode) {
 /** Appends to eight runs at once and says what was acknowledged. */
 async function appendForever(): Promise<void> {
   const log = sqliteLog(directory, { durability: durability === "relaxed" ? "relaxed" : "full" });
-  const owners = Array.from({ length: 8 }, async (_, index) => {
+  const runHost = Array.from({ length: 8 }, async (_, index) => {
     let { cursor } = await log.claim(runId(`run-${index}`));
     for (;;) {
       cursor = await log.append(cursor, nextEvents(cursor, 1 + (cursor.head % 5)));
       say({ run: cursor.runId, head: cursor.head });
     }
   });
-  await Promise.all(owners);
+  await Promise.all(runHost);
 }
 
 /** Opens the log and says how that went. */

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Agent, ChatInput, ChatOutput, Operation, Operations } from "../../runtime/agent/agent.ts";
 import { defineAgent } from "../../runtime/agent/define.ts";
-import type { Foreign } from "../../runtime/agent/remote-port.ts";
+import type { RemoteHandler } from "../../runtime/agent/remote-port.ts";
 import { RemoteCall } from "./call.ts";
 import { abandon } from "./cancel.ts";
 import { RemoteDescription } from "./description.ts";
@@ -56,7 +56,7 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
   const subject = `agent ${local.name}`;
   const description = new RemoteDescription(new Wire(url, options, { subject }), refreshMs);
   const settings = { ...options, name: local.name, limits: { ...remoteLimits, ...limits } };
-  const foreign: Foreign = {
+  const remote: RemoteHandler = {
     get known() {
       return description.known;
     },
@@ -74,7 +74,7 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
   };
   return {
     ...local,
-    foreign,
+    remote,
     get purpose() {
       return description.purpose ?? local.purpose;
     },

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { ForeignEnd, ForeignPlace, ForeignRequest } from "../../runtime/agent/remote-port.ts";
+import type { RemoteEnd, RemoteSession, RemoteRequest } from "../../runtime/agent/remote-port.ts";
 import { follow } from "../wire/follow.ts";
 import type { WireEvent } from "../wire/connection.ts";
 import { persist } from "../wire/persist.ts";
@@ -25,8 +25,8 @@ const TRIES = 2;
 /** One request to an agent elsewhere, from its sending to its end, or from where an earlier life left it. */
 export class RemoteCall {
   readonly #wire: Wire;
-  readonly #asked: ForeignRequest;
-  readonly #place: ForeignPlace;
+  readonly #asked: RemoteRequest;
+  readonly #place: RemoteSession;
   readonly #settings: RemoteSettings;
   readonly #events: RemoteEvents;
   readonly #questions: RemoteQuestions;
@@ -36,7 +36,7 @@ export class RemoteCall {
   /** Resolves when it is in the log that nobody wants the answer any more. */
   #canceled: Promise<void> | undefined;
 
-  constructor(wire: Wire, asked: ForeignRequest, place: ForeignPlace, settings: RemoteSettings) {
+  constructor(wire: Wire, asked: RemoteRequest, place: RemoteSession, settings: RemoteSettings) {
     this.#wire = wire;
     this.#asked = asked;
     this.#place = place;
@@ -47,7 +47,7 @@ export class RemoteCall {
   }
 
   /** Does it all. What goes wrong is the end of this call and of nothing else. */
-  async run(): Promise<ForeignEnd> {
+  async run(): Promise<RemoteEnd> {
     const { name } = this.#settings;
     const { requestId, runId } = this.#state;
     this.#place.signal.addEventListener("abort", () => {
@@ -113,7 +113,7 @@ export class RemoteCall {
   }
 
   /** Follows what happens there, and waits for answers in between, until the end. */
-  async #perform({ requestId, runId }: RemoteIds): Promise<ForeignEnd> {
+  async #perform({ requestId, runId }: RemoteIds): Promise<RemoteEnd> {
     const { memory, signal } = this.#place;
     this.#abandon = (): void => void abandon(this.#wire, requestId, this.#settings.limits.cancelMs);
     if (runId !== undefined) memory.set({ run_id: runId });
@@ -133,7 +133,7 @@ export class RemoteCall {
   }
 
   /** Logs events as they come. Returns without an end when all there is to do is to wait for answers. */
-  async #follow(requestId: string): Promise<ForeignEnd | undefined> {
+  async #follow(requestId: string): Promise<RemoteEnd | undefined> {
     const { name } = this.#settings;
     for (let tries = 0; ;) {
       const { cursor } = this.#state;

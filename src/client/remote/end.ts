@@ -3,13 +3,13 @@ import { TURN_ERROR_CODES } from "../../protocol/events.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toJson } from "../../runtime/journal/json-limits.ts";
-import type { ForeignEnd, ForeignError } from "../../runtime/agent/remote-port.ts";
+import type { RemoteEnd, RemoteError } from "../../runtime/agent/remote-port.ts";
 
 /**
  * How a call ends whose request has completed elsewhere; takes its RequestCompleted, or its status. Throws
  * `too_large` for an output that no event here can hold.
  */
-export function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): ForeignEnd {
+export function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): RemoteEnd {
   const { finish_reason: reason, result, output, error, result_truncated: truncated } = completed;
   if (reason === "canceled") return toError("canceled", `agent ${name} was canceled elsewhere`);
   if (reason === "error") {
@@ -27,7 +27,7 @@ export function completedEnd(completed: Readonly<Record<string, unknown>>, name:
 }
 
 /** How a call ends that failed on its way; `taken` says whether the other side had taken the request. */
-export function failedEnd(thrown: unknown, name: string, taken: boolean): ForeignError {
+export function failedEnd(thrown: unknown, name: string, taken: boolean): RemoteError {
   if (!(thrown instanceof AgentError)) return toError("agent_error", `agent ${name} could not be called`);
   const { code, message } = thrown;
   if (code === "timeout") return toError("timeout", message);
@@ -38,7 +38,7 @@ export function failedEnd(thrown: unknown, name: string, taken: boolean): Foreig
   return toError("agent_error", message);
 }
 
-function toError(turnCode: TurnErrorCode, message: string): ForeignError {
+function toError(turnCode: TurnErrorCode, message: string): RemoteError {
   return { ok: false, toolCode: TOOL_CODES[turnCode] ?? "tool_error", turnCode, message };
 }
 

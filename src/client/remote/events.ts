@@ -3,7 +3,7 @@ import { checkJson } from "../../protocol/check-json.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { ForeignPlace, ForeignVoice } from "../../runtime/agent/remote-port.ts";
+import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
 import type { WireEvent } from "../wire/connection.ts";
 import { isGiven, isToolCode, NAME_LIMIT, toName, toOrdinal, toText, toUsage } from "./fields.ts";
 import { toId } from "./ids.ts";
@@ -18,12 +18,12 @@ const OPEN_LIMIT = 1_000;
  */
 export class RemoteEvents {
   readonly #name: string;
-  readonly #place: ForeignPlace;
+  readonly #place: RemoteSession;
   readonly #calls: Map<string, { readonly here: CallId; readonly name: string }>;
   readonly #completions: Map<string, CallId>;
 
   /** `name` is that of the agent here. */
-  constructor(name: string, place: ForeignPlace, { calls, completions }: RemoteState) {
+  constructor(name: string, place: RemoteSession, { calls, completions }: RemoteState) {
     this.#name = name;
     this.#place = place;
     this.#calls = new Map(calls.map(([there, here, name]) => [there, { here, name }]));
@@ -54,7 +54,7 @@ export class RemoteEvents {
   }
 
   /** Who says an event. */
-  voiceOf({ agent, depth = 0, parent_call_id: parent }: WireEvent): ForeignVoice {
+  voiceOf({ agent, depth = 0, parent_call_id: parent }: WireEvent): RemoteSpeaker {
     const name = typeof agent === "string" && agent !== "" ? agent.slice(0, NAME_LIMIT) : this.#name;
     if (depth === 0) return { agent: name, depth: 0 };
     const above = typeof parent === "string" ? this.#calls.get(parent) : undefined;
@@ -70,7 +70,7 @@ export class RemoteEvents {
     if (body) this.#place.say(voice, body);
   }
 
-  #toBody(event: WireEvent, voice: ForeignVoice): EventBody | undefined {
+  #toBody(event: WireEvent, voice: RemoteSpeaker): EventBody | undefined {
     switch (event.type) {
       case "TextOutput":
         return {
@@ -122,7 +122,7 @@ export class RemoteEvents {
     }
   }
 
-  #toolCall(event: WireEvent, voice: ForeignVoice): EventBody {
+  #toolCall(event: WireEvent, voice: RemoteSpeaker): EventBody {
     const {
       tool_call_id: id,
       args,

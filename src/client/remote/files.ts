@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
-import type { ForeignFile, ForeignPlace } from "../../runtime/agent/remote-port.ts";
+import type { RemoteFile, RemoteSession } from "../../runtime/agent/remote-port.ts";
 import { toBlob } from "../../runtime/artifacts/artifact.ts";
 import type { WireEvent } from "../wire/connection.ts";
 import { persist } from "../wire/persist.ts";
@@ -13,8 +13,8 @@ import type { Wire } from "../wire/wire.ts";
 /** Gives the other side a file of ours; the answer is its id there. */
 export async function sendFile(
   wire: Wire,
-  file: ForeignFile,
-  { environment: clock, signal }: ForeignPlace,
+  file: RemoteFile,
+  { environment: clock, signal }: RemoteSession,
   { limits, name: agent }: RemoteSettings,
 ): Promise<string> {
   const { name, mimeType, body } = await file.open();
@@ -40,7 +40,7 @@ export async function sendFile(
 export async function fetchFile(
   wire: Wire,
   event: WireEvent,
-  place: ForeignPlace,
+  place: RemoteSession,
   { limits, name: agent, artifactOrigins = [] }: RemoteSettings,
 ): Promise<EventBody> {
   const { environment: clock, key, signal } = place;

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { ForeignPlace, ForeignVoice } from "../../runtime/agent/remote-port.ts";
+import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
 import type { WireEvent } from "../wire/connection.ts";
 import { persist } from "../wire/persist.ts";
 import { toText } from "./fields.ts";
@@ -16,7 +16,7 @@ const LIMIT = 100;
 /** The questions that an agent elsewhere has open: asked here, answered there. */
 export class RemoteQuestions {
   readonly #wire: Wire;
-  readonly #place: ForeignPlace;
+  readonly #place: RemoteSession;
   readonly #settings: RemoteSettings;
   readonly #open = new Map<CallId, Question>();
   #requestId = "";
@@ -24,7 +24,7 @@ export class RemoteQuestions {
   #hasNews = false;
   #wake = (): void => {};
 
-  constructor(wire: Wire, place: ForeignPlace, settings: RemoteSettings) {
+  constructor(wire: Wire, place: RemoteSession, settings: RemoteSettings) {
     this.#wire = wire;
     this.#place = place;
     this.#settings = settings;
@@ -56,7 +56,7 @@ export class RemoteQuestions {
   }
 
   /** Asks here what is asked there. */
-  ask(voice: ForeignVoice, { id, wait_id: there, request_keys: keys, schema }: WireEvent): void {
+  ask(voice: RemoteSpeaker, { id, wait_id: there, request_keys: keys, schema }: WireEvent): void {
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
     const callId = this.#place.newCall();

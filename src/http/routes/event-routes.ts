@@ -44,13 +44,13 @@ async function readEvents(
   return poll(c, host, { id, address, asked, query });
 }
 
-interface Reading {
+interface Queries {
   readonly id: string;
   readonly address: Address;
   readonly asked: EventQuery;
 }
 
-function stream(c: Context<AppEnv>, host: Host, { id, address, asked }: Reading): Promise<Response> {
+function stream(c: Context<AppEnv>, host: Host, { id, address, asked }: Queries): Promise<Response> {
   const { since, follow: forever, filter } = asked;
   // An EventSource that comes back sends both: the address it was given, and where it was.
   const last = parseCursor(c.req.header("last-event-id") ?? "");
@@ -65,7 +65,7 @@ function stream(c: Context<AppEnv>, host: Host, { id, address, asked }: Reading)
 async function poll(
   c: Context<AppEnv>,
   host: Host,
-  { id, address, asked, query }: Reading & { readonly query: URLSearchParams },
+  { id, address, asked, query }: Queries & { readonly query: URLSearchParams },
 ): Promise<Response> {
   const { runtime, cursors, waits } = host;
   const { since, consumer, timeoutMs, filter } = asked;
@@ -85,7 +85,7 @@ async function poll(
 /** Resolves when there is something to read after a cursor, or will never be, or the signal fires. */
 async function arrival(
   { runtime }: Host,
-  { address, asked: { follow, filter } }: Reading,
+  { address, asked: { follow, filter } }: Queries,
   after: number,
   signal: AbortSignal,
 ): Promise<void> {

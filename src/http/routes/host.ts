@@ -1,13 +1,13 @@
 import type { Runtime } from "../../runtime/api.ts";
 import type { PollCursors } from "./poll-cursors.ts";
-import type { Streams } from "../sse/open-streams.ts";
-import type { Waits } from "./pending-replies.ts";
+import type { OpenStreams } from "../sse/open-streams.ts";
+import type { PendingReplies } from "./pending-replies.ts";
 
 /** What the routes work with. None of it knows of turns: that is the runtime's alone. */
 export interface Host {
   readonly runtime: Runtime;
-  readonly streams: Streams;
-  readonly waits: Waits;
+  readonly streams: OpenStreams;
+  readonly waits: PendingReplies;
   readonly cursors: PollCursors;
   readonly report: (where: string, thrown: unknown) => void;
   readonly bodyLimitBytes: number;

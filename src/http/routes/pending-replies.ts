@@ -3,7 +3,7 @@ import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 
 /** The answers that are being waited for. They end early when the asker hangs up, or the server is stopping. */
-export class Waits {
+export class PendingReplies {
   readonly #open = new Set<AbortController>();
   #isClosed = false;
 

@@ -16,7 +16,7 @@ export interface StreamOptions {
 }
 
 /** All open streams. One timer looks after all of them, so that an idle one costs next to nothing. */
-export class Streams {
+export class OpenStreams {
   /** What is the same for all of them. */
   readonly times: StreamTimes;
   readonly #lifeMs: number;

@@ -6,7 +6,7 @@ import type { AppEnv } from "../messages/app-env.ts";
 import { NodePipe } from "./node-pipe.ts";
 import { ALREADY_SENT, API_HEADERS, corsOf, replyEmpty } from "../messages/reply.ts";
 import { Stream } from "./stream.ts";
-import type { Streams } from "./open-streams.ts";
+import type { OpenStreams } from "./open-streams.ts";
 import { webPipe } from "./web-pipe.ts";
 
 /** What a stream is answered from. */
@@ -28,7 +28,7 @@ export interface OpenedStream {
 
 /** Where streams are kept and faults are told. */
 export interface StreamHost {
-  readonly streams: Streams;
+  readonly streams: OpenStreams;
   readonly report: (where: string, thrown: unknown) => void;
 }
 

@@ -5,10 +5,10 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Agent, Collaborators } from "../agent/agent.ts";
-import type { Foreign } from "../agent/remote-port.ts";
-import type { Journal } from "../replay/turn-journal.ts";
+import type { RemoteHandler } from "../agent/remote-port.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Limits } from "../limits.ts";
-import type { RunFiles } from "../artifacts/run-artifacts.ts";
+import type { RunArtifacts } from "../artifacts/run-artifacts.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import { withSecrets } from "../agent/config-secrets.ts";
@@ -21,14 +21,14 @@ export interface TurnDependencies {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
-  readonly files: RunFiles;
+  readonly files: RunArtifacts;
   readonly secrets: SecretStore;
   readonly limits: Limits;
   /** How an agent's new runs are configured, without the values of secrets; `undefined` when it is not. */
   configOf(agent: string): JsonObject | undefined;
   agentOf(name: string): Agent | undefined;
   /** An agent elsewhere that an agent here may call. */
-  foreignOf(name: string): Foreign | undefined;
+  remoteOf(name: string): RemoteHandler | undefined;
   /** Whom an agent works with, by its own names for them. */
   usesOf(agent: Agent): Collaborators;
 }
@@ -43,7 +43,7 @@ export interface OpenTurnOptions extends TurnDependencies {
 export interface StartedTurn {
   readonly agent: Agent;
   readonly open: OpenRequest & { readonly turn: number };
-  readonly journal: Journal;
+  readonly journal: TurnJournal;
 }
 
 /** Who hears of a turn. */
@@ -61,7 +61,7 @@ export function openTurn(
   listener: TurnListener,
 ): ActiveTurn {
   const { runId, ledger, environment, telemetry, artifacts, files, limits } = options;
-  const { secrets, configOf, agentOf, foreignOf, usesOf } = options;
+  const { secrets, configOf, agentOf, remoteOf, usesOf } = options;
   const reveal = (config: JsonObject): JsonObject => withSecrets(config, secrets);
   const turn: ActiveTurn = new ActiveTurn({
     runId,
@@ -81,7 +81,7 @@ export function openTurn(
     files,
     limits,
     usesOf,
-    foreignOf,
+    remoteOf,
     changed: () => listener.changed(turn),
     complete: (end) => listener.complete(turn, end),
   });
@@ -89,10 +89,10 @@ export function openTurn(
 }
 
 /** Why a turn cannot go on with the agent as it is now; `undefined` when it can. */
-export function whyNot(
+export function versionMismatch(
   name: string,
   agent: Agent | undefined,
-  { agentVersion: before }: Journal,
+  { agentVersion: before }: TurnJournal,
 ): TurnError | undefined {
   if (agent === undefined) return { code: "interrupted", message: `agent ${name} is not served any more` };
   const { version: now, compatible } = agent;

@@ -1,19 +1,19 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import type { AskedWait } from "../scheduler/call-tree.ts";
+import type { Wait } from "../scheduler/call-tree.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import { LONG_SLEEP_MS } from "../scheduler/quiescence.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** What the index is kept with. */
-export interface TurnMarkOptions {
+export interface RequestIndexOptions {
   readonly ledger: RunLedger;
   readonly lifecycle: Lifecycle;
   readonly environment: Environment;
 }
 
 /** What the index says of a turn beside its phase. */
-export interface Marked {
+export interface IndexedRequest {
   /** Where its current segment starts. */
   readonly segment: number | undefined;
   /** Until when it sleeps, in milliseconds since 1970. */
@@ -21,11 +21,11 @@ export interface Marked {
 }
 
 /** What the index says of the turn under way, kept up with what the turn does. */
-export class TurnMark {
-  readonly #options: TurnMarkOptions;
-  #marked: Marked;
+export class RequestIndex {
+  readonly #options: RequestIndexOptions;
+  #marked: IndexedRequest;
 
-  constructor({ ledger, lifecycle, environment }: TurnMarkOptions, marked: Marked) {
+  constructor({ ledger, lifecycle, environment }: RequestIndexOptions, marked: IndexedRequest) {
     this.#options = { ledger, lifecycle, environment };
     this.#marked = marked;
   }
@@ -63,7 +63,7 @@ export class TurnMark {
     return parked !== undefined && parked !== (this.#options.lifecycle.state === "waiting");
   }
 
-  #write(turn: ActiveTurn, { segment, wakeAt }: Marked): void {
+  #write(turn: ActiveTurn, { segment, wakeAt }: IndexedRequest): void {
     const { ledger, lifecycle } = this.#options;
     const isNew = this.#isPhaseNew(turn);
     if (isNew) lifecycle.send(turn.parked === true ? "park" : "unpark");
@@ -86,7 +86,7 @@ export class TurnMark {
 }
 
 /** Where the current segment of a request starts: at its newest answer, or before that at its oldest open wait. */
-export function toSegment(lastResume: number, [oldest]: readonly AskedWait[]): number | undefined {
+export function toSegment(lastResume: number, [oldest]: readonly Wait[]): number | undefined {
   return lastResume === 0 ? undefined : Math.min(lastResume, oldest?.waitId ?? Infinity);
 }
 

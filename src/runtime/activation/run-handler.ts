@@ -1,16 +1,16 @@
 import { Actor } from "../actor/actor.ts";
 import { CHAT } from "../agent/agent.ts";
-import { noChat, toAsked, toForeignAsked } from "../agent/resolve-operation.ts";
-import { faultMessage } from "../agent/error-message.ts";
-import { ForeignFailure } from "../agent/remote-port.ts";
+import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
+import { errorMessage } from "../agent/error-message.ts";
+import { RemoteFailure } from "../agent/remote-port.ts";
 import { Sequence } from "../actor/sequence.ts";
-import { TurnClock } from "../scheduler/turn-timeout.ts";
+import { TurnTimeout } from "../scheduler/turn-timeout.ts";
 import { TurnHandle } from "../actor/turn-handle.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** The handler of a turn at work. */
 export interface RunningHandler {
-  readonly clock: TurnClock;
+  readonly clock: TurnTimeout;
   /** Stops it, and the clock. */
   stop(): void;
 }
@@ -18,7 +18,7 @@ export interface RunningHandler {
 /** Runs the handler that a turn's request asks for, from its start; what the log holds of it is replayed. */
 export function runHandler(turn: ActiveTurn): RunningHandler {
   const { agent, accepted, environment, limits } = turn.options;
-  const clock = new TurnClock(environment, limits.turnMs, () =>
+  const clock = new TurnTimeout(environment, limits.turnMs, () =>
     turn.fail("timeout", `the turn ran for more than ${limits.turnMs} ms`),
   );
   const stop = start(turn);
@@ -57,8 +57,8 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
       failed(thrown, unfit) {
         // A chat whose text turned out not to fit says so; every other input was checked before.
         const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
-        if (unfit && isChat) turn.fail("unsupported_input", faultMessage(thrown));
-        else if (thrown instanceof ForeignFailure) turn.fail(thrown.turnCode, faultMessage(thrown));
+        if (unfit && isChat) turn.fail("unsupported_input", errorMessage(thrown));
+        else if (thrown instanceof RemoteFailure) turn.fail(thrown.turnCode, errorMessage(thrown));
         else turn.failWith(thrown);
       },
     });
@@ -66,7 +66,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
 }
 
 function askedOf({ options: { agent, accepted } }: ActiveTurn): ReturnType<typeof toAsked> {
-  if (agent.foreign) return toForeignAsked(agent, accepted.request);
+  if (agent.remote) return toRemoteInvocation(agent, accepted.request);
   try {
     return toAsked(agent, accepted.request);
   } catch {

@@ -6,7 +6,7 @@ import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
 import type { RunPhase } from "../../protocol/status.ts";
 import { CHAT } from "../agent/agent.ts";
-import type { Accepted, RecordBody } from "../journal/records.ts";
+import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
@@ -76,14 +76,18 @@ export class RunLedger {
   }
 
   /** Writes the acceptance of a request. */
-  accept(accepted: Accepted): void {
+  accept(accepted: AcceptedRequest): void {
     const { requestId, acceptedAt: createdAt } = accepted;
     const position = this.change({ type: "Accepted", accepted });
     this.recorder.mark({ requestId, phase: "queued", createdAt, accepted: position });
   }
 
   /** Writes the start of a turn. */
-  start(speaker: Speaker, { requestId, request }: Accepted, agentVersion: string | undefined): Recorded {
+  start(
+    speaker: Speaker,
+    { requestId, request }: AcceptedRequest,
+    agentVersion: string | undefined,
+  ): Recorded {
     const version = this.#state.config?.version;
     this.#evolve({ type: "RequestStarted", requestId });
     const started = this.recorder.event(speaker, {
@@ -101,7 +105,7 @@ export class RunLedger {
   /** Writes the end of a turn; the answer is the encoded RequestCompleted. */
   end(
     speaker: Speaker,
-    { requestId }: Accepted,
+    { requestId }: AcceptedRequest,
     { finishReason, result, truncated, output, error, usage, memory }: LedgerEnd,
   ): string {
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
@@ -120,7 +124,7 @@ export class RunLedger {
   }
 
   /** Writes the whole turn of a request that never ran, in one commit; the answer is the encoded RequestCompleted. */
-  cancelQueued(accepted: Accepted, agentVersion: string | undefined): string {
+  cancelQueued(accepted: AcceptedRequest, agentVersion: string | undefined): string {
     const { requestId: request_id, agent } = accepted;
     const speaker = createSpeaker({ run_id: this.runId, request_id, agent, depth: 0 });
     this.start(speaker, accepted, agentVersion);

@@ -2,23 +2,23 @@ import { AgentError } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
-import { whyNot, openTurn } from "./open-turn.ts";
+import { versionMismatch, openTurn } from "./open-turn.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
-import { giveUpDormant } from "./passivated-turn.ts";
-import type { DormantTurn } from "../replay/load-run.ts";
+import { endPassivatedTurn } from "./passivated-turn.ts";
+import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal } from "../replay/turn-journal.ts";
-import type { Journal } from "../replay/turn-journal.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import type { AskedWait } from "../scheduler/call-tree.ts";
+import type { Wait } from "../scheduler/call-tree.ts";
 import type { OpenTurnOptions } from "./open-turn.ts";
-import type { Accepted } from "../journal/records.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
-import { toSegment, TurnMark } from "./request-index.ts";
+import { toSegment, RequestIndex } from "./request-index.ts";
 import type { TurnEnd } from "../turn/turn-options.ts";
 
 /** Which wait an answer is for, and what it says. */
@@ -47,19 +47,19 @@ export class TurnSlot {
   readonly #options: TurnSlotOptions;
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
-  #dormant: Journal | undefined;
-  readonly #mark: TurnMark;
+  #passivated: TurnJournal | undefined;
+  readonly #mark: RequestIndex;
 
-  constructor(options: TurnSlotOptions, dormant: DormantTurn | undefined) {
+  constructor(options: TurnSlotOptions, passivated: PassivatedTurn | undefined) {
     this.#options = options;
-    this.#dormant = dormant?.journal;
-    this.#mark = new TurnMark(options, {
-      segment: dormant && toSegment(dormant.journal.lastResume, this.waits),
-      wakeAt: dormant?.wakeAt,
+    this.#passivated = passivated?.journal;
+    this.#mark = new RequestIndex(options, {
+      segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
+      wakeAt: passivated?.wakeAt,
     });
-    if (dormant === undefined) return;
+    if (passivated === undefined) return;
     options.lifecycle.send("start");
-    if (dormant.waiting) options.lifecycle.send("park");
+    if (passivated.waiting) options.lifecycle.send("park");
   }
 
   /** The request whose turn it is. */
@@ -84,12 +84,12 @@ export class TurnSlot {
   }
 
   /** The open waits, oldest first. */
-  get waits(): readonly AskedWait[] {
-    return this.#turn?.waits.all ?? [...(this.#dormant?.waits.values() ?? [])];
+  get waits(): readonly Wait[] {
+    return this.#turn?.waits.all ?? [...(this.#passivated?.waits.values() ?? [])];
   }
 
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */
-  start(accepted: Accepted): string {
+  start(accepted: AcceptedRequest): string {
     const { ledger, lifecycle, agentOf } = this.#options;
     this.#mark.clear();
     const started = ledger.start(this.#speakerOf(accepted), accepted, agentOf(accepted.agent)?.version);
@@ -107,7 +107,7 @@ export class TurnSlot {
   recover(): void {
     const { ledger, telemetry } = this.#options;
     const open = ledger.started;
-    if (open === undefined || this.#dormant === undefined) return;
+    if (open === undefined || this.#passivated === undefined) return;
     const count = open.recoveries + 1;
     if (count > RECOVERIES) {
       const message = `the turn was continued ${RECOVERIES} times and got nowhere`;
@@ -121,13 +121,13 @@ export class TurnSlot {
       return;
     }
     ledger.change({ type: "RecoveryStarted", request_id: open.accepted.requestId, count });
-    const turn = this.#open(this.#dormant);
+    const turn = this.#open(this.#passivated);
     if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
   }
 
   /** Whether an answer with this name was given before. */
   knowsAnswer(resumeId: string): boolean {
-    return (this.#turn?.waits ?? this.#dormant)?.resumeIds.has(resumeId) ?? false;
+    return (this.#turn?.waits ?? this.#passivated)?.resumeIds.has(resumeId) ?? false;
   }
 
   /**
@@ -178,18 +178,18 @@ export class TurnSlot {
     this.#mark.follow(turn);
   }
 
-  #speakerOf({ requestId, agent }: Accepted): Speaker {
+  #speakerOf({ requestId, agent }: AcceptedRequest): Speaker {
     return createSpeaker({ run_id: this.#options.runId, request_id: requestId, agent, depth: 0 });
   }
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
-  #open(journal: Journal): ActiveTurn | undefined {
+  #open(journal: TurnJournal): ActiveTurn | undefined {
     const { ledger, agentOf } = this.#options;
     const open = ledger.started;
     if (open?.turn === undefined) return undefined;
     const { accepted, turn: number } = open;
     const agent = agentOf(accepted.agent);
-    const error = whyNot(accepted.agent, agent, journal);
+    const error = versionMismatch(accepted.agent, agent, journal);
     if (agent === undefined || error !== undefined) {
       this.#endDormant({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
@@ -203,7 +203,7 @@ export class TurnSlot {
       },
     );
     this.#turn = turn;
-    this.#dormant = undefined;
+    this.#passivated = undefined;
     return turn;
   }
 
@@ -216,31 +216,31 @@ export class TurnSlot {
 
   /** Runs the handler of the dormant turn again. */
   #revive(): ActiveTurn | undefined {
-    const turn = this.#dormant && this.#open(this.#dormant);
+    const turn = this.#passivated && this.#open(this.#passivated);
     if (turn) this.#run(turn);
     return turn;
   }
 
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
   #endDormant(end: Omit<TurnEnd, "memory">): string | undefined {
-    const { runId, ledger, environment, foreignOf } = this.#options;
+    const { runId, ledger, environment, remoteOf } = this.#options;
     const { accepted, turn } = ledger.started ?? {};
     if (accepted === undefined || turn === undefined) return undefined;
     const { requestId } = accepted;
     const { recorder } = ledger;
-    const place = { runId, requestId, root: rootOf(turn), recorder, environment, foreignOf };
-    if (this.#dormant) giveUpDormant(place, this.#dormant);
+    const place = { runId, requestId, root: rootOf(turn), recorder, environment, remoteOf };
+    if (this.#passivated) endPassivatedTurn(place, this.#passivated);
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 
-  #end(speaker: Speaker, accepted: Accepted, end: TurnEnd): string {
+  #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
     const { ledger, telemetry, environment, lifecycle, ended } = this.#options;
     const text = ledger.end(speaker, accepted, end);
     telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt);
     this.#handler?.stop();
     this.#handler = undefined;
     this.#turn = undefined;
-    this.#dormant = undefined;
+    this.#passivated = undefined;
     this.#mark.clear();
     lifecycle.send("end");
     ended();

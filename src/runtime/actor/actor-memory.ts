@@ -1,6 +1,6 @@
 import { copyJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { ActorPlace } from "../turn/actor-context.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
 import { toJson } from "../journal/json-limits.ts";
 import type { Memory } from "../agent/turn-api.ts";
 
@@ -19,7 +19,7 @@ export function createMemory({
   turn,
   agent,
   depth,
-}: Pick<ActorPlace, "turn" | "agent" | "depth">): ActorMemory {
+}: Pick<ActorContext, "turn" | "agent" | "depth">): ActorMemory {
   const kept = depth === 0 || agent.memory === "run";
   let changed: Json | undefined;
   return {

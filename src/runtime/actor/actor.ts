@@ -3,21 +3,21 @@ import type { Speaker } from "../../protocol/encode.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import { copyJson } from "../../protocol/json.ts";
-import type { ActorPlace } from "../turn/actor-context.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
-import { toAnswer, toForeignAnswer } from "./answer.ts";
+import { toAnswer, toRemoteAnswer } from "./answer.ts";
 import type { Answer } from "./answer.ts";
-import type { Asked } from "../agent/resolve-operation.ts";
-import { faultMessage } from "../agent/error-message.ts";
-import { performForeign } from "../remote/remote-actor.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
+import { errorMessage } from "../agent/error-message.ts";
+import { performRemotely } from "../remote/remote-actor.ts";
 import type { PublishedFile } from "../agent/remote-port.ts";
 import { createMemory } from "./actor-memory.ts";
 import type { ActorMemory } from "./actor-memory.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
-import { Said } from "../replay/transcript.ts";
+import { Transcript } from "../replay/transcript.ts";
 import { parseWith } from "../agent/schema.ts";
-import { Scope } from "../replay/scope.ts";
+import { ReplayScope } from "../replay/scope.ts";
 import { cut, toJson } from "../journal/json-limits.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
@@ -30,23 +30,23 @@ export interface HandlerEnd {
 }
 
 /** Makes what a handler gets to work with. */
-export type ToHandle = (actor: Actor, scope: Scope, asked: Asked) => Turn;
+export type ToHandle = (actor: Actor, scope: ReplayScope, asked: Invocation) => Turn;
 
 /** One word on how far a tool has come is kept up to this length. */
 const PROGRESS_LIMIT_BYTES = 16 * 1024;
 
 /** One running instance of an agent: the handler of one request or of one call, and what it has said. */
-export class Actor implements ActorPlace {
+export class Actor implements ActorContext {
   readonly turn: ActiveTurn;
   readonly agent: Agent;
   readonly depth: number;
   /** The call that the actor works for; the turn's root for the agent that was asked. */
   readonly call: OpenCall;
   readonly speaker: Speaker;
-  readonly scope: Scope;
+  readonly scope: ReplayScope;
   readonly memory: ActorMemory;
   /** What the actor has said, in an earlier life of the process too. */
-  readonly said: Said;
+  readonly said: Transcript;
   readonly files: PublishedFile[] = [];
   #signal: AbortSignal = NEVER;
 
@@ -79,9 +79,9 @@ export class Actor implements ActorPlace {
             parent_call_id: call.callId,
           });
     if (depth > 0) turn.introduce(this.speaker, call.callId);
-    this.scope = new Scope(call.callId, journal.items.get(call.callId));
+    this.scope = new ReplayScope(call.callId, journal.items.get(call.callId));
     this.memory = createMemory(this);
-    this.said = journal.said.get(call.callId) ?? new Said();
+    this.said = journal.said.get(call.callId) ?? new Transcript();
   }
 
   /** Whether the actor's result is in the log, or was given up: nothing it says afterwards counts. */
@@ -105,11 +105,11 @@ export class Actor implements ActorPlace {
   }
 
   /** Runs a handler of the agent as an XState actor; the answer is how to stop it, after which `end` hears nothing. */
-  start(asked: Asked, end: HandlerEnd): () => void {
+  start(asked: Invocation, end: HandlerEnd): () => void {
     const { environment, runId, accepted } = this.turn.options;
     const address = { runId, requestId: accepted.requestId };
     let over = false;
-    this.turn.stirrings.begin(this.scope.path);
+    this.turn.activity.begin(this.scope.path);
     const answer = async (signal: AbortSignal): Promise<void> => {
       this.#signal = signal;
       const tell = await this.#perform(asked, end);
@@ -130,7 +130,7 @@ export class Actor implements ActorPlace {
   }
 
   /** Says a text; resolves when it is in the log. */
-  say(content: string, scope: Scope): Promise<void> {
+  say(content: string, scope: ReplayScope): Promise<void> {
     const { recorder } = this.turn.options;
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
@@ -142,11 +142,11 @@ export class Actor implements ActorPlace {
     this.said.add(content);
     const { id } = recorder.event(this.speaker, this.#toText(content, scope));
     scope.backlog.add(id, content.length);
-    this.turn.stirrings.stir(scope.path);
+    this.turn.activity.stir(scope.path);
     return recorder.committed();
   }
 
-  #toText(content: string, scope: Scope): EventBody {
+  #toText(content: string, scope: ReplayScope): EventBody {
     const isOwn = scope === this.scope;
     // By far the most frequent one is spared what the others need.
     if (isOwn && this.agent.kind !== "tool") return { type: "TextOutput", content };
@@ -168,14 +168,14 @@ export class Actor implements ActorPlace {
     this.scope.backlog.add(id, content.length);
   }
 
-  #hasRoom({ backlog }: Scope): boolean {
+  #hasRoom({ backlog }: ReplayScope): boolean {
     const { recorder, limits } = this.turn.options;
     const { uncommittedTexts: texts, uncommittedCharacters: characters } = limits;
     return backlog.isBelow({ texts, characters }, recorder.cursor.head);
   }
 
   /** Runs the handler; the answer is how to tell what came of it. */
-  async #perform({ name, operation, input }: Asked, { done, failed }: HandlerEnd): Promise<() => void> {
+  async #perform({ name, operation, input }: Invocation, { done, failed }: HandlerEnd): Promise<() => void> {
     const { environment, runId, accepted } = this.turn.options;
     let parsed: unknown;
     try {
@@ -184,11 +184,11 @@ export class Actor implements ActorPlace {
     } catch (thrown) {
       return () => failed(thrown, true);
     }
-    const { foreign } = this.agent;
+    const { remote } = this.agent;
     try {
-      if (foreign) {
-        const result = await performForeign(this, foreign, { name, input });
-        return () => done(toForeignAnswer(result, { operation: name, said: this.said }));
+      if (remote) {
+        const result = await performRemotely(this, remote, { name, input });
+        return () => done(toRemoteAnswer(result, { operation: name, said: this.said }));
       }
       const handle = this.#toHandle(this, this.scope, { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
@@ -204,13 +204,13 @@ export class Actor implements ActorPlace {
     }
   }
 
-  async #checkOutput({ name, operation }: Asked, returned: unknown): Promise<unknown> {
+  async #checkOutput({ name, operation }: Invocation, returned: unknown): Promise<unknown> {
     // A chat may return a plain text, and every handler may leave its texts to speak for it.
     if (name === CHAT || operation.output === undefined || returned === undefined) return returned;
     try {
       return await parseWith(operation.output, returned, `what ${this.agent.name} returned`);
     } catch (cause) {
-      throw new Error(faultMessage(cause), { cause });
+      throw new Error(errorMessage(cause), { cause });
     }
   }
 }

@@ -1,7 +1,7 @@
 import { CHAT } from "../agent/agent.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { ForeignResult } from "../agent/remote-port.ts";
-import type { Said } from "../replay/transcript.ts";
+import type { RemoteResult } from "../agent/remote-port.ts";
+import type { Transcript } from "../replay/transcript.ts";
 import { cut } from "../journal/json-limits.ts";
 
 /** What a handler made of its request. */
@@ -20,7 +20,7 @@ export interface Answer {
 /** What was asked for, and what was said before the result came. */
 export interface Answering {
   readonly operation: string;
-  readonly said: Said;
+  readonly said: Transcript;
 }
 
 /** Texts of one result are kept up to this length. */
@@ -41,8 +41,8 @@ export function toAnswer(value: Json, { operation, said }: Answering): Answer {
 }
 
 /** Makes the answer of what an agent elsewhere came to. */
-export function toForeignAnswer(
-  { result, output, truncated }: ForeignResult,
+export function toRemoteAnswer(
+  { result, output, truncated }: RemoteResult,
   { operation, said }: Answering,
 ): Answer {
   const isChat = operation === CHAT;

@@ -2,11 +2,11 @@ import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Actor } from "./actor.ts";
 import { artifactUrl, toBlob } from "../artifacts/artifact.ts";
 import { openCall } from "./call.ts";
-import { faultMessage } from "../agent/error-message.ts";
+import { errorMessage } from "../agent/error-message.ts";
 import type { ArtifactOptions, Attachment } from "../agent/turn-api.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import { AgentError } from "../../errors.ts";
-import type { ActorPlace } from "../turn/actor-context.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
 
 /** A file to publish, under an id that stays the same when the turn is continued. */
 export interface Publication extends ArtifactOptions {
@@ -55,16 +55,16 @@ export async function publish(caller: Actor, publication: Publication): Promise<
     );
   } catch (thrown) {
     // The journal has no word for it: the turn ends, since its code could not be replayed past this.
-    if (turn.calls.accepts(open)) turn.fail("agent_error", faultMessage(thrown));
+    if (turn.calls.accepts(open)) turn.fail("agent_error", errorMessage(thrown));
   }
 }
 
 /** Opens the files that an actor was given. */
-export function openAttachments(actor: ActorPlace): Promise<readonly Attachment[]> {
+export function openAttachments(actor: ActorContext): Promise<readonly Attachment[]> {
   return Promise.all(attachedTo(actor).map((artifactId) => open(actor, artifactId)));
 }
 
-async function open({ turn }: ActorPlace, artifactId: ArtifactId): Promise<Attachment> {
+async function open({ turn }: ActorContext, artifactId: ArtifactId): Promise<Attachment> {
   const { artifacts } = turn.options;
   const stored = await artifacts.get(artifactId);
   if (stored === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);

@@ -1,4 +1,4 @@
-import { Scope } from "../replay/scope.ts";
+import { ReplayScope } from "../replay/scope.ts";
 import { Sequence } from "./sequence.ts";
 import { allSignature } from "../replay/signature.ts";
 
@@ -17,12 +17,12 @@ export async function runBranches(
   const { callId, logged } = begun;
   if (!logged) turn.options.recorder.record({ type: "All", call_id: callId, branches: branches.length });
   scope.branching = true;
-  turn.stirrings.calm(scope.path);
+  turn.activity.calm(scope.path);
   const ends = await Promise.allSettled(
     branches.map((branch, index) => runBranch(sequence, branch, `${callId}:${index}`)),
   );
   scope.branching = false;
-  turn.stirrings.stir(scope.path);
+  turn.activity.stir(scope.path);
   const failed = ends.find((end) => end.status === "rejected");
   if (failed) throw failed.reason;
   return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
@@ -30,12 +30,12 @@ export async function runBranches(
 
 async function runBranch({ actor, scope: above }: Sequence, branch: Branch, path: string): Promise<unknown> {
   const { turn } = actor;
-  const scope = new Scope(path, turn.options.journal.items.get(path), above);
-  turn.stirrings.begin(path);
+  const scope = new ReplayScope(path, turn.options.journal.items.get(path), above);
+  turn.activity.begin(path);
   try {
     return await branch(new Sequence(actor, scope));
   } finally {
-    turn.stirrings.end(path);
+    turn.activity.end(path);
     const divergence = scope.end();
     if (divergence && !actor.ended) turn.diverge(divergence);
   }

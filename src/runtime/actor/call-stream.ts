@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Event } from "../../protocol/events.ts";
-import type { Begun, Sequence } from "./sequence.ts";
+import type { Step, Sequence } from "./sequence.ts";
 import type { Call } from "../agent/turn-api.ts";
 
 /** So many events of a call may wait for the code that iterates over them. */
@@ -11,7 +11,7 @@ export interface CallSources {
   /** The result in words, once there is one. */
   text(): string;
   /** Called when the events are asked for, in the same go as the call was made. */
-  listen(): CallEvents;
+  listen(): CallStream;
 }
 
 /** Makes a call of the promise of its result. */
@@ -45,8 +45,8 @@ export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSo
 }
 
 /** Follows the events of a call that was made just now; there are none when it could not be made. */
-export function followCall({ actor, scope }: Sequence, begun: Begun | undefined): CallEvents {
-  const events = new CallEvents();
+export function followCall({ actor, scope }: Sequence, begun: Step | undefined): CallStream {
+  const events = new CallStream();
   if (begun === undefined) return events;
   const { callId, logged } = begun;
   const { turn } = actor;
@@ -63,7 +63,7 @@ export function followCall({ actor, scope }: Sequence, begun: Begun | undefined)
 }
 
 /** The events of a call, for the code that made it: in the order of the log, and then the end of the call. */
-class CallEvents implements AsyncIterator<Event, undefined> {
+class CallStream implements AsyncIterator<Event, undefined> {
   #events: Event[] = [];
   #waiting: PromiseWithResolvers<IteratorResult<Event, undefined>>[] = [];
   #end: { readonly error?: Error } | undefined;

@@ -7,9 +7,9 @@ import { CHAT } from "../agent/agent.ts";
 import { toSummary } from "./answer.ts";
 import type { Answer } from "./answer.ts";
 import { noChat } from "../agent/resolve-operation.ts";
-import type { Asked } from "../agent/resolve-operation.ts";
-import { faultMessage } from "../agent/error-message.ts";
-import { ForeignFailure } from "../agent/remote-port.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
+import { errorMessage } from "../agent/error-message.ts";
+import { RemoteFailure } from "../agent/remote-port.ts";
 import type { PublishedFile } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import { cut, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
@@ -30,7 +30,7 @@ export interface AgentCall extends Call {
   readonly agent: Agent;
   readonly operationName: string;
   /** What that means to the agent; `undefined` for a chat that it cannot make anything of. */
-  readonly asked: Asked | undefined;
+  readonly asked: Invocation | undefined;
 }
 
 /** Part of what an event may hold is left for the structured result beside its text. */
@@ -42,11 +42,11 @@ const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
  * next, so that its operations are always named.
  */
 export function callName(
-  { name, operations, foreign }: Agent,
+  { name, operations, remote }: Agent,
   operationName: string,
   usedAs: string = name,
 ): string {
-  const isPlain = operationName === CHAT || (!foreign && Object.keys(operations).length === 1);
+  const isPlain = operationName === CHAT || (!remote && Object.keys(operations).length === 1);
   return isPlain ? usedAs : `${usedAs}.${operationName}`;
 }
 
@@ -87,7 +87,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
         const value = isLent ? { output: answer.text ?? answer.summary } : answer.value;
         finish(caller, open, { value, summary: answer.summary }, child.files);
       },
-      failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), faultMessage(thrown)),
+      failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), errorMessage(thrown)),
     });
   };
   if (agent.memory === "own") {
@@ -126,7 +126,7 @@ export async function performEffect(
     const value = toJson(returned, `what ${call.name} returned`);
     finish(caller, open, { value, summary: toSummary(value) }, []);
   } catch (thrown) {
-    fail(caller, open, "tool_error", faultMessage(thrown));
+    fail(caller, open, "tool_error", errorMessage(thrown));
   }
 }
 
@@ -229,5 +229,5 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
 
 function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {
   if (unfit) return "invalid_input";
-  return thrown instanceof ForeignFailure ? thrown.toolCode : "tool_error";
+  return thrown instanceof RemoteFailure ? thrown.toolCode : "tool_error";
 }

@@ -5,7 +5,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
-import { faultMessage } from "../agent/error-message.ts";
+import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
@@ -83,12 +83,12 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
       if (!isWanted(caller, open)) return;
       const again = thrown instanceof ModelError && thrown.transient && attempt < limits.attempts;
       if (!again) {
-        end(null, {}, faultMessage(thrown));
+        end(null, {}, errorMessage(thrown));
         return;
       }
       const pauseMs = thrown.retryAfterMs ?? BACKOFF_MS * 2 ** (attempt - 1);
       if (pauseMs > PATIENCE_MS) {
-        end(null, {}, `${faultMessage(thrown)} (it asks for ${Math.ceil(pauseMs / 1_000)} s of patience)`);
+        end(null, {}, `${errorMessage(thrown)} (it asks for ${Math.ceil(pauseMs / 1_000)} s of patience)`);
         return;
       }
       await new Promise<void>((resolve) => {

@@ -3,11 +3,11 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
-import type { Scope } from "../replay/scope.ts";
+import type { ReplayScope } from "../replay/scope.ts";
 import type { Signature } from "../replay/signature.ts";
 
 /** A place that was taken: whether the log has it, and whether it has its outcome too. */
-export interface Begun {
+export interface Step {
   readonly callId: CallId;
   readonly logged: boolean;
   readonly settled: boolean;
@@ -17,9 +17,9 @@ export interface Begun {
 /** One sequence of an actor's doings: each takes its place, is told to the log or compared with it, and ends. */
 export class Sequence {
   readonly actor: Actor;
-  readonly scope: Scope;
+  readonly scope: ReplayScope;
 
-  constructor(actor: Actor, scope: Scope) {
+  constructor(actor: Actor, scope: ReplayScope) {
     this.actor = actor;
     this.scope = scope;
   }
@@ -38,7 +38,7 @@ export class Sequence {
   }
 
   /** Makes a call: takes its place, starts it unless the log has what it came to, and resolves with that. */
-  async issue(signature: Signature, start: (begun: Begun) => unknown): Promise<Json> {
+  async issue(signature: Signature, start: (begun: Step) => unknown): Promise<Json> {
     const begun = this.begin(signature);
     if (begun === undefined) return this.actor.turn.over();
     const outcome = this.outcome(begun.callId);
@@ -57,7 +57,7 @@ export class Sequence {
   }
 
   /** Takes the next place; `undefined` when the actor has ended, also by this. */
-  begin(signature: Signature, isText?: true): Begun | undefined {
+  begin(signature: Signature, isText?: true): Step | undefined {
     const { actor, scope } = this;
     const { turn } = actor;
     if (actor.ended) return undefined;

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "../agent/agent.ts";
 import { toCalled } from "../agent/resolve-operation.ts";
-import type { Asked } from "../agent/resolve-operation.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import { openAttachments, publish } from "./artifacts.ts";
 import { runBranches } from "./branches.ts";
@@ -13,8 +13,8 @@ import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
 import { checkQuestions, wait } from "./wait.ts";
 import { parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
-import type { Scope } from "../replay/scope.ts";
-import type { Begun, Sequence } from "./sequence.ts";
+import type { ReplayScope } from "../replay/scope.ts";
+import type { Step, Sequence } from "./sequence.ts";
 import {
   artifactSignature,
   callSignature,
@@ -47,13 +47,13 @@ export class TurnHandle implements ToolTurn {
   readonly memory: Memory;
   readonly #sequence: Sequence;
   readonly #actor: Actor;
-  readonly #asked: Asked;
+  readonly #asked: Invocation;
   // Copies, made when they are asked for: nothing that a handler does changes what was asked.
   #request: TurnRequestInfo | undefined;
   #metadata: JsonObject | undefined;
   #config: JsonObject | undefined;
 
-  constructor(sequence: Sequence, asked: Asked) {
+  constructor(sequence: Sequence, asked: Invocation) {
     const { actor } = sequence;
     this.#sequence = sequence;
     this.#actor = actor;
@@ -63,7 +63,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   /** Where a turn stands, for the parts of the runtime that do more than a handler may. */
-  static place(turn: Turn): { readonly actor: Actor; readonly scope: Scope } {
+  static place(turn: Turn): { readonly actor: Actor; readonly scope: ReplayScope } {
     if (!(turn instanceof TurnHandle)) throw new TypeError("a turn of this runtime is expected");
     return turn.#sequence;
   }
@@ -215,7 +215,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   #call(agent: Agent, operationName: string, input: unknown): Call<Json> {
-    let begun: Begun | undefined;
+    let begun: Step | undefined;
     let text = "";
     const called = (async (): Promise<Json> => {
       const args = toJson(input, `the input of ${agent.name}`);

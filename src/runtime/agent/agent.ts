@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Foreign } from "./remote-port.ts";
+import type { RemoteHandler } from "./remote-port.ts";
 import type { ToolTurn, Turn } from "./turn-api.ts";
 
 /** A schema of any library that follows Standard Schema; zod 4 in our own agents. */
@@ -55,7 +55,7 @@ export interface Agent<Ops extends Operations = Operations> {
   /** What a run starts with as its memory of this agent. */
   readonly memory: "own" | "run";
   /** Set where the work is done elsewhere. */
-  readonly foreign?: Foreign;
+  readonly remote?: RemoteHandler;
 }
 
 /** Agents by the names that another agent has for them. */

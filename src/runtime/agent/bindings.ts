@@ -1,12 +1,12 @@
 import { AgentError } from "../../errors.ts";
 import type { Agent, Collaborators } from "./agent.ts";
-import type { Foreign } from "./remote-port.ts";
+import type { RemoteHandler } from "./remote-port.ts";
 
 /** Knows whom each agent works with: its own choice, or who the runtime was told to put in that place. */
 export class Bindings {
   readonly #bind: Collaborators;
   readonly #uses = new Map<Agent, Collaborators>();
-  readonly #foreign = new Map<string, Foreign>();
+  readonly #remote = new Map<string, RemoteHandler>();
 
   /** Throws `invalid_request` for a name that no agent uses, and for an agent that cannot do what the one it replaces can. */
   constructor(agents: readonly Agent[], bind: Collaborators) {
@@ -24,8 +24,8 @@ export class Bindings {
   }
 
   /** All agents elsewhere that agents here may call. */
-  get foreign(): ReadonlyMap<string, Foreign> {
-    return this.#foreign;
+  get remote(): ReadonlyMap<string, RemoteHandler> {
+    return this.#remote;
   }
 
   #visit(agent: Agent): Collaborators {
@@ -34,7 +34,7 @@ export class Bindings {
     const entries = Object.entries(agent.uses).map(([name, own]) => [name, this.#bound(agent, name, own)]);
     const uses = Object.fromEntries(entries) as Collaborators;
     this.#uses.set(agent, uses);
-    if (agent.foreign) this.#foreign.set(agent.name, agent.foreign);
+    if (agent.remote) this.#remote.set(agent.name, agent.remote);
     for (const other of [...agent.tools, ...Object.values(uses)]) this.#visit(other);
     return uses;
   }
@@ -42,8 +42,8 @@ export class Bindings {
   #bound(agent: Agent, name: string, own: Agent): Agent {
     const bound = Object.hasOwn(this.#bind, name) ? this.#bind[name] : undefined;
     if (bound === undefined) return own;
-    const missing = bound.foreign ? [] : Object.keys(own.operations).filter((op) => !hasOwn(bound, op));
-    if (missing.length === 0 || own.foreign) return bound;
+    const missing = bound.remote ? [] : Object.keys(own.operations).filter((op) => !hasOwn(bound, op));
+    if (missing.length === 0 || own.remote) return bound;
     throw new AgentError(
       "invalid_request",
       `agent ${agent.name} uses ${name}, but ${bound.name} has no operation ${missing.join(", ")}`,

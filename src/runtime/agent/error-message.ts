@@ -2,7 +2,7 @@
  * What a client may read of something that agent code threw: the first line of its message, without
  * file names of this machine. The rest is for our own logs.
  */
-export function faultMessage(thrown: unknown): string {
+export function errorMessage(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : typeof thrown === "string" ? thrown : "";
   const line = (text.split("\n", 1)[0] ?? "").replace(PATH, "[path]").trim().slice(0, 1_000);
   return line === "" ? "the agent failed without saying why" : line;

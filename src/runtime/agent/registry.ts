@@ -49,7 +49,7 @@ export class Registry {
     const agent = this.get(name);
     const descriptor = toDescriptor(agent, this.#bindings.usesOf(agent));
     // What an agent elsewhere says of itself may change while we run.
-    if (!agent.foreign) this.#descriptors.set(name, descriptor);
+    if (!agent.remote) this.#descriptors.set(name, descriptor);
     return descriptor;
   }
 }

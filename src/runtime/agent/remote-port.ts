@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Memory } from "./turn-api.ts";
 
 /** What makes an agent one whose work is done elsewhere: the runtime asks this instead of a handler. */
-export interface Foreign {
+export interface RemoteHandler {
   /** Whether the agent's operations are known; until then any may be asked for. */
   readonly known: boolean;
 
@@ -16,23 +16,23 @@ export interface Foreign {
    * Has an operation performed and tells what happens there as it happens. Called again after a crash,
    * with what was kept last; it then goes on from there. Ends soon after the signal has fired.
    */
-  perform(asked: ForeignRequest, place: ForeignPlace): Promise<ForeignEnd>;
+  perform(asked: RemoteRequest, place: RemoteSession): Promise<RemoteEnd>;
 
   /** Tells the other side, in the background, that what was kept last belongs to a call that was canceled. */
   abandon(kept: Json, environment: Environment): void;
 }
 
 /** What is asked for. */
-export interface ForeignRequest {
+export interface RemoteRequest {
   readonly operation: string;
   readonly input: Json;
   readonly metadata: JsonObject;
   /** The files that came with the request; none where another agent asks. */
-  readonly attachments: readonly ForeignFile[];
+  readonly attachments: readonly RemoteFile[];
 }
 
 /** A file of ours. */
-export interface ForeignFile {
+export interface RemoteFile {
   readonly artifactId: ArtifactId;
   /** Opens it; `not_found` when it is not there any more. */
   open(): Promise<{
@@ -43,10 +43,10 @@ export interface ForeignFile {
 }
 
 /** How the work ended. */
-export type ForeignEnd = ForeignResult | ForeignError;
+export type RemoteEnd = RemoteResult | RemoteError;
 
 /** What came of the work. */
-export interface ForeignResult {
+export interface RemoteResult {
   readonly ok: true;
   /** The result in words; `null` where there are none, or where what was said is the answer. */
   readonly result: string | null;
@@ -57,7 +57,7 @@ export interface ForeignResult {
 }
 
 /** Why nothing came of it. */
-export interface ForeignError {
+export interface RemoteError {
   readonly ok: false;
   /** For an agent that called this one. */
   readonly toolCode: ToolErrorCode;
@@ -67,7 +67,7 @@ export interface ForeignError {
 }
 
 /** Who speaks on the other side. */
-export interface ForeignVoice {
+export interface RemoteSpeaker {
   readonly agent: string;
   /** 0 for the agent that was asked there. */
   readonly depth: number;
@@ -76,7 +76,7 @@ export interface ForeignVoice {
 }
 
 /** A question of somebody on the other side. */
-export interface ForeignQuestion {
+export interface RemoteQuestion {
   readonly callId: CallId;
   readonly questions: Questions;
   readonly schema?: JsonObject;
@@ -101,7 +101,7 @@ export interface StoredFile {
  * The place of a foreign call in a turn: the way in which what happens elsewhere gets into our log. What is
  * told between two awaits is committed together, or not at all. Nothing is taken after the signal.
  */
-export interface ForeignPlace {
+export interface RemoteSession {
   /** Names the call in all the world, and equally on every attempt: what makes it harmless to ask twice. */
   readonly key: string;
   readonly environment: Environment;
@@ -120,16 +120,16 @@ export interface ForeignPlace {
   newCall(): CallId;
 
   /** Logs what somebody there says, or a file that was stored. */
-  say(voice: ForeignVoice, body: EventBody): void;
+  say(voice: RemoteSpeaker, body: EventBody): void;
 
   /** Notes that a call is open there, so that it ends here when its turn does. Calls from before are open already. */
-  began(callId: CallId, name: string, voice: ForeignVoice): void;
+  began(callId: CallId, name: string, voice: RemoteSpeaker): void;
 
   /** Notes that it has ended by itself. */
   ended(callId: CallId): void;
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
-  ask(voice: ForeignVoice, question: ForeignQuestion): Promise<void>;
+  ask(voice: RemoteSpeaker, question: RemoteQuestion): Promise<void>;
 
   /** Goes on with a question that an earlier life has asked. */
   askedBefore(callId: CallId, give: Give): Promise<void>;
@@ -151,7 +151,7 @@ export interface ForeignPlace {
 }
 
 /** What the log holds of a foreign call: what was kept, and how far its ids were counted. */
-export interface ForeignState {
+export interface RemoteCursor {
   readonly calls: number;
   /** The questions that are open or whose answer has not been delivered. */
   readonly waits: readonly CallId[];
@@ -168,12 +168,12 @@ export interface PublishedFile {
 }
 
 /** The work that was done elsewhere failed there. */
-export class ForeignFailure extends Error {
+export class RemoteFailure extends Error {
   override readonly name = "ForeignFailure";
   readonly toolCode: ToolErrorCode;
   readonly turnCode: TurnErrorCode;
 
-  constructor({ message, toolCode, turnCode }: ForeignError) {
+  constructor({ message, toolCode, turnCode }: RemoteError) {
     super(message);
     this.toolCode = toolCode;
     this.turnCode = turnCode;

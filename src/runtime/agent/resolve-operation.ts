@@ -3,19 +3,19 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { CHAT } from "./agent.ts";
-import type { Foreign } from "./remote-port.ts";
+import type { RemoteHandler } from "./remote-port.ts";
 import { toJsonSchema } from "./schema.ts";
 
 /** Which operation an actor is to perform. */
-export interface Asked {
+export interface Invocation {
   readonly name: string;
   readonly operation: Operation;
   readonly input: Json;
 }
 
 /** Finds what a request asks an agent for; throws `not_found` for an operation it does not have. */
-export function toAsked(agent: Agent, request: TurnRequest): Asked | undefined {
-  if (agent.foreign) return checkedForeign(agent, agent.foreign, request);
+export function toAsked(agent: Agent, request: TurnRequest): Invocation | undefined {
+  if (agent.remote) return checkedRemote(agent, agent.remote, request);
   if (request.type === "ChatRequest") return fromText(agent, request.input);
   const { operation: name, input } = request;
   const operation = agent.operations[name];
@@ -26,8 +26,8 @@ export function toAsked(agent: Agent, request: TurnRequest): Asked | undefined {
 }
 
 /** What a call asks an agent for; `undefined` for a chat that nothing the agent can do fits. */
-export function toCalled(agent: Agent, name: string, input: Json): Asked | undefined {
-  if (agent.foreign) return { name, operation: foreignOperation(agent, name), input };
+export function toCalled(agent: Agent, name: string, input: Json): Invocation | undefined {
+  if (agent.remote) return { name, operation: remoteOperation(agent, name), input };
   return toAsked(agent, { type: "OperationRequest", operation: name, input });
 }
 
@@ -37,14 +37,14 @@ export function noChat({ name, operations }: Agent): string {
 }
 
 /** What a request asks of an agent elsewhere, which may be able to do more than is known of it. */
-export function toForeignAsked(agent: Agent, request: TurnRequest): Asked {
+export function toRemoteInvocation(agent: Agent, request: TurnRequest): Invocation {
   const name = request.type === "ChatRequest" ? CHAT : request.operation;
   const input = request.type === "ChatRequest" ? { input: request.input } : request.input;
-  return { name, operation: foreignOperation(agent, name), input };
+  return { name, operation: remoteOperation(agent, name), input };
 }
 
 /** An operation of an agent elsewhere, or one that takes anything where none is known by that name. */
-export function foreignOperation({ operations }: Agent, name: string): Operation {
+export function remoteOperation({ operations }: Agent, name: string): Operation {
   return (Object.hasOwn(operations, name) ? operations[name] : undefined) ?? ANYTHING;
 }
 
@@ -53,8 +53,8 @@ export function operationNames(agent: Agent): readonly string[] {
   return [...new Set([CHAT, ...Object.keys(agent.operations)])];
 }
 
-function checkedForeign(agent: Agent, { known }: Foreign, request: TurnRequest): Asked {
-  const asked = toForeignAsked(agent, request);
+function checkedRemote(agent: Agent, { known }: RemoteHandler, request: TurnRequest): Invocation {
+  const asked = toRemoteInvocation(agent, request);
   if (known && asked.operation === ANYTHING) throw noOperation(agent, asked.name);
   return asked;
 }
@@ -72,7 +72,7 @@ const ANYTHING: Operation = {
 };
 
 /** What a chat means to an agent; `undefined` when nothing it can do fits a text. */
-function fromText(agent: Agent, text: string): Asked | undefined {
+function fromText(agent: Agent, text: string): Invocation | undefined {
   const { chat } = agent.operations;
   if (chat) return { name: CHAT, operation: chat, input: { input: text } };
   const all = Object.entries(agent.operations);

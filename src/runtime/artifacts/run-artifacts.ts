@@ -7,7 +7,7 @@ import { isUnfinished } from "../journal/system-runs.ts";
  * The files of runs. Before those of a run are removed, what its turns were still storing has been; what comes
  * for a run that was removed, perhaps by another process, does not stay.
  */
-export class RunFiles {
+export class RunArtifacts {
   readonly #artifacts: ArtifactStore;
   readonly #log: EventLog;
   /** Kept here and not with the run, which may be let go of meanwhile. */

@@ -13,26 +13,26 @@ import type {
   ResumeWithInput,
   TurnRequest,
 } from "../../protocol/requests.ts";
-import { Acceptance, checkTurnRequest } from "./idempotency.ts";
+import { IdempotencyGuard, checkTurnRequest } from "./idempotency.ts";
 import type { Receipt } from "../api.ts";
 import { configRunId } from "../journal/system-runs.ts";
 import type { Message, Reply } from "../run/messages.ts";
 import type { Limits } from "../limits.ts";
-import type { Reading } from "../queries/queries.ts";
+import type { Queries } from "../queries/queries.ts";
 import type { Registry } from "../agent/registry.ts";
-import type { RunFiles } from "../artifacts/run-artifacts.ts";
+import type { RunArtifacts } from "../artifacts/run-artifacts.ts";
 import { parseWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
 /** What takes requests needs. */
-export interface IntakeOptions {
+export interface CommandsOptions {
   readonly registry: Registry;
-  readonly reading: Reading;
+  readonly queries: Queries;
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
-  readonly files: RunFiles;
+  readonly files: RunArtifacts;
   readonly environment: Environment;
   readonly secrets: SecretStore;
   readonly limits: Limits;
@@ -42,13 +42,13 @@ export interface IntakeOptions {
 }
 
 /** Takes the requests of clients: checks them, finds their run, and hands them to its owner. */
-export class Intake {
-  readonly #options: IntakeOptions;
-  readonly #acceptance: Acceptance;
+export class Commands {
+  readonly #options: CommandsOptions;
+  readonly #acceptance: IdempotencyGuard;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: CommandsOptions) {
     this.#options = options;
-    this.#acceptance = new Acceptance(options.log);
+    this.#acceptance = new IdempotencyGuard(options.log);
   }
 
   async process(agent: string, request: Request): Promise<Receipt> {
@@ -100,13 +100,13 @@ export class Intake {
   }
 
   async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    const { environment, reading } = this.#options;
+    const { environment, queries } = this.#options;
     const { run_id: named } = request;
     if (named !== undefined) await this.#checkRun(agent, named);
     const runId = named ?? (`run_${environment.newId()}` as RunId);
     const accepted = { requestId, agent, request, acceptedAt: environment.now() };
     const reply = await this.#options.send(runId, { kind: "turn", accepted });
-    reading.remember(runId, accepted);
+    queries.remember(runId, accepted);
     return { ...toReceipt("turn", requestId, reply) };
   }
 
@@ -130,14 +130,14 @@ export class Intake {
       await this.#checkRun(agent, named);
       return named;
     }
-    const { runId } = await this.#options.reading.request(requestId);
+    const { runId } = await this.#options.queries.request(requestId);
     await this.#checkRun(agent, runId);
     return runId;
   }
 
   async #cancel(agent: string, { request_id: requestId }: CancelRequest): Promise<Receipt> {
-    const { reading, log, send } = this.#options;
-    const before = await reading.request(requestId);
+    const { queries, log, send } = this.#options;
+    const before = await queries.request(requestId);
     await this.#checkRun(agent, before.runId);
     if (before.completed === undefined) {
       try {
@@ -147,7 +147,7 @@ export class Intake {
         if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
       }
     }
-    const entry = await reading.request(requestId);
+    const entry = await queries.request(requestId);
     if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
     const event = await readEvent(log, entry, entry.completed);
     const reply = { runId: entry.runId, replayed: true, after: entry.completed - 1, event };
@@ -185,7 +185,7 @@ export class Intake {
 
   /** A run belongs to one agent; to the others it is unknown. */
   async #checkRun(agent: string, runId: RunId): Promise<void> {
-    const run = await this.#options.reading.run(runId);
+    const run = await this.#options.queries.run(runId);
     if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
 }

@@ -20,7 +20,7 @@ export async function checkTurnRequest(
   request: TurnRequest,
   artifacts: ArtifactStore,
 ): Promise<void> {
-  await agent.foreign?.ready();
+  await agent.remote?.ready();
   const asked = toAsked(agent, request);
   const text = request.type === "ChatRequest" ? request.input : JSON.stringify(request.input);
   if (
@@ -42,7 +42,7 @@ export async function checkTurnRequest(
 }
 
 /** Takes the same request once, however often and however fast it comes. */
-export class Acceptance {
+export class IdempotencyGuard {
   readonly #log: EventLog;
   readonly #underWay = new Map<RequestId, Promise<unknown>>();
 

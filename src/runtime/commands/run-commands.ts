@@ -5,24 +5,24 @@ import type { RunId } from "../../protocol/ids.ts";
 import type { CreateRunOptions } from "../api.ts";
 import { checkForkPoint } from "../run/fork.ts";
 import type { Message, Reply } from "../run/messages.ts";
-import type { Reading } from "../queries/queries.ts";
+import type { Queries } from "../queries/queries.ts";
 
 /** What runs are made and removed with. */
-export interface RunsOptions {
+export interface RunCommandsOptions {
   readonly log: EventLog;
   readonly environment: Environment;
-  readonly reading: Reading;
+  readonly queries: Queries;
   send(runId: RunId, message: Message): Promise<Reply>;
   /** Called when a removal was begun that the log does not take at present. */
   unfinished(): void;
 }
 
 /** Begins runs without a request, copies and removes them. */
-export class Runs {
-  readonly #options: RunsOptions;
+export class RunCommands {
+  readonly #options: RunCommandsOptions;
   readonly #aliases: Aliases;
 
-  constructor(options: RunsOptions) {
+  constructor(options: RunCommandsOptions) {
     this.#options = options;
     this.#aliases = new Aliases(options.log);
   }
@@ -43,8 +43,8 @@ export class Runs {
 
   /** Begins a run with the history of another one up to an event. */
   async fork(sourceId: RunId, after: number): Promise<RunId> {
-    const { log, reading, send } = this.#options;
-    await checkForkPoint(log, await reading.run(sourceId), after);
+    const { log, queries, send } = this.#options;
+    await checkForkPoint(log, await queries.run(sourceId), after);
     const runId = this.#newId();
     try {
       await send(runId, { kind: "fork", source: sourceId, after });
@@ -58,7 +58,7 @@ export class Runs {
 
   /** Removes an idle run with all that belongs to it. */
   async remove(runId: RunId): Promise<void> {
-    const { reading, send, unfinished } = this.#options;
+    const { queries, send, unfinished } = this.#options;
     try {
       await send(runId, { kind: "remove" });
     } catch (error) {
@@ -66,7 +66,7 @@ export class Runs {
       if (error instanceof AgentError && error.code === "unavailable") unfinished();
       throw error;
     }
-    reading.forget(runId);
+    queries.forget(runId);
   }
 
   #newId(): RunId {

@@ -5,16 +5,16 @@ import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import type { Message, Reply } from "../run/messages.ts";
-import type { Reading } from "../queries/queries.ts";
-import type { RunFiles } from "../artifacts/run-artifacts.ts";
+import type { Queries } from "../queries/queries.ts";
+import type { RunArtifacts } from "../artifacts/run-artifacts.ts";
 
 /** What uploads are kept and removed with. */
 export interface UploadsOptions {
   readonly artifacts: ArtifactStore;
-  readonly files: RunFiles;
+  readonly files: RunArtifacts;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
-  readonly reading: Reading;
+  readonly queries: Queries;
   send(runId: RunId, message: Message): Promise<Reply>;
 }
 
@@ -38,7 +38,7 @@ export class Uploads {
 
   /** Stores a file, for a run or for a request to come. */
   async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    const { artifacts, environment, files, reading, send } = this.#options;
+    const { artifacts, environment, files, queries, send } = this.#options;
     const artifactId = environment.newId() as ArtifactId;
     const url = artifactUrl(artifactId);
     if (runId === undefined) {
@@ -46,7 +46,7 @@ export class Uploads {
       this.#came();
       return { artifactId, url };
     }
-    const { agent } = await reading.run(runId);
+    const { agent } = await queries.run(runId);
     const stored = await files.take({ artifactId, createdAt: environment.now(), ...file, runId });
     const { name, mimeType, sizeBytes } = stored;
     await send(runId, {

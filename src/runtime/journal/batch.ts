@@ -2,7 +2,7 @@ import type { Batch, LogRecord, RequestMark, RunRow } from "../../ports/event-lo
 import type { Json } from "../../protocol/json.ts";
 
 /** What gathers for the next commit: a batch in the making, and whoever waits for it. */
-export interface Pending extends Batch {
+export interface OpenBatch extends Batch {
   events: string[];
   records: LogRecord[];
   requests?: RequestMark[];
@@ -23,24 +23,24 @@ export interface Pending extends Batch {
 }
 
 /** A batch with nothing in it. */
-export function newPending(): Pending {
+export function newPending(): OpenBatch {
   return { events: NO_EVENTS, records: NO_RECORDS, urgent: false };
 }
 
 /** Adds an event to a batch. Most batches have one, and an array of one is a tenth of one that grew. */
-export function addEvent(pending: Pending, text: string): void {
+export function addEvent(pending: OpenBatch, text: string): void {
   if (pending.events === NO_EVENTS) pending.events = [text];
   else pending.events.push(text);
 }
 
 /** Adds a journal entry to a batch. */
-export function addRecord(pending: Pending, record: LogRecord): void {
+export function addRecord(pending: OpenBatch, record: LogRecord): void {
   if (pending.records === NO_RECORDS) pending.records = [record];
   else pending.records.push(record);
 }
 
 /** Whether there is anything to commit. */
-export function hasContent({ events, records, requests, run, alias }: Pending): boolean {
+export function hasContent({ events, records, requests, run, alias }: OpenBatch): boolean {
   return (
     events.length > 0 ||
     records.length > 0 ||
@@ -51,13 +51,13 @@ export function hasContent({ events, records, requests, run, alias }: Pending): 
 }
 
 /** Resolves when a batch is committed; rejects when that failed. */
-export function committedOf(pending: Pending): Promise<void> {
+export function committedOf(pending: OpenBatch): Promise<void> {
   pending.done ??= Promise.withResolvers<void>();
   return pending.done.promise;
 }
 
 /** Tells whoever waits for a batch that it was not committed. */
-export function rejectPending({ done }: Pending, toError: () => unknown): void {
+export function rejectPending({ done }: OpenBatch, toError: () => unknown): void {
   if (done === undefined) return;
   // Nobody has to listen: the run's owner hears of a failed commit by itself.
   done.promise.catch(() => {});

@@ -1,7 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
 
 /** Has what several runs gather committed at the same time: there is one timer for all of them. */
-export class Gathering {
+export class GroupCommitTimer {
   readonly #environment: Environment;
   readonly #ms: number;
   #waiting: (() => void)[] = [];

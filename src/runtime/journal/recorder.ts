@@ -5,7 +5,7 @@ import { encodeEvent } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { Gathering } from "./group-commit.ts";
+import type { GroupCommitTimer } from "./group-commit.ts";
 import {
   addEvent,
   addRecord,
@@ -15,7 +15,7 @@ import {
   notCommitted,
   rejectPending,
 } from "./batch.ts";
-import type { Pending } from "./batch.ts";
+import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
 
 /** What a recorder needs, and whom it tells. */
@@ -27,7 +27,7 @@ export interface RecorderOptions {
   readonly timestamp: () => string;
   readonly telemetry: Telemetry;
   /** Where texts gather with those of other runs before they are committed; absent where they do not. */
-  readonly gathering: Gathering | undefined;
+  readonly groupCommit: GroupCommitTimer | undefined;
   /** Called with every event, before it is committed. */
   readonly recorded: (speaker: Speaker, text: string) => void;
   /** Called just before what has gathered is committed; may add to it. */
@@ -51,11 +51,11 @@ export interface Recorded {
 export class Recorder {
   readonly #options: RecorderOptions;
   #cursor: Cursor;
-  #pending: Pending = newPending();
+  #pending: OpenBatch = newPending();
   #nextId: number;
   #nextRecord: number;
   /** What the commit under way carries. */
-  #inFlight: Pending | undefined;
+  #inFlight: OpenBatch | undefined;
   /** When that commit began. */
   #startedMs = 0;
   #scheduled = false;
@@ -172,12 +172,12 @@ export class Recorder {
   #schedule(urgent: boolean): void {
     if (urgent) this.#pending.urgent = true;
     if (this.#scheduled || this.#inFlight !== undefined || this.#stopped !== undefined) return;
-    const { gathering } = this.#options;
-    if (this.#pending.urgent || gathering === undefined) {
+    const { groupCommit } = this.#options;
+    if (this.#pending.urgent || groupCommit === undefined) {
       this.#commitSoon();
     } else if (!this.#gathers) {
       this.#gathers = true;
-      gathering.wait(this.#commitGathered);
+      groupCommit.wait(this.#commitGathered);
     }
   }
 
@@ -229,6 +229,6 @@ export class Recorder {
 
 const RESOLVED = Promise.resolve();
 
-function entriesOf({ events, records }: Pending): number {
+function entriesOf({ events, records }: OpenBatch): number {
   return events.length + records.length;
 }

@@ -1,10 +1,10 @@
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
-import type { ForeignState } from "../agent/remote-port.ts";
+import type { RemoteCursor } from "../agent/remote-port.ts";
 
 /** A request as the log keeps it from its acceptance on. */
-export interface Accepted {
+export interface AcceptedRequest {
   readonly requestId: RequestId;
   readonly agent: string;
   readonly request: TurnRequest;
@@ -32,7 +32,7 @@ export interface MachineTimer {
 /** The journal entries of the runtime: what the log must hold although no client sees it. */
 export type RecordBody =
   /** A request was taken; its turn may start much later. */
-  | { readonly type: "Accepted"; readonly accepted: Accepted }
+  | { readonly type: "Accepted"; readonly accepted: AcceptedRequest }
   /** A turn is about to be continued after a crash or a long sleep, for the n-th time without progress in between. */
   | { readonly type: "RecoveryStarted"; readonly request_id: RequestId; readonly count: number }
   /** The process let go of a running turn in good order; the next recovery is not counted. */
@@ -62,7 +62,7 @@ export type RecordBody =
       readonly type: "RemoteCursor";
       readonly scope: string;
       readonly agent: string;
-      readonly state: ForeignState;
+      readonly state: RemoteCursor;
     }
   /** An agent's memory of the run; with a call id, staged by a child until the turn succeeds. */
   | {

@@ -5,13 +5,13 @@ import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
 import type { Effect } from "../agent/agent.ts";
 import { performEffect } from "../actor/call.ts";
-import type { MachinePlace } from "./machine-host.ts";
+import type { MachineHost } from "./machine-host.ts";
 import { withJournaledPromises } from "./promises.ts";
 import type { StartedPromise } from "./promises.ts";
-import { MachineQuestions } from "./waits.ts";
+import { MachineWaits } from "./waits.ts";
 import { MachineTimers } from "./timers.ts";
 import type { MachineState } from "../journal/records.ts";
-import type { Scope } from "../replay/scope.ts";
+import type { ReplayScope } from "../replay/scope.ts";
 import { toJson } from "../journal/json-limits.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import { TurnHandle } from "../actor/turn-handle.ts";
@@ -38,13 +38,13 @@ const STATE_LIMIT_BYTES = 1_048_576;
 const TRANSITIONS_AT_ONCE = 1_000;
 
 /** A running machine, whose waits, delays and promises are calls of its turn. */
-class MachineActor implements MachinePlace {
+class MachineActor implements MachineHost {
   readonly actor: Actor;
   readonly #turn: Turn;
-  readonly #scope: Scope;
+  readonly #scope: ReplayScope;
   readonly #run: MachineRun;
   readonly #end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void };
-  readonly #questions: MachineQuestions;
+  readonly #questions: MachineWaits;
   readonly #timers: MachineTimers;
   /** The promises under way by the id of their child actor. */
   readonly #promises = new Map<string, CallId>();
@@ -58,7 +58,7 @@ class MachineActor implements MachinePlace {
   constructor(
     turn: Turn,
     actor: Actor,
-    scope: Scope,
+    scope: ReplayScope,
     run: MachineRun,
     end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void },
   ) {
@@ -67,7 +67,7 @@ class MachineActor implements MachinePlace {
     this.#scope = scope;
     this.#run = run;
     this.#end = end;
-    this.#questions = new MachineQuestions(this, (values) => {
+    this.#questions = new MachineWaits(this, (values) => {
       this.#machine.send({ ...values, type: "resume" });
     });
     this.#timers = new MachineTimers(this, () => this.#machine.system);

@@ -2,7 +2,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "../actor/actor.ts";
 
 /** Where a machine runs: what its questions, delays and promises need to become calls of the turn. */
-export interface MachinePlace {
+export interface MachineHost {
   readonly actor: Actor;
   /** Whether the machine is stopped, so that nothing reaches it any more. */
   readonly ended: boolean;

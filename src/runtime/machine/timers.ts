@@ -1,7 +1,7 @@
 import type { ActorOptions, AnyActorRef, AnyStateMachine, EventObject } from "xstate";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { MachinePlace } from "./machine-host.ts";
+import type { MachineHost } from "./machine-host.ts";
 import type { MachineTimer } from "../journal/records.ts";
 import { sleep } from "../actor/sleep.ts";
 import { toJson } from "../journal/json-limits.ts";
@@ -12,13 +12,13 @@ type MachineSystem = AnyActorRef["system"];
 
 /** The clock of a machine: its delays are sleeps of the turn, and go on where they were. */
 export class MachineTimers implements MachineClock {
-  readonly #place: MachinePlace;
+  readonly #place: MachineHost;
   readonly #open = new Map<CallId, MachineTimer>();
   readonly #system: () => MachineSystem;
   /** The call that the next timer belongs to, when it is one from before. */
   #adopted: CallId | undefined;
 
-  constructor(place: MachinePlace, system: () => MachineSystem) {
+  constructor(place: MachineHost, system: () => MachineSystem) {
     this.#place = place;
     this.#system = system;
   }

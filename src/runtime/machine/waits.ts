@@ -2,19 +2,19 @@ import type { AnyMachineSnapshot } from "xstate";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
-import type { MachinePlace } from "./machine-host.ts";
+import type { MachineHost } from "./machine-host.ts";
 import { checkQuestions, wait } from "../actor/wait.ts";
 import { toJsonSchema } from "../agent/schema.ts";
 
 /** What a machine asks its caller: one wait of the turn for each state that it is in and that has questions. */
-export class MachineQuestions {
-  readonly #place: MachinePlace;
+export class MachineWaits {
+  readonly #place: MachineHost;
   readonly #answered: (values: JsonObject) => void;
   /** The open waits by the id of their state. */
   readonly #open = new Map<string, CallId>();
 
   /** `answered` is called with each answer. */
-  constructor(place: MachinePlace, answered: (values: JsonObject) => void) {
+  constructor(place: MachineHost, answered: (values: JsonObject) => void) {
     this.#place = place;
     this.#answered = answered;
   }

@@ -19,14 +19,14 @@ import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { follow, readPage } from "./follow.ts";
-import type { Accepted } from "../journal/records.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import { checkKept, oldestOpenWait, readAccepted, readEvent, toStatus } from "./request-status.ts";
 
 /** So many requests are remembered by what never changes of them, to spare their readers a look into the log. */
 const REMEMBERED = 10_000;
 
 /** Everything that is read from the log for clients. */
-export class Reading {
+export class Queries {
   readonly #log: EventLog;
   readonly #requests = new Map<RequestId, Remembered>();
 
@@ -35,7 +35,7 @@ export class Reading {
   }
 
   /** Keeps in mind what a reader of this request will ask for. */
-  remember(runId: RunId, { requestId, agent, request }: Accepted): void {
+  remember(runId: RunId, { requestId, agent, request }: AcceptedRequest): void {
     const [oldest] = this.#requests.size >= REMEMBERED ? this.#requests.keys() : [];
     if (oldest !== undefined) this.#requests.delete(oldest);
     this.#requests.set(requestId, { runId, agent, level: request.logging_level ?? "default" });

@@ -6,7 +6,7 @@ import type { RequestStatus } from "../../protocol/status.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { OpenWait } from "../replay/turn-journal.ts";
 import { loadJournal } from "../replay/load-run.ts";
-import type { Accepted } from "../journal/records.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 
 /** Throws `gone` for a request whose run was removed. */
 export function checkKept({ requestId, removed }: RequestEntry): void {
@@ -17,11 +17,11 @@ export function checkKept({ requestId, removed }: RequestEntry): void {
 export async function readAccepted(
   log: EventLog,
   { runId, requestId, accepted }: RequestEntry,
-): Promise<Accepted> {
+): Promise<AcceptedRequest> {
   const { records } = await log.read(runId, { after: accepted.after, limit: 1, records: true });
   const record = records.find(({ n }) => n === accepted.n);
   if (record === undefined) throw goneWithRun(requestId);
-  return record["accepted"] as unknown as Accepted;
+  return record["accepted"] as unknown as AcceptedRequest;
 }
 
 /** Reads an event of a request; `gone` when its run has been removed since it was looked up. */

@@ -2,42 +2,42 @@ import type { Environment } from "../../ports/environment.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { ActorPlace } from "../turn/actor-context.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
-import type { Asked } from "../agent/resolve-operation.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import { scopeOf } from "../journal/call-id.ts";
-import { ForeignFailure } from "../agent/remote-port.ts";
+import { RemoteFailure } from "../agent/remote-port.ts";
 import type {
-  Foreign,
-  ForeignFile,
-  ForeignPlace,
-  ForeignQuestion,
-  ForeignResult,
-  ForeignState,
-  ForeignVoice,
+  RemoteHandler,
+  RemoteFile,
+  RemoteSession,
+  RemoteQuestion,
+  RemoteResult,
+  RemoteCursor,
+  RemoteSpeaker,
   Give,
   StoredFile,
 } from "../agent/remote-port.ts";
-import { ForeignQuestions } from "./remote-waits.ts";
-import { ForeignVoices } from "./remote-speakers.ts";
+import { RemoteWaits } from "./remote-waits.ts";
+import { RemoteSpeakers } from "./remote-speakers.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Memory } from "../agent/turn-api.ts";
 
 /** Has an agent that runs elsewhere perform what an actor was asked for; throws a ForeignFailure when that fails. */
-export async function performForeign(
-  actor: ActorPlace,
-  foreign: Foreign,
-  { name: operation, input }: Pick<Asked, "name" | "input">,
-): Promise<ForeignResult> {
+export async function performRemotely(
+  actor: ActorContext,
+  remote: RemoteHandler,
+  { name: operation, input }: Pick<Invocation, "name" | "input">,
+): Promise<RemoteResult> {
   const { request_metadata: metadata = {} } = actor.turn.options.accepted.request;
   const request = { operation, input, metadata, attachments: filesOf(actor) };
-  const end = await foreign.perform(request, new Place(actor));
+  const end = await remote.perform(request, new Place(actor));
   if (end.ok) return end;
-  throw new ForeignFailure(end);
+  throw new RemoteFailure(end);
 }
 
-function filesOf(actor: ActorPlace): readonly ForeignFile[] {
+function filesOf(actor: ActorContext): readonly RemoteFile[] {
   const { artifacts } = actor.turn.options;
   return attachedTo(actor).map((artifactId) => ({
     artifactId,
@@ -49,26 +49,26 @@ function filesOf(actor: ActorPlace): readonly ForeignFile[] {
 }
 
 /** What an actor whose work is done elsewhere says, asks and has open here. */
-class Place implements ForeignPlace {
+class Place implements RemoteSession {
   readonly kept: Json | undefined;
-  readonly #actor: ActorPlace;
+  readonly #actor: ActorContext;
   /** The calls that are open there, by their id here. */
   readonly #calls = new Map<CallId, OpenCall>();
-  readonly #voices: ForeignVoices;
-  readonly #questions: ForeignQuestions;
+  readonly #voices: RemoteSpeakers;
+  readonly #questions: RemoteWaits;
   #count: number;
   #work: OpenCall | undefined;
 
-  constructor(actor: ActorPlace) {
+  constructor(actor: ActorContext) {
     this.#actor = actor;
-    this.#voices = new ForeignVoices(actor);
-    this.#questions = new ForeignQuestions(actor);
+    this.#voices = new RemoteSpeakers(actor);
+    this.#questions = new RemoteWaits(actor);
     const { journal } = actor.turn.options;
     // Whether anything goes on is known here, and need not be guessed from what the code does.
-    actor.turn.stirrings.end(actor.scope.path);
+    actor.turn.activity.end(actor.scope.path);
     // What was said before is not said again, so there is nothing to compare.
     actor.scope.skip();
-    const before = actor.turn.foreignAhead.take(actor.scope.path);
+    const before = actor.turn.unreplayedRemoteWork.take(actor.scope.path);
     this.kept = before?.kept;
     this.#count = before?.calls ?? 0;
     actor.files.push(...(before?.files ?? []));
@@ -108,7 +108,7 @@ class Place implements ForeignPlace {
     return `${this.#actor.scope.path}.${this.#count}` as CallId;
   }
 
-  say(voice: ForeignVoice, body: EventBody): void {
+  say(voice: RemoteSpeaker, body: EventBody): void {
     const { turn, said } = this.#actor;
     if (!this.#accepts()) return;
     turn.options.recorder.event(this.#voices.speakerOf(voice), body);
@@ -123,12 +123,12 @@ class Place implements ForeignPlace {
     }
   }
 
-  began(callId: CallId, name: string, voice: ForeignVoice): void {
+  began(callId: CallId, name: string, voice: RemoteSpeaker): void {
     if (!this.#isWanted) return;
     const { call: parent, turn } = this.#actor;
     const call = new OpenCall({
       callId,
-      kind: "foreign",
+      kind: "remoteCall",
       name,
       speaker: this.#voices.speakerOf(voice),
       parent,
@@ -142,7 +142,7 @@ class Place implements ForeignPlace {
     this.#calls.delete(callId);
   }
 
-  ask(voice: ForeignVoice, question: ForeignQuestion): Promise<void> {
+  ask(voice: RemoteSpeaker, question: RemoteQuestion): Promise<void> {
     return this.#accepts() ? this.#questions.ask(this.#voices.speakerOf(voice), question) : NEVER;
   }
 
@@ -177,7 +177,7 @@ class Place implements ForeignPlace {
     this.#work = isBusy
       ? new OpenCall({
           callId: `${parent.callId}/elsewhere` as CallId,
-          kind: "elsewhere",
+          kind: "remote",
           name: agent.name,
           speaker,
           parent,
@@ -189,7 +189,7 @@ class Place implements ForeignPlace {
   async keep(kept: Json): Promise<void> {
     const { agent, files, scope, turn } = this.#actor;
     if (!this.#accepts()) return;
-    const state: ForeignState = { calls: this.#count, waits: this.#questions.kept, files, kept };
+    const state: RemoteCursor = { calls: this.#count, waits: this.#questions.kept, files, kept };
     turn.options.recorder.record({
       type: "RemoteCursor",
       scope: scope.path,

@@ -1,21 +1,21 @@
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
-import type { ActorPlace } from "../turn/actor-context.ts";
-import type { ForeignVoice } from "../agent/remote-port.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
+import type { RemoteSpeaker } from "../agent/remote-port.ts";
 
 /** So many voices have their constant text prepared. */
 const VOICES = 256;
 
 /** Who speaks elsewhere, as our log has them: under the actor whose work is done there. */
-export class ForeignVoices {
-  readonly #actor: ActorPlace;
+export class RemoteSpeakers {
+  readonly #actor: ActorContext;
   readonly #speakers = new Map<string, Speaker>();
 
-  constructor(actor: ActorPlace) {
+  constructor(actor: ActorContext) {
     this.#actor = actor;
   }
 
-  speakerOf({ agent, depth, parent }: ForeignVoice): Speaker {
+  speakerOf({ agent, depth, parent }: RemoteSpeaker): Speaker {
     const { call, depth: base, speaker, turn } = this.#actor;
     // The agent that was asked here speaks under the name by which it was asked.
     if (base === 0 && depth === 0) return speaker;

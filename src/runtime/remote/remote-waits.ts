@@ -1,19 +1,19 @@
 import type { Speaker } from "../../protocol/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { ActorPlace } from "../turn/actor-context.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
 import type { Schema } from "../agent/agent.ts";
-import type { ForeignQuestion, Give } from "../agent/remote-port.ts";
+import type { RemoteQuestion, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
-import type { AskedWait } from "../scheduler/call-tree.ts";
+import type { Wait } from "../scheduler/call-tree.ts";
 
 /** What is asked elsewhere, as waits of our turn. */
-export class ForeignQuestions {
-  readonly #actor: ActorPlace;
+export class RemoteWaits {
+  readonly #actor: ActorContext;
   /** The waits whose answer has not had its turn. */
   readonly #open = new Set<CallId>();
 
-  constructor(actor: ActorPlace) {
+  constructor(actor: ActorContext) {
     this.#actor = actor;
   }
 
@@ -23,7 +23,7 @@ export class ForeignQuestions {
   }
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
-  ask(speaker: Speaker, { callId, questions, schema, give }: ForeignQuestion): Promise<void> {
+  ask(speaker: Speaker, { callId, questions, schema, give }: RemoteQuestion): Promise<void> {
     const { id: waitId } = this.#actor.turn.options.recorder.event(speaker, {
       type: "WaitForInput",
       request_keys: questions,
@@ -56,7 +56,7 @@ export class ForeignQuestions {
     );
   }
 
-  #begin({ callId, waitId, questions }: AskedWait, give: Give): void {
+  #begin({ callId, waitId, questions }: Wait, give: Give): void {
     const { call: parent, speaker, turn } = this.#actor;
     const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
     turn.calls.opened(call);

@@ -7,14 +7,14 @@ import type {
   Delivery,
   Outcome,
   Item,
-  Journal,
+  TurnJournal,
   LoggedCall,
-  LoggedForeign,
+  LoggedRemoteWork,
   OpenWait,
 } from "./turn-journal.ts";
 import { isPastCall } from "./past-calls.ts";
 import type { MachineState, RecordBody } from "../journal/records.ts";
-import { Said } from "./transcript.ts";
+import { Transcript } from "./transcript.ts";
 import {
   allSignature,
   artifactSignature,
@@ -28,7 +28,7 @@ import {
 import { addUsage } from "./turn-journal.ts";
 
 /** Collects a turn's journal from the entries of its run's log. */
-export class JournalReader {
+export class JournalBuilder {
   readonly #root: string;
   readonly #items = new Map<string, Item[]>();
   readonly #order: Delivery[] = [];
@@ -39,13 +39,13 @@ export class JournalReader {
   readonly #waits = new Map<CallId, OpenWait>();
   readonly #callOfWait = new Map<number, CallId>();
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
-  readonly #said = new Map<string, Said>();
+  readonly #said = new Map<string, Transcript>();
   readonly #staged = new Map<string, Json>();
   readonly #holders = new Map<string, CallId>();
   readonly #configs = new Map<CallId, JsonObject>();
   readonly #configOf = new Map<string, JsonObject>();
   readonly #machines = new Map<string, MachineState>();
-  readonly #foreign = new Map<string, LoggedForeign>();
+  readonly #remote = new Map<string, LoggedRemoteWork>();
   readonly #iterated = new Set<CallId>();
   readonly #resumeIds = new Set<string>();
   #lastResume = 0;
@@ -96,7 +96,7 @@ export class JournalReader {
         this.#iterated.add(record.call_id);
         return;
       case "RemoteCursor":
-        this.#foreign.set(record.scope, { agent: record.agent, state: record.state });
+        this.#remote.set(record.scope, { agent: record.agent, state: record.state });
         return;
       case "MemoryCommitted":
         if (record.call_id !== undefined) this.#staged.set(record.agent, record.value);
@@ -114,8 +114,8 @@ export class JournalReader {
   }
 
   /** What was collected so far. */
-  journal(): Journal {
-    const logged = { outcomes: this.#outcomes, machines: this.#machines, foreign: this.#foreign };
+  journal(): TurnJournal {
+    const logged = { outcomes: this.#outcomes, machines: this.#machines, remote: this.#remote };
     const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
     return {
       items: orNone(this.#items),
@@ -131,7 +131,7 @@ export class JournalReader {
       holders: orNone(this.#holders),
       configs: orNone(this.#configs),
       machines: orNone(this.#machines),
-      foreign: orNone(this.#foreign),
+      remote: orNone(this.#remote),
       iterated: this.#iterated.size === 0 ? NO_SET : this.#iterated,
       lastResume: this.#lastResume,
       resumeIds: this.#resumeIds.size === 0 ? NO_SET : this.#resumeIds,
@@ -231,7 +231,7 @@ export class JournalReader {
   #say(content: string, actor: string, branch = actor, completion?: CallId): void {
     let said = this.#said.get(actor);
     if (said === undefined) {
-      said = new Said();
+      said = new Transcript();
       this.#said.set(actor, said);
     }
     said.add(content, completion);

@@ -4,15 +4,15 @@ import { depthOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
 import type { EventType } from "../../protocol/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { rootOf } from "../journal/call-id.ts";
-import type { Journal } from "./turn-journal.ts";
-import { JournalReader } from "./journal-builder.ts";
+import type { TurnJournal } from "./turn-journal.ts";
+import { JournalBuilder } from "./journal-builder.ts";
 import type { RecordBody } from "../journal/records.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
 import type { OpenRequest, RunState } from "./run-state.ts";
 
 /** A turn that is only in the log. */
-export interface DormantTurn {
-  readonly journal: Journal;
+export interface PassivatedTurn {
+  readonly journal: TurnJournal;
   /** Whether it waits for its caller, so that nothing goes on in it until an answer comes. */
   readonly waiting: boolean;
   /** Until when it sleeps, in milliseconds since 1970, if it does and was let go of meanwhile. */
@@ -22,7 +22,7 @@ export interface DormantTurn {
 /** What the log holds of a run, and the turn that is under way in it. */
 export interface LoadedRun {
   readonly state: RunState;
-  readonly dormant?: DormantTurn;
+  readonly passivated?: PassivatedTurn;
 }
 
 /** Rebuilds a run that was claimed, with its turn if one is open; throws `gone` when it was removed. */
@@ -30,7 +30,7 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const { runId } = cursor;
   if (run === undefined) return { state: newRun };
   if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
-  const loading = new Loading(snapshot);
+  const loading = new RunLoader(snapshot);
   const before = startedOf(loading.state);
   const started = before && (await log.lookup(before.accepted.requestId))?.started;
   await forEachEntry(log, runId, loading.rangeFrom(started), loading);
@@ -40,7 +40,7 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const { phase, wakeAt } = (await log.lookup(open.accepted.requestId)) ?? {};
   return {
     state,
-    dormant: { journal, waiting: phase === "waiting", ...(wakeAt !== undefined && { wakeAt }) },
+    passivated: { journal, waiting: phase === "waiting", ...(wakeAt !== undefined && { wakeAt }) },
   };
 }
 
@@ -64,8 +64,8 @@ export async function loadJournal(
   log: EventLog,
   runId: RunId,
   turn: { readonly requestId: RequestId; readonly root: string; readonly started: number },
-): Promise<Journal> {
-  const reader = new JournalReader(turn.root);
+): Promise<TurnJournal> {
+  const reader = new JournalBuilder(turn.root);
   const visitor: Visitor = {
     event(text) {
       if (requestIdOf(text) === turn.requestId) reader.event(text, typeOf(text));
@@ -119,12 +119,12 @@ async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: 
 }
 
 /** Rebuilds in one go what a run's owner has to know and the journal of the turn that is under way. */
-class Loading implements Visitor {
+class RunLoader implements Visitor {
   state: RunState;
   /** How far the state goes that it begins with. */
   readonly #covered: { readonly head: number; readonly records: number };
   /** The journals of the turns that have started and not ended, of which all but one are only just being canceled. */
-  readonly #readers = new Map<RequestId, JournalReader>();
+  readonly #readers = new Map<RequestId, JournalBuilder>();
   /** The id of the event that was visited last. */
   #id = 0;
 
@@ -136,7 +136,7 @@ class Loading implements Visitor {
   }
 
   /** The journal of the turn that is under way. */
-  get journal(): Journal | undefined {
+  get journal(): TurnJournal | undefined {
     const open = startedOf(this.state);
     return open && this.#readers.get(open.accepted.requestId)?.journal();
   }
@@ -167,7 +167,7 @@ class Loading implements Visitor {
   }
 
   #begin(requestId: RequestId, turn: number): void {
-    this.#readers.set(requestId, new JournalReader(rootOf(turn)));
+    this.#readers.set(requestId, new JournalBuilder(rootOf(turn)));
   }
 }
 

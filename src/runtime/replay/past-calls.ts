@@ -1,23 +1,23 @@
 import type { CallId } from "../../protocol/ids.ts";
 import { callAbove, scopeOf } from "../journal/call-id.ts";
-import type { Journal } from "./turn-journal.ts";
+import type { TurnJournal } from "./turn-journal.ts";
 import type { MachineState } from "../journal/records.ts";
 
 /** What the log has of how the calls of a turn ended, and of those who keep count of their calls themselves. */
-export type LoggedEnds = Pick<Journal, "outcomes" | "machines" | "foreign">;
+export type LoggedEnds = Pick<TurnJournal, "outcomes" | "machines" | "remote">;
 
 /** Whether nothing that runs again will ask for a call: what the log has of it is passed over. */
-export function isPastCall(callId: CallId, { outcomes, machines, foreign }: LoggedEnds): boolean {
+export function isPastCall(callId: CallId, { outcomes, machines, remote }: LoggedEnds): boolean {
   if (isUnderEnded(callId, outcomes)) return true;
   const scope = scopeOf(callId);
   const machine = machines.get(scope);
   if (machine) return !hasOpen(machine, callId);
-  const elsewhere = foreign.get(scope);
+  const elsewhere = remote.get(scope);
   return elsewhere !== undefined && !elsewhere.state.waits.includes(callId);
 }
 
 /** Whether a call above this one has ended, so that nothing under it is run again. */
-function isUnderEnded(callId: CallId, outcomes: Journal["outcomes"]): boolean {
+function isUnderEnded(callId: CallId, outcomes: TurnJournal["outcomes"]): boolean {
   for (let above = callAbove(callId); above !== undefined; above = callAbove(above)) {
     if (outcomes.has(above)) return true;
   }

@@ -1,6 +1,6 @@
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Accepted, RecordBody } from "../journal/records.ts";
+import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 
 /** What its owner has to know of a run: plain data, equal to the sum of the run's log. */
 export interface RunState {
@@ -15,7 +15,7 @@ export interface RunState {
 
 /** A request that has not completed. */
 export interface OpenRequest {
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedRequest;
   /** The number of its turn in the run; absent while it is queued. */
   readonly turn?: number;
   /** The configuration in force when it started. */

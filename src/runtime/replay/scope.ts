@@ -14,21 +14,21 @@ export interface Divergence {
  * One sequence of things that a handler does: a turn's own, a child's, or a branch's. It counts them,
  * and while the log holds what it did before, it compares.
  */
-export class Scope {
+export class ReplayScope {
   /** `c` and the number of the turn, then the places of the calls above, as in `c3.1` or `c3.4:0`. */
   readonly path: string;
-  readonly #parent: Scope | undefined;
+  readonly #parent: ReplayScope | undefined;
   readonly #items: Item[];
   readonly #logged: number;
   #count = 0;
-  readonly backlog: Backlog = new Backlog();
+  readonly backlog: UncommittedTexts = new UncommittedTexts();
   /** True while branches of this scope run, which then cannot do anything itself. */
   branching = false;
   /** Set when the handler or branch has ended, and nothing more may be done here. */
   ended = false;
 
   /** `items` is what the log holds; they are taken out once all of them are done again, since there may be many. */
-  constructor(path: string, items: Item[] = [], parent?: Scope) {
+  constructor(path: string, items: Item[] = [], parent?: ReplayScope) {
     this.path = path;
     this.#items = items;
     this.#logged = items.length;
@@ -81,7 +81,7 @@ export class Scope {
 }
 
 /** What one sequence of a turn has said and the log does not have yet. */
-export class Backlog {
+export class UncommittedTexts {
   // Two lists of numbers, because a list of pairs would be an object for every text.
   #ids: number[] = [];
   #lengths: number[] = [];

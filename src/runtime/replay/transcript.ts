@@ -11,7 +11,7 @@ interface Part {
 const LIMIT = 128 * 1024;
 
 /** What an actor has said, in the order of the log, without what a later attempt of the same completion replaced. */
-export class Said {
+export class Transcript {
   #parts: Part[] = [];
   #length = 0;
   #isWhole = true;

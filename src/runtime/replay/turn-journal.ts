@@ -1,9 +1,9 @@
 import type { Usage, Event } from "../../protocol/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { ForeignState } from "../agent/remote-port.ts";
+import type { RemoteCursor } from "../agent/remote-port.ts";
 import type { MachineState } from "../journal/records.ts";
-import type { Said } from "./transcript.ts";
+import type { Transcript } from "./transcript.ts";
 import type { Signature } from "./signature.ts";
 
 /** How a call of a turn ended. */
@@ -49,13 +49,13 @@ export interface LoggedCall {
 }
 
 /** A call whose work is done elsewhere, and the agent that does it. */
-export interface LoggedForeign {
+export interface LoggedRemoteWork {
   readonly agent: string;
-  readonly state: ForeignState;
+  readonly state: RemoteCursor;
 }
 
 /** What the log holds of one turn, in the form that a replay needs. */
-export interface Journal {
+export interface TurnJournal {
   /** What each scope did, in order. */
   readonly items: ReadonlyMap<string, Item[]>;
   /** How calls ended and what was heard of them, in the order of the log, without those under a call that has ended itself. */
@@ -70,7 +70,7 @@ export interface Journal {
   /** The calls of agents and effects without an outcome, oldest first. */
   readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
   /** What each actor has said, by its call. */
-  readonly said: ReadonlyMap<string, Said>;
+  readonly said: ReadonlyMap<string, Transcript>;
   /** What all completions together cost. */
   readonly usage: Usage;
   /** What calls have left in the memory of the run, by agent. */
@@ -82,7 +82,7 @@ export interface Journal {
   /** The newest state of each machine. */
   readonly machines: ReadonlyMap<string, MachineState>;
   /** How far each call has come whose work is done elsewhere, by its scope. */
-  readonly foreign: ReadonlyMap<string, LoggedForeign>;
+  readonly remote: ReadonlyMap<string, LoggedRemoteWork>;
   /** The calls whose events their callers follow. */
   readonly iterated: ReadonlySet<CallId>;
   /** The id of the newest ResumeWithInput, 0 for none. */
@@ -95,12 +95,12 @@ export interface Journal {
 }
 
 /** The journal of a turn that has only just begun, with an agent of a version. */
-export function newJournal(agentVersion: string | undefined): Journal {
+export function newJournal(agentVersion: string | undefined): TurnJournal {
   return agentVersion === undefined ? emptyJournal : { ...emptyJournal, agentVersion };
 }
 
 /** A journal without anything in it. */
-const emptyJournal: Journal = {
+const emptyJournal: TurnJournal = {
   items: new Map(),
   deliveries: [],
   outcomes: new Map(),
@@ -114,7 +114,7 @@ const emptyJournal: Journal = {
   holders: new Map(),
   configs: new Map(),
   machines: new Map(),
-  foreign: new Map(),
+  remote: new Map(),
   iterated: new Set(),
   lastResume: 0,
   resumeIds: new Set(),

@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
 import type { LifecycleState } from "../activation/lifecycle.ts";
-import type { AskedWait } from "../scheduler/call-tree.ts";
+import type { Wait } from "../scheduler/call-tree.ts";
 
 /** Holds the requests of one run until the run is ready for the next one. */
 export class Mailbox<Item> {
@@ -57,7 +57,7 @@ export interface Admitting {
   readonly limit: number;
   readonly state: LifecycleState;
   /** Has what the run has asked its caller, oldest first. */
-  readonly slot: { readonly waits: readonly AskedWait[] };
+  readonly slot: { readonly waits: readonly Wait[] };
   readonly mailbox: { checkRoom(): void };
 }
 

@@ -1,10 +1,10 @@
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Accepted } from "../journal/records.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 
 /** What the owner of a run can be told; plain data, since it may come from another node. */
 export type Message =
-  | { readonly kind: "turn"; readonly accepted: Accepted }
+  | { readonly kind: "turn"; readonly accepted: AcceptedRequest }
   | {
       readonly kind: "resume";
       /** Absent when the run was named instead. */

@@ -14,7 +14,7 @@ import { toJson } from "../journal/json-limits.ts";
 export type Note = ConfigureMessage | CreateMessage | ForkMessage | UploadMessage;
 
 /** What a run's notes are written with. */
-export interface RunNotesOptions {
+export interface RunUpdatesOptions {
   readonly log: EventLog;
   readonly ledger: RunLedger;
   readonly limits: Limits;
@@ -25,10 +25,10 @@ export interface RunNotesOptions {
 }
 
 /** Writes down what a run is told beside its turns: how it began, its configuration, files of clients. */
-export class RunNotes {
-  readonly #options: RunNotesOptions;
+export class RunUpdates {
+  readonly #options: RunUpdatesOptions;
 
-  constructor(options: RunNotesOptions) {
+  constructor(options: RunUpdatesOptions) {
     this.#options = options;
   }
 

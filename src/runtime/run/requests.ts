@@ -8,11 +8,11 @@ import type { GivenAnswer, TurnSlotOptions } from "../activation/turn-slot.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toReply } from "./messages.ts";
 import type { Reply } from "./messages.ts";
-import type { Accepted } from "../journal/records.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 
 /** What a run's requests are answered with. */
-export interface RunRequestsOptions extends Omit<TurnSlotOptions, "ended"> {
+export interface RequestQueueOptions extends Omit<TurnSlotOptions, "ended"> {
   readonly log: EventLog;
   /** The configuration of an agent that its new runs begin with. */
   configOf(agent: string): JsonObject | undefined;
@@ -21,21 +21,21 @@ export interface RunRequestsOptions extends Omit<TurnSlotOptions, "ended"> {
 }
 
 /** The requests of one run: each has its turn, one after the other, and answers and cancels overtake them. */
-export class RunRequests {
+export class RequestQueue {
   /** The place of the turn that is under way. */
   readonly slot: TurnSlot;
-  readonly #options: RunRequestsOptions;
-  readonly #mailbox: Mailbox<Accepted>;
+  readonly #options: RequestQueueOptions;
+  readonly #mailbox: Mailbox<AcceptedRequest>;
 
-  constructor(options: RunRequestsOptions, { state, dormant }: LoadedRun) {
+  constructor(options: RequestQueueOptions, { state, passivated }: LoadedRun) {
     this.#options = options;
     this.#mailbox = new Mailbox(options.limits.queuedRequests);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
-    this.slot = new TurnSlot({ ...options, ended: () => this.#startNext() }, dormant);
+    this.slot = new TurnSlot({ ...options, ended: () => this.#startNext() }, passivated);
   }
 
   /** Takes a request, whose turn starts at once or when those before it have ended. */
-  accept(accepted: Accepted): Reply {
+  accept(accepted: AcceptedRequest): Reply {
     const { requestId, request, agent } = accepted;
     const { runId, ledger, lifecycle, limits, telemetry, configOf, save } = this.#options;
     const { state } = lifecycle;

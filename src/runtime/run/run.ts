@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunPhase } from "../../protocol/status.ts";
-import type { Gathering } from "../journal/group-commit.ts";
+import type { GroupCommitTimer } from "../journal/group-commit.ts";
 import { createLifecycle } from "../activation/lifecycle.ts";
 import type { Lifecycle, LifecycleState } from "../activation/lifecycle.ts";
 import { loadRun } from "../replay/load-run.ts";
@@ -12,14 +12,14 @@ import type { Message, Reply } from "./messages.ts";
 import type { TurnDependencies } from "../activation/open-turn.ts";
 import { Recorder } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
-import { RunNotes } from "./notes.ts";
-import { RunRequests } from "./requests.ts";
+import { RunUpdates } from "./notes.ts";
+import { RequestQueue } from "./requests.ts";
 
 /** What every run is given by its runtime. */
 export interface RunDependencies extends TurnDependencies {
   readonly log: EventLog;
   /** Where texts of all runs gather before they are committed; absent where they do not. */
-  readonly gathering: Gathering | undefined;
+  readonly groupCommit: GroupCommitTimer | undefined;
   /** The present time as events carry it. */
   readonly timestamp: () => string;
   /** All that a run had to write is written. */
@@ -36,8 +36,8 @@ export class Run {
   readonly #deps: RunDependencies;
   readonly #ledger: RunLedger;
   readonly #lifecycle: Lifecycle;
-  readonly #requests: RunRequests;
-  readonly #notes: RunNotes;
+  readonly #requests: RequestQueue;
+  readonly #notes: RunUpdates;
   #messages = 0;
   /** Whether it is only becoming what it is to be: a copy of another one. */
   #copying = false;
@@ -45,7 +45,7 @@ export class Run {
 
   private constructor(deps: RunDependencies, claim: Claim, loaded: LoadedRun) {
     const { cursor } = claim;
-    const { log, environment, timestamp, telemetry, gathering } = deps;
+    const { log, environment, timestamp, telemetry, groupCommit } = deps;
     const { runId } = cursor;
     this.runId = runId;
     this.#deps = deps;
@@ -56,7 +56,7 @@ export class Run {
       environment,
       timestamp,
       telemetry,
-      gathering,
+      groupCommit,
       recorded: (speaker, text) => this.#requests.slot.recorded(speaker, text),
       beforeCommit: () => this.#requests.slot.beforeCommit(),
       settled: () => deps.rested(this),
@@ -66,8 +66,8 @@ export class Run {
     const save = (snapshot = false): void => ledger.save(phaseOf(lifecycle.state), { snapshot });
     this.#ledger = ledger;
     this.#lifecycle = lifecycle;
-    this.#requests = new RunRequests({ ...deps, runId, ledger, lifecycle, save }, loaded);
-    this.#notes = new RunNotes({ ...deps, ledger, save });
+    this.#requests = new RequestQueue({ ...deps, runId, ledger, lifecycle, save }, loaded);
+    this.#notes = new RunUpdates({ ...deps, ledger, save });
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */

@@ -6,11 +6,11 @@ import { isBranch, scopeOf } from "../journal/call-id.ts";
  * be known from outside: a sequence stirs when it begins, when it is given an outcome and when it says
  * something; it is calm once it waits for a call.
  */
-export class Stirrings {
+export class Activity {
   /** The sequences by their scope. */
-  readonly #sequences = new Map<string, Stirring>();
+  readonly #sequences = new Map<string, SequenceActivity>();
   /** Those that have stirred since they were last looked at. */
-  #stirred: Stirring[] = [];
+  #stirred: SequenceActivity[] = [];
   /** How many are not calm. */
   #restless = 0;
   #count = 0;
@@ -39,7 +39,7 @@ export class Stirrings {
   /** A handler or a branch begins. */
   begin(scope: string): void {
     const above = isBranch(scope) ? this.#sequences.get(scopeOf(scope)) : undefined;
-    const sequence: Stirring = { scope, above, branches: undefined, at: 0, isNoted: false };
+    const sequence: SequenceActivity = { scope, above, branches: undefined, at: 0, isNoted: false };
     if (above) (above.branches ??= new Set()).add(sequence);
     this.#sequences.set(scope, sequence);
     this.stir(scope);
@@ -89,24 +89,24 @@ export class Stirrings {
     if (sequence) this.#end(sequence);
   }
 
-  #stir(sequence: Stirring): void {
+  #stir(sequence: SequenceActivity): void {
     if (sequence.at === 0) this.#restless += 1;
     sequence.at = this.#count;
     if (!sequence.isNoted) this.#note(sequence);
   }
 
-  #note(sequence: Stirring): void {
+  #note(sequence: SequenceActivity): void {
     sequence.isNoted = true;
     this.#stirred.push(sequence);
   }
 
-  #calm(sequence: Stirring): void {
+  #calm(sequence: SequenceActivity): void {
     if (sequence.at === 0) return;
     sequence.at = 0;
     this.#restless -= 1;
   }
 
-  #end(sequence: Stirring): void {
+  #end(sequence: SequenceActivity): void {
     for (const branch of sequence.branches ?? []) this.#end(branch);
     this.#calm(sequence);
     this.#sequences.delete(sequence.scope);
@@ -115,11 +115,11 @@ export class Stirrings {
 }
 
 /** What is known of one sequence. */
-interface Stirring {
+interface SequenceActivity {
   readonly scope: string;
   /** That of which it is a branch. */
-  readonly above: Stirring | undefined;
-  branches: Set<Stirring> | undefined;
+  readonly above: SequenceActivity | undefined;
+  branches: Set<SequenceActivity> | undefined;
   /** When it last stirred; 0 for a calm one. */
   at: number;
   /** Whether it stands among those that have stirred. */

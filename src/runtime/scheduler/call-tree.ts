@@ -5,8 +5,8 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
 
 /**
- * What kind of thing a turn waits for. A `root` is the turn itself; `elsewhere` is work that goes on in
- * another place, and a `foreign` call is one that is open there.
+ * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
+ * `remoteCall` is a call that is open there.
  */
 export type CallKind =
   | "root"
@@ -16,8 +16,8 @@ export type CallKind =
   | "completion"
   | "wait"
   | "sleep"
-  | "elsewhere"
-  | "foreign";
+  | "remote"
+  | "remoteCall";
 
 /** A call that has not ended, in the tree of what a turn is doing. */
 export class OpenCall {
@@ -31,7 +31,7 @@ export class OpenCall {
   /** Stops whatever works for the call. */
   readonly abort: () => void;
   readonly #children = new Set<OpenCall>();
-  readonly #bustle: Bustle;
+  readonly #busy: BusyCount;
   #open = true;
   #queued = false;
   #isCounted = false;
@@ -56,11 +56,11 @@ export class OpenCall {
     this.config = options.config ?? options.parent?.config ?? {};
     this.abort = options.abort ?? (() => {});
     if (this.parent) {
-      this.#bustle = this.parent.#bustle;
+      this.#busy = this.parent.#busy;
       this.parent.#children.add(this);
       this.parent.#count();
     } else {
-      this.#bustle = { going: 0, timed: 0 };
+      this.#busy = { going: 0, timed: 0 };
     }
     this.#count();
   }
@@ -77,12 +77,12 @@ export class OpenCall {
 
   /** Whether nothing goes on in the whole tree but waits for the caller. */
   get waits(): boolean {
-    return this.#bustle.going === 0;
+    return this.#busy.going === 0;
   }
 
   /** Whether nothing goes on in the whole tree that takes up the time of its turn. */
   get rests(): boolean {
-    return this.#bustle.timed === 0;
+    return this.#busy.timed === 0;
   }
 
   /** Takes the call out of the tree, and those under it when they are closed too. */
@@ -114,13 +114,13 @@ export class OpenCall {
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
     const step = isCounted ? 1 : -1;
-    if (!WAITS.has(this.kind)) this.#bustle.going += step;
-    if (!RESTS.has(this.kind)) this.#bustle.timed += step;
+    if (!WAITS.has(this.kind)) this.#busy.going += step;
+    if (!RESTS.has(this.kind)) this.#busy.timed += step;
   }
 }
 
 /** How much goes on in a tree of calls. Counted, because a look at each call is too long where there are thousands. */
-interface Bustle {
+interface BusyCount {
   /** The calls that are something else than waits. */
   going: number;
   /** The calls that take up the time of their turn. */
@@ -128,8 +128,8 @@ interface Bustle {
 }
 
 // A foreign call goes on only while work goes on elsewhere, which is open beside it.
-const WAITS: ReadonlySet<CallKind> = new Set(["wait", "foreign"]);
-const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "foreign"]);
+const WAITS: ReadonlySet<CallKind> = new Set(["wait", "remoteCall"]);
+const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "remoteCall"]);
 
 /** What the log is told of a call that ends because nobody needs it any more; `undefined` where that goes without saying. */
 export function canceledBody(call: OpenCall): EventBody | undefined {
@@ -137,7 +137,7 @@ export function canceledBody(call: OpenCall): EventBody | undefined {
 }
 
 /** The calls that are tools in the log. */
-const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "foreign"]);
+const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "remoteCall"]);
 
 /** How a canceled call of an agent or an effect ends. */
 export function toolCanceled({
@@ -157,14 +157,14 @@ export function toolCanceled({
 }
 
 /** A wait that is open, whether or not its handler is in memory. */
-export interface AskedWait {
+export interface Wait {
   readonly waitId: number;
   readonly callId: CallId;
   readonly questions: { readonly [key: string]: string };
 }
 
 /** A wait that is open in a running turn. */
-export interface LiveWait extends AskedWait {
+export interface LiveWait extends Wait {
   readonly call: OpenCall;
   readonly schema: Schema<unknown> | undefined;
 }

@@ -2,7 +2,7 @@ import type { Delivery, Outcome } from "../replay/turn-journal.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";
-import type { Stirrings } from "./activity.ts";
+import type { Activity } from "./activity.ts";
 
 /**
  * Hands the outcomes of a turn's calls to its code, and the events of calls that it follows, one at a
@@ -10,9 +10,9 @@ import type { Stirrings } from "./activity.ts";
  * them in the same order and at the same distance when it is replayed; what arrives live waits behind
  * what the log held already.
  */
-export class Deliveries {
+export class DeliveryQueue {
   readonly #macrotask: (run: () => void) => void;
-  readonly #stirrings: Stirrings;
+  readonly #activity: Activity;
   readonly #queue: Delivery[];
   readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
   /** How many of those there are in each scope. */
@@ -30,11 +30,11 @@ export class Deliveries {
   #stopped = false;
   #next = 0;
 
-  constructor(logged: readonly Delivery[], macrotask: (run: () => void) => void, stirrings: Stirrings) {
+  constructor(logged: readonly Delivery[], macrotask: (run: () => void) => void, activity: Activity) {
     this.#queue = [...logged];
     this.#logged = logged.length;
     this.#macrotask = macrotask;
-    this.#stirrings = stirrings;
+    this.#activity = activity;
   }
 
   /** Whether something to be handed out is on its way into the log. */
@@ -64,7 +64,7 @@ export class Deliveries {
     if (this.#waiting.has(callId)) this.#waitNoMore(callId);
     this.#waiting.set(callId, take);
     this.#waitingIn.set(scope, (this.#waitingIn.get(scope) ?? 0) + 1);
-    this.#stirrings.calm(scope);
+    this.#activity.calm(scope);
     // A call that was just made gets its outcome in a later turn of the loop, in replay as it does live.
     if (this.#queue[this.#next]?.callId === callId) this.#rest();
   }
@@ -156,7 +156,7 @@ export class Deliveries {
     this.#passOver();
     this.#compact();
     this.#rest();
-    this.#stirrings.stir(scopeOf(callId));
+    this.#activity.stir(scopeOf(callId));
   }
 
   /** Goes past what nobody will ever take, lest what comes after it waits for that. */
@@ -165,7 +165,7 @@ export class Deliveries {
     while (this.#isUnwanted(this.#queue[this.#next])) this.#next += 1;
     if (this.#next === before) return;
     this.#rest();
-    this.#stirrings.spare();
+    this.#activity.spare();
   }
 
   #isUnwanted(delivery: Delivery | undefined): boolean {

@@ -1,15 +1,15 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
-import type { Deliveries } from "./delivery-queue.ts";
+import type { DeliveryQueue } from "./delivery-queue.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import type { Stirrings } from "./activity.ts";
+import type { Activity } from "./activity.ts";
 
 /** What has to be known of a turn to see it come to rest, and whom to tell. */
-export interface LullOptions {
+export interface IdleProbeOptions {
   readonly recorder: Recorder;
   readonly environment: Environment;
-  readonly deliveries: Deliveries;
-  readonly stirrings: Stirrings;
+  readonly deliveries: DeliveryQueue;
+  readonly activity: Activity;
   /** Called when the turn may have come to rest, or go on. */
   readonly changed: () => void;
   /** Called when the code, run again, waits for what lies behind a call that it does not make. */
@@ -23,22 +23,22 @@ export interface LullOptions {
 const STALL_MS = 60_000;
 
 /** Looks whether a turn has come to rest, each time after its code has had the time to go on. */
-export class Lull {
-  readonly #options: LullOptions;
+export class IdleProbe {
+  readonly #options: IdleProbeOptions;
   /** How much had stirred when the look under way was asked for. */
   #since: number | undefined;
   #stall: { readonly missing: CallId; readonly stop: () => void } | undefined;
   #stopped = false;
 
-  constructor(options: LullOptions) {
+  constructor(options: IdleProbeOptions) {
     this.#options = options;
   }
 
   /** Looks once everything is committed and the code has had a turn of the event loop. */
   lookSoon(): void {
     if (this.#since !== undefined) return;
-    const { recorder, environment, stirrings } = this.#options;
-    this.#since = stirrings.count;
+    const { recorder, environment, activity } = this.#options;
+    this.#since = activity.count;
     recorder.committed().then(
       () => environment.macrotask(() => this.#look()),
       // The run hears of a failed commit by itself.
@@ -52,13 +52,13 @@ export class Lull {
   }
 
   #look(): void {
-    const { stirrings, deliveries, changed } = this.#options;
+    const { activity, deliveries, changed } = this.#options;
     const since = this.#since ?? 0;
     this.#since = undefined;
     if (this.#stopped) return;
-    stirrings.calmSince(since, (scope) => deliveries.waitsIn(scope));
-    if (stirrings.count > since) this.lookSoon();
-    this.#watch(stirrings.none ? deliveries.missing : undefined);
+    activity.calmSince(since, (scope) => deliveries.waitsIn(scope));
+    if (activity.count > since) this.lookSoon();
+    this.#watch(activity.none ? deliveries.missing : undefined);
     changed();
   }
 
@@ -67,10 +67,10 @@ export class Lull {
     this.#stall?.stop();
     this.#stall = undefined;
     if (missing === undefined) return;
-    const { environment, deliveries, stirrings, stalled } = this.#options;
+    const { environment, deliveries, activity, stalled } = this.#options;
     const check = (): void => {
       this.#stall = undefined;
-      if (deliveries.missing === missing && stirrings.none) stalled(missing);
+      if (deliveries.missing === missing && activity.none) stalled(missing);
     };
     this.#stall = { missing, stop: environment.timer(STALL_MS, check) };
   }

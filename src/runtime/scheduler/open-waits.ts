@@ -2,21 +2,21 @@ import { AgentError } from "../../errors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { isUnder } from "../journal/call-id.ts";
-import type { Journal } from "../replay/turn-journal.ts";
-import type { AskedWait, LiveWait } from "./call-tree.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
+import type { Wait, LiveWait } from "./call-tree.ts";
 import { parseWith } from "../agent/schema.ts";
 
 /** The open waits of a turn: those that its code has come to, and those that it will come to when it runs again. */
-export class Waits {
+export class OpenWaits {
   /** The names of the answers that were given. */
   readonly resumeIds: Set<string>;
   /** The id of the newest ResumeWithInput, 0 for none. */
   lastResume: number;
   readonly #live = new Map<CallId, LiveWait>();
-  readonly #ahead: Map<CallId, AskedWait>;
+  readonly #ahead: Map<CallId, Wait>;
   readonly #awaited = new Map<CallId, PromiseWithResolvers<LiveWait | undefined>>();
 
-  constructor({ waits, resumeIds, lastResume }: Journal) {
+  constructor({ waits, resumeIds, lastResume }: TurnJournal) {
     this.#ahead = new Map(waits);
     this.resumeIds = new Set(resumeIds);
     this.lastResume = lastResume;
@@ -38,7 +38,7 @@ export class Waits {
   }
 
   /** All that can be answered, oldest first. */
-  get all(): readonly AskedWait[] {
+  get all(): readonly Wait[] {
     return [...this.#ahead.values(), ...this.#live.values()].sort((a, b) => a.waitId - b.waitId);
   }
 

@@ -1,23 +1,23 @@
 import type { CallId } from "../../protocol/ids.ts";
 import { scopeOf } from "../journal/call-id.ts";
-import { Lull } from "./idle-probe.ts";
-import type { LullOptions } from "./idle-probe.ts";
+import { IdleProbe } from "./idle-probe.ts";
+import type { IdleProbeOptions } from "./idle-probe.ts";
 import type { CallKind, LiveWait, OpenCall } from "./call-tree.ts";
-import type { Waits } from "./open-waits.ts";
+import type { OpenWaits } from "./open-waits.ts";
 
 /** What has to be known of a turn to tell whether it rests, and whom to tell. */
-export interface RestOptions extends LullOptions {
+export interface QuiescenceOptions extends IdleProbeOptions {
   readonly root: OpenCall;
-  readonly waits: Waits;
+  readonly waits: OpenWaits;
 }
 
 /** Kinds of calls during which a turn's own time stands still. */
 const RESTING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
 
 /** Tells whether a turn rests: it waits for its caller and nothing else goes on in it, or its time stands still. */
-export class Rest {
-  readonly #options: RestOptions;
-  readonly #lull: Lull;
+export class Quiescence {
+  readonly #options: QuiescenceOptions;
+  readonly #idleProbe: IdleProbe;
   readonly #sleeps = new Sleeps();
   /** Until when the turn slept when it was last looked at. */
   #seenWakeAt: number | undefined;
@@ -28,13 +28,13 @@ export class Rest {
   #changing = false;
   #stopped = false;
 
-  constructor(options: RestOptions) {
+  constructor(options: QuiescenceOptions) {
     this.#options = options;
     const changed = (): void => {
       this.#seenWakeAt = this.#wakeAt;
       options.changed();
     };
-    this.#lull = new Lull({ ...options, changed });
+    this.#idleProbe = new IdleProbe({ ...options, changed });
   }
 
   /**
@@ -42,10 +42,10 @@ export class Rest {
    * the handler, run again, has not come to where it was, or has only just asked.
    */
   get parked(): boolean | undefined {
-    const { root, deliveries, stirrings, waits } = this.#options;
+    const { root, deliveries, activity, waits } = this.#options;
     if (waits.size === 0 || deliveries.owes) return false;
     if (waits.anyAhead) return undefined;
-    if (!stirrings.none || !deliveries.none || !root.waits) return false;
+    if (!activity.none || !deliveries.none || !root.waits) return false;
     return this.#asking === 0 ? true : undefined;
   }
 
@@ -80,16 +80,16 @@ export class Rest {
   queue(call: OpenCall, isQueued: boolean): void {
     call.queued = isQueued;
     this.#change();
-    if (isQueued) this.#lull.lookSoon();
+    if (isQueued) this.#idleProbe.lookSoon();
   }
 
   /** Notes that a wait is open and can be answered. */
   waiting(wait: LiveWait): void {
-    const { stirrings, waits } = this.#options;
+    const { activity, waits } = this.#options;
     waits.add(wait);
     // What is asked elsewhere is asked by no code here.
-    if (stirrings.has(scopeOf(wait.callId))) this.#hearOut();
-    this.#lull.lookSoon();
+    if (activity.has(scopeOf(wait.callId))) this.#hearOut();
+    this.#idleProbe.lookSoon();
   }
 
   /** Notes that a call sleeps until a time. */
@@ -103,14 +103,14 @@ export class Rest {
     const { deliveries, waits } = this.#options;
     this.#seenWakeAt = undefined;
     const mayRest = waits.anyLive || this.#sleeps.anyLong;
-    if (mayRest || deliveries.missing !== undefined) this.#lull.lookSoon();
+    if (mayRest || deliveries.missing !== undefined) this.#idleProbe.lookSoon();
   }
 
   /** The turn has ended, or is let go of. */
   stop(): void {
     this.#stopped = true;
     this.#options.waits.clear();
-    this.#lull.stop();
+    this.#idleProbe.stop();
   }
 
   /** Gives code that has asked or sleeps a turn of the event loop, in which it may go on beside it. */
@@ -120,15 +120,15 @@ export class Rest {
     environment.macrotask(() => {
       this.#asking -= 1;
       if (this.#stopped) return;
-      if (this.#sleeps.anyLong) this.#lull.lookSoon();
+      if (this.#sleeps.anyLong) this.#idleProbe.lookSoon();
       changed();
     });
   }
 
   get #wakeAt(): number | undefined {
     if (!this.#sleeps.anyLong || this.#asking > 0) return undefined;
-    const { root, deliveries, stirrings, waits } = this.#options;
-    const rests = stirrings.none && deliveries.none && !deliveries.owes && !waits.anyAhead;
+    const { root, deliveries, activity, waits } = this.#options;
+    const rests = activity.none && deliveries.none && !deliveries.owes && !waits.anyAhead;
     return rests && root.rests ? this.#sleeps.firstEnd : undefined;
   }
 

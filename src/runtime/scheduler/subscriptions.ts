@@ -3,7 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import { pathTo } from "../journal/call-id.ts";
 
 /** Which calls of a turn are followed by its code, and who is heard there. */
-export class Audience {
+export class Subscriptions {
   readonly #followed = new Set<CallId>();
   /** By who speaks, the followed calls that it speaks under. */
   readonly #heard = new Map<Speaker, readonly CallId[]>();

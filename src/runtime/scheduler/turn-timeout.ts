@@ -1,7 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
 
 /** Measures how long a turn has run, without the time it rests, and calls out once when that is too long. */
-export class TurnClock {
+export class TurnTimeout {
   readonly #environment: Environment;
   readonly #expired: () => void;
   /** What is left, as of the last time that it began to run. */

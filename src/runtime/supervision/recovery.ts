@@ -2,7 +2,7 @@ import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { Alarm, inLanes } from "./wake-timer.ts";
+import { WakeTimer, inLanes } from "./wake-timer.ts";
 
 /** What a recovery needs, and how one run is recovered. */
 export interface RecoveryOptions {
@@ -12,7 +12,7 @@ export interface RecoveryOptions {
   /** Has a run go on with what is open in it. Never rejects. */
   readonly recoverRun: (runId: RunId) => Promise<void>;
   /** Removes what is left of runs. */
-  readonly clearRemains: () => Promise<void>;
+  readonly removeUnfinishedRuns: () => Promise<void>;
 }
 
 /** So many runs are continued at a time: enough that each commit carries many of them. */
@@ -28,22 +28,22 @@ const PROBE_MS = 1_000;
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
-  readonly #alarm: Alarm;
+  readonly #alarm: WakeTimer;
   #stopProbe: (() => void) | undefined;
   #stopped = false;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
-    this.#alarm = new Alarm({ ...options, wake: options.recoverRun });
+    this.#alarm = new WakeTimer({ ...options, wake: options.recoverRun });
   }
 
   /** Resolves when every open request is continued, started, or will be woken. */
   async run(): Promise<void> {
-    const { log, recoverRun, clearRemains } = this.#options;
+    const { log, recoverRun, removeUnfinishedRuns } = this.#options;
     const runs = new Set((await log.open()).map(({ runId }) => runId));
     await inLanes([...runs], AT_ONCE, recoverRun);
     await this.#alarm.start();
-    await clearRemains();
+    await removeUnfinishedRuns();
   }
 
   /** Once the log takes events again, has everything go on that a failed commit took along, as after a restart. */

@@ -79,7 +79,7 @@ export function startRetention(options: RetentionOptions): () => void {
 }
 
 /** What is needed to remove what is left of runs. */
-export interface RemainsOptions {
+export interface UnfinishedRunsOptions {
   readonly log: EventLog;
   readonly telemetry: Telemetry;
   /** Throws `conflict` for a run that is still being copied. */
@@ -87,7 +87,7 @@ export interface RemainsOptions {
 }
 
 /** Removes the runs that are shown to nobody because their copying or their removal was cut off. */
-export async function clearRemains({ log, telemetry, remove }: RemainsOptions): Promise<void> {
+export async function removeUnfinishedRuns({ log, telemetry, remove }: UnfinishedRunsOptions): Promise<void> {
   const query = { agent: NO_AGENT, oldestFirst: true, limit: PAGE_SIZE } as const;
   for (let cursor: string | undefined; ;) {
     const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });

@@ -5,7 +5,7 @@ import { Run } from "../run/run.ts";
 import type { RunDependencies } from "../run/run.ts";
 
 /** The runs that this process owns at present, each loaded when it is needed and let go of when it has long been quiet. */
-export class Owners {
+export class RunHost {
   readonly #deps: RunDependencies;
   readonly #entries = new Map<RunId, Entry>();
   /** Those that may be let go of, the one that has been quiet longest first. */

@@ -4,7 +4,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
 /** What an alarm needs, and how it wakes a run. */
-export interface AlarmOptions {
+export interface WakeTimerOptions {
   readonly log: EventLog;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
@@ -22,8 +22,8 @@ const RETRY_MS = 1_000;
  * Wakes the runs that sleep and are not in memory. However many there are, they have one timer, set to
  * the first time in the log's index.
  */
-export class Alarm {
-  readonly #options: AlarmOptions;
+export class WakeTimer {
+  readonly #options: WakeTimerOptions;
   /** All that was to wake until then has been woken. */
   #lookedMs = 0;
   /** When the timer fires. */
@@ -31,7 +31,7 @@ export class Alarm {
   #stopTimer = (): void => {};
   #stopped = false;
 
-  constructor(options: AlarmOptions) {
+  constructor(options: WakeTimerOptions) {
     this.#options = options;
   }
 

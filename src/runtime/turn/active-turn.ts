@@ -4,41 +4,41 @@ import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { Audience } from "../scheduler/subscriptions.ts";
+import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import { CalledConfigs } from "./called-configs.ts";
-import { Calls } from "./call-settlement.ts";
-import { Deliveries } from "../scheduler/delivery-queue.ts";
-import { faultMessage } from "../agent/error-message.ts";
-import { ForeignAhead } from "./unreplayed-remote-work.ts";
+import { CallSettlement } from "./call-settlement.ts";
+import { DeliveryQueue } from "../scheduler/delivery-queue.ts";
+import { errorMessage } from "../agent/error-message.ts";
+import { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import type { Recorded } from "../journal/recorder.ts";
-import { Rest } from "../scheduler/quiescence.ts";
+import { Quiescence } from "../scheduler/quiescence.ts";
 import type { Divergence } from "../replay/scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { toReadable } from "../replay/signature.ts";
-import { Stirrings } from "../scheduler/activity.ts";
+import { Activity } from "../scheduler/activity.ts";
 import type { TurnEnd, TurnOptions } from "./turn-options.ts";
 import { addUsage } from "../replay/turn-journal.ts";
-import { checkAnswer, Waits } from "../scheduler/open-waits.ts";
+import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 
 /** One turn under way: what it has open, what it is owed, and its one end. */
 export class ActiveTurn {
   readonly options: TurnOptions;
   readonly root: OpenCall;
   readonly speaker: Speaker;
-  readonly deliveries: Deliveries;
-  readonly stirrings: Stirrings;
+  readonly deliveries: DeliveryQueue;
+  readonly activity: Activity;
   /** What agents that are called make of their memory of the run. */
   readonly shared: SharedMemory;
   readonly configs: CalledConfigs;
-  readonly waits: Waits;
-  readonly rest: Rest;
-  readonly calls: Calls;
+  readonly waits: OpenWaits;
+  readonly rest: Quiescence;
+  readonly calls: CallSettlement;
   /** What is done elsewhere, and not taken up again here. */
-  readonly foreignAhead: ForeignAhead;
-  readonly #audience = new Audience();
+  readonly unreplayedRemoteWork: UnreplayedRemoteWork;
+  readonly #subscriptions = new Subscriptions();
   #usage: Usage;
   #agentCalls = 0;
   #ended = false;
@@ -59,24 +59,24 @@ export class ActiveTurn {
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);
     this.configs = new CalledConfigs(options);
-    this.waits = new Waits(journal);
-    this.foreignAhead = new ForeignAhead(journal, options);
-    this.stirrings = new Stirrings(() => this.rest.stirred());
-    this.deliveries = new Deliveries(journal.deliveries, environment.macrotask, this.stirrings);
-    const { root, shared, waits, stirrings, deliveries } = this;
+    this.waits = new OpenWaits(journal);
+    this.unreplayedRemoteWork = new UnreplayedRemoteWork(journal, options);
+    this.activity = new Activity(() => this.rest.stirred());
+    this.deliveries = new DeliveryQueue(journal.deliveries, environment.macrotask, this.activity);
+    const { root, shared, waits, activity, deliveries } = this;
     const stalled = (missing: CallId): void => this.#diverge(missing);
-    const rest = new Rest({
+    const rest = new Quiescence({
       root,
       recorder,
       environment,
       deliveries,
-      stirrings,
+      activity,
       waits,
       changed: options.changed,
       stalled,
     });
     this.rest = rest;
-    this.calls = new Calls({
+    this.calls = new CallSettlement({
       runId,
       requestId,
       root,
@@ -84,11 +84,11 @@ export class ActiveTurn {
       recorder,
       telemetry,
       deliveries,
-      stirrings,
+      activity,
       waits,
       shared,
       rest,
-      foreignAhead: this.foreignAhead,
+      unreplayedRemoteWork: this.unreplayedRemoteWork,
       introduce: (speaker, callId) => this.introduce(speaker, callId),
     });
   }
@@ -120,18 +120,18 @@ export class ActiveTurn {
 
   /** Has the events that will arise under a call delivered to the turn's code. */
   follow(callId: CallId, take: (event: Event) => void): void {
-    this.#audience.follow(callId);
+    this.#subscriptions.follow(callId);
     this.deliveries.follow(callId, take);
   }
 
   /** Notes who speaks under which call. */
   introduce(speaker: Speaker, callId: CallId): void {
-    this.#audience.introduce(speaker, callId);
+    this.#subscriptions.introduce(speaker, callId);
   }
 
   /** Delivers an event to the code that follows it, once it is in the log. */
   recorded(speaker: Speaker, text: string): void {
-    for (const callId of this.#audience.of(speaker)) {
+    for (const callId of this.#subscriptions.of(speaker)) {
       this.deliveries.owe(callId);
       const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
       this.options.recorder.committed().then(deliver, () => {});
@@ -203,7 +203,7 @@ export class ActiveTurn {
   /** Ends the turn because its code threw something. */
   failWith(thrown: unknown): void {
     if (!this.#ended) this.options.telemetry.fault(`agent ${this.options.agent.name} failed`, thrown);
-    this.fail("agent_error", faultMessage(thrown));
+    this.fail("agent_error", errorMessage(thrown));
   }
 
   /** Ends the turn because its code took another path than the log has. */

@@ -1,32 +1,32 @@
 import type { Speaker } from "../../protocol/encode.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
-import { CallsAhead, cancelLogged } from "./unreplayed-calls.ts";
-import type { Deliveries } from "../scheduler/delivery-queue.ts";
-import type { Outcome, Journal } from "../replay/turn-journal.ts";
-import type { ForeignAhead } from "./unreplayed-remote-work.ts";
+import { UnreplayedCalls, cancelLogged } from "./unreplayed-calls.ts";
+import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
+import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
+import type { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
 import { canceledBody } from "../scheduler/call-tree.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import type { Rest } from "../scheduler/quiescence.ts";
+import type { Quiescence } from "../scheduler/quiescence.ts";
 import type { SharedMemory } from "./shared-memory.ts";
-import type { Stirrings } from "../scheduler/activity.ts";
-import type { Waits } from "../scheduler/open-waits.ts";
+import type { Activity } from "../scheduler/activity.ts";
+import type { OpenWaits } from "../scheduler/open-waits.ts";
 
 /** Whose calls they are, and who has to know of their end. */
-export interface CallsOptions {
+export interface CallSettlementOptions {
   readonly runId: RunId;
   readonly requestId: RequestId;
   readonly root: OpenCall;
-  readonly journal: Journal;
+  readonly journal: TurnJournal;
   readonly recorder: Recorder;
   readonly telemetry: Telemetry;
-  readonly deliveries: Deliveries;
-  readonly stirrings: Stirrings;
-  readonly waits: Waits;
+  readonly deliveries: DeliveryQueue;
+  readonly activity: Activity;
+  readonly waits: OpenWaits;
   readonly shared: SharedMemory;
-  readonly rest: Rest;
-  readonly foreignAhead: ForeignAhead;
+  readonly rest: Quiescence;
+  readonly unreplayedRemoteWork: UnreplayedRemoteWork;
   /** Notes who speaks under which call, for those who follow it. */
   introduce(speaker: Speaker, callId: CallId): void;
 }
@@ -35,14 +35,14 @@ export interface CallsOptions {
 const GIVEN_UP = { ok: false, code: "canceled", message: "the call was canceled" } as const;
 
 /** The calls that a turn has open, and how each of them ends: by itself, or because nobody needs it any more. */
-export class Calls {
-  readonly #options: CallsOptions;
+export class CallSettlement {
+  readonly #options: CallSettlementOptions;
   /** Those that the log has open and the code has not come to again. */
-  readonly #ahead: CallsAhead;
+  readonly #ahead: UnreplayedCalls;
 
-  constructor(options: CallsOptions) {
+  constructor(options: CallSettlementOptions) {
     this.#options = options;
-    this.#ahead = new CallsAhead(options.journal.openCalls);
+    this.#ahead = new UnreplayedCalls(options.journal.openCalls);
   }
 
   /** Notes that a call is open. */
@@ -59,7 +59,7 @@ export class Calls {
   }
 
   /** Closes a call, says so, and delivers the outcome once that is in the log. */
-  settle<Said>(call: OpenCall, outcome: Outcome, say: () => Said): Said {
+  settle<Transcript>(call: OpenCall, outcome: Outcome, say: () => Transcript): Transcript {
     const { deliveries, recorder } = this.#options;
     const { callId } = call;
     this.#close(call);
@@ -84,7 +84,7 @@ export class Calls {
   }
 
   /** Ends the turn and all its calls, says so, and tells the code that still waits for any of them. */
-  end<Said>(say: () => Said): Said {
+  end<Transcript>(say: () => Transcript): Transcript {
     const { root, deliveries } = this.#options;
     this.#closeBelow(root);
     root.close();
@@ -110,11 +110,11 @@ export class Calls {
 
   /** Gives up what the log has under a call and the code has not come to again. */
   #giveUpAhead(above: CallId): void {
-    const { recorder, deliveries, foreignAhead, shared, waits } = this.#options;
+    const { recorder, deliveries, unreplayedRemoteWork, shared, waits } = this.#options;
     const calls = this.#ahead.take(above);
     for (const { callId } of calls) shared.leave(callId);
     cancelLogged(recorder, this.#options, calls);
-    foreignAhead.giveUp(above);
+    unreplayedRemoteWork.giveUp(above);
     waits.giveUpAhead(above);
     deliveries.giveUpAhead(above);
   }
@@ -132,9 +132,9 @@ export class Calls {
   }
 
   #close(call: OpenCall): void {
-    const { rest, shared, stirrings, waits } = this.#options;
+    const { rest, shared, activity, waits } = this.#options;
     if (call.kind === "agent") {
-      stirrings.endWithin(call.callId);
+      activity.endWithin(call.callId);
       shared.leave(call.callId);
     }
     waits.remove(call.callId);

@@ -5,22 +5,22 @@ import type { FinishReason, TurnError, Usage } from "../../protocol/events.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Agent, Collaborators } from "../agent/agent.ts";
-import type { Foreign } from "../agent/remote-port.ts";
-import type { Journal } from "../replay/turn-journal.ts";
+import type { RemoteHandler } from "../agent/remote-port.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Limits } from "../limits.ts";
-import type { Accepted } from "../journal/records.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import type { RunFiles } from "../artifacts/run-artifacts.ts";
+import type { RunArtifacts } from "../artifacts/run-artifacts.ts";
 
 /** What a turn is given by its run. */
 export interface TurnOptions {
   readonly runId: RunId;
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedRequest;
   /** The number of the turn in its run. */
   readonly number: number;
   readonly agent: Agent;
   /** What happened in this turn before, if it is continued. */
-  readonly journal: Journal;
+  readonly journal: TurnJournal;
   /** What the agents keep for the run, as of the start of the turn. */
   readonly memory: JsonObject;
   readonly config: JsonObject;
@@ -33,12 +33,12 @@ export interface TurnOptions {
   readonly telemetry: Telemetry;
   readonly artifacts: ArtifactStore;
   /** Where the turn stores files of its own. */
-  readonly files: RunFiles;
+  readonly files: RunArtifacts;
   readonly limits: Limits;
   /** Whom an agent works with, by its own names for them. */
   readonly usesOf: (agent: Agent) => Collaborators;
   /** An agent elsewhere that an agent here may call. */
-  readonly foreignOf: (name: string) => Foreign | undefined;
+  readonly remoteOf: (name: string) => RemoteHandler | undefined;
   /** Called when what the turn waits for may have changed. */
   readonly changed: () => void;
   /** Writes the end of the turn into the log and returns its encoded event; called once, with the calls below already closed. */

@@ -7,7 +7,7 @@ import { toolCanceled } from "../scheduler/call-tree.ts";
 import type { Recorder } from "../journal/recorder.ts";
 
 /** The open calls of the log that a turn's code has not come to again. */
-export class CallsAhead {
+export class UnreplayedCalls {
   readonly #calls: Map<CallId, LoggedCall>;
   /** All calls of the log by what they were made under, themselves included. */
   #under: Map<string, LoggedCall[]> | undefined;

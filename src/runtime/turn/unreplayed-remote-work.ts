@@ -1,31 +1,31 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { isUnder } from "../journal/call-id.ts";
-import type { Foreign, ForeignState } from "../agent/remote-port.ts";
-import type { Journal, LoggedForeign } from "../replay/turn-journal.ts";
+import type { RemoteHandler, RemoteCursor } from "../agent/remote-port.ts";
+import type { TurnJournal, LoggedRemoteWork } from "../replay/turn-journal.ts";
 import type { Recorder } from "../journal/recorder.ts";
 
 /** Whose log it is, and how those elsewhere are told. */
-export interface ForeignAheadOptions {
+export interface UnreplayedRemoteWorkOptions {
   readonly recorder: Recorder;
   readonly environment: Environment;
   /** An agent elsewhere that an agent here may call. */
-  foreignOf(name: string): Foreign | undefined;
+  remoteOf(name: string): RemoteHandler | undefined;
 }
 
 /** The work elsewhere that the log has open, and that nothing here has taken up again. */
-export class ForeignAhead {
-  readonly #open: Map<string, LoggedForeign>;
-  readonly #options: ForeignAheadOptions;
+export class UnreplayedRemoteWork {
+  readonly #open: Map<string, LoggedRemoteWork>;
+  readonly #options: UnreplayedRemoteWorkOptions;
 
-  constructor({ foreign, outcomes }: Journal, options: ForeignAheadOptions) {
-    this.#open = foreign.size === 0 ? NONE : new Map(foreign);
+  constructor({ remote, outcomes }: TurnJournal, options: UnreplayedRemoteWorkOptions) {
+    this.#open = remote.size === 0 ? NONE : new Map(remote);
     for (const scope of this.#open.keys()) if (outcomes.has(scope as CallId)) this.#open.delete(scope);
     this.#options = options;
   }
 
   /** Goes on with the work for a scope: what was kept of it last. */
-  take(scope: string): ForeignState | undefined {
+  take(scope: string): RemoteCursor | undefined {
     const state = this.#open.get(scope)?.state;
     this.#open.delete(scope);
     return state;
@@ -33,11 +33,11 @@ export class ForeignAhead {
 
   /** Nobody needs what is done under a call: once that is in the log, those who do it are told. */
   giveUp(above: CallId): void {
-    const { recorder, environment, foreignOf } = this.#options;
+    const { recorder, environment, remoteOf } = this.#options;
     for (const [scope, { agent, state }] of this.#open) {
       if (!isUnder(scope, above)) continue;
       this.#open.delete(scope);
-      const abandon = (): void => foreignOf(agent)?.abandon(state.kept, environment);
+      const abandon = (): void => remoteOf(agent)?.abandon(state.kept, environment);
       // A step later it is written down why. The run hears of a failed commit by itself.
       Promise.resolve()
         .then(() => recorder.committed())
@@ -47,4 +47,4 @@ export class ForeignAhead {
 }
 
 /** Nothing is ever put there. */
-const NONE: Map<string, LoggedForeign> = new Map<string, LoggedForeign>();
+const NONE: Map<string, LoggedRemoteWork> = new Map<string, LoggedRemoteWork>();

@@ -3,16 +3,16 @@ import type { Agent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ArtifactId } from "../../src/protocol/ids.ts";
-import type { ForeignPlace } from "../../src/runtime/agent/remote-port.ts";
+import type { RemoteSession } from "../../src/runtime/agent/remote-port.ts";
 import { World } from "./world.ts";
 
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
 
 test("an agent elsewhere that goes on when its call has ended keeps no turn from waiting, and gives it no files", async () => {
-  const places: ForeignPlace[] = [];
+  const places: RemoteSession[] = [];
   const elsewhere: Agent = {
     ...defineAgent({ name: "elsewhere", purpose: "Never answers.", chat() {} }),
-    foreign: {
+    remote: {
       known: true,
       ready: async () => {},
       perform: (_, place) => {
@@ -68,7 +68,7 @@ test("an agent elsewhere hears that a turn was canceled whose code had not come 
   const abandoned: unknown[] = [];
   const elsewhere: Agent = {
     ...defineAgent({ name: "elsewhere", purpose: "Asks, and never answers.", chat() {} }),
-    foreign: {
+    remote: {
       known: true,
       ready: async () => {},
       async perform(_, place) {
