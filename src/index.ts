@@ -31,6 +31,7 @@ export { ModelError } from "./ports/model.ts";
 export type { Model, ModelContext, ModelPart } from "./ports/model.ts";
 export { localRouter } from "./cluster/local-router.ts";
 export { defineAgent, defineTool, operation } from "./runtime/agent/define.ts";
+export type { ChatOperations } from "./runtime/agent/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
 export type { MachineOperation, MachineOptions } from "./runtime/machine/from-machine.ts";
 export type {

@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { access, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createProjectWithPackage, root, run, tsc } from "./packed.ts";
+
+let project = "";
+beforeAll(async () => {
+  project = await createProjectWithPackage();
+});
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+test("a package made from a fresh clone has its built files", async () => {
+  const packed = join(project, "node_modules/troupe");
+  await expect(access(join(packed, "dist/index.js"))).resolves.toBeUndefined();
+  await expect(access(join(packed, "dist/cli/main.js"))).resolves.toBeUndefined();
+});
+
+test("every source map names files that are in the package", async () => {
+  const dist = join(project, "node_modules/troupe/dist");
+  const maps = (await readdir(dist, { recursive: true })).filter((path) => path.endsWith(".map"));
+  expect(maps.length).toBeGreaterThan(100);
+  for (const map of maps) {
+    const { sources } = JSON.parse(await readFile(join(dist, map), "utf8")) as {
+      readonly sources: readonly string[];
+    };
+    for (const source of sources) await access(join(dist, dirname(map), source));
+  }
+});
+
+test("every TypeScript block of the documentation compiles in a project made by tsc --init", async () => {
+  const blocks = findBlocks(["README.md"]);
+  expect(blocks.length).toBeGreaterThan(5);
+  await compile("documentation", Object.fromEntries(blocks));
+});
+
+/** Compiles files as a part of the project with the settings of `tsc --init`; rejects with the errors. */
+async function compile(name: string, files: Readonly<Record<string, string>>): Promise<void> {
+  const folder = join(project, name);
+  await mkdir(folder);
+  for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+  const settings = { extends: "../tsconfig.json", compilerOptions: { outDir: "dist" }, include: ["*.ts"] };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings));
+  await run(tsc, ["-p", "."], folder);
+}
+
+/** The TypeScript blocks of documents, as files that are named after their place. */
+function findBlocks(documents: readonly string[]): [path: string, code: string][] {
+  return documents.flatMap((document) => {
+    const text = readFileSync(join(root, document), "utf8");
+    return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ 1: code = "", index }): [string, string] => {
+      const line = text.slice(0, index).split("\n").length;
+      return [`${document.replaceAll(/\W/g, "-")}-line-${line}.ts`, code];
+    });
+  });
+}

@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+
+/** The root of the repository. */
+export const root: string = resolve(import.meta.dirname, "../..");
+
+/** The compiler that projects are set up and checked with. */
+export const tsc: string = join(root, "node_modules/.bin/tsc");
+
+/** What a project of a user has installed beside the package and its dependencies. */
+const DEVELOPMENT = ["@types/node"];
+
+/**
+ * Makes an empty ES module project, with `tsc --init`, that has the package installed as a fresh clone of the
+ * repository packs it. Needs no network: the dependencies are links. Optional peers are not installed.
+ */
+export async function createProjectWithPackage(): Promise<string> {
+  const project = await mkdtemp(join(tmpdir(), "troupe-packed-"));
+  const modules = join(project, "node_modules");
+  await mkdir(modules);
+  await rename(await packClone(project), join(modules, "troupe"));
+  const { dependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  for (const name of [...Object.keys(dependencies), ...DEVELOPMENT]) {
+    await mkdir(dirname(join(modules, name)), { recursive: true });
+    await symlink(join(root, "node_modules", name), join(modules, name));
+  }
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+  await run(tsc, ["--init"], project);
+  const settings = await readFile(join(project, "tsconfig.json"), "utf8");
+  await writeFile(join(project, "tsconfig.json"), settings.replace('"types": []', '"types": ["node"]'));
+  return project;
+}
+
+/** Runs a program and resolves with its output; rejects with the output when the program fails. */
+export async function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+  try {
+    return (await promisify(execFile)(program, args, { cwd })).stdout;
+  } catch (cause) {
+    const { stdout, stderr } = cause as { readonly stdout: string; readonly stderr: string };
+    throw new Error(`${basename(program)} ${args.join(" ")} failed:\n${stdout}${stderr}`, { cause });
+  }
+}
+
+/** Packs a copy of the repository that was never built, and unpacks the archive; the answer is its folder. */
+async function packClone(folder: string): Promise<string> {
+  const clone = join(folder, "clone");
+  const left = new Set([".git", ".troupe", "dist", "node_modules", "test"].map((name) => join(root, name)));
+  await cp(root, clone, { recursive: true, filter: (from) => !left.has(from) });
+  await symlink(join(root, "node_modules"), join(clone, "node_modules"));
+  await run("npm", ["pack", "--offline", "--silent", "--pack-destination", folder], clone);
+  await rm(clone, { recursive: true });
+  const archive = (await readdir(folder)).find((name) => name.endsWith(".tgz")) ?? "no archive";
+  await run("tar", ["-xzf", archive], folder);
+  return join(folder, "package");
+}
