@@ -20,6 +20,7 @@ import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { follow, readPage } from "./follow.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import { RecentMap } from "./recent-map.ts";
 import { checkKept, oldestOpenWait, readAccepted, readEvent, toStatus } from "./request-status.ts";
 
 /** So many requests are remembered by what never changes of them, to spare their readers a look into the log. */
@@ -28,7 +29,7 @@ const REMEMBERED = 10_000;
 /** Everything that is read from the log for clients. */
 export class Queries {
   readonly #log: EventLog;
-  readonly #requests = new Map<RequestId, Remembered>();
+  readonly #requests = new RecentMap<RequestId, Remembered>(REMEMBERED);
 
   constructor(log: EventLog) {
     this.#log = log;
@@ -36,15 +37,12 @@ export class Queries {
 
   /** Keeps in mind what a reader of this request will ask for. */
   remember(runId: RunId, { requestId, agent, request }: AcceptedRequest): void {
-    const [oldest] = this.#requests.size >= REMEMBERED ? this.#requests.keys() : [];
-    if (oldest !== undefined) this.#requests.delete(oldest);
     this.#requests.set(requestId, { runId, agent, level: request.logging_level ?? "default" });
   }
 
   /** Forgets what belonged to a run that is removed. */
   forget(runId: RunId): void {
-    for (const [requestId, remembered] of this.#requests)
-      if (remembered.runId === runId) this.#requests.delete(requestId);
+    this.#requests.deleteWhere((remembered) => remembered.runId === runId);
   }
 
   async resolve(id: string): Promise<Address> {
