@@ -33,8 +33,47 @@ export class AgentError extends Error {
   }
 }
 
-/** Turns whatever was thrown into an AgentError; what is not one becomes `internal`, its text kept as cause only. */
+/** Makes an AgentError of a thrown value; one that is none becomes `internal`, with the value as its cause. */
 export function toAgentError(thrown: unknown): AgentError {
-  if (thrown instanceof AgentError) return thrown;
+  if (isInstance(thrown, AgentError)) return thrown;
   return new AgentError("internal", "an unexpected error occurred", { cause: thrown });
+}
+
+/**
+ * The text of a thrown value: its message, or the value itself where it is a string or a number; empty where there
+ * is neither. It never throws, because agent code throws values whose getters throw, revoked proxies too.
+ */
+export function messageOf(thrown: unknown): string {
+  switch (typeof thrown) {
+    case "object":
+    case "function": {
+      const message = fieldOf(thrown, "message");
+      return typeof message === "string" ? message : "";
+    }
+    case "undefined":
+      return "";
+    default:
+      return String(thrown);
+  }
+}
+
+/** A field of a thrown value; `undefined` where it has none or does not let it be read. */
+export function fieldOf(thrown: unknown, name: string): unknown {
+  try {
+    return (thrown as { readonly [name: string]: unknown } | null | undefined)?.[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/** `instanceof` for a thrown value: false where the value is a proxy that throws at the question. */
+export function isInstance<Thing>(
+  thrown: unknown,
+  type: abstract new (...args: never[]) => Thing,
+): thrown is Thing {
+  try {
+    return thrown instanceof type;
+  } catch {
+    return false;
+  }
 }

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Agent } from "../runtime/agent/agent.ts";
 import { EXIT, Exit } from "./exit.ts";
+import { toText as toStack } from "./print-fault.ts";
 
 /** Imports the files of a directory and returns the agents they export, in the order of the files' names. */
 export async function loadAgents(directory: string): Promise<Agent[]> {
@@ -71,7 +72,6 @@ async function load(file: string): Promise<Record<string, unknown>> {
 
 /** A syntax error names its place only in its stack, and the frames below that say nothing of the file. */
 function toText(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  const lines = (thrown.stack ?? thrown.message).split("\n");
+  const lines = toStack(thrown).split("\n");
   return lines.filter((line) => !/^\s+at .*(node:internal|\/cli\/)/.test(line)).join("\n");
 }

@@ -1,14 +1,25 @@
 import { inspect } from "node:util";
+import { fieldOf } from "../errors.ts";
 
-/** Prints a fault that no caller hears of; what agents put into it cannot steer the terminal. */
+/** Prints a fault that no caller hears of. Control characters in it are removed, so it cannot steer the terminal. */
 export function printFault(message: string, detail?: unknown): void {
   console.error(toPlain(`troupe: ${message}`));
   if (detail === undefined) return;
-  const text = detail instanceof Error ? (detail.stack ?? detail.message) : inspect(detail);
-  console.error(toPlain(text.slice(0, LIMIT)).replaceAll(/^/gm, "  "));
+  console.error(toPlain(toText(detail).slice(0, LIMIT)).replaceAll(/^/gm, "  "));
 }
 
 const LIMIT = 4_000;
+
+/** The stack of an error, or any other value as Node shows it. It never throws. */
+export function toText(thrown: unknown): string {
+  const stack = fieldOf(thrown, "stack");
+  if (typeof stack === "string" && stack !== "") return stack;
+  try {
+    return inspect(thrown);
+  } catch {
+    return "a value that cannot be shown, because its own code throws when it is read";
+  }
+}
 
 function toPlain(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what has to go

@@ -1,9 +1,10 @@
 import { Command, CommanderError } from "commander";
-import { AgentError } from "../errors.ts";
+import { AgentError, isInstance } from "../errors.ts";
 import { conformanceCommand } from "./conformance.ts";
 import { devCommand } from "./dev.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
+import { toText } from "./print-fault.ts";
 import { serveCommand } from "./serve.ts";
 
 /** Runs the command line. Returns when the command is done; a server goes on until it is told to stop. */
@@ -27,12 +28,12 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
 /** Says what went wrong, and returns the exit code that goes with it. */
 function report(thrown: unknown): number {
   // Commander has already printed its message; help and version come this way too, with code 0.
-  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : EXIT.usage;
-  if (thrown instanceof Exit) {
+  if (isInstance(thrown, CommanderError)) return thrown.exitCode === 0 ? 0 : EXIT.usage;
+  if (isInstance(thrown, Exit)) {
     console.error(`troupe: ${thrown.message}`);
     if (thrown.hint !== undefined) console.error(thrown.hint);
     return thrown.code;
   }
-  console.error(thrown instanceof AgentError ? `troupe: ${thrown.message}` : thrown);
+  console.error(isInstance(thrown, AgentError) ? `troupe: ${thrown.message}` : toText(thrown));
   return 1;
 }

@@ -22,14 +22,21 @@ export function superviseProcess(
   { telemetry, drainMs = 1_000, exit = (code) => process.exit(code) }: SuperviseOptions,
 ): () => void {
   let isEnding = false;
+  const report = (message: string, thrown?: unknown): void => {
+    try {
+      telemetry.fault(message, thrown);
+    } catch {
+      // An error that escapes from here would end the process. What is logged is user code, and so is the error.
+    }
+  };
   const react = (thrown: unknown): void => {
     const turn = currentTurn();
     if (turn !== undefined) {
-      telemetry.fault(`code of request ${turn.requestId} failed out of any call`, thrown);
+      report(`code of request ${turn.requestId} failed out of any call`, thrown);
       runtime.crash(turn, errorMessage(thrown));
       return;
     }
-    telemetry.fault("an error was caught by nobody; the process ends", thrown);
+    report("an error was caught by nobody; the process ends", thrown);
     if (isEnding) return;
     isEnding = true;
     const tooLong = setTimeout(() => exit(SOFTWARE_ERROR), drainMs * 2);

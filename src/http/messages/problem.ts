@@ -1,4 +1,4 @@
-import { AgentError, toAgentError } from "../../errors.ts";
+import { AgentError, isInstance, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 
 /** A refusal as it goes over the wire. */
@@ -42,7 +42,7 @@ export function toProblem(
 
 /** Whether something thrown is our own fault, which the caller cannot do anything about. */
 export function isFault(thrown: unknown): boolean {
-  return !(thrown instanceof AgentError) || STATUSES[thrown.code].status === 500;
+  return !isInstance(thrown, AgentError) || STATUSES[thrown.code].status === 500;
 }
 
 interface Status {

@@ -1,3 +1,5 @@
+import { fieldOf } from "../../errors.ts";
+
 /** Makes a function that says whether a fault is to be told of: each kind of them at most once a second. */
 export function createFaultLimit(
   now: () => number = () => performance.now(),
@@ -17,11 +19,20 @@ export function createFaultLimit(
 
 const INTERVAL_MS = 1_000;
 const KINDS_LIMIT = 1_000;
+const NAME_LENGTH = 100;
 
 /** Of which run or request a message speaks makes no difference to its kind. */
 const NAMED = /\b(run|request) \S+/g;
 
 function kindOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return typeof thrown;
-  return thrown.cause instanceof Error ? `${thrown.name} of ${thrown.cause.name}` : thrown.name;
+  const name = nameOf(thrown);
+  const cause = nameOf(fieldOf(thrown, "cause"));
+  if (name === undefined) return typeof thrown;
+  return cause === undefined ? name : `${name} of ${cause}`;
+}
+
+/** The name of an error; `undefined` for any other value. */
+function nameOf(thrown: unknown): string | undefined {
+  const name = fieldOf(thrown, "name");
+  return typeof thrown === "object" && typeof name === "string" ? name.slice(0, NAME_LENGTH) : undefined;
 }

@@ -1,10 +1,11 @@
+import { fieldOf, isInstance, messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 
 /** Tells what went wrong with a provider of the AI SDK, and whether another try may do better. */
 export function toModelError(model: string, thrown: unknown): ModelError {
-  if (thrown instanceof ModelError) return thrown;
+  if (isInstance(thrown, ModelError)) return thrown;
   const retryAfterMs = toRetryAfterMs(fieldOf(thrown, "responseHeaders"));
-  return new ModelError(`${model}: ${messageOf(thrown)}`, {
+  return new ModelError(`${model}: ${messageOf(thrown) || "the completion failed"}`, {
     transient: isTransient(thrown),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     cause: thrown,
@@ -20,31 +21,31 @@ const BROKEN_STREAM = "AI_InvalidResponseDataError";
 /** The codes of sockets and of fetch. */
 const NETWORK_CODE = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/;
 
+/** This many causes of an error are looked at: an error may be its own cause. */
+const CAUSES = 10;
+
 /** A fault that passes: the provider says so, or the network did not get as far as the provider. */
 function isTransient(thrown: unknown): boolean {
-  for (let fault = thrown; fault instanceof Error; fault = fault.cause) {
+  let fault = thrown;
+  for (let depth = 0; isInstance(fault, Error) && depth < CAUSES; depth += 1) {
     const status = fieldOf(fault, "statusCode");
-    if (fieldOf(fault, "isRetryable") === true || fault.name === BROKEN_STREAM) return true;
+    if (fieldOf(fault, "isRetryable") === true || fieldOf(fault, "name") === BROKEN_STREAM) return true;
     if (typeof status === "number" && (status >= 500 || TRY_AGAIN.has(status))) return true;
-    if (NETWORK_CODE.test(String(fieldOf(fault, "code")))) return true;
+    const code = fieldOf(fault, "code");
+    if (typeof code === "string" && NETWORK_CODE.test(code)) return true;
+    fault = fieldOf(fault, "cause");
   }
   return false;
 }
 
 /** How long the provider wants to be left alone. */
 function toRetryAfterMs(headers: unknown): number | undefined {
-  const ms = Number.parseFloat(String(fieldOf(headers, "retry-after-ms")));
-  const seconds = Number.parseFloat(String(fieldOf(headers, "retry-after")));
+  const ms = toNumber(fieldOf(headers, "retry-after-ms"));
+  const seconds = toNumber(fieldOf(headers, "retry-after"));
   if (ms >= 0) return ms;
   return seconds >= 0 ? seconds * 1_000 : undefined;
 }
 
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error && thrown.message !== "" ? thrown.message : "the completion failed";
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null
-    ? (value as { readonly [name: string]: unknown })[name]
-    : undefined;
+function toNumber(header: unknown): number {
+  return typeof header === "string" ? Number.parseFloat(header) : Number.NaN;
 }

@@ -1,4 +1,5 @@
 import type * as ai from "ai";
+import { messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelPart } from "../../ports/model.ts";
 import type { Usage } from "../../protocol/events.ts";
@@ -121,7 +122,7 @@ function toToolCall(call: {
 }): ModelToolCall {
   const { toolCallId: id, toolName: name, input, invalid = false, error } = call;
   if (!invalid) return { id, name, input: input as Json };
-  const message = error instanceof Error ? error.message : "the call is not valid";
+  const message = messageOf(error) || "the call is not valid";
   // What the model wrote may be no JSON at all, and it is to see its call again as an object.
   return { id, name, input: typeof input === "object" ? (input as Json) : {}, error: message };
 }

@@ -1,3 +1,4 @@
+import { isInstance } from "../../errors.ts";
 import { Actor } from "../actor/actor.ts";
 import { CHAT } from "../agent/agent.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
@@ -58,7 +59,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
         // A chat whose text turned out not to fit says so; every other input was checked before.
         const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
         if (unfit && isChat) turn.fail("unsupported_input", errorMessage(thrown));
-        else if (thrown instanceof RemoteFailure) turn.fail(thrown.turnCode, errorMessage(thrown));
+        else if (isInstance(thrown, RemoteFailure)) turn.fail(thrown.turnCode, errorMessage(thrown));
         else turn.failWith(thrown);
       },
     });

@@ -1,3 +1,4 @@
+import { isInstance } from "../../errors.ts";
 import type { ToolErrorCode } from "../../protocol/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -229,5 +230,5 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
 
 function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {
   if (unfit) return "invalid_input";
-  return thrown instanceof RemoteFailure ? thrown.toolCode : "tool_error";
+  return isInstance(thrown, RemoteFailure) ? thrown.toolCode : "tool_error";
 }

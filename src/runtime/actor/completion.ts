@@ -1,3 +1,4 @@
+import { isInstance } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelPart } from "../../ports/model.ts";
 import type { Usage } from "../../protocol/events.ts";
@@ -81,7 +82,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
       return;
     } catch (thrown) {
       if (!isWanted(caller, open)) return;
-      const again = thrown instanceof ModelError && thrown.transient && attempt < limits.attempts;
+      const again = isInstance(thrown, ModelError) && thrown.transient && attempt < limits.attempts;
       if (!again) {
         end(null, {}, errorMessage(thrown));
         return;
