@@ -36,7 +36,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
     { wait = "none", waitMs, signal }: ProcessOptions = {},
   ): Promise<Answer> {
     const { json, headers } = await ask("POST", "/process", {
-      query: { wait: wait === "none" ? undefined : wait, wait_ms: waitMs },
+      query: { wait: WAITS[wait], wait_ms: waitMs },
       body: repeatable(request),
       signal,
       timeoutMs: ANSWER_MS + (wait === "none" ? 0 : (waitMs ?? WAIT_MS)),
@@ -158,6 +158,9 @@ interface Start {
   readonly after: number | undefined;
   readonly skip: number;
 }
+
+/** How a wait is written in the query; the draft of the protocol knows `true` only. */
+const WAITS = { none: undefined, acknowledged: true, completed: "completed" } as const;
 
 /** How long an answer may take beside the time that it is waited for. */
 const ANSWER_MS = 30_000;

@@ -9,6 +9,7 @@ import { notebook } from "../../agents/notebook.ts";
 import { payments } from "../../agents/payments.ts";
 import { pdfWriter } from "../../agents/pdf-writer.ts";
 import { ticker } from "../../agents/ticker.ts";
+import { completed, event, json, startHostile, stream } from "./hostile-server.ts";
 import { start } from "./servers.ts";
 import type { Served } from "./servers.ts";
 
@@ -251,3 +252,32 @@ async function all(stream: AsyncIterable<Event>): Promise<readonly Event[]> {
   for await (const event of stream) events.push(event);
   return events;
 }
+
+test("a server that knows no wait but true is asked with that", async () => {
+  await using literal = await startHostile({
+    process: (response, request) => {
+      const wait = new URL(request.url ?? "", "http://far").searchParams.get("wait");
+      const isKnown = wait === null || wait === "true";
+      json(
+        isKnown ? event(1, "RequestStarted") : { detail: "wait must be true or false" },
+        isKnown ? 200 : 422,
+      )(response, request);
+    },
+  });
+  const events = await all(createClient(literal.url).stream(hello));
+  expect(events.map(({ type }) => type)).toEqual(["RequestStarted", "RequestCompleted"]);
+});
+
+test("an ArtifactGenerated of the draft, whose id is the file's, has its place among the others", async () => {
+  const artifact = { id: "file-7", name: "a.txt", url: "/a.txt", mime_type: "text/plain" };
+  await using drafted = await startHostile({
+    getevents: stream(event(1, "RequestStarted"), event(2, "ArtifactGenerated", artifact), completed(3)),
+  });
+  const events = await all(createClient(drafted.url).stream(hello));
+  expect(events.map(({ id, type }) => [id, type])).toEqual([
+    [1, "RequestStarted"],
+    [2, "ArtifactGenerated"],
+    [3, "RequestCompleted"],
+  ]);
+  expect(events[1]).toMatchObject({ artifact_id: "file-7", url: "/a.txt" });
+});

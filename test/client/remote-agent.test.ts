@@ -14,6 +14,7 @@ import { pdfWriter } from "../../agents/pdf-writer.ts";
 import { team } from "../../agents/team.ts";
 import { ticker } from "../../agents/ticker.ts";
 import { ofType, requestOf, textsOf, theOne } from "../agents/events.ts";
+import { completed, event, startHostile, stream } from "./hostile-server.ts";
 import { start } from "./servers.ts";
 import type { Served } from "./servers.ts";
 
@@ -278,6 +279,20 @@ describe("files of a remote agent", () => {
       (await far.runtime.runs({ agent: "pdf-writer", limit: 1 })).runs[0]?.run_id as never,
     );
     expect((await createClient(near.url).artifact(url)).ok).toBe(true);
+  });
+
+  test("are kept here when they are told of as the draft does, with the file's id as that of the event", async () => {
+    const artifact = { id: "file-7", name: "a.txt", url: "/file/a.txt", mime_type: "text/plain" };
+    await using drafted = await startHostile({
+      getevents: stream(event(1, "RequestStarted"), event(2, "ArtifactGenerated", artifact), completed(3)),
+      file: (response) => void response.end("the bytes"),
+    });
+    const runtime = createRuntime({ agents: [remoteAgent(drafted.url)] });
+    const events = await collect(runtime, "fiend", chat("go"));
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+    const file = theOne(events, "ArtifactGenerated");
+    expect(file).toMatchObject({ id: 2, name: "a.txt", size_bytes: 9 });
+    await runtime.close();
   });
 
   test("are given to it with the request that has them, and with no call", async () => {

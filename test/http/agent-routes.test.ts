@@ -131,7 +131,7 @@ test("the stream of an answer begins with the answer", async () => {
   };
   const answer = await post(server.app, "/payments/stream_request", resume);
   const text = await answer.text();
-  expect(text).toMatch(/^id: \d+\ndata: \{.*"type":"ResumeWithInput"/);
+  expect(text).toMatch(/^retry: 1000\n\nid: \d+\ndata: \{.*"type":"ResumeWithInput"/);
   expect(text).toContain('"type":"RequestCompleted"');
 });
 

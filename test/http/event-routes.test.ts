@@ -116,7 +116,7 @@ test("a frame is an id line and one data line that is the event as it is polled"
   const streamed = await (await server.app.request(`/getevents/${id}?stream=1`)).text();
   const polled = await (await server.app.request(`/getevents/${id}?since=0`)).text();
   const frames = [...streamed.matchAll(/id: (\d+)\ndata: ([^\n]*)\n\n/g)];
-  expect(frames.map(([frame]) => frame).join("")).toBe(streamed);
+  expect(`retry: 1000\n\n${frames.map(([frame]) => frame).join("")}`).toBe(streamed);
   expect(`[${frames.map(([, , data]) => data).join(",")}]\n`).toBe(polled);
 });
 
@@ -208,7 +208,7 @@ test("streams end when the server is about to stop, and none is opened any more"
   const path = `/getevents/${id}?stream=true`;
   const open = await server.app.request(path);
   stopping.abort();
-  expect(await open.text()).toMatch(/retry: 1000\n\n$/);
+  expect(await open.text()).toMatch(/^retry: 1000\n\nid: 1\n[^]*\n\nretry: 1000\n\n$/);
   expect((await server.app.request(path)).status).toBe(503);
 });
 

@@ -29,7 +29,7 @@ test("a stream is made of well-formed chunks, and its connection serves the next
   sendAll(client, request("/echo/stream_request", { input: "grüße, 漢字!" }));
   await client.until("0\r\n\r\n");
   const [first = ""] = unchunk(client.text);
-  expect(first).toMatch(/^id: 1\ndata: \{.*\}\n\nid: 2\n/);
+  expect(first).toMatch(/^retry: 1000\n\nid: 1\ndata: \{.*\}\n\nid: 2\n/);
   expect(first).toContain('"result":"grüße, 漢字!"');
   client.text = "";
   client.send("GET /echo/describe HTTP/1.1", HOST);
@@ -54,7 +54,7 @@ test("a client of HTTP/1.0 gets the frames without chunks, until the connection 
   await using client = new RawClient(server.url);
   client.send(`GET /getevents/${String(request_id)}?stream=true HTTP/1.0`, HOST);
   await client.closed();
-  expect(client.text).toMatch(/\r\n\r\nid: 1\ndata: \{/);
+  expect(client.text).toMatch(/\r\n\r\nretry: 1000\n\nid: 1\ndata: \{/);
   expect(client.text).toMatch(/"result":"hello".*\}\n\n$/);
   expect(client.text).not.toContain("Transfer-Encoding");
 });
@@ -89,7 +89,7 @@ test("a stream that has lived long enough ends in good order and asks its reader
   client.send(`GET /getevents/${String(request_id)}?stream=true HTTP/1.1`, HOST);
   await client.until("0\r\n\r\n");
   const [body = ""] = unchunk(client.text);
-  expect(body).toMatch(/^id: 1\ndata: [^]*\n\nretry: 1000\n\n$/);
+  expect(body).toMatch(/^retry: 1000\n\nid: 1\ndata: [^]*\n\nretry: 1000\n\n$/);
   expect((await server.runtime.status(String(request_id) as never)).status).toBe("running");
 });
 

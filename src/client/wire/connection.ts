@@ -121,6 +121,8 @@ export async function* read(
   let aliveAt = clock.monotonic();
   let lookMs = LOOK_MS;
   let retryMs: number | undefined;
+  let isFirst = true;
+  let newest = place.after;
   try {
     let next: ReturnType<typeof chunks.next> | undefined;
     for (;;) {
@@ -144,8 +146,12 @@ export async function* read(
         aliveAt = clock.monotonic();
         delete place.downSince;
       }
-      retryMs = heard.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
-      const { events, fault } = take(subject, heard, { place, limits });
+      // A server may open a stream with it; only later it says that the stream is not over.
+      const later = isFirst ? heard.slice(1) : heard;
+      if (heard.length > 0) isFirst = false;
+      retryMs = later.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
+      const { events, fault, last } = take(subject, heard, { place, limits, newest });
+      newest = last;
       if (place.events > limits.events || place.characters > limits.characters) throw endless(subject);
       if (events.length > 0) {
         lookMs = LOOK_MS;
@@ -178,28 +184,40 @@ async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>):
   }
 }
 
+/** Where a connection is. */
+interface Reading {
+  readonly place: Place;
+  readonly limits: FollowLimits;
+  /** The id of the newest event that came over this connection. */
+  readonly newest: number;
+}
+
+interface Taken {
+  readonly events: readonly WireEvent[];
+  readonly last: number;
+  readonly fault?: AgentError;
+}
+
 /** The events that are new, in their order, up to the first thing that is none. */
-function take(
-  subject: string,
-  frames: readonly SseFrame[],
-  { place, limits }: { readonly place: Place; readonly limits: FollowLimits },
-): { readonly events: readonly WireEvent[]; readonly fault?: AgentError } {
+function take(subject: string, frames: readonly SseFrame[], { place, limits, newest }: Reading): Taken {
   const events: WireEvent[] = [];
+  let last = newest;
   for (const { data, id } of frames) {
     if (data !== undefined && isLarger(data, limits.eventBytes))
       throw new AgentError("too_large", `an event of the stream is larger than ${limits.eventBytes} bytes`);
-    const event = data === undefined ? undefined : toEvent(subject, data);
-    if (event instanceof AgentError) return { events, fault: event };
+    const event = data === undefined ? undefined : toEvent(subject, data, ordinalOf(id) ?? last + 1);
+    if (event instanceof AgentError) return { events, last, fault: event };
     if (id !== undefined && SENDABLE.test(id)) place.lastEventId = id;
     if (event === undefined) continue;
     place.events += 1;
     place.characters += data?.length ?? 0;
+    last = event.id;
     // A server that knows nothing of cursors begins again from the start.
     if (event.id <= place.after) continue;
     place.after = event.id;
     events.push(event);
   }
-  return { events };
+  return { events, last };
 }
 
 /** Whether a text takes more bytes, of which a character takes three at most. */
@@ -210,14 +228,27 @@ function isLarger(text: string, limitBytes: number): boolean {
 /** What a header can carry. */
 const SENDABLE = /^[\x21-\x7e]{1,256}$/;
 
-function toEvent(subject: string, data: string): WireEvent | AgentError {
+/** The number that the id of a frame is. */
+function ordinalOf(id: string | undefined): number | undefined {
+  return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
+}
+
+/** Reads an event; `place` is its id where it does not say. */
+function toEvent(subject: string, data: string, place: number): WireEvent | AgentError {
   let value: unknown;
   try {
     value = JSON.parse(data);
   } catch (cause) {
     return new AgentError("call_failed", `${subject} sent something that is not JSON`, { cause });
   }
+  if (isDraftedArtifact(value)) return { ...value, id: place, artifact_id: value.id };
   return isEvent(value) ? value : new AgentError("call_failed", `${subject} sent something that is no event`);
+}
+
+/** In the draft, the `id` of an ArtifactGenerated is the file's and hides the event's. */
+function isDraftedArtifact(value: unknown): value is { readonly id: string; readonly type: string } {
+  const { id, type } = (value ?? {}) as { readonly id?: unknown; readonly type?: unknown };
+  return type === "ArtifactGenerated" && typeof id === "string";
 }
 
 function isEvent(value: unknown): value is WireEvent {

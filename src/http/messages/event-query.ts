@@ -37,6 +37,19 @@ export function queryOf(c: Context<AppEnv>): URLSearchParams {
   return new URLSearchParams(at === -1 ? "" : url.slice(at));
 }
 
+/**
+ * The id of the last event that a reader has, as `Last-Event-ID` says it; where a reader cannot send headers, as
+ * `lastEventId` or `last_event_id` in the query. The largest counts; one that is no number is ignored.
+ */
+export function lastEventId(c: Context<AppEnv>, query: URLSearchParams): number | undefined {
+  const places = LAST_EVENT_ID.flatMap((name) => query.getAll(name));
+  const given = [c.req.header("last-event-id") ?? "", ...places].map(parseCursor);
+  const ids = given.flatMap((parsed) => (parsed.ok ? [parsed.value] : []));
+  return ids.length === 0 ? undefined : Math.max(...ids);
+}
+
+const LAST_EVENT_ID = ["lastEventId", "last_event_id"];
+
 /** The `Link` header that leads to the next page: the same query from another place on. */
 export function nextPage(
   c: Context<AppEnv>,

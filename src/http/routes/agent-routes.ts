@@ -1,15 +1,15 @@
 import type { Context, Hono } from "hono";
-import { AgentError } from "../../errors.ts";
+import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { Refusal } from "../../protocol/issue.ts";
 import { queryFields } from "../../protocol/incoming.ts";
 import { parseRequest } from "../../protocol/parse.ts";
 import type { IncomingRequest, Parsed } from "../../protocol/parse.ts";
-import type { Delivery } from "../../protocol/requests.ts";
+import type { Delivery, TurnRequest } from "../../protocol/requests.ts";
 import type { Receipt } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
-import { queryOf, read } from "../messages/event-query.ts";
+import { lastEventId, queryOf, read } from "../messages/event-query.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/sse.ts";
@@ -47,19 +47,30 @@ export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): voi
     return replyWithStream(c, host, {
       id: request.request_id,
       open: async (signal): Promise<OpenedStream> => {
-        const receipt = await runtime.process(agent, request);
-        const { after, replayed } = receipt;
-        return { after, feed: await follow(receipt, signal), ...(replayed && { headers: REPLAYED }) };
+        const last = lastEventId(c, queryOf(c));
+        if (last !== undefined && request.type !== "ResumeWithInput") await checkKnown(request);
+        const { runId, requestId, after: start, replayed } = await runtime.process(agent, request);
+        if (runId === null) throw new AgentError("internal", "a turn without a run");
+        const after = Math.max(start, last ?? 0);
+        const feed = await runtime.follow({ kind: "request", runId, requestId, agent }, { after, signal });
+        return { after, feed, ...(replayed && { headers: REPLAYED }) };
       },
     });
   });
 
-  function follow(
-    { requestId, runId, after }: Receipt,
-    signal: AbortSignal,
-  ): ReturnType<typeof runtime.follow> {
-    if (runId === null) throw new AgentError("internal", "a turn without a run");
-    return runtime.follow({ kind: "request", runId, requestId, agent }, { after, signal });
+  /** Who has events of a request already sends it again to read on; that must not start a second turn. */
+  async function checkKnown({ request_id: id }: TurnRequest): Promise<void> {
+    const hint = "send the request_id of the first try, or leave the Last-Event-ID out to start a turn";
+    if (id === undefined)
+      throw new AgentError("conflict", "a request with a Last-Event-ID has no request_id", { hint });
+    try {
+      await runtime.resolve(id);
+    } catch (thrown) {
+      if (toAgentError(thrown).code !== "not_found") throw thrown;
+      throw new AgentError("conflict", `there is no request ${id} to read on after a Last-Event-ID`, {
+        hint,
+      });
+    }
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Context, Hono } from "hono";
 import { AgentError } from "../../errors.ts";
 import { isId } from "../../protocol/ids.ts";
-import { parseCursor } from "../../protocol/query.ts";
 import type { Address } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
-import { nextPage, parseEventQuery, queryOf } from "../messages/event-query.ts";
+import { lastEventId, nextPage, parseEventQuery, queryOf } from "../messages/event-query.ts";
 import type { EventQuery } from "../messages/event-query.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
@@ -40,21 +39,22 @@ async function readEvents(
   const id = checkId(name);
   const address = await host.runtime.resolve(id);
   if (agent !== undefined && address.agent !== agent) throw unknown(id, agent);
-  if (asked.stream) return stream(c, host, { id, address, asked });
+  if (asked.stream) return stream(c, host, { id, address, asked, query });
   return poll(c, host, { id, address, asked, query });
 }
 
-interface Queries {
+interface EventRead {
   readonly id: string;
   readonly address: Address;
   readonly asked: EventQuery;
+  readonly query: URLSearchParams;
 }
 
-function stream(c: Context<AppEnv>, host: Host, { id, address, asked }: Queries): Promise<Response> {
+function stream(c: Context<AppEnv>, host: Host, { id, address, asked, query }: EventRead): Promise<Response> {
   const { since, follow: forever, filter } = asked;
-  // An EventSource that comes back sends both: the address it was given, and where it was.
-  const last = parseCursor(c.req.header("last-event-id") ?? "");
-  const after = last.ok ? Math.max(since ?? 0, last.value) : since;
+  // An EventSource that reconnects sends both: the address it was given, and its place.
+  const last = lastEventId(c, query);
+  const after = last === undefined ? since : Math.max(since ?? 0, last);
   const options = { forever, ...(after !== undefined && { after }), ...(filter && { filter }) };
   return replyWithStream(c, host, {
     id,
@@ -65,19 +65,21 @@ function stream(c: Context<AppEnv>, host: Host, { id, address, asked }: Queries)
 async function poll(
   c: Context<AppEnv>,
   host: Host,
-  { id, address, asked, query }: Queries & { readonly query: URLSearchParams },
+  { id, address, asked, query }: EventRead,
 ): Promise<Response> {
   const { runtime, cursors, waits } = host;
   const { since, consumer, timeoutMs, filter } = asked;
-  const after = since ?? cursors.get(id, consumer);
+  // A run id asks for the history, which several may read; what is new to a reader is kept for a name.
+  const hasCursor = since === undefined && (address.kind === "request" || consumer !== "");
+  const after = hasCursor ? cursors.get(id, consumer) : (since ?? 0);
   let page = await runtime.read(address, { after, ...(filter && { filter }) });
   if (page.events.length === 0 && !page.more && timeoutMs > 0) {
     const { cursor } = page;
-    await waits.until(c, timeoutMs, (signal) => arrival(host, { id, address, asked }, cursor, signal));
+    await waits.until(c, timeoutMs, (signal) => arrival(host, { address, asked }, cursor, signal));
     page = await runtime.read(address, { after: cursor, ...(filter && { filter }) });
   }
-  // HEAD looks and takes nothing.
-  if (since === undefined && c.req.method === "GET") cursors.advance(id, consumer, page.cursor);
+  // HEAD moves no cursor.
+  if (hasCursor && c.req.method === "GET") cursors.advance(id, consumer, page.cursor);
   const headers = page.more ? { link: nextPage(c, query, "since", page.cursor) } : undefined;
   return reply(c, `[${page.events.join(",")}]`, headers && { headers });
 }
@@ -85,7 +87,7 @@ async function poll(
 /** Resolves when there is something to read after a cursor, or will never be, or the signal fires. */
 async function arrival(
   { runtime }: Host,
-  { address, asked: { follow, filter } }: Queries,
+  { address, asked: { follow, filter } }: Pick<EventRead, "address" | "asked">,
   after: number,
   signal: AbortSignal,
 ): Promise<void> {

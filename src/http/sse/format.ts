@@ -13,5 +13,8 @@ export function toHeartbeat(cursor: number | undefined): string {
   return cursor === undefined ? ":\n\n" : `id: ${cursor}\n\n`;
 }
 
-/** Said at the end of a stream that is not over: come back in a second. */
-export const COME_BACK = "retry: 1000\n\n";
+/**
+ * How long a reader waits before it connects again. Every stream opens with it, and a stream that ends before
+ * its last event ends with it too.
+ */
+export const RETRY = "retry: 1000\n\n";

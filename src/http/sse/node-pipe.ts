@@ -56,11 +56,6 @@ export class NodePipe implements Pipe {
     });
   }
 
-  open(): void {
-    this.#isOpen = true;
-    this.#outgoing.flushHeaders();
-  }
-
   end(text: string): void {
     this.#hasEnded = true;
     // Nobody watches the stream from here on, so the socket has to watch itself.

@@ -4,8 +4,6 @@ export interface Pipe {
   write(text: string): boolean;
   /** Resolves when the reader has caught up, or has gone. */
   drained(): Promise<void>;
-  /** Sends the head of the answer; only for a pipe that nothing was written to yet. */
-  open(): void;
   /** Ends the answer in good order, with a text that may be empty. */
   end(text: string): void;
   /** Breaks the connection. */

@@ -1,6 +1,6 @@
 import type { FeedPage } from "../../runtime/api.ts";
 import type { Pipe } from "./pipe.ts";
-import { COME_BACK, toFrame, toHeartbeat } from "./format.ts";
+import { RETRY, toFrame, toHeartbeat } from "./format.ts";
 
 /** When a stream says that it is alive, and when it gives up on its reader. */
 export interface StreamTimes {
@@ -59,15 +59,13 @@ export class Stream {
         this.#cursor = cursor;
       }
     } finally {
-      this.#pipe.end(this.#isLeaving ? ending + COME_BACK : ending);
+      this.#pipe.end(this.#withOpening(this.#isLeaving ? ending + RETRY : ending));
     }
   }
 
-  /** Shows the reader that it is connected, if nothing has come yet. */
+  /** Sends the head of the answer and the opening of the stream, if nothing was sent yet. */
   open(): void {
-    if (this.#isOpen) return;
-    this.#isOpen = true;
-    this.#pipe.open();
+    if (!this.#isOpen) this.#write("");
   }
 
   /** Does what is due; called every now and then. */
@@ -91,8 +89,14 @@ export class Stream {
 
   #write(text: string): boolean {
     this.#quietSince = performance.now();
+    return this.#pipe.write(this.#withOpening(text));
+  }
+
+  /** What is sent first begins with the opening. */
+  #withOpening(text: string): string {
+    if (this.#isOpen) return text;
     this.#isOpen = true;
-    return this.#pipe.write(text);
+    return RETRY + text;
   }
 
   async #drained(): Promise<void> {

@@ -29,8 +29,6 @@ export function webPipe({ gone }: PipeOptions): {
         caughtUp = resolve;
       });
     },
-    // The head goes with the Response.
-    open: () => {},
     end: (text) => {
       if (text !== "") controller?.enqueue(encoder.encode(text));
       controller?.close();

@@ -7,6 +7,8 @@ export interface Frame {
   readonly data: string | undefined;
   /** How many data lines there were. */
   readonly dataLines: number;
+  /** How long the server wants its reader to wait before it connects again. */
+  readonly retry: string | undefined;
 }
 
 /** Turns the text of a stream, piece by piece, into frames. */
@@ -43,6 +45,7 @@ const LINE_END = /\r\n|\n|\r/;
 function toFrame(lines: readonly string[]): Frame {
   let id: string | undefined;
   let event: string | undefined;
+  let retry: string | undefined;
   const data: string[] = [];
   for (const line of lines) {
     const colon = line.indexOf(":");
@@ -51,11 +54,13 @@ function toFrame(lines: readonly string[]): Frame {
     if (name === "id") id = value;
     else if (name === "event") event = value;
     else if (name === "data") data.push(value);
+    else if (name === "retry") retry = value;
   }
   return {
     id,
     event,
     data: data.length === 0 ? undefined : data.join("\n"),
     dataLines: data.length,
+    retry,
   };
 }

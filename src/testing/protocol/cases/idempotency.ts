@@ -77,6 +77,41 @@ export const idempotency: readonly Case[] = [
     },
   },
   {
+    id: "13e",
+    title: "stream_request sent again with a Last-Event-ID goes on behind it",
+    needs: ["echo"],
+    async run(context) {
+      const body = chat(context, "one two three");
+      const path = `${context.path("echo")}/stream_request`;
+      const first = await (await context.wire.stream(path, { method: "POST", body })).rest();
+      const headers = { "last-event-id": "3" };
+      const again = await context.wire.stream(path, { method: "POST", body, headers });
+      checkEqual(await again.rest(), first.slice(3), "the stream of the repeat");
+      const all = { headers: { "last-event-id": String(first.length) }, body };
+      checkStatus(await context.wire.ask("POST", path, all), 204);
+      await checkRanOnce(context, body.request_id);
+    },
+  },
+  {
+    id: "13f",
+    title: "stream_request with a Last-Event-ID and no known request is a 409 and starts nothing",
+    needs: ["echo"],
+    async run(context) {
+      const body = chat(context, "never");
+      const path = `${context.path("echo")}/stream_request`;
+      const { request_id: _, ...unnamed } = body;
+      for (const ask of [
+        { body, headers: { "last-event-id": "3" } },
+        { body: unnamed, headers: { "last-event-id": "3" } },
+        { body, query: { last_event_id: 3 } },
+      ]) {
+        checkProblem(await context.wire.ask("POST", path, ask), 409);
+      }
+      const events = `${context.path("echo")}/getevents/${body.request_id}`;
+      checkProblem(await context.wire.ask("GET", events), 404);
+    },
+  },
+  {
     id: "14",
     title: "the same request_id with another body is a 409",
     needs: ["echo"],

@@ -2,6 +2,7 @@ import type { Case } from "../case.ts";
 import type { Context, StartedTurn } from "../context.ts";
 import { eventsOf } from "../context.ts";
 import { check, checkEqual } from "../mismatch.ts";
+import type { Query } from "../wire.ts";
 import { checkGapless, ofType } from "../wire-event.ts";
 import type { WireEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
@@ -65,6 +66,28 @@ export const polling: readonly Case[] = [
       await context.resume(turn, { approved: true });
       const [event] = await long;
       checkEqual(event?.id, since + 1, "the first id of the long poll");
+    },
+  },
+  {
+    id: "24d",
+    title: "a poll of a run without since gives its history each time; only a named consumer moves on",
+    needs: ["echo"],
+    async run(context) {
+      const turn = await context.start("echo", "one two");
+      const wanted = await context.read(turn);
+      for (const path of [
+        `/events/${turn.runId}`,
+        `/getevents/${turn.runId}`,
+        `/events?run_id=${turn.runId}`,
+      ]) {
+        const poll = async (query: Query = {}): Promise<WireEvent[]> =>
+          eventsOf(await context.wire.ask("GET", `${context.path("echo")}${path}`, { query }));
+        checkEqual(await poll(), wanted, `the first poll of ${path}`);
+        checkEqual(await poll(), wanted, `the second poll of ${path}`);
+        const consumer = crypto.randomUUID();
+        checkEqual(await poll({ consumer }), wanted, "the first poll of a consumer");
+        checkEqual(await poll({ consumer }), [], "the next poll of the consumer");
+      }
     },
   },
   {

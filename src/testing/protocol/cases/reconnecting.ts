@@ -1,6 +1,7 @@
 import type { Case } from "../case.ts";
 import type { Context, StartedTurn } from "../context.ts";
 import { repeat } from "../context.ts";
+import type { EventStream } from "../event-stream.ts";
 import type { Frame } from "../frames.ts";
 import { check, checkEqual } from "../mismatch.ts";
 import { checkStatus } from "../wire.ts";
@@ -46,6 +47,24 @@ export const reconnecting: readonly Case[] = [
           [4, 5],
           `the ids for ${since} and ${last}`,
         );
+      }
+    },
+  },
+  {
+    id: "26g",
+    title: "lastEventId and last_event_id in the query count like the header",
+    needs: ["echo"],
+    async run(context) {
+      const turn = await context.start("echo", "one two three");
+      const wanted = await context.read(turn);
+      for (const name of ["lastEventId", "last_event_id"]) {
+        const stream = await context.stream(turn, { [name]: 3 });
+        checkEqual(await stream.rest(), wanted.slice(3), `the stream behind ${name}`);
+        const larger = await context.stream(turn, { [name]: 2, since: 1 }, lastEventId("4"));
+        checkEqual(await larger.rest(), wanted.slice(4), "the stream behind the largest of three places");
+        const ignored = await context.stream(turn, { [name]: "abc" });
+        checkEqual(await ignored.rest(), wanted, `the stream for a malformed ${name}`);
+        await checkNothing(context, turn, { [name]: wanted.length });
       }
     },
   },
@@ -96,7 +115,7 @@ export const reconnecting: readonly Case[] = [
       const turn = await context.startEndless("ticker", "2 600000");
       const stream = await context.stream(turn, { types: "ToolCall" });
       checkEqual((await stream.next())?.type, "RequestStarted", "the first type");
-      const { data, id } = (await stream.frame(HEARTBEAT_LIMIT_MS)) ?? {};
+      const { data, id } = (await heartbeat(stream)) ?? {};
       stream.close();
       checkEqual(data, undefined, "a heartbeat without data");
       checkEqual(id, "2", "the id of the heartbeat");
@@ -110,7 +129,7 @@ export const reconnecting: readonly Case[] = [
       const turn = await context.startEndless("payments", "pay 30 to bob");
       const wait = only(await context.read(turn), "WaitForInput");
       const stream = await context.stream(turn, {}, lastEventId(String(wait.id)));
-      const { data, id } = (await stream.frame(HEARTBEAT_LIMIT_MS)) ?? {};
+      const { data, id } = (await heartbeat(stream)) ?? {};
       stream.close();
       checkEqual(data, undefined, "a heartbeat without data");
       checkEqual(id, String(wait.id), "the id of the heartbeat");
@@ -144,6 +163,14 @@ export const reconnecting: readonly Case[] = [
 ];
 
 const HEARTBEAT_LIMIT_MS = 20_000;
+
+/** The next frame that is not the opening of the stream. */
+async function heartbeat(stream: EventStream): Promise<Frame | undefined> {
+  for (;;) {
+    const frame = await stream.frame(HEARTBEAT_LIMIT_MS);
+    if (frame?.retry === undefined) return frame;
+  }
+}
 
 function lastEventId(id: string | undefined): Readonly<Record<string, string>> {
   return id === undefined ? {} : { "last-event-id": id };

@@ -31,6 +31,20 @@ export const streaming: readonly Case[] = [
     },
   },
   {
+    id: "21a",
+    title: "a stream opens with retry: 1000, also where no event comes for a while",
+    needs: ["echo", "payments"],
+    async run(context) {
+      const done = await (await context.stream(await context.start("echo", "one"))).frame();
+      checkEqual(done?.retry, "1000", "the retry of the first frame");
+      const turn = await context.startEndless("payments", "pay 30 to bob");
+      const since = (await context.read(turn)).length;
+      const quiet = await context.stream(turn, { since });
+      checkEqual((await quiet.frame())?.retry, "1000", "the retry of the first frame of a quiet stream");
+      quiet.close();
+    },
+  },
+  {
     id: "22",
     title: "a reader after the end gets the same bytes as a live one, by stream and by poll",
     needs: ["ticker"],
