@@ -70,11 +70,15 @@ export interface EventLog {
   /** Lists the requests that sleep, the one that wakes first first. */
   asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
 
+  /** Which of these things outside the log no run refers to. */
+  unreferenced(things: readonly string[]): Promise<readonly string[]>;
+
   /**
    * Removes a claimed run with everything in it but its id and those of its requests, which are never
-   * used again: `run` and `lookup` then answer with `removed` for them.
+   * used again: `run` and `lookup` then answer with `removed` for them. The answer: the things outside
+   * the log that the run referred to and no other run refers to.
    */
-  remove(cursor: Cursor): Promise<void>;
+  remove(cursor: Cursor): Promise<readonly string[]>;
 
   /** Whether the log takes appends, and if not, why. */
   health(): LogHealth;
@@ -132,6 +136,8 @@ export interface Batch {
   readonly run?: RunRow;
   /** Changes of requests, oldest first. */
   readonly requests?: readonly RequestMark[];
+  /** Changes of what the run refers to outside the log, oldest first. */
+  readonly references?: readonly ReferenceMark[];
   /** Names the run, for `find`. The append fails with `conflict` if another run has the name. */
   readonly alias?: string;
   /** Replaces the snapshot; covers everything up to the end of this batch. */
@@ -177,6 +183,16 @@ export interface RequestMark {
    * sleep, as a request that has completed never does.
    */
   readonly wakeAt?: number;
+}
+
+/**
+ * A run begins or stops to refer to something that is stored outside the log. The log counts these
+ * references, so that the thing can be removed when no run needs it any more.
+ */
+export interface ReferenceMark {
+  readonly thing: string;
+  /** True when the run refers to it no longer. */
+  readonly dropped?: boolean;
 }
 
 /** Where a record stands. */

@@ -96,6 +96,7 @@ export class Disk {
       list: later(log.list),
       open: later(log.open),
       asleep: later(log.asleep),
+      unreferenced: later(log.unreferenced),
       remove: later((cursor) => this.#remove(doer, cursor)),
       health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
       close: async () => {},
@@ -142,11 +143,12 @@ export class Disk {
     return claim;
   }
 
-  async #remove(doer: Doer, cursor: Cursor): Promise<void> {
+  async #remove(doer: Doer, cursor: Cursor): Promise<readonly string[]> {
     this.#checkOwner(doer);
     if (!this.#writable) throw new Unavailable("the disk is gone");
-    await this.#log.remove(cursor);
+    const things = await this.#log.remove(cursor);
     this.#options.onlooker.removed(cursor.runId);
+    return things;
   }
 
   #checkOwner(doer: Doer): void {

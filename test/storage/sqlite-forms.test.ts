@@ -39,6 +39,28 @@ test("a log of the second form is opened, and its runs keep their events", async
   expect(events).toHaveLength(3);
 });
 
+test("a log of the third form is opened, and its runs refer to the secrets that their records name", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const first = await startRun(log, "first", 1);
+  const args = { api: [{ key: { $secret: "config-agent.api.0.key" } }], other: { $secret: "run_1.other" } };
+  const records = [{ n: 1, after: 1, type: "ConfigRecorded", version: 1, args }];
+  await log.append(first, { events: [], records });
+  const second = await startRun(log, "second", 1);
+  const again = [{ n: 1, after: 1, type: "Configured", args: { key: { $secret: "config-agent.key" } } }];
+  await log.append(second, { events: [], records: again });
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toThirdForm(database);
+  database.close();
+
+  const later = sqliteLog(directory);
+  onTestFinished(() => later.close());
+  expect(await later.unreferenced(["config-agent", "run_1", "run_2"])).toEqual(["run_2"]);
+  expect(await later.remove((await later.claim(first.runId)).cursor)).toEqual(["run_1"]);
+  expect(await later.remove((await later.claim(second.runId)).cursor)).toEqual(["config-agent"]);
+});
+
 test("a log of a form that this program does not know is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -49,8 +71,14 @@ test("a log of a form that this program does not know is refused", async () => {
   expect(() => sqliteLog(directory)).toThrow("the log has form 99");
 });
 
+/** Makes of a database what the third version would have written. */
+function toThirdForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE reference; PRAGMA user_version = 3");
+}
+
 /** Makes of a database what the second version would have written. */
 function toSecondForm(database: DatabaseSync): void {
+  toThirdForm(database);
   database.exec("ALTER TABLE run DROP COLUMN head; PRAGMA user_version = 2");
 }
 

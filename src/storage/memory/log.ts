@@ -6,6 +6,7 @@ import type {
   LogRecord,
   Page,
   ReadOptions,
+  ReferenceMark,
   RequestEntry,
   RequestMark,
   RunEntry,
@@ -31,6 +32,8 @@ export function memoryLog(): EventLog {
   const removedRequests = new Map<RequestId, RunId>();
   const openRequests = new Set<RequestId>();
   const aliases = new Map<string, RunId>();
+  // For each thing outside the log the runs that refer to it.
+  const referrers = new Map<string, Set<RunId>>();
   const tails = new Tails();
   // One counter for all runs, so that a run that was let go of without events leaves nothing behind.
   let epochs = 0;
@@ -76,8 +79,22 @@ export function memoryLog(): EventLog {
       if (entry.phase === "completed") openRequests.delete(requestId);
       else openRequests.add(requestId);
     }
+    for (const mark of batch.references ?? []) applyReference(cursor.runId, run, mark);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
+  }
+
+  function applyReference(runId: RunId, run: Run, { thing, dropped = false }: ReferenceMark): void {
+    const holders = referrers.get(thing) ?? new Set();
+    if (dropped) {
+      run.references.delete(thing);
+      holders.delete(runId);
+    } else {
+      run.references.add(thing);
+      holders.add(runId);
+    }
+    if (holders.size > 0) referrers.set(thing, holders);
+    else referrers.delete(thing);
   }
 
   /** What becomes of the entries of requests. */
@@ -126,8 +143,10 @@ export function memoryLog(): EventLog {
       : { runs: page };
   }
 
-  function remove(cursor: Cursor): void {
+  function remove(cursor: Cursor): readonly string[] {
     const run = owned(cursor);
+    const things = [...run.references];
+    for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
     if (run.row !== undefined) removed.add(cursor.runId);
     for (const alias of run.aliases) aliases.delete(alias);
@@ -137,6 +156,7 @@ export function memoryLog(): EventLog {
       openRequests.delete(requestId);
     }
     tails.wake(cursor.runId);
+    return things.filter((thing) => !referrers.has(thing));
   }
 
   return {
@@ -188,6 +208,7 @@ export function memoryLog(): EventLog {
         .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
         .slice(0, limit);
     },
+    unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
     remove: async (cursor) => remove(cursor),
     health: () => (closed ? { writable: false, reason: "the log is closed" } : { writable: true }),
     async close() {
@@ -203,12 +224,13 @@ interface Run {
   readonly records: LogRecord[];
   readonly aliases: string[];
   readonly requests: Set<RequestId>;
+  readonly references: Set<string>;
   row?: RunRow;
   snapshot?: Snapshot;
 }
 
 function newRun(): Run {
-  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set() };
+  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
 }
 
 /** What the entries of a run take, in characters: most of them take a byte. */

@@ -92,13 +92,22 @@ export function sqliteLog(
     });
   }
 
-  async function remove(cursor: Cursor): Promise<void> {
+  async function remove(cursor: Cursor): Promise<readonly string[]> {
     const run = writable(cursor);
-    if (!run.stored || run.removed) return release(cursor);
+    if (!run.stored || run.removed) {
+      release(cursor);
+      return [];
+    }
     run.leaving = true;
+    const things = reader.ask((tables) => tables.references(run.rid));
     await commit(run, { rid: run.rid }, () => {
       run.epoch = 0;
     });
+    return unreferenced(things);
+  }
+
+  function unreferenced(things: readonly string[]): readonly string[] {
+    return reader.ask((tables) => things.filter((thing) => !tables.isReferenced(thing)));
   }
 
   function release(cursor: Cursor): void {
@@ -195,6 +204,7 @@ export function sqliteLog(
     size: async (runId) => reader.ask((tables) => tables.size(runId)),
     open: async () => reader.ask((tables) => tables.open()),
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
+    unreferenced: async (things) => unreferenced(things),
     remove,
     health,
     close: () => (closing ??= close()),

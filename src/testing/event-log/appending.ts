@@ -82,6 +82,7 @@ export function testAppending(subject: EventLogSubject): void {
         run: row({ turns: 9 }),
         requests: [{ requestId: requestId("late"), phase: "queued", createdAt: 1 }],
         alias: "late",
+        references: [{ thing: "late" }],
         snapshot: "late",
       });
       await expect(stale).rejects.toBeInstanceOf(Fenced);
@@ -89,6 +90,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect(await log.run(runId("run"))).toMatchObject({ turns: 1 });
       expect(await log.lookup(requestId("late"))).toBeUndefined();
       expect(await log.find("late")).toBeUndefined();
+      expect(await log.unreferenced(["late"])).toEqual(["late"]);
       await expect(log.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 3 });
     });
 

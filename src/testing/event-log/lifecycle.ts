@@ -65,6 +65,7 @@ export function testLifecycle(subject: EventLogSubject): void {
         run: row({ status: "waiting", turns: 2, metadata: { a: 1 } }),
         requests: [{ requestId: requestId("open"), phase: "running", createdAt: 4, started: 4, wakeAt: 50 }],
         alias: "name",
+        references: [{ thing: "secret" }],
         snapshot: { at: 5 },
       });
       cursor = await log.append(cursor, nextEvents(cursor, 1));
@@ -88,6 +89,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       expect(before[3]).toMatchObject({ runId: "removed", removed: true });
       expect(await look(again)).toEqual(before);
       expect(await again.find("name")).toBe("run");
+      expect(await again.unreferenced(["secret", "other"])).toEqual(["other"]);
       expect(await again.run(runId("removed"))).toMatchObject({ removed: true });
       const claim = await again.claim(runId("run"));
       expect(claim.snapshot).toEqual({ head: 5, records: 2, data: { at: 5 } });

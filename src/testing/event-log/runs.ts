@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Fenced } from "../../ports/event-log.ts";
-import type { EventLog, RunQuery } from "../../ports/event-log.ts";
+import type { Cursor, EventLog, ReferenceMark, RunQuery } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { nextEvents, openFor, requestId, row, runId, startRun } from "./subject.ts";
 
@@ -175,6 +175,24 @@ export function testRuns(subject: EventLogSubject): void {
       const other = await startRun(log, "other", 1);
       await log.append(other, { events: [], records: [], alias: "name" });
       expect(await log.find("name")).toBe("other");
+    });
+
+    test("a thing outside the log is referenced until the last run that refers to it drops it or is removed", async () => {
+      const log = await openFor(subject);
+      const [first, second] = [await startRun(log, "first", 1), await startRun(log, "second", 1)];
+      const refer = (cursor: Cursor, ...references: readonly ReferenceMark[]) =>
+        log.append(cursor, { events: [], records: [], references });
+      const one = await refer(first, { thing: "shared" }, { thing: "own" }, { thing: "own" });
+      const two = await refer(second, { thing: "shared" }, { thing: "dropped" });
+      expect(await log.unreferenced(["shared", "own", "dropped", "unknown"])).toEqual(["unknown"]);
+
+      await refer(two, { thing: "dropped", dropped: true }, { thing: "unknown", dropped: true });
+      expect(await log.unreferenced(["dropped", "shared"])).toEqual(["dropped"]);
+      expect(await log.remove(one)).toEqual(["own"]);
+      expect(await log.unreferenced(["shared", "own"])).toEqual(["own"]);
+      const { cursor } = await log.claim(runId("second"));
+      expect(await log.remove(cursor)).toEqual(["shared"]);
+      expect(await log.unreferenced(["shared"])).toEqual(["shared"]);
     });
 
     test("the id of a request of a removed run is not used again", async () => {

@@ -2,9 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { DamagedLog } from "../format/errors.ts";
 
 /**
- * Fails when a run, a request or an alias would not be found by its name. What is not found seems never to
- * have been: its events would be missing and nobody be told, and a request could be taken for a new one. Every
- * name stands in the database twice, and is looked up in one place as it stands in the other.
+ * Fails when a run, a request, an alias or a reference is not found by its name. What is not found seems not to exist:
+ * events would be missing without an error, a request could be taken for a new one, and a secret that a run refers
+ * to could be removed. Every name stands in the database twice, and is looked up in one place as it stands in the other.
  */
 export function checkNames(database: DatabaseSync): void {
   for (const [what, sql] of Object.entries(LOST))
@@ -21,4 +21,6 @@ const LOST = {
     (SELECT 1 FROM request AS named WHERE named.request_id = own.request_id AND +named.rid = own.rid)`,
   "an alias": `SELECT 1 FROM alias AS own INDEXED BY alias_run WHERE NOT EXISTS
     (SELECT 1 FROM alias AS named WHERE named.alias = own.alias AND +named.rid = own.rid)`,
+  "a reference": `SELECT 1 FROM reference AS own INDEXED BY reference_run WHERE NOT EXISTS
+    (SELECT 1 FROM reference AS named WHERE named.thing = own.thing AND +named.rid = own.rid)`,
 } as const;

@@ -36,12 +36,17 @@ export function createSchema(database: DatabaseSync): void {
   database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
 }
 
-const VERSION = 3;
+const VERSION = 4;
 
 // What waits or sleeps is in neither the way of those that start, nor in that of whoever looks for something to do.
 const REQUEST_INDEXES = `
   CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL;
   CREATE INDEX request_asleep ON request (wake) WHERE wake IS NOT NULL`;
+
+// What runs refer to outside the log, in both directions.
+const REFERENCES = `
+  CREATE TABLE reference (thing TEXT NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY (thing, rid)) WITHOUT ROWID;
+  CREATE INDEX reference_run ON reference (rid)`;
 
 // A chunk is what one append added to a run, its events joined by line breaks: a row per run and commit
 // costs half of a row per event. Tables with a rowid and a narrow index beat clustered ones by half.
@@ -100,6 +105,7 @@ const SCHEMA = `
 
   CREATE TABLE alias (alias TEXT PRIMARY KEY, rid INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX alias_run ON alias (rid);
+  ${REFERENCES};
 
   CREATE TABLE snapshot (
     rid INTEGER PRIMARY KEY,
@@ -118,6 +124,15 @@ const FROM = [
   // and form 2 not how many events a run had when its row was written.
   `ALTER TABLE run ADD COLUMN head INTEGER NOT NULL DEFAULT 0;
   UPDATE run SET head = coalesce((SELECT max(last) FROM chunk WHERE chunk.rid = run.rid), 0) WHERE removed = 0`,
+  // Form 3 did not count references. A secret is called by a name whose first part ends with a dot, and its records have
+  // the name under "$secret". Records that are damaged stay as they are, for whoever reads them.
+  `${REFERENCES};
+  INSERT OR IGNORE INTO reference (thing, rid)
+    SELECT substr(name.value, 1, instr(name.value, '.') - 1), chunk.rid
+    FROM chunk
+    JOIN run ON run.rid = chunk.rid AND run.removed = 0
+    JOIN json_tree(CASE WHEN json_valid(chunk.records) THEN chunk.records END) AS name
+    WHERE chunk.records LIKE '%"$secret"%' AND name.key = '$secret' AND name.type = 'text'`,
 ] as const;
 
 /** The phases of runs and requests by the numbers that stand for them: equal in size, so that a change of phase rewrites nothing else. */

@@ -14,6 +14,9 @@ export interface Rows {
   lookup(requestId: RequestId): RequestEntry | undefined;
   open(): readonly RequestEntry[];
   asleep(query: SleepQuery): readonly RequestEntry[];
+  /** What a run refers to outside the log. */
+  references(rid: number): readonly string[];
+  isReferenced(thing: string): boolean;
 }
 
 /** Finds runs and requests in a database. */
@@ -29,6 +32,8 @@ export function createRows(database: DatabaseSync): Rows {
       (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
     ORDER BY request.created, request_id`);
   const sleeping = database.prepare(`SELECT ${REQUEST} WHERE wake > ? AND wake <= ? ORDER BY wake LIMIT ?`);
+  const references = database.prepare("SELECT thing FROM reference WHERE rid = ?");
+  const oneReference = database.prepare("SELECT 1 FROM reference WHERE thing = ? LIMIT 1");
   const lists = new Map<string, StatementSync>();
 
   function listStatement(sql: string): StatementSync {
@@ -61,6 +66,8 @@ export function createRows(database: DatabaseSync): Rows {
     asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit = -1 }) {
       return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);
     },
+    references: (rid) => references.all(rid).map(({ thing }) => String(thing)),
+    isReferenced: (thing) => oneReference.get(thing) !== undefined,
   };
 }
 

@@ -10,6 +10,7 @@ export function encodeBatch(run: OwnedRun, batch: Batch): Append {
   const changes =
     batch.run !== undefined ||
     batch.requests !== undefined ||
+    batch.references !== undefined ||
     batch.alias !== undefined ||
     batch.snapshot !== undefined;
   return {
@@ -20,10 +21,11 @@ export function encodeBatch(run: OwnedRun, batch: Batch): Append {
   };
 }
 
-function encodeChanges(run: OwnedRun, { run: row, requests, alias, snapshot }: Batch): Changes {
+function encodeChanges(run: OwnedRun, { run: row, requests, references, alias, snapshot }: Batch): Changes {
   return {
     ...(row !== undefined && { run: encodeRow(run, row) }),
     ...(requests !== undefined && { requests: mergeMarks(run, requests) }),
+    ...(references !== undefined && { references }),
     ...(alias !== undefined && { alias }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
   };

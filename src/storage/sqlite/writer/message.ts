@@ -1,3 +1,4 @@
+import type { ReferenceMark } from "../../../ports/event-log.ts";
 import type { Head } from "../format/head-file.ts";
 import type { Durability } from "../format/schema.ts";
 
@@ -36,6 +37,7 @@ export type Item = readonly [
 export interface Changes {
   readonly run?: RunChange;
   readonly requests?: readonly RequestChange[];
+  readonly references?: readonly ReferenceMark[];
   readonly alias?: string;
   readonly snapshot?: string;
 }

@@ -41,6 +41,9 @@ const SQL = {
   findAlias: "SELECT rid FROM alias WHERE alias = ?",
   addAlias: "INSERT OR REPLACE INTO alias (alias, rid) VALUES (?, ?)",
 
+  addReference: "INSERT OR IGNORE INTO reference (thing, rid) VALUES (?, ?)",
+  dropReference: "DELETE FROM reference WHERE thing = ? AND rid = ?",
+
   setSnapshot: `INSERT OR REPLACE INTO snapshot (rid, head, records, checksum, data)
     VALUES (?, ?, ?, ?, ?)`,
 
@@ -51,6 +54,7 @@ const SQL = {
     started = NULL, segment = NULL, completed = NULL, wake = NULL
     WHERE rid = ?`,
   removeAliases: "DELETE FROM alias WHERE rid = ?",
+  removeReferences: "DELETE FROM reference WHERE rid = ?",
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
 
   findRemoved: "SELECT rid FROM run WHERE removed = 1 LIMIT 1",

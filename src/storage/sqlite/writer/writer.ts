@@ -43,11 +43,12 @@ export class Writer {
 
   /** Commits the removal of a run; what it leaves behind is for `purge`. */
   remove(rid: number): FromWriter {
-    const { removeRun, removeRequests, removeAliases, removeSnapshot } = this.#statements;
+    const { removeRun, removeRequests, removeAliases, removeReferences, removeSnapshot } = this.#statements;
     return this.#transact(() => {
       removeRun.run(rid);
       removeRequests.run(rid);
       removeAliases.run(rid);
+      removeReferences.run(rid);
       removeSnapshot.run(rid);
     });
   }
@@ -138,8 +139,17 @@ export class Writer {
   }
 
   #applyChanges(rid: number, head: number, recordsEnd: number, changes: Changes): void {
-    const { addRun, changeRun, addRequest, changeRequest, addAlias, setSnapshot } = this.#statements;
-    const { run, requests, alias, snapshot } = changes;
+    const {
+      addRun,
+      changeRun,
+      addRequest,
+      changeRequest,
+      addAlias,
+      addReference,
+      dropReference,
+      setSnapshot,
+    } = this.#statements;
+    const { run, requests, references, alias, snapshot } = changes;
     if (run?.runId !== undefined) {
       const { runId, agent, status, created, updated, turns, metadata, initialInput } = run;
       const json = [metadata ?? "{}", initialInput ?? "null"] as const;
@@ -155,6 +165,8 @@ export class Writer {
         addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events);
       }
     }
+    for (const { thing, dropped } of references ?? [])
+      (dropped ? dropReference : addReference).run(thing, rid);
     if (alias !== undefined) addAlias.run(alias, rid);
     if (snapshot !== undefined) {
       const position = { rid, first: head, last: head, records: recordsEnd };
