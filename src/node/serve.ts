@@ -1,13 +1,13 @@
 import { createServer } from "node:http";
 import type { Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { getRequestListener } from "@hono/node-server";
 import { AgentError } from "../errors.ts";
 import { createApp } from "../http/app.ts";
 import type { AppOptions } from "../http/app.ts";
-import { toProblem } from "../http/messages/problem.ts";
+import { createMetrics } from "../http/metrics/metrics.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { answerClientError } from "./client-error.ts";
+import { createListener } from "./listener.ts";
 
 /** What `serve` takes. */
 export interface ServeOptions extends Omit<AppOptions, "signal"> {
@@ -33,7 +33,7 @@ export interface Server {
  */
 export async function serve(
   runtime: Runtime,
-  { hostname = "127.0.0.1", port = 0, ...options }: ServeOptions = {},
+  { hostname = "127.0.0.1", port = 0, metrics = createMetrics(), ...options }: ServeOptions = {},
 ): Promise<Server> {
   if (!isLoopback(hostname) && options.token === undefined) {
     throw new AgentError(
@@ -46,13 +46,8 @@ export async function serve(
   }
   const stopping = new AbortController();
   const allowedHosts = [...(options.allowedHosts ?? []), ...namesOf(hostname)];
-  const app = createApp(runtime, { ...options, allowedHosts, signal: stopping.signal });
-  const listener = getRequestListener(app.fetch, {
-    hostname,
-    overrideGlobalObjects: false,
-    errorHandler: (thrown) => refuse(thrown),
-  });
-  const server = createServer(SETTINGS, (incoming, outgoing) => void listener(incoming, outgoing));
+  const app = createApp(runtime, { ...options, metrics, allowedHosts, signal: stopping.signal });
+  const server = createServer(SETTINGS, createListener(app.fetch, metrics.fault));
   server.maxHeadersCount = 64;
   server.maxConnections = 12_000;
   server.maxRequestsPerSocket = 10_000;
@@ -91,16 +86,6 @@ function namesOf(hostname: string): string[] {
 
 function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "::1" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
-}
-
-/** The answer to a request whose target or host cannot be understood at all. */
-function refuse(thrown: unknown): Response {
-  const isRequestError = thrown instanceof Error && thrown.name === "RequestError";
-  const error = isRequestError
-    ? new AgentError("invalid_request", "the request's address cannot be understood")
-    : thrown;
-  const { status, headers, body } = toProblem(error);
-  return new Response(body, { status, headers: { ...headers, "content-type": "application/problem+json" } });
 }
 
 async function listen(server: HttpServer, hostname: string, port: number): Promise<void> {

@@ -141,6 +141,33 @@ test("a body that breaks off leaves nothing behind", async () => {
   expect((await server.runtime.runs({ limit: 10 })).runs).toEqual([]);
 });
 
+test.each([
+  ["a space in the Host", ["HEAD / HTTP/1.1", "Host: a b"]],
+  ["a port that is too large", ["HEAD / HTTP/1.1", "Host: 127.0.0.1:99999"]],
+  ["user information in the Host", ["HEAD / HTTP/1.1", "Host: a@b"]],
+  ["an open bracket in the Host", ["HEAD / HTTP/1.1", "Host: ["]],
+  ["an empty Host", ["HEAD / HTTP/1.1", "Host:"]],
+  ["another Host", ["HEAD / HTTP/1.1", "Host: evil.test"], 421],
+  ["two Hosts", ["HEAD / HTTP/1.1", HOST, "Host: evil.test"]],
+  ["no Host", ["HEAD / HTTP/1.0"]],
+  ["a star as its target", ["HEAD * HTTP/1.1", HOST]],
+  ["a backslash in its path", ["HEAD /\\x HTTP/1.1", HOST]],
+  ["an absolute target that is no URL", ["HEAD http://[/ HTTP/1.1", HOST]],
+  ["an absolute target with a backslash", ["HEAD http://localhost/\\ HTTP/1.1", HOST]],
+  ["a target of two slashes", ["HEAD // HTTP/1.1", "Host: a b"]],
+])(
+  "a HEAD request with %s is refused without a body, and the server runs on",
+  async (_, lines, status = 400) => {
+    await using server = await startServer();
+    await using client = new RawClient(server.url);
+    client.send(...lines, "Connection: close");
+    await client.closed();
+    expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\r\n\r\n$`));
+    expect(client.text).toContain("x-content-type-options: nosniff");
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+  },
+);
+
 test("HEAD gives the head of an answer and no body", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
