@@ -27,8 +27,19 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
 
 export { AgentError } from "./errors.ts";
 export type { ErrorCode, ErrorDetails } from "./errors.ts";
+export type { ArtifactStore } from "./ports/artifact-store.ts";
+export type { Environment } from "./ports/environment.ts";
+export type { EventLog } from "./ports/event-log.ts";
 export { ModelError } from "./ports/model.ts";
 export type { Model, ModelContext, ModelPart } from "./ports/model.ts";
+export type { Router } from "./ports/router.ts";
+export type { SecretStore } from "./ports/secret-store.ts";
+export type { Telemetry } from "./ports/telemetry.ts";
+export type { Event, EventType } from "./protocol/events.ts";
+export type { EventOf } from "./protocol/event-schemas.ts";
+export type { ArtifactId, CallId, RequestId, RunId } from "./protocol/ids.ts";
+export type { Json, JsonObject } from "./protocol/json.ts";
+export type { Request } from "./protocol/requests.ts";
 export { localRouter } from "./cluster/local-router.ts";
 export { defineAgent, defineTool, operation } from "./runtime/agent/define.ts";
 export type { ChatOperations } from "./runtime/agent/define.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { roleOf, TOOL_ERROR_CODES } from "./events.ts";
+import { belongsToRun, roleOf, TOOL_ERROR_CODES } from "./events.ts";
 import type { ConfigureCompleted } from "./answers.ts";
 import type { Event, EventBody, EventType, Usage } from "./events.ts";
 import {
@@ -145,7 +145,7 @@ export const configureCompletedSchema: z.ZodType<ConfigureCompleted> = event(
 /** The types of all events. */
 export const eventTypes: readonly EventType[] = Object.keys(eventSchemas) as EventType[];
 
-// The address is the same for all, so only the fields of the body are compared with the type here.
+// All events have the same address, so only the fields of the body are compared with the type here.
 function event<Type extends EventType>(
   type: Type,
   description: string,
@@ -155,7 +155,7 @@ function event<Type extends EventType>(
   const schema = z.object({
     id: ordinal.describe("1, 2, 3 … without a gap in the run."),
     run_id: runId,
-    request_id: requestId.nullable().describe("null for events outside any request."),
+    request_id: belongsToRun(type) ? z.null().describe("The event belongs to no request.") : requestId,
     agent: text.min(1).describe("Who speaks."),
     type: z.literal(type),
     role: z.literal(roleOf(type)),

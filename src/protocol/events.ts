@@ -164,10 +164,10 @@ export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 /** The type names of all events. */
 export type EventType = EventBody["type"];
 
-/** Who speaks in an event, in the words that models use. */
+/** The role of an event's speaker, as models name it. */
 export type Role = "system" | "assistant" | "user" | "tool";
 
-/** Where an event stands: its place in the run's log, and who said it for which request. */
+/** The place of an event in the log of its run, its request, and its speaker. */
 export interface EventAddress {
   /** 1, 2, 3 … without a gap in the run. */
   readonly id: number;
@@ -192,8 +192,21 @@ export interface ForkedFrom {
   readonly id: number;
 }
 
-/** An event as clients see it. A WaitForInput also carries `wait_id`, which is its id. */
-export type Event = EventAddress & EventBody & { readonly wait_id?: number };
+/** An event as clients see it. A WaitForInput also has `wait_id`, which is its id. */
+export type Event =
+  | EventOfRequest<Exclude<EventBody, { readonly type: RunEventType | "WaitForInput" }>>
+  | EventOfRequest<Extract<EventBody, { readonly type: "WaitForInput" }> & { readonly wait_id: number }>
+  | (EventAddress & { readonly request_id: null } & Extract<EventBody, { readonly type: RunEventType }>);
+
+/** The types of the events that belong to a run, but to no request of it. */
+export type RunEventType = "RunCreated" | "ArtifactUploaded";
+
+type EventOfRequest<Body> = EventAddress & { readonly request_id: RequestId } & Body;
+
+/** Whether events of a type belong to a run, but to no request of it. */
+export function belongsToRun(type: EventType): type is RunEventType {
+  return type === "RunCreated" || type === "ArtifactUploaded";
+}
 
 /** The role that goes with a type of event. */
 export function roleOf(type: EventType): Role {

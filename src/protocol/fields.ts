@@ -28,19 +28,19 @@ export function optional<Value>(schema: z.ZodType<Value>): z.ZodExactOptional<z.
 const id = z.string().regex(ID_PATTERN, "must be 1 to 128 letters, digits, _ or -");
 
 /** Checks a run id. */
-export const runId: z.ZodType<RunId> = id as unknown as z.ZodType<RunId>;
+export const runId: z.ZodType<RunId> = id;
 
 /** Checks a request id. */
-export const requestId: z.ZodType<RequestId> = id as unknown as z.ZodType<RequestId>;
+export const requestId: z.ZodType<RequestId> = id;
 
 /** Checks an artifact id. */
-export const artifactId: z.ZodType<ArtifactId> = id as unknown as z.ZodType<ArtifactId>;
+export const artifactId: z.ZodType<ArtifactId> = id;
 
 /** Checks any other id that a client chooses. */
 export const clientId: z.ZodType<string> = id;
 
 /** Checks the id of a call. */
-export const callId: z.ZodType<CallId> = z.string().min(1) as unknown as z.ZodType<CallId>;
+export const callId: z.ZodType<CallId> = z.string().min(1);
 
 /** Takes any value that is there: what comes from JSON text is JSON. */
 export const json: z.ZodType<Json> = z.unknown() as z.ZodType<Json>;

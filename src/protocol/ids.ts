@@ -1,7 +1,10 @@
 declare const brand: unique symbol;
 
-/** A string that only the right kind of function accepts; it costs nothing at run time. */
-export type Branded<Name extends string> = string & { readonly [brand]: Name };
+/**
+ * A string that is marked with what it names. Any plain string may be used in its place, an id that is marked
+ * as another kind may not. The mark does not exist at run time.
+ */
+export type Branded<Name extends string> = string & { readonly [brand]?: Name };
 
 /** Names a run: turns that share memory and one log. */
 export type RunId = Branded<"RunId">;

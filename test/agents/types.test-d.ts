@@ -1,5 +1,7 @@
 import { createRuntime, defineAgent, defineTool, operation } from "troupe";
-import type { Turn } from "troupe";
+import type { Event, RequestId, RunId, Runtime, Turn } from "troupe";
+import type { Client } from "troupe/client";
+
 import { expectTypeOf } from "vitest";
 import { z } from "zod";
 import { calculator } from "../../agents/calculator.ts";
@@ -70,3 +72,28 @@ await turn.effect("today", () => new Date());
 // Agents of all kinds go together.
 createRuntime({ agents: [payments, calculator, researcher, length] });
 defineAgent({ name: "boss", purpose: "Has others work.", tools: [payments, length], chat: (input) => input });
+
+// An id that a program reads from its own database is a plain string.
+declare const client: Client;
+declare const runtime: Runtime;
+declare const id: string;
+await runtime.status(id);
+await runtime.fork(id, { after: 0 });
+await runtime.removeRun(id);
+await runtime.artifact(id);
+await runtime.process("echo", { type: "CancelRequest", request_id: id });
+await client.process({ type: "ChatRequest", input: "", run_id: id, request_id: id, attachments: [id] });
+await client.resume(id, {});
+await client.cancel(id);
+client.stream(id);
+
+declare const requestId: RequestId;
+// @ts-expect-error A request is no run.
+await runtime.removeRun(requestId);
+
+// The type of an event says whether it belongs to a request.
+declare const event: Event;
+if (event.type === "TextOutput") expectTypeOf(event.request_id).toEqualTypeOf<RequestId>();
+if (event.type === "RunCreated") expectTypeOf(event.request_id).toEqualTypeOf<null>();
+if (event.type === "WaitForInput") expectTypeOf(event.wait_id).toEqualTypeOf<number>();
+expectTypeOf(event.run_id).toEqualTypeOf<RunId>();

@@ -1,6 +1,6 @@
 // What befalls connections costs a client time, and nothing else.
 import { createClient } from "troupe/client";
-import type { Event, RequestId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import { payments } from "../../agents/payments.ts";
@@ -94,7 +94,7 @@ test("a server that stays away is given up", async () => {
   proxy.isDown = true;
   const client = createClient(`${proxy.url}/echo`, { attempts: 2 });
   await expect(client.describe()).rejects.toMatchObject({ code: "unavailable" });
-  const stream = client.stream("some" as RequestId, { unreachableMs: 300 });
+  const stream = client.stream("some", { unreachableMs: 300 });
   await expect(all(stream)).rejects.toMatchObject({ code: "unavailable" });
   expect(proxy.connections).toBeGreaterThan(3);
 });

@@ -181,7 +181,7 @@ describe("stream", () => {
   });
 
   test("of what does not exist is refused", async () => {
-    await expect(all(client("echo").stream("nothing" as RequestId))).rejects.toMatchObject({
+    await expect(all(client("echo").stream("nothing"))).rejects.toMatchObject({
       code: "not_found",
     });
   });

@@ -243,7 +243,7 @@ describe("questions of a remote agent", () => {
     const asked = await collect(near.runtime, "payments", chat("pay 4 to eve"));
     const there = createClient(`${far.url}/payments`);
     const { runs } = await there.runs({ agent: "payments", status: "waiting", limit: 1 });
-    const [waiting] = await all(there.stream(runs[0]?.run_id ?? ("" as never), { after: 0 }));
+    const [waiting] = await all(there.stream(runs[0]?.run_id ?? "", { after: 0 }));
     await there.resume(waiting?.request_id as RequestId, { approved: false });
 
     const late = answer(near, "payments", requestOf(asked), { approved: true });

@@ -106,7 +106,7 @@ async function life(
     await drive(second, name, requestId, job);
     await second.close();
   }
-  const { runId } = (await log.lookup(requestId)) ?? { runId: "" as never };
+  const { runId } = (await log.lookup(requestId)) ?? { runId: "" };
   const { events } = await log.read(runId, { after: 0 });
   if (death === undefined) await first.close();
   return { events: events.map((text) => JSON.parse(text) as Event), commits: mortal.commits };

@@ -12,7 +12,6 @@ import { join } from "node:path";
 import { AgentError } from "../../src/errors.ts";
 import { Unavailable } from "../../src/ports/event-log.ts";
 import type { EventLog } from "../../src/ports/event-log.ts";
-import type { RunId } from "../../src/protocol/ids.ts";
 import { DamagedLog, sqliteLog } from "../../src/storage/sqlite/index.ts";
 import type { Random } from "../../src/testing/event-log/random.ts";
 import { copyLog } from "./read-history.ts";
@@ -119,7 +118,7 @@ async function readEvents(
   runId: string,
 ): Promise<{ readonly events?: readonly string[]; readonly fault?: string }> {
   try {
-    return { events: (await log.read(runId as RunId, { after: 0, records: true })).events };
+    return { events: (await log.read(runId, { after: 0, records: true })).events };
   } catch (error) {
     return error instanceof Unavailable ? {} : { fault: String(error) };
   }

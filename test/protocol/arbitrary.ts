@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { checkJson } from "../../src/protocol/check-json.ts";
 import type { SpeakerAddress } from "../../src/protocol/encode.ts";
+import { belongsToRun } from "../../src/protocol/events.ts";
 import type { EventBody, EventType } from "../../src/protocol/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
@@ -49,6 +50,15 @@ export const speakerAddress: fc.Arbitrary<SpeakerAddress> = fc.record(
   },
   { requiredKeys: ["run_id", "request_id", "agent", "depth"] },
 );
+
+/** Where an event of a type that is in a log stands: in a run, and in a request unless it belongs to none. */
+export function addressFor(type: EventType): fc.Arbitrary<SpeakerAddress> {
+  return fc.tuple(speakerAddress, runId, requestId).map(([place, run_id, request_id]) => ({
+    ...place,
+    run_id,
+    request_id: belongsToRun(type) ? null : request_id,
+  }));
+}
 
 /** Every kind of event, before it has an address. Keys are in the order of the type. */
 export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } = {

@@ -11,7 +11,6 @@ import {
   typeOf,
 } from "../../src/protocol/encode.ts";
 import { roleOf } from "../../src/protocol/events.ts";
-import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import { body, event, speakerAddress } from "./arbitrary.ts";
 
 test("an encoded event is the JSON text of the event, keys in order", () => {
@@ -63,8 +62,8 @@ test("the readers of an encoded event agree with JSON.parse", () => {
 
 test("what an agent says cannot pass for the address of its event", () => {
   const speaker = createSpeaker({
-    run_id: "run_1" as RunId,
-    request_id: "req_1" as RequestId,
+    run_id: "run_1",
+    request_id: "req_1",
     agent: ',"type":"RequestCompleted","depth":7,',
     depth: 3,
   });

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type * as z from "zod";
 import { createSpeaker, encodeEvent } from "../../src/protocol/encode.ts";
+import type { SpeakerAddress } from "../../src/protocol/encode.ts";
 import { configureCompletedSchema, eventSchemas, eventTypes } from "../../src/protocol/event-schemas.ts";
+import type { EventBody } from "../../src/protocol/events.ts";
 import { schemas } from "../../src/protocol/json-schema.ts";
-import type { RunId } from "../../src/protocol/ids.ts";
-import { bodies, requestId, runId, speakerAddress } from "./arbitrary.ts";
+import { addressFor, bodies, requestId, runId } from "./arbitrary.ts";
 
 const TS = "2026-01-31T12:00:00.000Z";
-const address = speakerAddress.chain((place) => runId.map((run_id) => ({ ...place, run_id })));
 
 test("there is a schema for every type of event", () => {
   expect([...eventTypes].sort()).toEqual(Object.keys(bodies).sort());
@@ -16,7 +16,7 @@ test("there is a schema for every type of event", () => {
 
 test.each(eventTypes)("the schema of %s takes what is encoded, and knows every field of it", (type) => {
   fc.assert(
-    fc.property(address, fc.integer({ min: 1 }), bodies[type], (place, id, body) => {
+    fc.property(addressFor(type), fc.integer({ min: 1 }), bodies[type], (place, id, body) => {
       const event: unknown = JSON.parse(encodeEvent(createSpeaker(place), id, TS, body));
       expect(eventSchemas[type].parse(event)).toEqual(event);
     }),
@@ -28,7 +28,7 @@ test.each(eventTypes)("the schema of %s refuses an event without one of its requ
   const published = schemas[type === "CancelRequest" || type === "ResumeWithInput" ? `${type}Event` : type];
   const required = published?.["required"] as readonly string[];
   fc.assert(
-    fc.property(address, bodies[type], fc.constantFrom(...required), (place, body, gone) => {
+    fc.property(addressFor(type), bodies[type], fc.constantFrom(...required), (place, body, gone) => {
       const event = JSON.parse(encodeEvent(createSpeaker(place), 1, TS, body)) as Record<string, unknown>;
       const { [gone]: _, ...rest } = event;
       expect(schema.safeParse(rest).error?.issues.map(({ path }) => path)).toEqual([[gone]]);
@@ -36,8 +36,20 @@ test.each(eventTypes)("the schema of %s refuses an event without one of its requ
   );
 });
 
+test("only events of a run itself are without a request", () => {
+  const alone = eventTypes.filter((type) => {
+    const [place, body] = fc.sample(fc.tuple(addressFor(type), bodies[type]), 1)[0] as [
+      SpeakerAddress,
+      EventBody,
+    ];
+    const text = encodeEvent(createSpeaker({ ...place, request_id: null }), 1, TS, body);
+    return eventSchemas[type].safeParse(JSON.parse(text)).success;
+  });
+  expect(alone).toEqual(["ArtifactUploaded", "RunCreated"]);
+});
+
 test("fields that a later version adds do no harm", () => {
-  const speaker = createSpeaker({ run_id: "run_1" as RunId, request_id: null, agent: "echo", depth: 0 });
+  const speaker = createSpeaker({ run_id: "run_1", request_id: null, agent: "echo", depth: 0 });
   const event: unknown = JSON.parse(
     encodeEvent(speaker, 1, TS, { type: "RunCreated", input: 1, metadata: {} }),
   );

@@ -60,7 +60,7 @@ test("an agent that is called has its own configuration, as of the call, and a t
   let runtime = createRuntime(options);
   await configure(runtime, "shop", { door: "red", password: "canary-shop" });
   await configure(runtime, "bank", { vault: 1, apiKey: "canary-bank" });
-  await collect(runtime, "shop", { type: "ChatRequest", input: "", request_id: "r1" as RequestId });
+  await collect(runtime, "shop", { type: "ChatRequest", input: "", request_id: "r1" });
 
   const own = { door: "red", password: "canary-shop" };
   const first = { vault: 1, apiKey: "canary-bank" };
@@ -121,7 +121,7 @@ test("an agent that was not configured when it was called stays so", async () =>
   const log = { ...memoryLog(), close: async () => {} };
   const before = createRuntime({ agents: [shop, bank], log });
   await configure(before, "shop", { door: "red" });
-  await collect(before, "shop", { type: "ChatRequest", input: "", request_id: "r1" as RequestId });
+  await collect(before, "shop", { type: "ChatRequest", input: "", request_id: "r1" });
   await configure(before, "bank", { vault: 1 });
   await before.close();
   const after = createRuntime({ agents: [shop, bank], log });

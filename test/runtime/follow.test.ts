@@ -1,6 +1,6 @@
 import { defineAgent, defineTool } from "troupe";
 import type { EventFilter, Feed, FollowOptions } from "troupe";
-import type { Event, RequestId, RunId } from "troupe/protocol";
+import type { Event, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { World } from "./world.ts";
@@ -253,10 +253,7 @@ test("what nobody knows is not found, and the answer says so", async () => {
   const world = new World({ agents: [many] });
   await world.runtime.ready();
   await expect(world.runtime.resolve("nobody")).rejects.toMatchObject({ code: "not_found" });
-  await expect(world.runtime.status("nobody" as RequestId)).rejects.toMatchObject({ code: "not_found" });
-  const empty = await world.runtime.read(
-    { kind: "run", runId: "nobody" as RunId, agent: "many" },
-    { after: 0 },
-  );
+  await expect(world.runtime.status("nobody")).rejects.toMatchObject({ code: "not_found" });
+  const empty = await world.runtime.read({ kind: "run", runId: "nobody", agent: "many" }, { after: 0 });
   expect(empty).toEqual({ events: [], cursor: 0, more: false });
 });

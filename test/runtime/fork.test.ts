@@ -81,7 +81,7 @@ test("a run is forked only where a turn has ended", async () => {
   const { run_id: runId, id } = await chat(runtime, "one");
   await expect(runtime.fork(runId, { after: 1 })).rejects.toMatchObject({ code: "conflict" });
   await expect(runtime.fork(runId, { after: id + 1 })).rejects.toMatchObject({ code: "conflict" });
-  await expect(runtime.fork("run_unknown" as RunId, { after: 0 })).rejects.toMatchObject({
+  await expect(runtime.fork("run_unknown", { after: 0 })).rejects.toMatchObject({
     code: "not_found",
   });
   await runtime.close();
@@ -91,7 +91,7 @@ test("a request keeps its place in the run in which it was made", async () => {
   const runtime = createRuntime({ agents: [notes] });
   const first = await chat(runtime, "one");
   await runtime.fork(first.run_id, { after: first.id });
-  const status = await runtime.status(first.request_id ?? ("" as never));
+  const status = await runtime.status(first.request_id ?? "");
   expect(status.run_id).toBe(first.run_id);
   await runtime.close();
 });

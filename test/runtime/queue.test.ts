@@ -55,7 +55,7 @@ test("eight requests may wait for a run; the next one is refused and leaves no t
     code: "overloaded",
     details: { retryAfterS: 1 },
   });
-  await expect(world.runtime.status("req-9" as RequestId)).rejects.toMatchObject({ code: "not_found" });
+  await expect(world.runtime.status("req-9")).rejects.toMatchObject({ code: "not_found" });
   await world.environment.advance(9_000);
   expect(textsOf(await world.events(runId ?? ""))).toHaveLength(9);
 });
@@ -88,7 +88,7 @@ test("a request can be queued behind a turn that waits, and interrupt it", async
   const world = new World({ agents: [asker] });
   const { runId, requestId } = await world.ask("asker", { type: "ChatRequest", input: "ask" });
   await world.ask("asker", say(runId, "queued", "enqueue"));
-  expect((await world.runtime.status("req-queued" as RequestId)).status).toBe("queued");
+  expect((await world.runtime.status("req-queued")).status).toBe("queued");
   expect((await world.runtime.status(requestId)).status).toBe("waiting");
 
   await world.restart();

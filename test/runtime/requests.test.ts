@@ -96,11 +96,11 @@ test("a request is refused for what is wrong with it before anything is written"
   await world.runtime.ready();
   const wrong: readonly (readonly [string, Request, string])[] = [
     ["nobody", { type: "ChatRequest", input: "hi" }, "not_found"],
-    ["echo", { type: "ChatRequest", input: "hi", run_id: "run_unknown" as RunId }, "not_found"],
+    ["echo", { type: "ChatRequest", input: "hi", run_id: "run_unknown" }, "not_found"],
     ["echo", { type: "OperationRequest", operation: "sing", input: {} }, "not_found"],
     ["echo", { type: "OperationRequest", operation: "constructor", input: {} }, "not_found"],
     ["echo", { type: "OperationRequest", operation: "repeat", input: { word: 1 } }, "unprocessable"],
-    ["echo", { type: "ChatRequest", input: "hi", attachments: ["file" as never] }, "unprocessable"],
+    ["echo", { type: "ChatRequest", input: "hi", attachments: ["file"] }, "unprocessable"],
     ["echo", { type: "ResumeWithInput", request_id: asked, request_keys: {} }, "not_found"],
   ];
   for (const [agent, request, code] of wrong) {
@@ -243,7 +243,7 @@ test("two processes on one log that create a run for the same alias come to the 
   const find = world.log.find;
   // Whoever else takes the name does so between our looking for it and our taking it.
   Object.assign(world.log, { find: async () => undefined });
-  const other = await world.log.claim("run_other" as RunId);
+  const other = await world.log.claim("run_other");
   await world.log.append(other.cursor, {
     events: [],
     records: [],

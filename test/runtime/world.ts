@@ -122,8 +122,8 @@ export class World {
 
   /** All events of a run, or of one request. */
   async events(id: string): Promise<readonly Event[]> {
-    const entry = await this.log.lookup(id as never);
-    const { events } = await this.log.read(entry?.runId ?? (id as never), { after: 0 });
+    const entry = await this.log.lookup(id);
+    const { events } = await this.log.read(entry?.runId ?? id, { after: 0 });
     const all = events.map((text) => JSON.parse(text) as Event);
     return entry ? all.filter(({ request_id: requestId }) => requestId === id) : all;
   }

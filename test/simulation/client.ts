@@ -39,7 +39,7 @@ export class Client {
   async ask(requestId: string, agent: string, request: Request): Promise<Invocation> {
     const { pick, witness } = this.#around;
     const asked: Invocation = {
-      requestId: requestId as RequestId,
+      requestId,
       agent,
       request,
       doing: "asks",

@@ -1,5 +1,4 @@
 import type { EventLog } from "../../src/ports/event-log.ts";
-import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import { isParked } from "../laws/history.ts";
 import { whatIsUnsound, whatIsWrong } from "../laws/judge.ts";
 import { Model } from "../laws/model.ts";
@@ -64,7 +63,7 @@ function whatIsLeft(asked: Invocation, { requests, runs }: Witness, finished: bo
 async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> {
   const { faults } = witness;
   for (const [runId, { texts, records, removed }] of witness.runs) {
-    const page = await log.read(runId as RunId, { after: 0, records: true });
+    const page = await log.read(runId, { after: 0, records: true });
     const wanted = removed ? [] : texts;
     if (page.events.length !== wanted.length || page.events.some((text, index) => text !== wanted[index]))
       faults.push(`run ${runId} does not have the events that were written to it`);
@@ -73,7 +72,7 @@ async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> 
   }
   for (const [requestId, { runId, end }] of witness.requests) {
     if (witness.runs.get(runId)?.removed === true) continue;
-    const entry = await log.lookup(requestId as RequestId);
+    const entry = await log.lookup(requestId);
     if ((entry?.phase === "completed") !== (end !== undefined))
       faults.push(`${requestId} is ${String(entry?.phase)} in the index`);
     if (end === undefined && entry?.phase === "running")

@@ -1,7 +1,6 @@
 import type { Batch, Cursor, LogRecord } from "../../src/ports/event-log.ts";
 import { idOf } from "../../src/protocol/encode.ts";
 import type { Event } from "../../src/protocol/events.ts";
-import type { RequestId } from "../../src/protocol/ids.ts";
 import type { EventPage } from "../../src/runtime/api.ts";
 import type { AcceptedRequest } from "../../src/runtime/journal/records.ts";
 import { SECRET } from "../laws/cast.ts";
@@ -129,7 +128,7 @@ export class Witness implements Onlooker {
   /** A turn as the log has it. */
   history(requestId: string): History {
     const { events, records } = this.#run(this.requests.get(requestId)?.runId ?? "");
-    return toHistory(events, records, requestId as RequestId);
+    return toHistory(events, records, requestId);
   }
 
   /** The questions that a request has open, by the ids of their events. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ArtifactStore, NewArtifact } from "../../src/ports/artifact-store.ts";
-import type { ArtifactId, RunId } from "../../src/protocol/ids.ts";
+import type { ArtifactId } from "../../src/protocol/ids.ts";
 import { fsArtifacts } from "troupe/storage/fs";
 import { memoryArtifacts } from "../../src/storage/memory/artifacts.ts";
 import { temporaryDirectory } from "./directories.ts";
@@ -16,7 +16,7 @@ describe.each([
   test("come back byte for byte, with what is known of them", async () => {
     const store = open();
     const body = Buffer.from([0, 1, 2, 255, 10, 13]);
-    const info = await store.put({ ...file(id), runId: "run" as RunId, body });
+    const info = await store.put({ ...file(id), runId: "run", body });
 
     expect(info).toEqual({
       artifactId: id,
@@ -32,14 +32,14 @@ describe.each([
 
   test("say how many bytes they have, all and those of a run", async () => {
     const store = open();
-    await store.put({ ...file(id), runId: "run" as RunId, body: Buffer.alloc(1_000) });
-    await store.put({ ...file("artifact-2" as ArtifactId), runId: "run" as RunId, body: Buffer.alloc(20) });
-    await store.put({ ...file("artifact-3" as ArtifactId), body: Buffer.alloc(3) });
+    await store.put({ ...file(id), runId: "run", body: Buffer.alloc(1_000) });
+    await store.put({ ...file("artifact-2"), runId: "run", body: Buffer.alloc(20) });
+    await store.put({ ...file("artifact-3"), body: Buffer.alloc(3) });
     expect(await store.size()).toBe(1_023);
-    expect(await store.size("run" as RunId)).toBe(1_020);
-    expect(await store.size("other" as RunId)).toBe(0);
+    expect(await store.size("run")).toBe(1_020);
+    expect(await store.size("other")).toBe(0);
 
-    await store.removeRun("run" as RunId);
+    await store.removeRun("run");
     expect(await store.size()).toBe(3);
   });
 
@@ -82,16 +82,16 @@ describe.each([
 
   test("go with their run, and with no other", async () => {
     const store = open();
-    await store.put({ ...file(id), runId: "run-1" as RunId });
-    await store.put({ ...file("artifact-2" as ArtifactId), runId: "run-2" as RunId });
-    await store.put(file("artifact-3" as ArtifactId));
-    await store.removeRun("run-1" as RunId);
-    await store.removeRun("unknown" as RunId);
+    await store.put({ ...file(id), runId: "run-1" });
+    await store.put({ ...file("artifact-2"), runId: "run-2" });
+    await store.put(file("artifact-3"));
+    await store.removeRun("run-1");
+    await store.removeRun("unknown");
 
     expect(await store.get(id)).toBeUndefined();
     await expect(readAll(store, id)).rejects.toMatchObject({ code: "not_found" });
-    expect(await store.get("artifact-2" as ArtifactId)).toMatchObject({ runId: "run-2" });
-    expect(await store.get("artifact-3" as ArtifactId)).toBeDefined();
+    expect(await store.get("artifact-2")).toMatchObject({ runId: "run-2" });
+    expect(await store.get("artifact-3")).toBeDefined();
   });
 
   test("without a run go when they are old, unless a run has taken them", async () => {
@@ -104,10 +104,10 @@ describe.each([
     await store.put({ ...file(old), createdAt: 1_000 });
     await store.put({ ...file(taken), createdAt: 1_000 });
     await store.put({ ...file(young), createdAt: 2_000 });
-    await store.put({ ...file(id), createdAt: 1_000, runId: "run-1" as RunId });
-    await store.attach(taken, "run-2" as RunId);
-    await store.attach(taken, "run-3" as RunId);
-    await store.attach("none" as ArtifactId, "run-3" as RunId);
+    await store.put({ ...file(id), createdAt: 1_000, runId: "run-1" });
+    await store.attach(taken, "run-2");
+    await store.attach(taken, "run-3");
+    await store.attach("none", "run-3");
 
     expect(await store.removeUnattached(2_000)).toBe(1);
     expect(await store.get(old)).toBeUndefined();
@@ -115,17 +115,17 @@ describe.each([
     expect(await store.get(taken)).toMatchObject({ runId: "run-2" });
     expect((await readAll(store, taken)).toString()).toBe("bytes");
     expect(await store.get(id)).toMatchObject({ runId: "run-1" });
-    await store.removeRun("run-3" as RunId);
+    await store.removeRun("run-3");
     expect(await store.get(taken)).toBeDefined();
-    await store.removeRun("run-2" as RunId);
+    await store.removeRun("run-2");
     expect(await store.get(taken)).toBeUndefined();
     expect(await store.removeUnattached(3_000)).toBe(0);
   });
 
   test("that nobody put are not found", async () => {
     const store = open();
-    expect(await store.get("none" as ArtifactId)).toBeUndefined();
-    expect(await store.get("../../etc/passwd" as ArtifactId)).toBeUndefined();
+    expect(await store.get("none")).toBeUndefined();
+    expect(await store.get("../../etc/passwd")).toBeUndefined();
   });
 });
 
@@ -159,7 +159,7 @@ describe("artifact files", () => {
       "unattached",
     ]);
     expect(statSync(join(directory, "artifact-1.bytes")).mode & 0o777).toBe(0o600);
-    const odd = store.put(file("../artifact" as ArtifactId));
+    const odd = store.put(file("../artifact"));
     await expect(odd).rejects.toMatchObject({ code: "invalid_request" });
   });
 

@@ -9,27 +9,27 @@ const collectGarbage = runInNewContext("gc") as () => void;
 
 test("runs that were dropped leave nothing behind in memory", () => {
   const cache = new TailCache(16 * 1024 * 1024);
-  cache.add("kept" as RunId, 1, ["first"], 5);
+  cache.add("kept", 1, ["first"], 5);
   comeAndGo(cache, 10_000);
   const before = heapBytes();
   comeAndGo(cache, 100_000);
 
   expect(heapBytes() - before).toBeLessThan(4 * 1024 * 1024);
-  expect(cache.read("kept" as RunId, { after: 0 })).toEqual({ events: ["first"], records: [], head: 1 });
+  expect(cache.read("kept", { after: 0 })).toEqual({ events: ["first"], records: [], head: 1 });
 });
 
 test("the oldest events make room, also after many runs were dropped", () => {
   const cache = new TailCache(10_000);
-  cache.add("oldest" as RunId, 1, ["first"], 5);
-  cache.add("newer" as RunId, 1, ["first"], 5);
+  cache.add("oldest", 1, ["first"], 5);
+  cache.add("newer", 1, ["first"], 5);
   comeAndGo(cache, 5_000);
-  cache.add("large" as RunId, 1, ["much"], 9_300);
+  cache.add("large", 1, ["much"], 9_300);
 
-  expect(cache.read("oldest" as RunId, { after: 0 })).toBeUndefined();
-  expect(cache.read("newer" as RunId, { after: 0 })).toBeDefined();
-  cache.add("large" as RunId, 2, ["more"], 100);
-  expect(cache.read("newer" as RunId, { after: 0 })).toBeUndefined();
-  expect(cache.read("large" as RunId, { after: 0 })).toMatchObject({ head: 2 });
+  expect(cache.read("oldest", { after: 0 })).toBeUndefined();
+  expect(cache.read("newer", { after: 0 })).toBeDefined();
+  cache.add("large", 2, ["more"], 100);
+  expect(cache.read("newer", { after: 0 })).toBeUndefined();
+  expect(cache.read("large", { after: 0 })).toMatchObject({ head: 2 });
 });
 
 function comeAndGo(cache: TailCache, runs: number): void {

@@ -1,7 +1,6 @@
 import type { Context, Hono } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { StoredArtifact } from "../../ports/artifact-store.ts";
-import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { bodyChunks } from "../messages/body.ts";
 import { parseName, queryOf, read } from "../messages/event-query.ts";
@@ -23,7 +22,7 @@ export function addArtifactRoutes(
       mimeType: typeOf(c),
       body: bodyChunks(c, fileLimitBytes),
       limitBytes: fileLimitBytes,
-      ...(runId !== undefined && { runId: checkId(runId) as RunId }),
+      ...(runId !== undefined && { runId: checkId(runId) }),
     });
     return reply(c, JSON.stringify({ artifact_id: artifactId, url }), {
       status: 201,
@@ -32,7 +31,7 @@ export function addArtifactRoutes(
   });
 
   app.get(`${path}/artifacts/:id`, async (c) => {
-    const { info, body } = await runtime.artifact(checkId(c.req.param("id")) as ArtifactId);
+    const { info, body } = await runtime.artifact(checkId(c.req.param("id")));
     return new Response(toStream(body, report), { headers: { ...toHeaders(info), ...corsOf(c) } });
   });
 }

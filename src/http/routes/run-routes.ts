@@ -43,7 +43,7 @@ export function addRunRoutes(
   });
 
   app.delete(`${path}/runs/:id`, async (c) => {
-    await runtime.removeRun(checkId(c.req.param("id")) as RunId);
+    await runtime.removeRun(checkId(c.req.param("id")));
     return replyEmpty(c);
   });
 }

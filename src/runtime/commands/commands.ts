@@ -82,10 +82,7 @@ export class Commands {
     }
     const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
       await checkTurnRequest(agent, request, artifacts);
-      if (
-        (requestId as string) === request.run_id ||
-        (await this.#options.log.run(requestId as string as RunId))
-      ) {
+      if ((requestId as string) === request.run_id || (await this.#options.log.run(requestId as string))) {
         throw new AgentError("conflict", `${requestId} is the id of a run`);
       }
       return this.#accept(agentName, request, requestId);

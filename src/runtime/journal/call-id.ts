@@ -15,7 +15,7 @@ export function callAbove(callId: CallId): CallId | undefined {
   const scope = scopeOf(callId);
   // A branch `c1.4:0` belongs to the call of `all`, which itself never has an outcome.
   const above = isBranch(scope) ? scope.slice(0, scope.lastIndexOf(":")) : scope;
-  return above.includes(".") ? (above as CallId) : undefined;
+  return above.includes(".") ? above : undefined;
 }
 
 /** Whether a call, or what speaks under it, belongs to another call. */

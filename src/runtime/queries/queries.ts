@@ -49,7 +49,7 @@ export class Queries {
     const requestId = id as RequestId;
     const known = this.#requests.get(requestId) ?? (await this.#lookUp(requestId));
     if (known) return { kind: "request", requestId, runId: known.runId, agent: known.agent };
-    const run = await this.run(id as RunId);
+    const run = await this.run(id);
     return { kind: "run", runId: run.runId, agent: run.agent };
   }
 
@@ -146,7 +146,7 @@ export class Queries {
     const run = await this.#log.run(runId);
     const { events } = await this.#log.read(runId, { after: Math.max((run?.head ?? 0) - 1, 0), limit: 1 });
     const [text] = events;
-    return text === undefined ? undefined : ((requestIdOf(text) ?? undefined) as RequestId | undefined);
+    return text === undefined ? undefined : (requestIdOf(text) ?? undefined);
   }
 
   /** Where a given cursor lies: inside the log, and whether all that will ever come lies before it. */

@@ -187,7 +187,7 @@ interface Heading {
 function toHeading(text: string): Heading {
   const type = typeOf(text);
   const mayBeEdge = type === "RequestStarted" || type === "RequestCompleted";
-  const requestId = requestIdOf(text) as RequestId | null;
+  const requestId = requestIdOf(text);
   return { requestId, type, edge: mayBeEdge && depthOf(text) === 0 };
 }
 

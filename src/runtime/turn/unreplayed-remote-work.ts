@@ -20,7 +20,7 @@ export class UnreplayedRemoteWork {
 
   constructor({ remote, outcomes }: TurnJournal, options: UnreplayedRemoteWorkOptions) {
     this.#open = remote.size === 0 ? NONE : new Map(remote);
-    for (const scope of this.#open.keys()) if (outcomes.has(scope as CallId)) this.#open.delete(scope);
+    for (const scope of this.#open.keys()) if (outcomes.has(scope)) this.#open.delete(scope);
     this.#options = options;
   }
 

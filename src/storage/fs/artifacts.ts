@@ -135,7 +135,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
   }
 
   async function idsOf(runId: RunId): Promise<readonly ArtifactId[]> {
-    return ((await readdir(toPath(runs, runId)).catch(missing)) ?? []) as ArtifactId[];
+    return (await readdir(toPath(runs, runId)).catch(missing)) ?? [];
   }
 
   async function removeRun(runId: RunId): Promise<void> {

@@ -30,11 +30,11 @@ export async function reopenFor(
 }
 
 export function runId(text: string): RunId {
-  return text as RunId;
+  return text;
 }
 
 export function requestId(text: string): RequestId {
-  return text as RequestId;
+  return text;
 }
 
 /** The row of an idle run of agent `echo`. */
