@@ -82,7 +82,7 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["api", "limits"],
+    shared: ["api", "limits", "run-context"],
     rooms: {
       agent: [],
       journal: ["agent"],

@@ -1,8 +1,8 @@
 import { AgentError } from "../errors.ts";
 import type { RunId } from "../protocol/ids.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Json } from "../protocol/json.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
-import { Bindings } from "./agent/bindings.ts";
+import { AgentDirectory } from "./agent/agent-directory.ts";
 import type { Runtime } from "./api.ts";
 import { loadConfigurations } from "./commands/configurations.ts";
 import { GroupCommitTimer } from "./journal/group-commit.ts";
@@ -15,8 +15,8 @@ import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { removeUnfinishedRuns, startRetention } from "./supervision/retention.ts";
-import { Registry } from "./agent/registry.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
+import type { RunContext } from "./run-context.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { createTimestamp } from "./journal/timestamp.ts";
 import { Uploads } from "./commands/uploads.ts";
@@ -35,27 +35,23 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     telemetry = noTelemetry,
     commitIntervalMs = 0,
   } = options;
-  const limits = { ...defaultLimits, ...options.limits };
-  const bindings = new Bindings(options.agents, options.bind ?? {});
-  const registry = new Registry(options.agents, bindings, options.defaultAgent);
-  const queries = new Queries(log);
-  const configs = new Map<string, JsonObject>();
+  const agents = new AgentDirectory(options);
   const groupCommit = commitIntervalMs > 0 ? new GroupCommitTimer(environment, commitIntervalMs) : undefined;
-  const files = new RunArtifacts(artifacts, log);
-  const runHost = new RunHost({
+  const context: RunContext = {
     log,
+    artifacts,
+    secrets,
     environment,
     telemetry,
-    artifacts,
-    files,
-    secrets,
-    limits,
+    limits: { ...defaultLimits, ...options.limits },
+    agents,
+    files: new RunArtifacts(artifacts, log),
     groupCommit,
     timestamp: createTimestamp(environment.now),
-    agentOf: (name) => registry.find(name),
-    remoteOf: (name) => bindings.remote.get(name),
-    usesOf: (agent) => bindings.usesOf(agent),
-    configOf: (agent) => configs.get(agent),
+  };
+  const queries = new Queries(log);
+  const runHost = new RunHost({
+    context,
     rested(run) {
       runHost.rested(run);
       rested?.();
@@ -71,16 +67,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
   });
   const recovery = new Recovery({
-    log,
-    environment,
-    telemetry,
+    context,
     recoverRun,
-    removeUnfinishedRuns: () =>
-      removeUnfinishedRuns({ log, telemetry, remove: (runId) => runs.remove(runId) }),
+    removeUnfinishedRuns: () => removeUnfinishedRuns(context, (runId) => runs.remove(runId)),
   });
   const runs = new RunCommands({
-    log,
-    environment,
+    context,
     queries,
     send,
     unfinished: () => recovery.runWhenWritable(),
@@ -110,8 +102,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function start(): Promise<void> {
-    for (const remote of bindings.remote.values()) void remote.ready();
-    for (const [agent, args] of await loadConfigurations(log, registry.names)) configs.set(agent, args);
+    for (const remote of agents.remote.values()) void remote.ready();
+    await loadConfigurations(context);
     await recovery.run();
     ready = true;
   }
@@ -128,20 +120,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const stopRetention =
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
-      : startRetention({ ...options, telemetry, remove: (runId) => runs.remove(runId) });
-  const uploads = new Uploads({ artifacts, files, environment, telemetry, queries, send });
-  const commands = new Commands({
-    registry,
-    queries,
-    log,
-    artifacts,
-    files,
-    environment,
-    secrets,
-    limits,
-    configs,
-    send,
-  });
+      : startRetention({ ...options, context, remove: (runId) => runs.remove(runId) });
+  const uploads = new Uploads({ context, queries, send });
+  const commands = new Commands({ context, queries, send });
 
   /** Waits until no turn works any more, or the time is over. */
   async function drain(drainMs: number): Promise<void> {
@@ -172,12 +153,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   return {
-    defaultAgent: registry.defaultAgent,
-    agents: registry.names,
-    describe: (agent) => registry.describe(agent),
+    defaultAgent: agents.defaultAgent,
+    agents: agents.names,
+    describe: (agent) => agents.describe(agent),
     ready: () => started,
     async process(agent, request) {
-      registry.get(agent);
+      agents.get(agent);
       checkOpen();
       await started;
       return commands.process(agent, request);
@@ -200,7 +181,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     status: (requestId) => queries.status(requestId),
     runs: (query) => queries.runs(query),
     async createRun(agent, createOptions) {
-      registry.get(agent);
+      agents.get(agent);
       checkOpen();
       await started;
       return runs.create(agent, createOptions);

@@ -1,19 +1,40 @@
+import type { TurnError } from "../../protocol/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { Recorder } from "../journal/recorder.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
+import type { RunContext } from "../run-context.ts";
 import { cancelLogged, deepestFirst } from "../turn/unreplayed-calls.ts";
 import { UnreplayedRemoteWork } from "../turn/unreplayed-remote-work.ts";
-import type { UnreplayedRemoteWorkOptions } from "../turn/unreplayed-remote-work.ts";
-import type { TurnJournal } from "../replay/turn-journal.ts";
 
-/** Whose turn it is. */
-export interface PassivatedTurnContext extends UnreplayedRemoteWorkOptions {
+/** The turn to end. */
+export interface PassivatedTurnAddress {
   readonly runId: RunId;
   readonly requestId: RequestId;
   /** The scope of the turn's own handler. */
   readonly root: CallId;
 }
 
-/** Ends what the log has open of a turn that is not in memory: says so, and tells those elsewhere who still work for it. */
-export function endPassivatedTurn({ root, ...place }: PassivatedTurnContext, journal: TurnJournal): void {
-  cancelLogged(place.recorder, place, deepestFirst(journal.openCalls.values()));
-  new UnreplayedRemoteWork(journal, place).giveUp(root);
+/** Ends the open calls of a turn that is only in the log: records their end and abandons their remote work. */
+export function endPassivatedTurn(
+  context: RunContext,
+  recorder: Recorder,
+  { root, ...address }: PassivatedTurnAddress,
+  journal: TurnJournal,
+): void {
+  cancelLogged(recorder, address, deepestFirst(journal.openCalls.values()));
+  new UnreplayedRemoteWork(context, journal, recorder).giveUp(root);
+}
+
+/** The reason why a turn cannot continue with the present agent; `undefined` when it can. */
+export function versionMismatch(
+  name: string,
+  agent: Agent | undefined,
+  { agentVersion: before }: TurnJournal,
+): TurnError | undefined {
+  if (agent === undefined) return { code: "interrupted", message: `agent ${name} is not served any more` };
+  const { version: now, compatible } = agent;
+  if (before === now || (before !== undefined && compatible.includes(before))) return undefined;
+  const versions = `from version ${before ?? "(none)"} to ${now ?? "(none)"}`;
+  return { code: "version_mismatch", message: `agent ${name} has changed ${versions} since the turn began` };
 }

@@ -1,15 +1,15 @@
-import type { Environment } from "../../ports/environment.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
 import type { RunLedger } from "./run-ledger.ts";
+import type { RunContext } from "../run-context.ts";
 import { LONG_SLEEP_MS } from "../scheduler/quiescence.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** What the index is kept with. */
 export interface RequestIndexOptions {
+  readonly context: RunContext;
   readonly ledger: RunLedger;
   readonly lifecycle: Lifecycle;
-  readonly environment: Environment;
 }
 
 /** What the index says of a turn beside its phase. */
@@ -25,8 +25,8 @@ export class RequestIndex {
   readonly #options: RequestIndexOptions;
   #marked: IndexedRequest;
 
-  constructor({ ledger, lifecycle, environment }: RequestIndexOptions, marked: IndexedRequest) {
-    this.#options = { ledger, lifecycle, environment };
+  constructor(options: RequestIndexOptions, marked: IndexedRequest) {
+    this.#options = options;
     this.#marked = marked;
   }
 
@@ -54,7 +54,8 @@ export class RequestIndex {
     const before = this.#marked.wakeAt;
     const { wakeAt = before } = turn;
     // That it does not sleep any more can wait until there is something else to commit.
-    const sleeps = wakeAt !== before && (wakeAt ?? 0) - this.#options.environment.now() >= LONG_SLEEP_MS;
+    const sleeps =
+      wakeAt !== before && (wakeAt ?? 0) - this.#options.context.environment.now() >= LONG_SLEEP_MS;
     if (!this.#isPhaseNew(turn) && !sleeps) return;
     this.#write(turn, { segment: segmentOf(turn), wakeAt: sleeps ? wakeAt : before });
   }
@@ -68,7 +69,7 @@ export class RequestIndex {
     const isNew = this.#isPhaseNew(turn);
     if (isNew) lifecycle.send(turn.parked === true ? "park" : "unpark");
     const phase = lifecycle.state === "waiting" ? "waiting" : "running";
-    const { requestId } = turn.options.accepted;
+    const { requestId } = turn.accepted;
     const isWakeNew = wakeAt !== this.#marked.wakeAt;
     ledger.recorder.mark({
       requestId,

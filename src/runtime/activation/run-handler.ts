@@ -18,7 +18,8 @@ export interface RunningHandler {
 
 /** Runs the handler that a turn's request asks for, from its start; what the log holds of it is replayed. */
 export function runHandler(turn: ActiveTurn): RunningHandler {
-  const { agent, accepted, environment, limits } = turn.options;
+  const { agent, accepted } = turn;
+  const { environment, limits } = turn.context;
   const clock = new TurnTimeout(environment, limits.turnMs, () =>
     turn.fail("timeout", `the turn ran for more than ${limits.turnMs} ms`),
   );
@@ -66,7 +67,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
   }
 }
 
-function askedOf({ options: { agent, accepted } }: ActiveTurn): ReturnType<typeof toAsked> {
+function askedOf({ agent, accepted }: ActiveTurn): ReturnType<typeof toAsked> {
   if (agent.remote) return toRemoteInvocation(agent, accepted.request);
   try {
     return toAsked(agent, accepted.request);

@@ -11,7 +11,7 @@ import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
-import type { TurnEnd } from "../turn/turn-options.ts";
+import type { TurnEnd } from "../turn/turn-end.ts";
 
 /** How a turn ends that its caller cancels. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };

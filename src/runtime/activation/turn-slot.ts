@@ -2,24 +2,25 @@ import { AgentError } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
-import { versionMismatch, openTurn } from "./open-turn.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
-import { endPassivatedTurn } from "./passivated-turn.ts";
+import { endPassivatedTurn, versionMismatch } from "./passivated-turn.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
-import type { OpenTurnOptions } from "./open-turn.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
-import type { ActiveTurn } from "../turn/active-turn.ts";
+import type { RunLedger } from "./run-ledger.ts";
+import type { RunContext } from "../run-context.ts";
+import { ActiveTurn } from "../turn/active-turn.ts";
+import type { TurnListener } from "../turn/active-turn.ts";
 import { toSegment, RequestIndex } from "./request-index.ts";
-import type { TurnEnd } from "../turn/turn-options.ts";
+import type { TurnEnd } from "../turn/turn-end.ts";
 
 /** Which wait an answer is for, and what it says. */
 export interface GivenAnswer {
@@ -28,22 +29,24 @@ export interface GivenAnswer {
   readonly values: JsonObject;
 }
 
-/** What a turn needs of the outside, and whom it tells of its end. */
-export interface TurnSlotOptions extends OpenTurnOptions {
+/** What the turns of a run are made with. */
+export interface TurnSlotOptions {
+  readonly context: RunContext;
+  readonly ledger: RunLedger;
   readonly lifecycle: Lifecycle;
   /** Called when the end of the turn is written, before it is committed. */
   ended(): void;
 }
 
-/** A recovery without progress in between is tried so often. */
+/** The number of recoveries of a turn without progress in between. */
 const RECOVERIES = 3;
 
 /**
- * The place for the one turn that a run has under way. The turn may be at work here, or dormant: only
- * in the log, as it is after a restart or when it waits for long; its handler then runs again when
- * there is something for it to do.
+ * The place of the one started turn of a run. The turn is either active, with a running handler, or
+ * passivated: only in the log, as it is after a restart. The handler of a passivated turn runs again when
+ * an answer, a wake-up or a recovery needs it.
  */
-export class TurnSlot {
+export class TurnSlot implements TurnListener {
   readonly #options: TurnSlotOptions;
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
@@ -90,11 +93,12 @@ export class TurnSlot {
 
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */
   start(accepted: AcceptedRequest): string {
-    const { ledger, lifecycle, agentOf } = this.#options;
+    const { context, ledger, lifecycle } = this.#options;
+    const version = context.agents.find(accepted.agent)?.version;
     this.#mark.clear();
-    const started = ledger.start(this.#speakerOf(accepted), accepted, agentOf(accepted.agent)?.version);
+    const started = ledger.start(this.#speakerOf(accepted), accepted, version);
     lifecycle.send("start");
-    const turn = this.#open(newJournal(agentOf(accepted.agent)?.version));
+    const turn = this.#open(newJournal(version));
     // What the log does not hold has not happened: no agent code runs before its start is committed.
     if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
     return started.text;
@@ -105,13 +109,13 @@ export class TurnSlot {
    * so that a turn that crashes the process is found out and ended.
    */
   recover(): void {
-    const { ledger, telemetry } = this.#options;
+    const { context, ledger } = this.#options;
     const open = ledger.started;
     if (open === undefined || this.#passivated === undefined) return;
     const count = open.recoveries + 1;
     if (count > RECOVERIES) {
       const message = `the turn was continued ${RECOVERIES} times and got nowhere`;
-      telemetry.fault(`request ${open.accepted.requestId} is poisoned`);
+      context.telemetry.fault(`request ${open.accepted.requestId} is poisoned`);
       this.#endDormant({
         finishReason: "error",
         result: null,
@@ -166,45 +170,52 @@ export class TurnSlot {
     if (this.#turn && !this.#turn.ended) this.#mark.beforeCommit(this.#turn);
   }
 
+  /** Keeps the turn's timeout and the index of requests in step with what the turn waits for. */
+  changed(turn: ActiveTurn): void {
+    this.#handler?.clock.rest(turn.resting);
+    this.#mark.follow(turn);
+  }
+
+  complete({ speaker, accepted }: ActiveTurn, end: TurnEnd): string {
+    return this.#end(speaker, accepted, end);
+  }
+
   /** Lets go of the turn without an end. */
   release(): void {
     this.#turn?.release();
     this.#handler?.stop();
   }
 
-  /** Follows what the turn waits for: its time stands still meanwhile, and its request waits or sleeps too. */
-  #follow(turn: ActiveTurn): void {
-    this.#handler?.clock.rest(turn.resting);
-    this.#mark.follow(turn);
-  }
-
   #speakerOf({ requestId, agent }: AcceptedRequest): Speaker {
-    return createSpeaker({ run_id: this.#options.runId, request_id: requestId, agent, depth: 0 });
+    return createSpeaker({ run_id: this.#options.ledger.runId, request_id: requestId, agent, depth: 0 });
   }
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
   #open(journal: TurnJournal): ActiveTurn | undefined {
-    const { ledger, agentOf } = this.#options;
-    const open = ledger.started;
+    const { context, ledger } = this.#options;
+    const { runId, recorder, started: open, state } = ledger;
     if (open?.turn === undefined) return undefined;
     const { accepted, turn: number } = open;
-    const agent = agentOf(accepted.agent);
+    const agent = context.agents.find(accepted.agent);
     const error = versionMismatch(accepted.agent, agent, journal);
     if (agent === undefined || error !== undefined) {
       this.#endDormant({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
     }
-    const turn = openTurn(
-      this.#options,
-      { agent, open: { ...open, turn: number }, journal },
-      {
-        changed: (its) => this.#follow(its),
-        complete: ({ speaker }, end) => this.#end(speaker, accepted, end),
-      },
-    );
-    this.#turn = turn;
+    const request = { ...open, turn: number };
+    const { memory } = state;
+    this.#turn = new ActiveTurn({
+      context,
+      runId,
+      request,
+      agent,
+      journal,
+      memory,
+      recorder,
+      listener: this,
+    });
     this.#passivated = undefined;
-    return turn;
+    return this.#turn;
   }
 
   #run(turn: ActiveTurn): void {
@@ -223,18 +234,18 @@ export class TurnSlot {
 
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
   #endDormant(end: Omit<TurnEnd, "memory">): string | undefined {
-    const { runId, ledger, environment, remoteOf } = this.#options;
-    const { accepted, turn } = ledger.started ?? {};
+    const { context, ledger } = this.#options;
+    const { runId, recorder, started } = ledger;
+    const { accepted, turn } = started ?? {};
     if (accepted === undefined || turn === undefined) return undefined;
-    const { requestId } = accepted;
-    const { recorder } = ledger;
-    const place = { runId, requestId, root: rootOf(turn), recorder, environment, remoteOf };
-    if (this.#passivated) endPassivatedTurn(place, this.#passivated);
+    const address = { runId, requestId: accepted.requestId, root: rootOf(turn) };
+    if (this.#passivated) endPassivatedTurn(context, recorder, address, this.#passivated);
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
-    const { ledger, telemetry, environment, lifecycle, ended } = this.#options;
+    const { context, ledger, lifecycle, ended } = this.#options;
+    const { environment, telemetry } = context;
     const text = ledger.end(speaker, accepted, end);
     telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt);
     this.#handler?.stop();

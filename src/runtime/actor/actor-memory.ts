@@ -26,12 +26,12 @@ export function createMemory({
     changed: () => (kept ? changed : undefined),
     get() {
       if (changed !== undefined) return copyJson(changed);
-      const before = turn.options.memory[agent.name];
+      const before = turn.memory[agent.name];
       if (depth === 0) return copyJson(before);
       return kept ? copyJson(turn.shared.values.get(agent.name) ?? before) : undefined;
     },
     set(value) {
-      changed = toJson(value, `the memory of ${agent.name}`, turn.options.limits.memoryBytes);
+      changed = toJson(value, `the memory of ${agent.name}`, turn.context.limits.memoryBytes);
     },
   };
 }

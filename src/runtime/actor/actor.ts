@@ -61,7 +61,7 @@ export class Actor implements ActorContext {
     toHandle: ToHandle,
     caller?: Actor,
   ) {
-    const { runId, accepted, journal } = turn.options;
+    const { runId, accepted, journal } = turn;
     this.turn = turn;
     this.agent = agent;
     this.depth = depth;
@@ -106,7 +106,8 @@ export class Actor implements ActorContext {
 
   /** Runs a handler of the agent as an XState actor; the answer is how to stop it, after which `end` hears nothing. */
   start(asked: Invocation, end: HandlerEnd): () => void {
-    const { environment, runId, accepted } = this.turn.options;
+    const { runId, accepted } = this.turn;
+    const { environment } = this.turn.context;
     const address = { runId, requestId: accepted.requestId };
     let over = false;
     this.turn.activity.begin(this.scope.path);
@@ -131,7 +132,7 @@ export class Actor implements ActorContext {
 
   /** Says a text; resolves when it is in the log. */
   say(content: string, scope: ReplayScope): Promise<void> {
-    const { recorder } = this.turn.options;
+    const { recorder } = this.turn;
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
@@ -159,7 +160,7 @@ export class Actor implements ActorContext {
   /** Tells how far a tool has come, if the log can take it. */
   progress(content: string): void {
     if (this.ended || !this.#hasRoom(this.scope)) return;
-    const { id } = this.turn.options.recorder.event(this.speaker, {
+    const { id } = this.turn.recorder.event(this.speaker, {
       type: "ToolTextOutput",
       content: cut(content, PROGRESS_LIMIT_BYTES),
       tool_call_id: this.call.callId,
@@ -169,14 +170,16 @@ export class Actor implements ActorContext {
   }
 
   #hasRoom({ backlog }: ReplayScope): boolean {
-    const { recorder, limits } = this.turn.options;
+    const { recorder } = this.turn;
+    const { limits } = this.turn.context;
     const { uncommittedTexts: texts, uncommittedCharacters: characters } = limits;
     return backlog.isBelow({ texts, characters }, recorder.cursor.head);
   }
 
   /** Runs the handler; the answer is how to tell what came of it. */
   async #perform({ name, operation, input }: Invocation, { done, failed }: HandlerEnd): Promise<() => void> {
-    const { environment, runId, accepted } = this.turn.options;
+    const { runId, accepted } = this.turn;
+    const { environment } = this.turn.context;
     let parsed: unknown;
     try {
       // A copy, since not every schema makes one: what was asked stays as it is, whatever the handler does with it.

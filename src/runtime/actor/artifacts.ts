@@ -19,7 +19,8 @@ export interface Publication extends ArtifactOptions {
 export async function publish(caller: Actor, publication: Publication): Promise<void> {
   const { callId, logged, artifactId, name, mimeType, data } = publication;
   const { turn, speaker } = caller;
-  const { recorder, files, limits, runId } = turn.options;
+  const { recorder, runId } = turn;
+  const { files, limits } = turn.context;
   const open = openCall(caller, { callId, name: "artifact", args: null, logged }, "artifact", () => {});
   if (!logged) {
     recorder.record({
@@ -65,7 +66,7 @@ export function openAttachments(actor: ActorContext): Promise<readonly Attachmen
 }
 
 async function open({ turn }: ActorContext, artifactId: ArtifactId): Promise<Attachment> {
-  const { artifacts } = turn.options;
+  const { artifacts } = turn.context;
   const stored = await artifacts.get(artifactId);
   if (stored === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);
   const { name, mimeType, sizeBytes } = stored;

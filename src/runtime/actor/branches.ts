@@ -15,7 +15,7 @@ export async function runBranches(
   const begun = sequence.begin(allSignature(branches.length));
   if (begun === undefined) return turn.over();
   const { callId, logged } = begun;
-  if (!logged) turn.options.recorder.record({ type: "All", call_id: callId, branches: branches.length });
+  if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: branches.length });
   scope.branching = true;
   turn.activity.calm(scope.path);
   const ends = await Promise.allSettled(
@@ -30,7 +30,7 @@ export async function runBranches(
 
 async function runBranch({ actor, scope: above }: Sequence, branch: Branch, path: string): Promise<unknown> {
   const { turn } = actor;
-  const scope = new ReplayScope(path, turn.options.journal.items.get(path), above);
+  const scope = new ReplayScope(path, turn.journal.items.get(path), above);
   turn.activity.begin(path);
   try {
     return await branch(new Sequence(actor, scope));

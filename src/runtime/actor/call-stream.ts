@@ -50,7 +50,7 @@ export function followCall({ actor, scope }: Sequence, begun: Step | undefined):
   if (begun === undefined) return events;
   const { callId, logged } = begun;
   const { turn } = actor;
-  const { journal, recorder } = turn.options;
+  const { journal, recorder } = turn;
   if (!logged) recorder.record({ type: "Iterated", call_id: callId });
   else if (!journal.iterated.has(callId)) {
     turn.diverge({ scope: scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });

@@ -54,7 +54,7 @@ export function callName(
 /** Asks another agent for an operation: an actor of its own, one deeper than its caller. */
 export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   const { turn, depth } = caller;
-  const { limits } = turn.options;
+  const { limits } = turn.context;
   let stop = (): void => {};
   const open = openCall(caller, call, "agent", () => stop());
   // A tool has the configuration of the agent that calls it.
@@ -99,7 +99,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
     turn.rest.queue(open, false);
     if (!open.open || turn.ended) return;
-    if (isNew) turn.options.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
+    if (isNew) turn.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
     start();
   });
   if (!isAdmitted)
@@ -113,7 +113,8 @@ export async function performEffect(
   effect: Effect,
   perform: (context: EffectContext) => unknown,
 ): Promise<void> {
-  const { runId, accepted, environment } = caller.turn.options;
+  const { runId, accepted } = caller.turn;
+  const { environment } = caller.turn.context;
   const abort = new AbortController();
   const address = { runId, requestId: accepted.requestId };
   const stop = (): void => environment.attribute(address, () => abort.abort());
@@ -149,7 +150,7 @@ type Doubt = Effect | "continue";
 
 function effectOf({ agent, callId }: AgentCall, { turn }: Actor): Doubt {
   // What an actor did through its turn is journaled, and it goes on from there.
-  return agent.kind === "agent" || turn.options.journal.items.has(callId) ? "continue" : agent.effect;
+  return agent.kind === "agent" || turn.journal.items.has(callId) ? "continue" : agent.effect;
 }
 
 /**
@@ -157,7 +158,8 @@ function effectOf({ agent, callId }: AgentCall, { turn }: Actor): Doubt {
  * outside that the log does not know of. The answer is the number of the attempt, 0 for "do not go on".
  */
 async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt): Promise<number> {
-  const { recorder, journal, limits } = caller.turn.options;
+  const { recorder, journal } = caller.turn;
+  const { limits } = caller.turn.context;
   const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
   if (before > 0 && doubt === "continue") return before;
   if (before > 0 && (doubt === "unsafe" || before >= limits.attempts)) {
@@ -185,7 +187,7 @@ function stageMemory({ turn, agent, call, memory }: Actor): void {
   if (changed === undefined || turn.ended || !call.open) return;
   const { name } = agent;
   turn.shared.values.set(name, changed);
-  turn.options.recorder.record({
+  turn.recorder.record({
     type: "MemoryCommitted",
     agent: name,
     value: changed,
@@ -204,7 +206,7 @@ function finish(
   const lines = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
   const text = cut(lines.join("\n"), TEXT_LIMIT_BYTES);
   turn.calls.settle(open, { ok: true, value: answer.value, text }, () =>
-    turn.options.recorder.event(speaker, {
+    turn.recorder.event(speaker, {
       type: "ToolResult",
       function_name: open.name,
       text_result: text,
@@ -218,7 +220,7 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
   const { turn, speaker } = caller;
   if (!turn.calls.accepts(open)) return;
   turn.calls.settle(open, { ok: false, code, message }, () =>
-    turn.options.recorder.event(speaker, {
+    turn.recorder.event(speaker, {
       type: "ToolError",
       function_name: open.name,
       content: message,

@@ -35,7 +35,8 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
  */
 export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
   const { turn, speaker, said } = caller;
-  const { environment, recorder, journal, limits, artifacts } = turn.options;
+  const { recorder, journal } = turn;
+  const { environment, limits, artifacts } = turn.context;
   const abort = new AbortController();
   const name = model.name;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
@@ -115,7 +116,7 @@ async function stream(
   attempt: number,
   parts: AsyncIterable<ModelPart>,
 ): Promise<{ readonly result: Json; readonly usage: Usage }> {
-  const { recorder } = turn.options;
+  const { recorder } = turn;
   for await (const part of parts) {
     if (turn.ended || !open.open) break;
     if (part.type === "result") return { result: part.result, usage: part.usage };

@@ -52,7 +52,7 @@ export class Sequence {
     if (begun === undefined) return take();
     if (begun.logged) return begun.value as number;
     const value = take();
-    this.actor.turn.options.recorder.record({ type, scope: this.scope.path, value });
+    this.actor.turn.recorder.record({ type, scope: this.scope.path, value });
     return value;
   }
 
@@ -62,7 +62,8 @@ export class Sequence {
     const { turn } = actor;
     if (actor.ended) return undefined;
     this.#checkFree();
-    const { journal, limits, recorder } = turn.options;
+    const { journal, recorder } = turn;
+    const { limits } = turn.context;
     const logged = scope.replaying;
     if (!logged && recorder.uncommitted >= limits.uncommittedEntries) {
       turn.fail("overloaded", `agent ${actor.agent.name} did more at once than the log could take`);

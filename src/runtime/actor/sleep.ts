@@ -9,7 +9,8 @@ export function sleep(
   ms: number,
 ): void {
   const { turn } = caller;
-  const { environment, recorder, journal } = turn.options;
+  const { recorder, journal } = turn;
+  const { environment } = turn.context;
   const now = environment.now();
   const until = journal.wakeTimes.get(callId) ?? now + ms;
   let stop = (): void => {};

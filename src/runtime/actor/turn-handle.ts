@@ -69,7 +69,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   get request(): TurnRequestInfo {
-    const { runId, accepted } = this.#actor.turn.options;
+    const { runId, accepted } = this.#actor.turn;
     const { name, input } = this.#asked;
     this.#request ??= structuredClone({
       requestId: accepted.requestId,
@@ -82,7 +82,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   get metadata(): JsonObject {
-    this.#metadata ??= copyJson(this.#actor.turn.options.accepted.request.request_metadata ?? {});
+    this.#metadata ??= copyJson(this.#actor.turn.accepted.request.request_metadata ?? {});
     return this.#metadata;
   }
 
@@ -117,7 +117,7 @@ export class TurnHandle implements ToolTurn {
 
   get uses(): Collaborators {
     const { agent, turn } = this.#actor;
-    return turn.options.usesOf(agent);
+    return turn.context.agents.usesOf(agent);
   }
 
   tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output> {
@@ -164,11 +164,11 @@ export class TurnHandle implements ToolTurn {
   }
 
   now(): number {
-    return this.#sequence.sample(NOW, "Now", () => this.#actor.turn.options.environment.now());
+    return this.#sequence.sample(NOW, "Now", () => this.#actor.turn.context.environment.now());
   }
 
   random(): number {
-    return this.#sequence.sample(RANDOM, "Random", () => this.#actor.turn.options.environment.random());
+    return this.#sequence.sample(RANDOM, "Random", () => this.#actor.turn.context.environment.random());
   }
 
   all<Branches extends readonly ((turn: Turn) => unknown)[]>(
@@ -194,7 +194,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   async #publish({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {
-    const artifactId = this.#actor.turn.options.environment.newId() as ArtifactId;
+    const artifactId = this.#actor.turn.context.environment.newId() as ArtifactId;
     const published = await this.#sequence.issue(artifactSignature(name, mimeType), (begun) => {
       const loggedId = begun.logged ? (begun.value as ArtifactId) : undefined;
       return publish(this.#actor, { ...begun, artifactId: loggedId ?? artifactId, name, mimeType, data });

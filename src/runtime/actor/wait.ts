@@ -19,7 +19,7 @@ export interface Question {
 /** Asks the caller of the turn, who may take as long as it likes. */
 export function wait(caller: Actor, { callId, logged, questions, schema, jsonSchema }: Question): void {
   const { turn, speaker } = caller;
-  const { recorder, journal } = turn.options;
+  const { recorder, journal } = turn;
   const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});
   const waitId =
     journal.waits.get(callId)?.waitId ??

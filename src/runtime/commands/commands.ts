@@ -1,11 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import type { Environment } from "../../ports/environment.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { SecretStore } from "../../ports/secret-store.ts";
 import { createSpeaker, encodeEvent } from "../../protocol/encode.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
 import type {
   CancelRequest,
   ConfigureRequest,
@@ -17,38 +12,29 @@ import { IdempotencyGuard, checkTurnRequest } from "./idempotency.ts";
 import type { Receipt } from "../api.ts";
 import { configRunId } from "../journal/system-runs.ts";
 import type { Message, Reply } from "../run/messages.ts";
-import type { Limits } from "../limits.ts";
 import type { Queries } from "../queries/queries.ts";
-import type { Registry } from "../agent/registry.ts";
-import type { RunArtifacts } from "../artifacts/run-artifacts.ts";
+import type { RunContext } from "../run-context.ts";
 import { parseWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
-/** What takes requests needs. */
+/** What commands are performed with. */
 export interface CommandsOptions {
-  readonly registry: Registry;
+  readonly context: RunContext;
   readonly queries: Queries;
-  readonly log: EventLog;
-  readonly artifacts: ArtifactStore;
-  readonly files: RunArtifacts;
-  readonly environment: Environment;
-  readonly secrets: SecretStore;
-  readonly limits: Limits;
-  /** How each agent's new runs are configured. */
-  readonly configs: Map<string, JsonObject>;
+  /** Sends a message to the owner of a run. */
   send(runId: RunId, message: Message): Promise<Reply>;
 }
 
-/** Takes the requests of clients: checks them, finds their run, and hands them to its owner. */
+/** Performs the requests of clients: checks them, finds their run and sends them to its owner. */
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #acceptance: IdempotencyGuard;
 
   constructor(options: CommandsOptions) {
     this.#options = options;
-    this.#acceptance = new IdempotencyGuard(options.log);
+    this.#acceptance = new IdempotencyGuard(options.context.log);
   }
 
   async process(agent: string, request: Request): Promise<Receipt> {
@@ -70,19 +56,19 @@ export class Commands {
   }
 
   async #turn(agentName: string, request: TurnRequest): Promise<Receipt> {
-    const { registry, artifacts } = this.#options;
-    const agent = registry.get(agentName);
+    const { agents, artifacts, environment, log } = this.#options.context;
+    const agent = agents.get(agentName);
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(agent, request, artifacts);
-      const named = `req_${this.#options.environment.newId()}` as RequestId;
+      const named = `req_${environment.newId()}` as RequestId;
       const receipt = await this.#accept(agentName, request, named);
       await this.#attach(request, receipt);
       return receipt;
     }
     const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
       await checkTurnRequest(agent, request, artifacts);
-      if ((requestId as string) === request.run_id || (await this.#options.log.run(requestId as string))) {
+      if ((requestId as string) === request.run_id || (await log.run(requestId as string))) {
         throw new AgentError("conflict", `${requestId} is the id of a run`);
       }
       return this.#accept(agentName, request, requestId);
@@ -93,16 +79,18 @@ export class Commands {
 
   /** Makes the files of a request part of its run, once that is in the log; a request that is sent again does it again. */
   async #attach({ attachments = [] }: TurnRequest, { runId }: Receipt): Promise<void> {
-    if (runId !== null && attachments.length > 0) await this.#options.files.attach(attachments, runId);
+    if (runId !== null && attachments.length > 0)
+      await this.#options.context.files.attach(attachments, runId);
   }
 
   async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    const { environment, queries } = this.#options;
+    const { context, queries, send } = this.#options;
+    const { environment } = context;
     const { run_id: named } = request;
     if (named !== undefined) await this.#checkRun(agent, named);
     const runId = named ?? (`run_${environment.newId()}` as RunId);
     const accepted = { requestId, agent, request, acceptedAt: environment.now() };
-    const reply = await this.#options.send(runId, { kind: "turn", accepted });
+    const reply = await send(runId, { kind: "turn", accepted });
     queries.remember(runId, accepted);
     return { ...toReceipt("turn", requestId, reply) };
   }
@@ -133,7 +121,7 @@ export class Commands {
   }
 
   async #cancel(agent: string, { request_id: requestId }: CancelRequest): Promise<Receipt> {
-    const { queries, log, send } = this.#options;
+    const { context, queries, send } = this.#options;
     const before = await queries.request(requestId);
     await this.#checkRun(agent, before.runId);
     if (before.completed === undefined) {
@@ -146,14 +134,15 @@ export class Commands {
     }
     const entry = await queries.request(requestId);
     if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
-    const event = await readEvent(log, entry, entry.completed);
+    const event = await readEvent(context.log, entry, entry.completed);
     const reply = { runId: entry.runId, replayed: true, after: entry.completed - 1, event };
     return toReceipt("cancel", requestId, reply);
   }
 
   async #configure(agentName: string, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
-    const { registry, configs, environment, limits, secrets, send } = this.#options;
-    const agent = registry.get(agentName);
+    const { context, send } = this.#options;
+    const { agents, environment, limits, secrets } = context;
+    const agent = agents.get(agentName);
     if (named !== undefined) await this.#checkRun(agentName, named);
     if (agent.config) await parseWith(agent.config, args, `the configuration of ${agentName}`);
     // With its secrets, of which the run's owner sees only the names.
@@ -168,7 +157,7 @@ export class Commands {
       await secrets.put(kept.secrets);
     }
     const reply = await send(runId, message);
-    if (named === undefined) configs.set(agentName, { ...configs.get(agentName), ...kept.args });
+    if (named === undefined) agents.configure(agentName, { ...agents.configOf(agentName), ...kept.args });
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
     const event = encodeEvent(createSpeaker(address), 0, new Date(environment.now()).toISOString(), {

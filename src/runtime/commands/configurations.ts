@@ -1,17 +1,11 @@
 import { configRunId } from "../journal/system-runs.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { JsonObject } from "../../protocol/json.ts";
 import { stateAt } from "../replay/load-run.ts";
+import type { RunContext } from "../run-context.ts";
 
-/** Reads how each agent was configured before. */
-export async function loadConfigurations(
-  log: EventLog,
-  agents: readonly string[],
-): Promise<Map<string, JsonObject>> {
-  const configs = new Map<string, JsonObject>();
-  for (const agent of agents) {
+/** Reads the configuration of each agent from the log. */
+export async function loadConfigurations({ agents, log }: RunContext): Promise<void> {
+  for (const agent of agents.names) {
     const { config } = await stateAt(log, configRunId(agent), Infinity);
-    if (config) configs.set(agent, config.args);
+    if (config) agents.configure(agent, config.args);
   }
-  return configs;
 }

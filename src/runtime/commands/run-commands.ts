@@ -1,16 +1,15 @@
 import { AgentError } from "../../errors.ts";
-import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { CreateRunOptions } from "../api.ts";
 import { checkForkPoint } from "../run/fork.ts";
 import type { Message, Reply } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
+import type { RunContext } from "../run-context.ts";
 
 /** What runs are made and removed with. */
 export interface RunCommandsOptions {
-  readonly log: EventLog;
-  readonly environment: Environment;
+  readonly context: RunContext;
   readonly queries: Queries;
   send(runId: RunId, message: Message): Promise<Reply>;
   /** Called when a removal was begun that the log does not take at present. */
@@ -24,7 +23,7 @@ export class RunCommands {
 
   constructor(options: RunCommandsOptions) {
     this.#options = options;
-    this.#aliases = new Aliases(options.log);
+    this.#aliases = new Aliases(options.context.log);
   }
 
   /** Begins a run, or finds the one that has the alias. */
@@ -43,8 +42,8 @@ export class RunCommands {
 
   /** Begins a run with the history of another one up to an event. */
   async fork(sourceId: RunId, after: number): Promise<RunId> {
-    const { log, queries, send } = this.#options;
-    await checkForkPoint(log, await queries.run(sourceId), after);
+    const { context, queries, send } = this.#options;
+    await checkForkPoint(context.log, await queries.run(sourceId), after);
     const runId = this.#newId();
     try {
       await send(runId, { kind: "fork", source: sourceId, after });
@@ -70,7 +69,7 @@ export class RunCommands {
   }
 
   #newId(): RunId {
-    return `run_${this.#options.environment.newId()}` as RunId;
+    return `run_${this.#options.context.environment.newId()}` as RunId;
   }
 }
 

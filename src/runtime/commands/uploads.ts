@@ -1,19 +1,13 @@
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import type { Environment } from "../../ports/environment.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import type { Message, Reply } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
-import type { RunArtifacts } from "../artifacts/run-artifacts.ts";
+import type { RunContext } from "../run-context.ts";
 
 /** What uploads are kept and removed with. */
 export interface UploadsOptions {
-  readonly artifacts: ArtifactStore;
-  readonly files: RunArtifacts;
-  readonly environment: Environment;
-  readonly telemetry: Telemetry;
+  readonly context: RunContext;
   readonly queries: Queries;
   send(runId: RunId, message: Message): Promise<Reply>;
 }
@@ -38,7 +32,8 @@ export class Uploads {
 
   /** Stores a file, for a run or for a request to come. */
   async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    const { artifacts, environment, files, queries, send } = this.#options;
+    const { context, queries, send } = this.#options;
+    const { artifacts, environment, files } = context;
     const artifactId = environment.newId() as ArtifactId;
     const url = artifactUrl(artifactId);
     if (runId === undefined) {
@@ -65,14 +60,14 @@ export class Uploads {
   /** Hears of a file without a run: as long as there are any, they are looked after. */
   #came(): void {
     if (this.#stopped) return;
-    this.#stopTimer ??= this.#options.environment.timer(LOOKS_MS, () => {
+    this.#stopTimer ??= this.#options.context.environment.timer(LOOKS_MS, () => {
       this.#stopTimer = undefined;
       this.#look();
     });
   }
 
   #look(): void {
-    const { artifacts, environment, telemetry } = this.#options;
+    const { artifacts, environment, telemetry } = this.#options.context;
     artifacts.removeUnattached(environment.now() - WAIT_MS).then(
       (kept) => {
         if (kept > 0) this.#came();

@@ -1,11 +1,9 @@
-import type { Cursor, EventLog, LogRecord, RequestMark, RunRow } from "../../ports/event-log.ts";
-import type { Environment } from "../../ports/environment.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Cursor, LogRecord, RequestMark, RunRow } from "../../ports/event-log.ts";
 import { encodeEvent } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { GroupCommitTimer } from "./group-commit.ts";
+import type { RunContext } from "../run-context.ts";
 import {
   addEvent,
   addRecord,
@@ -20,14 +18,8 @@ import type { RecordBody } from "./records.ts";
 
 /** What a recorder needs, and whom it tells. */
 export interface RecorderOptions {
-  readonly log: EventLog;
+  readonly context: RunContext;
   readonly cursor: Cursor;
-  readonly environment: Environment;
-  /** The present time as events carry it. */
-  readonly timestamp: () => string;
-  readonly telemetry: Telemetry;
-  /** Where texts gather with those of other runs before they are committed; absent where they do not. */
-  readonly groupCommit: GroupCommitTimer | undefined;
   /** Called with every event, before it is committed. */
   readonly recorded: (speaker: Speaker, text: string) => void;
   /** Called just before what has gathered is committed; may add to it. */
@@ -108,7 +100,7 @@ export class Recorder {
   /** Records an event. Texts may wait for others to gather; every other event is committed as soon as can be. */
   event(speaker: Speaker, body: EventBody): Recorded {
     const id = this.#nextId;
-    const text = encodeEvent(speaker, id, this.#options.timestamp(), body);
+    const text = encodeEvent(speaker, id, this.#options.context.timestamp(), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#pending.patient ??= true;
     this.#push(text, body.type !== "TextOutput");
@@ -172,7 +164,7 @@ export class Recorder {
   #schedule(urgent: boolean): void {
     if (urgent) this.#pending.urgent = true;
     if (this.#scheduled || this.#inFlight !== undefined || this.#stopped !== undefined) return;
-    const { groupCommit } = this.#options;
+    const { groupCommit } = this.#options.context;
     if (this.#pending.urgent || groupCommit === undefined) {
       this.#commitSoon();
     } else if (!this.#gathers) {
@@ -192,7 +184,7 @@ export class Recorder {
     if (this.#stopped !== undefined) return;
     if (this.#pending.patient === true) {
       this.#pending.patient = false;
-      this.#options.environment.macrotask(this.#commitNow);
+      this.#options.context.environment.macrotask(this.#commitNow);
       return;
     }
     this.#options.beforeCommit();
@@ -202,13 +194,14 @@ export class Recorder {
     if (pending.toSnapshot) pending.snapshot = pending.toSnapshot();
     this.#pending = newPending();
     this.#inFlight = pending;
-    const { log, environment } = this.#options;
+    const { log, environment } = this.#options.context;
     this.#startedMs = environment.monotonic();
     log.append(this.#cursor, pending).then(this.#succeed, this.#fail);
   }
 
   #committed(cursor: Cursor): void {
-    const { telemetry, environment, settled } = this.#options;
+    const { context, settled } = this.#options;
+    const { telemetry, environment } = context;
     const committed = this.#inFlight;
     this.#cursor = cursor;
     this.#inFlight = undefined;

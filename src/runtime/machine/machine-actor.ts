@@ -71,7 +71,7 @@ class MachineActor implements MachineHost {
       this.#machine.send({ ...values, type: "resume" });
     });
     this.#timers = new MachineTimers(this, () => this.#machine.system);
-    this.#restored = actor.turn.options.journal.machines.get(scope.path);
+    this.#restored = actor.turn.journal.machines.get(scope.path);
     const kept = this.#restored?.snapshot ?? turn.memory.get();
     const machine = withJournaledPromises(run.machine, (promise) => this.#journal(promise));
     this.#machine = createActor(machine, {
@@ -151,7 +151,7 @@ class MachineActor implements MachineHost {
   /** Whether the machine lets others come in between: one that sends to itself without an end does not. */
   #isPaced(): boolean {
     if (this.#transitions === 0) {
-      this.actor.turn.options.environment.macrotask(() => {
+      this.actor.turn.context.environment.macrotask(() => {
         this.#transitions = 0;
       });
     }
@@ -166,7 +166,7 @@ class MachineActor implements MachineHost {
       timers: this.#timers.kept,
       promises: Object.fromEntries(this.#promises),
     };
-    this.actor.turn.options.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
+    this.actor.turn.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
   }
 
   #rests(snapshot: AnyMachineSnapshot): boolean {
@@ -213,7 +213,7 @@ class MachineActor implements MachineHost {
         if (outcome.ok) resolve(outcome.value);
         else reject(new Error(outcome.message));
       });
-      if (turn.options.journal.outcomes.has(callId)) return;
+      if (turn.journal.outcomes.has(callId)) return;
       const call = { callId, name: src, args: toJson(input ?? {}, "the input"), logged: known !== undefined };
       void performEffect(this.actor, call, this.#run.effect, start);
     });

@@ -50,8 +50,7 @@ export class MachineTimers implements MachineClock {
       this.#open.delete(callId);
       if (outcome.ok && !this.#place.ended) fire();
     });
-    if (!actor.turn.options.journal.outcomes.has(callId))
-      sleep(actor, { callId, logged: known !== undefined }, ms);
+    if (!actor.turn.journal.outcomes.has(callId)) sleep(actor, { callId, logged: known !== undefined }, ms);
     return callId;
   }
 

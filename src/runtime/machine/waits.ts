@@ -58,7 +58,7 @@ export class MachineWaits {
       this.#open.delete(stateId);
       if (outcome.ok && !this.#place.ended) this.#answered(outcome.value as JsonObject);
     });
-    if (actor.turn.options.journal.outcomes.has(callId)) return;
+    if (actor.turn.journal.outcomes.has(callId)) return;
     wait(actor, {
       callId,
       logged: known !== undefined,

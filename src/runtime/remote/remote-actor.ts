@@ -30,7 +30,7 @@ export async function performRemotely(
   remote: RemoteHandler,
   { name: operation, input }: Pick<Invocation, "name" | "input">,
 ): Promise<RemoteResult> {
-  const { request_metadata: metadata = {} } = actor.turn.options.accepted.request;
+  const { request_metadata: metadata = {} } = actor.turn.accepted.request;
   const request = { operation, input, metadata, attachments: filesOf(actor) };
   const end = await remote.perform(request, new Place(actor));
   if (end.ok) return end;
@@ -38,7 +38,7 @@ export async function performRemotely(
 }
 
 function filesOf(actor: ActorContext): readonly RemoteFile[] {
-  const { artifacts } = actor.turn.options;
+  const { artifacts } = actor.turn.context;
   return attachedTo(actor).map((artifactId) => ({
     artifactId,
     async open() {
@@ -63,7 +63,7 @@ class Place implements RemoteSession {
     this.#actor = actor;
     this.#voices = new RemoteSpeakers(actor);
     this.#questions = new RemoteWaits(actor);
-    const { journal } = actor.turn.options;
+    const { journal } = actor.turn;
     // Whether anything goes on is known here, and need not be guessed from what the code does.
     actor.turn.activity.end(actor.scope.path);
     // What was said before is not said again, so there is nothing to compare.
@@ -80,11 +80,11 @@ class Place implements RemoteSession {
   }
 
   get key(): string {
-    return `${this.#actor.turn.options.runId}/${this.#actor.call.callId}`;
+    return `${this.#actor.turn.runId}/${this.#actor.call.callId}`;
   }
 
   get environment(): Environment {
-    return this.#actor.turn.options.environment;
+    return this.#actor.turn.context.environment;
   }
 
   get signal(): AbortSignal {
@@ -100,7 +100,7 @@ class Place implements RemoteSession {
   }
 
   get depthLimit(): number {
-    return this.#actor.turn.options.limits.depth - this.#actor.depth;
+    return this.#actor.turn.context.limits.depth - this.#actor.depth;
   }
 
   newCall(): CallId {
@@ -111,7 +111,7 @@ class Place implements RemoteSession {
   say(voice: RemoteSpeaker, body: EventBody): void {
     const { turn, said } = this.#actor;
     if (!this.#accepts()) return;
-    turn.options.recorder.event(this.#voices.speakerOf(voice), body);
+    turn.recorder.event(this.#voices.speakerOf(voice), body);
     if (voice.depth === 0) {
       if (body.type === "TextOutput") said.add(body.content, body.call_id);
       if (body.type === "CompletionCall") said.retract(body.call_id);
@@ -155,7 +155,8 @@ class Place implements RemoteSession {
   }
 
   async store(file: StoredFile): Promise<EventBody> {
-    const { files, limits, runId } = this.#actor.turn.options;
+    const { runId } = this.#actor.turn;
+    const { files, limits } = this.#actor.turn.context;
     const { artifactId, name, mimeType } = file;
     // What comes too late would belong to a run that may be gone.
     this.signal.throwIfAborted();
@@ -190,18 +191,18 @@ class Place implements RemoteSession {
     const { agent, files, scope, turn } = this.#actor;
     if (!this.#accepts()) return;
     const state: RemoteCursor = { calls: this.#count, waits: this.#questions.kept, files, kept };
-    turn.options.recorder.record({
+    turn.recorder.record({
       type: "RemoteCursor",
       scope: scope.path,
       agent: agent.name,
       // As it is now: what is recorded is encoded later.
       state: structuredClone(state),
     });
-    await turn.options.recorder.committed();
+    await turn.recorder.committed();
   }
 
   committed(): Promise<void> {
-    return this.#actor.turn.options.recorder.committed();
+    return this.#actor.turn.recorder.committed();
   }
 
   /** Whether the call goes on: what is opened behind its end would never be closed. */
@@ -212,7 +213,7 @@ class Place implements RemoteSession {
 
   #accepts(): boolean {
     if (this.#isWanted) return true;
-    this.#actor.turn.options.telemetry.dropped("late_event");
+    this.#actor.turn.context.telemetry.dropped("late_event");
     return false;
   }
 }

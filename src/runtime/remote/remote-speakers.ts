@@ -23,7 +23,7 @@ export class RemoteSpeakers {
     const known = this.#speakers.get(key);
     if (known) return known;
     if (this.#speakers.size >= VOICES) this.#speakers.clear();
-    const { runId, accepted } = turn.options;
+    const { runId, accepted } = turn;
     const made = createSpeaker({
       run_id: runId,
       request_id: accepted.requestId,

@@ -24,7 +24,7 @@ export class RemoteWaits {
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
   ask(speaker: Speaker, { callId, questions, schema, give }: RemoteQuestion): Promise<void> {
-    const { id: waitId } = this.#actor.turn.options.recorder.event(speaker, {
+    const { id: waitId } = this.#actor.turn.recorder.event(speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(schema && { schema }),
@@ -36,7 +36,7 @@ export class RemoteWaits {
 
   /** Goes on with a question that an earlier life has asked. */
   askedBefore(callId: CallId, give: Give): Promise<void> {
-    const { journal } = this.#actor.turn.options;
+    const { journal } = this.#actor.turn;
     const asked = journal.waits.get(callId);
     if (asked && !journal.outcomes.has(callId)) this.#begin(asked, give);
     return this.#answerTo(callId);
@@ -48,7 +48,7 @@ export class RemoteWaits {
     const wait = turn.waits.get(callId);
     if (wait === undefined) return;
     turn.calls.settle(wait.call, { ok: true, value: values }, () =>
-      turn.options.recorder.event(turn.speaker, {
+      turn.recorder.event(turn.speaker, {
         type: "ResumeWithInput",
         wait_id: wait.waitId,
         request_keys: values,

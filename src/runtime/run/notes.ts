@@ -1,12 +1,10 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
-import type { JsonObject } from "../../protocol/json.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import { copyHistory } from "./fork.ts";
 import type { ConfigureMessage, CreateMessage, ForkMessage, UploadMessage } from "./messages.ts";
-import type { Limits } from "../limits.ts";
+import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { toJson } from "../journal/json-limits.ts";
 
@@ -15,11 +13,8 @@ export type Note = ConfigureMessage | CreateMessage | ForkMessage | UploadMessag
 
 /** What a run's notes are written with. */
 export interface RunUpdatesOptions {
-  readonly log: EventLog;
+  readonly context: RunContext;
   readonly ledger: RunLedger;
-  readonly limits: Limits;
-  /** The configuration of an agent that its new runs begin with. */
-  configOf(agent: string): JsonObject | undefined;
   /** Writes the run's row as it is now, with a snapshot where that is asked for. */
   save(snapshot?: boolean): void;
 }
@@ -51,11 +46,11 @@ export class RunUpdates {
   }
 
   #configure({ args, isTrial }: ConfigureMessage): number {
-    const { ledger, limits, save } = this.#options;
+    const { context, ledger, save } = this.#options;
     const { config } = ledger.state;
     const version = (config?.version ?? 0) + 1;
     const all = { ...config?.args, ...args };
-    toJson(all, "the configuration", limits.configBytes);
+    toJson(all, "the configuration", context.limits.configBytes);
     if (isTrial) return ledger.recorder.head;
     // The configuration of an agent is kept in a log without turns, under no agent's name.
     if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
@@ -65,8 +60,8 @@ export class RunUpdates {
   }
 
   #create({ agent, input, metadata, alias }: CreateMessage): number {
-    const { ledger, configOf, save } = this.#options;
-    ledger.begin(agent, input, metadata, configOf(agent));
+    const { context, ledger, save } = this.#options;
+    ledger.begin(agent, input, metadata, context.agents.configOf(agent));
     if (alias !== undefined) ledger.recorder.alias(alias);
     ledger.recorder.event(this.#speakerOf(agent), { type: "RunCreated", input, metadata });
     save();
@@ -74,7 +69,8 @@ export class RunUpdates {
   }
 
   async #fork({ source: sourceId, after }: ForkMessage): Promise<number> {
-    const { log, ledger, configOf, save } = this.#options;
+    const { context, ledger, save } = this.#options;
+    const { agents, log } = context;
     const source = await log.run(sourceId);
     if (source === undefined) throw new AgentError("not_found", `there is no run ${sourceId}`);
     // The run shows in no list until its history is complete.
@@ -82,7 +78,7 @@ export class RunUpdates {
     save();
     await copyHistory(log, ledger, { source, after, target: ledger.runId });
     const forkedFrom = { forked_from: { run_id: sourceId, id: after } };
-    const config = after === 0 ? configOf(source.agent) : undefined;
+    const config = after === 0 ? agents.configOf(source.agent) : undefined;
     ledger.begin(source.agent, source.initialInput, { ...source.metadata, ...forkedFrom }, config);
     save(true);
     return after;

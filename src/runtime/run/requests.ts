@@ -1,7 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
 import { admit, Mailbox } from "./mailbox.ts";
 import { findAnswer, pickWait } from "./resume.ts";
 import type { GivenAnswer, TurnSlotOptions } from "../activation/turn-slot.ts";
@@ -13,9 +11,6 @@ import { TurnSlot } from "../activation/turn-slot.ts";
 
 /** What a run's requests are answered with. */
 export interface RequestQueueOptions extends Omit<TurnSlotOptions, "ended"> {
-  readonly log: EventLog;
-  /** The configuration of an agent that its new runs begin with. */
-  configOf(agent: string): JsonObject | undefined;
   /** Writes the run's row as it is now, with a snapshot where that is asked for. */
   save(snapshot?: boolean): void;
 }
@@ -29,7 +24,7 @@ export class RequestQueue {
 
   constructor(options: RequestQueueOptions, { state, passivated }: LoadedRun) {
     this.#options = options;
-    this.#mailbox = new Mailbox(options.limits.queuedRequests);
+    this.#mailbox = new Mailbox(options.context.limits.queuedRequests);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
     this.slot = new TurnSlot({ ...options, ended: () => this.#startNext() }, passivated);
   }
@@ -37,12 +32,15 @@ export class RequestQueue {
   /** Takes a request, whose turn starts at once or when those before it have ended. */
   accept(accepted: AcceptedRequest): Reply {
     const { requestId, request, agent } = accepted;
-    const { runId, ledger, lifecycle, limits, telemetry, configOf, save } = this.#options;
+    const { context, ledger, lifecycle, save } = this.#options;
+    const { agents, limits, telemetry } = context;
+    const { runId } = ledger;
     const { state } = lifecycle;
     const after = ledger.recorder.head;
     const place = { runId, head: after, limit: limits.runEvents, state };
     admit({ ...place, slot: this.slot, mailbox: this.#mailbox }, request);
-    if (!ledger.begun) ledger.begin(agent, request.input, request.request_metadata ?? {}, configOf(agent));
+    if (!ledger.begun)
+      ledger.begin(agent, request.input, request.request_metadata ?? {}, agents.configOf(agent));
     ledger.accept(accepted);
     telemetry.accepted(agent);
     let event: string | undefined;
@@ -60,7 +58,8 @@ export class RequestQueue {
 
   /** Answers what a request waits for; without its id, the one that is under way. */
   async resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<Reply> {
-    const { runId, ledger, log } = this.#options;
+    const { context, ledger } = this.#options;
+    const { runId } = ledger;
     const { slot } = this;
     const asked = requestId ?? slot.requestId;
     if (asked === undefined) throw new AgentError("conflict", `no request of run ${runId} waits for input`);
@@ -70,7 +69,7 @@ export class RequestQueue {
     if (answered) return toReply(runId, answered.id - 1, { requestId: asked, event: answered.text });
     // The answer before this one may still be on its way into the log.
     await ledger.committed();
-    const earlier = await findAnswer(log, runId, asked, given);
+    const earlier = await findAnswer(context.log, runId, asked, given);
     return {
       ...toReply(runId, earlier.id - 1, { requestId: asked, event: earlier.text }),
       replayed: true,
@@ -79,11 +78,12 @@ export class RequestQueue {
 
   /** Ends a request, under way or queued. */
   async cancel(requestId: RequestId): Promise<Reply> {
-    const { runId, ledger, agentOf, save } = this.#options;
+    const { context, ledger, save } = this.#options;
+    const { runId } = ledger;
     const after = ledger.recorder.head;
     const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
     if (queued) {
-      const event = ledger.cancelQueued(queued, agentOf(queued.agent)?.version);
+      const event = ledger.cancelQueued(queued, context.agents.find(queued.agent)?.version);
       save();
       return toReply(runId, after, { requestId, event });
     }
@@ -96,10 +96,10 @@ export class RequestQueue {
 
   /** Goes on with what the log has open, after a crash. */
   recover(): Reply {
-    const { runId, ledger, lifecycle } = this.#options;
+    const { ledger, lifecycle } = this.#options;
     if (this.slot.requestId === undefined) this.#startNext();
     else if (lifecycle.state === "working") this.slot.recover();
-    return toReply(runId, ledger.recorder.head);
+    return toReply(ledger.runId, ledger.recorder.head);
   }
 
   /** Starts the next request, if one is queued. */

@@ -2,26 +2,21 @@ import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunPhase } from "../../protocol/status.ts";
-import type { GroupCommitTimer } from "../journal/group-commit.ts";
 import { createLifecycle } from "../activation/lifecycle.ts";
 import type { Lifecycle, LifecycleState } from "../activation/lifecycle.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toReply } from "./messages.ts";
 import type { Message, Reply } from "./messages.ts";
-import type { TurnDependencies } from "../activation/open-turn.ts";
+import type { RunContext } from "../run-context.ts";
 import { Recorder } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
 import { RunUpdates } from "./notes.ts";
 import { RequestQueue } from "./requests.ts";
 
 /** What every run is given by its runtime. */
-export interface RunDependencies extends TurnDependencies {
-  readonly log: EventLog;
-  /** Where texts of all runs gather before they are committed; absent where they do not. */
-  readonly groupCommit: GroupCommitTimer | undefined;
-  /** The present time as events carry it. */
-  readonly timestamp: () => string;
+export interface RunDependencies {
+  readonly context: RunContext;
   /** All that a run had to write is written. */
   rested(run: Run): void;
   /** A run was let go of that sleeps until a time, in milliseconds since 1970. */
@@ -45,18 +40,15 @@ export class Run {
 
   private constructor(deps: RunDependencies, claim: Claim, loaded: LoadedRun) {
     const { cursor } = claim;
-    const { log, environment, timestamp, telemetry, groupCommit } = deps;
+    const { context } = deps;
+    const { environment, telemetry } = context;
     const { runId } = cursor;
     this.runId = runId;
     this.#deps = deps;
     const lifecycle = createLifecycle((error) => telemetry.fault(`run ${runId} failed`, error));
     const recorder = new Recorder({
-      log,
+      context,
       cursor,
-      environment,
-      timestamp,
-      telemetry,
-      groupCommit,
       recorded: (speaker, text) => this.#requests.slot.recorded(speaker, text),
       beforeCommit: () => this.#requests.slot.beforeCommit(),
       settled: () => deps.rested(this),
@@ -66,17 +58,18 @@ export class Run {
     const save = (snapshot = false): void => ledger.save(phaseOf(lifecycle.state), { snapshot });
     this.#ledger = ledger;
     this.#lifecycle = lifecycle;
-    this.#requests = new RequestQueue({ ...deps, runId, ledger, lifecycle, save }, loaded);
-    this.#notes = new RunUpdates({ ...deps, ledger, save });
+    this.#requests = new RequestQueue({ context, ledger, lifecycle, save }, loaded);
+    this.#notes = new RunUpdates({ context, ledger, save });
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
   static async load(deps: RunDependencies, runId: RunId): Promise<Run> {
-    const claim = await claimRun(deps.log, runId);
+    const { log } = deps.context;
+    const claim = await claimRun(log, runId);
     try {
-      return new Run(deps, claim, await loadRun(deps.log, claim));
+      return new Run(deps, claim, await loadRun(log, claim));
     } catch (error) {
-      deps.log.release(claim.cursor);
+      log.release(claim.cursor);
       throw error;
     }
   }
@@ -139,7 +132,7 @@ export class Run {
     this.#lifecycle.send("close");
     this.#requests.slot.release();
     recorder.stop(() => letGoOf(this.runId));
-    this.#deps.log.release(recorder.cursor);
+    this.#deps.context.log.release(recorder.cursor);
   }
 
   async #answer(message: Message): Promise<Reply> {
@@ -189,7 +182,7 @@ export class Run {
     } while (!recorder.settled || this.#lifecycle.state !== "idle");
     this.#checkThere();
     this.#removal = "begun";
-    const { files, log, secrets } = this.#deps;
+    const { files, log, secrets } = this.#deps.context;
     try {
       // From here on there is no way back: a removal that is cut off is finished at the next start.
       this.#ledger.hide();

@@ -1,14 +1,10 @@
-import type { Environment } from "../../ports/environment.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import type { RunContext } from "../run-context.ts";
 import { WakeTimer, inLanes } from "./wake-timer.ts";
 
 /** What a recovery needs, and how one run is recovered. */
 export interface RecoveryOptions {
-  readonly log: EventLog;
-  readonly environment: Environment;
-  readonly telemetry: Telemetry;
+  readonly context: RunContext;
   /** Has a run go on with what is open in it. Never rejects. */
   readonly recoverRun: (runId: RunId) => Promise<void>;
   /** Removes what is left of runs. */
@@ -28,27 +24,27 @@ const PROBE_MS = 1_000;
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
-  readonly #alarm: WakeTimer;
+  readonly #wakeTimer: WakeTimer;
   #stopProbe: (() => void) | undefined;
   #stopped = false;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
-    this.#alarm = new WakeTimer({ ...options, wake: options.recoverRun });
+    this.#wakeTimer = new WakeTimer({ context: options.context, wake: options.recoverRun });
   }
 
   /** Resolves when every open request is continued, started, or will be woken. */
   async run(): Promise<void> {
-    const { log, recoverRun, removeUnfinishedRuns } = this.#options;
-    const runs = new Set((await log.open()).map(({ runId }) => runId));
+    const { context, recoverRun, removeUnfinishedRuns } = this.#options;
+    const runs = new Set((await context.log.open()).map(({ runId }) => runId));
     await inLanes([...runs], AT_ONCE, recoverRun);
-    await this.#alarm.start();
+    await this.#wakeTimer.start();
     await removeUnfinishedRuns();
   }
 
   /** Once the log takes events again, has everything go on that a failed commit took along, as after a restart. */
   runWhenWritable(): void {
-    const { log, environment, telemetry } = this.#options;
+    const { log, environment, telemetry } = this.#options.context;
     if (this.#stopped) return;
     this.#stopProbe ??= environment.timer(PROBE_MS, () => {
       this.#stopProbe = undefined;
@@ -59,12 +55,12 @@ export class Recovery {
 
   /** Takes note of a run that is let go of while it sleeps. */
   sleeps(wakeAtMs: number): void {
-    this.#alarm.add(wakeAtMs);
+    this.#wakeTimer.add(wakeAtMs);
   }
 
   stop(): void {
     this.#stopped = true;
     this.#stopProbe?.();
-    this.#alarm.stop();
+    this.#wakeTimer.stop();
   }
 }

@@ -1,17 +1,11 @@
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import type { Environment } from "../../ports/environment.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
+import type { RunContext } from "../run-context.ts";
 
 /** What retention needs. */
 export interface RetentionOptions {
-  readonly log: EventLog;
-  readonly artifacts: ArtifactStore;
-  readonly environment: Environment;
-  readonly telemetry: Telemetry;
+  readonly context: RunContext;
   /** How long an idle run is kept after its last change, in milliseconds. Default: for ever. */
   readonly retainMs?: number;
   /** How many bytes all runs and artifacts may take. Default: any number. */
@@ -29,7 +23,8 @@ const PAGE_SIZE = 100;
 
 /** Removes runs that have long been idle, or for which there is no room, now and then, until the answer is called. */
 export function startRetention(options: RetentionOptions): () => void {
-  const { log, artifacts, environment, telemetry, retainMs = Infinity, retainBytes = Infinity } = options;
+  const { context, retainMs = Infinity, retainBytes = Infinity } = options;
+  const { log, artifacts, environment, telemetry } = context;
   const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
   const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), mostMs);
   let stopped = false;
@@ -78,16 +73,14 @@ export function startRetention(options: RetentionOptions): () => void {
   };
 }
 
-/** What is needed to remove what is left of runs. */
-export interface UnfinishedRunsOptions {
-  readonly log: EventLog;
-  readonly telemetry: Telemetry;
-  /** Throws `conflict` for a run that is still being copied. */
-  remove(runId: RunId): Promise<unknown>;
-}
-
-/** Removes the runs that are shown to nobody because their copying or their removal was cut off. */
-export async function removeUnfinishedRuns({ log, telemetry, remove }: UnfinishedRunsOptions): Promise<void> {
+/**
+ * Removes the hidden runs whose copying or removal was interrupted. `remove` throws `conflict` for a run
+ * that is still being copied.
+ */
+export async function removeUnfinishedRuns(
+  { log, telemetry }: RunContext,
+  remove: (runId: RunId) => Promise<unknown>,
+): Promise<void> {
   const query = { agent: NO_AGENT, oldestFirst: true, limit: PAGE_SIZE } as const;
   for (let cursor: string | undefined; ;) {
     const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });

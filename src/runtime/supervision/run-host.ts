@@ -84,7 +84,7 @@ export class RunHost {
 
   #rest(entry: Entry): void {
     if (entry.users === 0 && entry.run?.quiet === true) this.#quiet.add(entry);
-    const { idleRuns } = this.#deps.limits;
+    const { idleRuns } = this.#deps.context.limits;
     if (this.#entries.size <= idleRuns) return;
     // Several at once: each walk over the set starts with the places of all that were deleted since it last grew.
     let excess = this.#entries.size - idleRuns + Math.floor(idleRuns / 16);

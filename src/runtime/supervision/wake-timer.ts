@@ -1,13 +1,9 @@
-import type { Environment } from "../../ports/environment.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import type { RunContext } from "../run-context.ts";
 
-/** What an alarm needs, and how it wakes a run. */
+/** What a wake timer needs. */
 export interface WakeTimerOptions {
-  readonly log: EventLog;
-  readonly environment: Environment;
-  readonly telemetry: Telemetry;
+  readonly context: RunContext;
   /** Has a run go on; does nothing for one that is in memory and wakes by itself. Never rejects. */
   readonly wake: (runId: RunId) => Promise<void>;
 }
@@ -54,7 +50,8 @@ export class WakeTimer {
   }
 
   async #look(): Promise<void> {
-    const { log, environment, wake } = this.#options;
+    const { context, wake } = this.#options;
+    const { log, environment } = context;
     const after = this.#lookedMs;
     const notAfter = environment.now();
     this.#lookedMs = notAfter;
@@ -72,7 +69,7 @@ export class WakeTimer {
 
   #set(atMs: number): void {
     if (this.#stopped || atMs >= this.#setMs) return;
-    const { environment, telemetry } = this.#options;
+    const { environment, telemetry } = this.#options.context;
     this.#stopTimer();
     this.#setMs = atMs;
     this.#stopTimer = environment.timer(Math.max(atMs - environment.now(), 0), () => {

@@ -2,30 +2,66 @@ import { AgentError } from "../../errors.ts";
 import type { Event, EventBody, TurnError, Usage } from "../../protocol/events.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
-import type { CallId } from "../../protocol/ids.ts";
+import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import { CalledConfigs } from "./called-configs.ts";
 import { CallSettlement } from "./call-settlement.ts";
 import { DeliveryQueue } from "../scheduler/delivery-queue.ts";
+import type { Agent } from "../agent/agent.ts";
+import { withSecrets } from "../agent/config-secrets.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
-import type { Recorded } from "../journal/recorder.ts";
+import type { Recorded, Recorder } from "../journal/recorder.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { Divergence } from "../replay/scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { toReadable } from "../replay/signature.ts";
 import { Activity } from "../scheduler/activity.ts";
-import type { TurnEnd, TurnOptions } from "./turn-options.ts";
+import type { OpenRequest } from "../replay/run-state.ts";
+import type { RunContext } from "../run-context.ts";
+import type { TurnEnd } from "./turn-end.ts";
 import { addUsage } from "../replay/turn-journal.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
 import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 
-/** One turn under way: what it has open, what it is owed, and its one end. */
+/** The place of a turn in its run. */
+export interface TurnListener {
+  /** Called when the waits or sleeps of the turn may have changed. */
+  changed(turn: ActiveTurn): void;
+  /** Records the end of the turn and returns its encoded event. Called once, when all calls are closed. */
+  complete(turn: ActiveTurn, end: TurnEnd): string;
+}
+
+/** What a turn is made of. */
+export interface TurnOptions {
+  readonly context: RunContext;
+  readonly runId: RunId;
+  /** The request, with the number of its turn. */
+  readonly request: OpenRequest & { readonly turn: number };
+  readonly agent: Agent;
+  /** The history of the turn, if it is continued. */
+  readonly journal: TurnJournal;
+  /** The memory of the run's agents when the turn started. */
+  readonly memory: JsonObject;
+  readonly recorder: Recorder;
+  readonly listener: TurnListener;
+}
+
+/** A running turn: its open calls, pending results and completion. */
 export class ActiveTurn {
-  readonly options: TurnOptions;
+  readonly context: RunContext;
+  readonly runId: RunId;
+  readonly accepted: AcceptedRequest;
+  readonly agent: Agent;
+  readonly journal: TurnJournal;
+  /** The memory of the run's agents when the turn started. */
+  readonly memory: JsonObject;
+  readonly recorder: Recorder;
   readonly root: OpenCall;
   readonly speaker: Speaker;
   readonly deliveries: DeliveryQueue;
@@ -38,29 +74,38 @@ export class ActiveTurn {
   readonly calls: CallSettlement;
   /** What is done elsewhere, and not taken up again here. */
   readonly unreplayedRemoteWork: UnreplayedRemoteWork;
+  readonly #listener: TurnListener;
   readonly #subscriptions = new Subscriptions();
   #usage: Usage;
   #agentCalls = 0;
   #ended = false;
   #released = false;
 
-  constructor(options: TurnOptions) {
-    this.options = options;
-    const { accepted, agent, environment, journal, number, recorder, runId, telemetry } = options;
+  constructor({ context, runId, request, agent, journal, memory, recorder, listener }: TurnOptions) {
+    const { accepted, turn: number, config } = request;
+    const { environment, secrets, telemetry } = context;
     const { requestId } = accepted;
+    this.context = context;
+    this.runId = runId;
+    this.accepted = accepted;
+    this.agent = agent;
+    this.journal = journal;
+    this.memory = memory;
+    this.recorder = recorder;
+    this.#listener = listener;
     this.speaker = createSpeaker({ run_id: runId, request_id: requestId, agent: agent.name, depth: 0 });
     this.root = new OpenCall({
       callId: rootOf(number),
       kind: "root",
       name: agent.name,
       speaker: this.speaker,
-      config: options.config,
+      config: withSecrets(config?.args ?? {}, secrets),
     });
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);
-    this.configs = new CalledConfigs(options);
+    this.configs = new CalledConfigs(context, journal, recorder);
     this.waits = new OpenWaits(journal);
-    this.unreplayedRemoteWork = new UnreplayedRemoteWork(journal, options);
+    this.unreplayedRemoteWork = new UnreplayedRemoteWork(context, journal, recorder);
     this.activity = new Activity(() => this.rest.stirred());
     this.deliveries = new DeliveryQueue(journal.deliveries, environment.macrotask, this.activity);
     const { root, shared, waits, activity, deliveries } = this;
@@ -72,7 +117,7 @@ export class ActiveTurn {
       deliveries,
       activity,
       waits,
-      changed: options.changed,
+      changed: () => listener.changed(this),
       stalled,
     });
     this.rest = rest;
@@ -91,6 +136,10 @@ export class ActiveTurn {
       unreplayedRemoteWork: this.unreplayedRemoteWork,
       introduce: (speaker, callId) => this.introduce(speaker, callId),
     });
+  }
+
+  get requestId(): RequestId {
+    return this.accepted.requestId;
   }
 
   /** Whether the end of the turn is written; nothing it says afterwards counts. */
@@ -134,14 +183,14 @@ export class ActiveTurn {
     for (const callId of this.#subscriptions.of(speaker)) {
       this.deliveries.owe(callId);
       const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
-      this.options.recorder.committed().then(deliver, () => {});
+      this.recorder.committed().then(deliver, () => {});
     }
   }
 
   /** Counts a call of an agent against the turn's budget. */
   countAgentCall(): boolean {
     this.#agentCalls += 1;
-    return this.#agentCalls <= this.options.limits.agentCalls;
+    return this.#agentCalls <= this.context.limits.agentCalls;
   }
 
   /** Adds what a completion cost. */
@@ -151,10 +200,13 @@ export class ActiveTurn {
 
   /** Notes that a wait is open and can be answered; a turn with too many of them ends. */
   asked(wait: LiveWait): void {
-    const { agent, limits } = this.options;
+    const { limits } = this.context;
     this.rest.waiting(wait);
     if (this.waits.size <= limits.openWaits) return;
-    this.fail("overloaded", `agent ${agent.name} has more than ${limits.openWaits} questions open at once`);
+    this.fail(
+      "overloaded",
+      `agent ${this.agent.name} has more than ${limits.openWaits} questions open at once`,
+    );
   }
 
   /** Answers a wait; `undefined` when it has been closed meanwhile, `unprocessable` when the values do not fit. */
@@ -173,7 +225,7 @@ export class ActiveTurn {
       ...(resumeId !== undefined && { resume_id: resumeId }),
     };
     return this.calls.settle(wait.call, { ok: true, value: values }, () => {
-      const recorded = this.options.recorder.event(this.speaker, body);
+      const recorded = this.recorder.event(this.speaker, body);
       this.waits.lastResume = recorded.id;
       return recorded;
     });
@@ -184,7 +236,7 @@ export class ActiveTurn {
     if (this.#ended) return undefined;
     this.#ended = true;
     const text = this.calls.end(() =>
-      this.options.complete({
+      this.#listener.complete(this, {
         ...end,
         ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
         memory:
@@ -202,7 +254,7 @@ export class ActiveTurn {
 
   /** Ends the turn because its code threw something. */
   failWith(thrown: unknown): void {
-    if (!this.#ended) this.options.telemetry.fault(`agent ${this.options.agent.name} failed`, thrown);
+    if (!this.#ended) this.context.telemetry.fault(`agent ${this.agent.name} failed`, thrown);
     this.fail("agent_error", errorMessage(thrown));
   }
 
@@ -221,9 +273,9 @@ export class ActiveTurn {
 
   /** What a call returns when its turn has ended: a rejection, a turn of the loop later, so that no loop can spin on it. */
   over<Value>(): Promise<Value> {
-    this.options.telemetry.dropped("late_event");
+    this.context.telemetry.dropped("late_event");
     const promise = new Promise<Value>((_resolve, reject) => {
-      this.options.environment.macrotask(() => reject(new AgentError("gone", "the turn has ended")));
+      this.context.environment.macrotask(() => reject(new AgentError("gone", "the turn has ended")));
     });
     promise.catch(() => {});
     return promise;
@@ -233,7 +285,7 @@ export class ActiveTurn {
   #diverge(missing: CallId): void {
     const scope = scopeOf(missing);
     const place = Number(missing.slice(scope.length + 1));
-    const item = this.options.journal.items.get(scope)?.[place - 1];
+    const item = this.journal.items.get(scope)?.[place - 1];
     this.diverge({ scope, expected: item ? toReadable(item) : missing, actual: "nothing" });
   }
 }

@@ -27,5 +27,5 @@ export interface ActorContext {
 
 /** The files that an actor was given: those of the request, for the agent that was asked and for no other. */
 export function attachedTo({ depth, turn }: ActorContext): readonly ArtifactId[] {
-  return depth === 0 ? (turn.options.accepted.request.attachments ?? []) : [];
+  return depth === 0 ? (turn.accepted.request.attachments ?? []) : [];
 }

@@ -1,7 +1,10 @@
 import type { JsonObject } from "../../protocol/json.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { TurnOptions } from "./turn-options.ts";
+import type { Recorder } from "../journal/recorder.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
+import type { RunContext } from "../run-context.ts";
+import { withSecrets } from "../agent/config-secrets.ts";
 
 /** A call of an agent, for the first time or again after a crash. */
 export interface CalledAgent {
@@ -11,28 +14,37 @@ export interface CalledAgent {
   readonly logged: boolean;
 }
 
-/** How the agents are configured that a turn calls, each as of its call. */
+/** The configurations of the agents that a turn calls, each as it was at the time of the call. */
 export class CalledConfigs {
-  readonly #options: TurnOptions;
-  /** What was written down last of each agent, which need not be repeated with every call. */
+  readonly #context: RunContext;
+  readonly #journal: TurnJournal;
+  readonly #recorder: Recorder;
+  /** The newest recorded configuration of each agent. A call with the same one records no copy. */
   readonly #written = new Map<string, JsonObject>();
 
-  constructor(options: TurnOptions) {
-    this.#options = options;
+  constructor(context: RunContext, journal: TurnJournal, recorder: Recorder) {
+    this.#context = context;
+    this.#journal = journal;
+    this.#recorder = recorder;
   }
 
-  /** The configuration of an agent for one call of it, written down together with that; as the log has it if it was. */
+  /** The configuration of an agent for one call: read from the log on replay, else recorded with the call. */
   of({ agent, callId, logged }: CalledAgent): JsonObject {
-    const { journal, recorder, configOf, reveal } = this.#options;
-    const args = logged ? journal.configs.get(callId) : configOf(agent);
+    const args = logged ? this.#journal.configs.get(callId) : this.#currentOf(agent);
     if (args === undefined) return NOT_CONFIGURED;
     if (!logged) {
       const { name } = agent;
       const isKnown = this.#written.get(name) === args;
       this.#written.set(name, args);
-      recorder.record({ type: "Configured", call_id: callId, agent: name, ...(!isKnown && { args }) });
+      this.#recorder.record({ type: "Configured", call_id: callId, agent: name, ...(!isKnown && { args }) });
     }
-    return reveal(args);
+    return withSecrets(args, this.#context.secrets);
+  }
+
+  /** The present configuration of an agent. An agent that only has the name of a served one has none. */
+  #currentOf(agent: Agent): JsonObject | undefined {
+    const { agents } = this.#context;
+    return agents.find(agent.name) === agent ? agents.configOf(agent.name) : undefined;
   }
 }
 

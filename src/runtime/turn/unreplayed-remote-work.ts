@@ -1,46 +1,40 @@
-import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { isUnder } from "../journal/call-id.ts";
-import type { RemoteHandler, RemoteCursor } from "../agent/remote-port.ts";
+import type { RemoteCursor } from "../agent/remote-port.ts";
 import type { TurnJournal, LoggedRemoteWork } from "../replay/turn-journal.ts";
 import type { Recorder } from "../journal/recorder.ts";
+import type { RunContext } from "../run-context.ts";
 
-/** Whose log it is, and how those elsewhere are told. */
-export interface UnreplayedRemoteWorkOptions {
-  readonly recorder: Recorder;
-  readonly environment: Environment;
-  /** An agent elsewhere that an agent here may call. */
-  remoteOf(name: string): RemoteHandler | undefined;
-}
-
-/** The work elsewhere that the log has open, and that nothing here has taken up again. */
+/** The remote work that the log has open and the replayed code has not continued yet. */
 export class UnreplayedRemoteWork {
   readonly #open: Map<string, LoggedRemoteWork>;
-  readonly #options: UnreplayedRemoteWorkOptions;
+  readonly #context: RunContext;
+  readonly #recorder: Recorder;
 
-  constructor({ remote, outcomes }: TurnJournal, options: UnreplayedRemoteWorkOptions) {
+  constructor(context: RunContext, { remote, outcomes }: TurnJournal, recorder: Recorder) {
     this.#open = remote.size === 0 ? NONE : new Map(remote);
     for (const scope of this.#open.keys()) if (outcomes.has(scope)) this.#open.delete(scope);
-    this.#options = options;
+    this.#context = context;
+    this.#recorder = recorder;
   }
 
-  /** Goes on with the work for a scope: what was kept of it last. */
+  /** Hands over the work for a scope to the code that continues it: its newest cursor. */
   take(scope: string): RemoteCursor | undefined {
     const state = this.#open.get(scope)?.state;
     this.#open.delete(scope);
     return state;
   }
 
-  /** Nobody needs what is done under a call: once that is in the log, those who do it are told. */
+  /** Abandons the work under a call. The other servers are told once the reason is in the log. */
   giveUp(above: CallId): void {
-    const { recorder, environment, remoteOf } = this.#options;
+    const { agents, environment } = this.#context;
     for (const [scope, { agent, state }] of this.#open) {
       if (!isUnder(scope, above)) continue;
       this.#open.delete(scope);
-      const abandon = (): void => remoteOf(agent)?.abandon(state.kept, environment);
-      // A step later it is written down why. The run hears of a failed commit by itself.
+      const abandon = (): void => agents.remote.get(agent)?.abandon(state.kept, environment);
+      // A microtask later, when the reason is recorded. A failed commit is reported to the run.
       Promise.resolve()
-        .then(() => recorder.committed())
+        .then(() => this.#recorder.committed())
         .then(abandon, () => {});
     }
   }

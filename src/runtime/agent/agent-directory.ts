@@ -1,20 +1,34 @@
 import { AgentError } from "../../errors.ts";
 import type { AgentDescriptor, OperationDescriptor } from "../../protocol/descriptor.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
+import type { RemoteHandler } from "./remote-port.ts";
 import { operationNames } from "./resolve-operation.ts";
-import type { Bindings } from "./bindings.ts";
+import { Bindings } from "./bindings.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toJsonSchema } from "./schema.ts";
 
-/** The agents that a runtime serves, by name. */
-export class Registry {
+/** What the directory is made of. */
+export interface AgentDirectoryOptions {
+  /** The agents to serve. */
+  readonly agents: readonly Agent[];
+  /** Replacements for agents that others use, by the name they use them under. */
+  readonly bind?: Collaborators;
+  /** Default: the agent called `echo` if there is one, else the first. */
+  readonly defaultAgent?: string;
+}
+
+/** The agents of a runtime: those it serves by name, the agents each of them uses, and their configurations. */
+export class AgentDirectory {
+  readonly defaultAgent: string;
   readonly #agents = new Map<string, Agent>();
   readonly #descriptors = new Map<string, AgentDescriptor>();
   readonly #bindings: Bindings;
-  readonly defaultAgent: string;
+  /** The configuration of new runs by agent, with references in place of secret values. */
+  readonly #configs = new Map<string, JsonObject>();
 
-  constructor(agents: readonly Agent[], bindings: Bindings, defaultAgent: string | undefined) {
-    this.#bindings = bindings;
+  constructor({ agents, bind = {}, defaultAgent }: AgentDirectoryOptions) {
+    this.#bindings = new Bindings(agents, bind);
     for (const agent of agents) {
       if (this.#agents.has(agent.name))
         throw new AgentError("invalid_request", `two agents are called ${agent.name}`);
@@ -34,6 +48,26 @@ export class Registry {
     return this.#agents.get(name);
   }
 
+  /** The agents that an agent uses, by its own names for them. */
+  usesOf(agent: Agent): Collaborators {
+    return this.#bindings.usesOf(agent);
+  }
+
+  /** All agents on other servers that agents here may call, by name. */
+  get remote(): ReadonlyMap<string, RemoteHandler> {
+    return this.#bindings.remote;
+  }
+
+  /** The configuration of an agent's new runs, with references in place of secret values; `undefined` if it has none. */
+  configOf(agent: string): JsonObject | undefined {
+    return this.#configs.get(agent);
+  }
+
+  /** Sets the configuration of an agent's new runs. */
+  configure(agent: string, config: JsonObject): void {
+    this.#configs.set(agent, config);
+  }
+
   /** Throws `not_found`, with the known names as hint. */
   get(name: string): Agent {
     const agent = this.#agents.get(name);
@@ -48,7 +82,7 @@ export class Registry {
     if (known) return known;
     const agent = this.get(name);
     const descriptor = toDescriptor(agent, this.#bindings.usesOf(agent));
-    // What an agent elsewhere says of itself may change while we run.
+    // The description of a remote agent may change while this process runs.
     if (!agent.remote) this.#descriptors.set(name, descriptor);
     return descriptor;
   }

@@ -1,0 +1,26 @@
+import type { ArtifactStore } from "../ports/artifact-store.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { EventLog } from "../ports/event-log.ts";
+import type { SecretStore } from "../ports/secret-store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { AgentDirectory } from "./agent/agent-directory.ts";
+import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
+import type { GroupCommitTimer } from "./journal/group-commit.ts";
+import type { Limits } from "./limits.ts";
+
+/** What all runs of a runtime have in common. It is made once, by the runtime. */
+export interface RunContext {
+  readonly log: EventLog;
+  readonly artifacts: ArtifactStore;
+  readonly secrets: SecretStore;
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  readonly limits: Limits;
+  readonly agents: AgentDirectory;
+  /** The files that belong to runs. */
+  readonly files: RunArtifacts;
+  /** Commits texts of all runs together; absent when texts are committed as they come. */
+  readonly groupCommit: GroupCommitTimer | undefined;
+  /** The present time as events carry it. */
+  readonly timestamp: () => string;
+}
