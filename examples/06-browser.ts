@@ -1,18 +1,27 @@
-// A page that streams what an agent says, served by the same app, and a browser that looks at it.
+// Serves a page that streams the texts of an agent, and opens it in a Chromium or Chrome.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { delimiter, join } from "node:path";
 import { serve } from "@hono/node-server";
 import { chromium } from "playwright-core";
 import { createRuntime } from "troupe";
 import { createApp } from "troupe/http";
 import { ticker } from "../agents/ticker.ts";
 
+const executablePath = findBrowser();
+if (executablePath === undefined) {
+  console.error(
+    "needs Chromium or Chrome: install one (apt-get install chromium) or set CHROMIUM to its path",
+  );
+  process.exit(77); // The exit code by which test programs report that they were skipped.
+}
+
 const page = await readFile(new URL("06-browser.html", import.meta.url), "utf8");
 
-// The app is an ordinary Hono app, to which routes can be added, and which any server of Hono's can serve.
+// The app is an ordinary Hono app: it takes further routes, and any Hono server can serve it.
 const runtime = createRuntime({ agents: [ticker] });
 const app = createApp(runtime);
 app.get("/page", (c) => c.html(page));
@@ -21,7 +30,7 @@ await once(server, "listening");
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/page`;
 
 const browser = await chromium.launch({
-  executablePath: ["/usr/bin/chromium", "/usr/bin/google-chrome"].find(existsSync) ?? "chromium",
+  executablePath,
   args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 try {
@@ -36,7 +45,7 @@ try {
   await output.filter({ hasText: "success" }).waitFor();
   assert.equal(await output.textContent(), "1\n2\n3\nsuccess");
 
-  // This one would count for hours, so what the page shows of it has come while the agent was counting.
+  // This turn counts for hours, so the page shows its texts while the agent still counts.
   await tab.getByLabel("How far").fill("100000 100");
   await tab.getByRole("button", { name: "Ask" }).click();
   await output.filter({ hasText: "3\n" }).waitFor();
@@ -50,4 +59,18 @@ try {
   await browser.close();
   server.close();
   await runtime.close();
+}
+
+/** Finds the browser that `CHROMIUM` names, else one with a usual name in the PATH or in a usual place. */
+function findBrowser(): string | undefined {
+  const named = process.env["CHROMIUM"];
+  if (named !== undefined) return [named].find(existsSync);
+  const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return [
+    ...folders.flatMap((folder) => names.map((name) => join(folder, name))),
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+  ].find(existsSync);
 }

@@ -3,9 +3,10 @@ import { runSession } from "./cycles.ts";
 import { compileFailingFsync } from "./failing-fsync.ts";
 import { faults, fsyncFault } from "./faults.ts";
 import { fillDisk } from "./full-disk.ts";
+import { skipWithoutCompiler, skipWithoutSmallDisk } from "../machine/skip-without.ts";
 import { Tally } from "./tally.ts";
 
-// A part of the faults once; `npm run test:faults -- --cycles 1000` has all of them in large numbers.
+// Runs some of the faults once; `npm run test:faults -- --cycles 1000` runs all of them many times.
 const QUICK = new Set([
   "kill -9 at a random moment",
   "kill -9 while it starts",
@@ -18,10 +19,6 @@ const QUICK = new Set([
   "a second process on the same directory",
 ]);
 const TIMEOUT_MS = 60_000;
-const isCi = process.env["CI"] !== undefined;
-
-const fsync = compileFailingFsync();
-if (fsync === undefined) console.warn("There is no C compiler here: no test lets fsync fail.");
 
 test.concurrent.for([0, 1])(
   "no death of the server breaks a promise, and damaged files are never read as if they were whole (%i)",
@@ -36,12 +33,11 @@ test.concurrent.for([0, 1])(
 
 test(
   "after a failed fsync nothing more is taken, and nothing is lost or done twice",
-  { timeout: TIMEOUT_MS, concurrent: true, skip: fsync === undefined && !isCi },
-  async ({ expect }) => {
-    expect(fsync, "a C compiler is needed").toBeDefined();
+  { timeout: TIMEOUT_MS, concurrent: true },
+  async ({ expect, skip }) => {
+    const fsync = compileFailingFsync() ?? skipWithoutCompiler(skip);
     const tally = new Tally();
-    const fault = fsync ? [fsyncFault(fsync)] : [];
-    await runSession(fault, { seed: 2, tally, damages: 0 });
+    await runSession([fsyncFault(fsync)], { seed: 2, tally, damages: 0 });
     expect(tally.told).toEqual([]);
   },
 );
@@ -50,8 +46,7 @@ test.concurrent(
   "a server on a full disk reads on, and takes requests again when there is room",
   { timeout: TIMEOUT_MS },
   async ({ expect, skip }) => {
-    const violations = await fillDisk(3);
-    if (violations === undefined && !isCi) skip("a small disk cannot be had here");
+    const violations = (await fillDisk(3)) ?? skipWithoutSmallDisk(skip);
     expect(violations).toEqual([]);
   },
 );

@@ -5,9 +5,9 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A small disk in memory that only the processes started on it see, and that goes with its holder. */
+/** A small disk in memory. Only processes started on it see it; it is removed with the process that holds it. */
 export class SmallDisk implements Disposable {
-  /** What a process is started by to see the disk. */
+  /** The command that starts a process on the disk. */
   readonly command: readonly string[];
   /** The root of the disk as a process on it sees it. */
   readonly there: string;
@@ -23,7 +23,7 @@ export class SmallDisk implements Disposable {
     this.command = ["nsenter", ...target];
   }
 
-  /** Makes a disk; `undefined` where the system does not let us have one. */
+  /** Mounts a disk; `undefined` where the system does not allow that. */
   static async create(megabytes: number): Promise<SmallDisk | undefined> {
     const there = mkdtempSync(join(tmpdir(), "troupe-disk-"));
     const script = `mount -t tmpfs -o size=${megabytes}m tmpfs ${there} && echo ready && exec cat`;
@@ -31,14 +31,17 @@ export class SmallDisk implements Disposable {
       stdio: ["pipe", "pipe", "ignore"],
     });
     const ready = once(holder.stdout, "data").then(() => true);
-    const gone = once(holder, "exit").then(() => false);
-    const failed = once(holder, "error").then(() => false);
-    if (await Promise.race([ready, gone, failed])) return new SmallDisk(holder, there);
+    // Rejects where there is no such program.
+    const gone = once(holder, "exit").then(
+      () => false,
+      () => false,
+    );
+    if (await Promise.race([ready, gone])) return new SmallDisk(holder, there);
     rmSync(there, { recursive: true });
     return undefined;
   }
 
-  /** Takes all room that is left. */
+  /** Fills the disk. */
   fill(): void {
     const file = openSync(join(this.here, "ballast"), "a");
     try {
@@ -48,7 +51,7 @@ export class SmallDisk implements Disposable {
     }
   }
 
-  /** Gives the room back. */
+  /** Frees the space that `fill` took. */
   empty(): void {
     rmSync(join(this.here, "ballast"), { force: true });
   }
@@ -59,7 +62,7 @@ export class SmallDisk implements Disposable {
   }
 }
 
-/** Writes so many bytes if there is room for them. */
+/** Writes a number of bytes; `false` when the disk is full. */
 function hasRoom(file: number, size: number): boolean {
   try {
     return writeSync(file, Buffer.alloc(size)) === size;

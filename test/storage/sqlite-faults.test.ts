@@ -10,53 +10,52 @@ import { Unavailable } from "../../src/ports/event-log.ts";
 import type { RunId } from "../../src/protocol/ids.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { events, nextEvents, runId, startRun } from "../../src/testing/event-log/subject.ts";
+import { skipWithoutSmallDisk } from "../machine/skip-without.ts";
 import { startLogChild, temporaryDirectory } from "./directories.ts";
 
-// A disk of its own for one process needs a system that lets us have one.
+// Mounts a disk that only one process sees, which not every system allows.
 const SMALL_DISK = ["unshare", "--map-root-user", "--mount", "sh", "-c"];
-const canHaveSmallDisk =
+const canMountSmallDisk =
   spawnSync(SMALL_DISK[0] ?? "", [...SMALL_DISK.slice(1), "mount -t tmpfs tmpfs /mnt"]).status === 0;
 
-test.skipIf(!canHaveSmallDisk)(
-  "on a full disk appends fail, reads go on, and it recovers when there is room",
-  async () => {
-    const directory = temporaryDirectory();
-    const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
-    const child = startLogChild("fill", directory, { command: [...SMALL_DISK, script] });
-    const said: unknown[] = [];
-    for await (const line of child.lines) said.push(JSON.parse(line));
+test("on a full disk appends fail, reads go on, and it recovers when there is room", async ({ skip }) => {
+  if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
+  const directory = temporaryDirectory();
+  const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
+  const child = startLogChild("fill", directory, { command: [...SMALL_DISK, script] });
+  const said: unknown[] = [];
+  for await (const line of child.lines) said.push(JSON.parse(line));
 
-    expect(await child.ended).toBe(0);
-    expect(said).toEqual([
-      {
-        refused: "Unavailable",
-        health: { writable: false, reason: "the disk is full" },
-        again: "Unavailable",
-        readable: true,
-      },
-      { stale: "Fenced", kept: true, grown: 1 },
-    ]);
-  },
-);
+  expect(await child.ended).toBe(0);
+  expect(said).toEqual([
+    {
+      refused: "Unavailable",
+      health: { writable: false, reason: "the disk is full" },
+      again: "Unavailable",
+      readable: true,
+    },
+    { stale: "Fenced", kept: true, grown: 1 },
+  ]);
+});
 
-test.skipIf(!canHaveSmallDisk)(
-  "when pages cannot be moved on a full disk, the first append that comes when there is room again is taken",
-  async () => {
-    const directory = temporaryDirectory();
-    const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
-    const child = startLogChild("crowd", directory, { command: [...SMALL_DISK, script] });
-    const said: unknown[] = [];
-    for await (const line of child.lines) said.push(JSON.parse(line));
+test("when pages cannot be moved on a full disk, the first append that comes when there is room again is taken", async ({
+  skip,
+}) => {
+  if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
+  const directory = temporaryDirectory();
+  const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
+  const child = startLogChild("crowd", directory, { command: [...SMALL_DISK, script] });
+  const said: unknown[] = [];
+  for await (const line of child.lines) said.push(JSON.parse(line));
 
-    expect(await child.ended).toBe(0);
-    const refused = { type: "failed", reason: "the disk is full" };
-    expect(said).toEqual([[{ type: "committed" }, refused, { type: "committed" }]]);
-  },
-);
+  expect(await child.ended).toBe(0);
+  const refused = { type: "failed", reason: "the disk is full" };
+  expect(said).toEqual([[{ type: "committed" }, refused, { type: "committed" }]]);
+});
 
 test("after a failed write nothing more is appended until the log is opened again, and nothing is lost", async () => {
   const directory = temporaryDirectory();
-  const limited = ["bash", "-c", `trap "" XFSZ; ulimit -f 3000; exec "$0" "$@"`];
+  const limited = ["sh", "-c", `trap "" XFSZ; ulimit -f 6000; exec "$0" "$@"`];
   const child = startLogChild("exceed", directory, { command: limited });
   const said: unknown[] = [];
   for await (const line of child.lines) said.push(JSON.parse(line));

@@ -1,0 +1,28 @@
+/**
+ * Skips a test because this machine lacks a part that the test needs; the note names the part and how to get it.
+ * With `CI=true` the test fails instead, so that a machine for checks cannot skip a test.
+ */
+export function skipWithout(skip: Skip, note: string): never {
+  if (["true", "1"].includes(process.env["CI"] ?? "")) throw new Error(note);
+  return skip(note);
+}
+
+/** Skips a test that needs a C compiler. */
+export function skipWithoutCompiler(skip: Skip): never {
+  return skipWithout(skip, "needs Linux and a C compiler: install gcc (apt-get install gcc libc6-dev)");
+}
+
+/** Skips a test that runs shell commands of the README. */
+export function skipWithoutCurl(skip: Skip): never {
+  return skipWithout(skip, "needs bash and curl 7.82 or newer: install them (apt-get install bash curl)");
+}
+
+/** Skips a test that needs a small disk of its own. */
+export function skipWithoutSmallDisk(skip: Skip): never {
+  return skipWithout(
+    skip,
+    "needs a small disk: run it on Linux, where `unshare --map-root-user --mount true` succeeds",
+  );
+}
+
+type Skip = (note: string) => never;
