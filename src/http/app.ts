@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import type { Context } from "hono";
 import type { Runtime } from "../runtime/api.ts";
 import { addAgentRoutes } from "./routes/agent-routes.ts";
 import type { AppEnv } from "./messages/app-env.ts";
@@ -13,7 +12,7 @@ import type { Metrics } from "./metrics/metrics.ts";
 import { explainNoRoute } from "./routes/no-route.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { isFault, toProblem } from "./messages/problem.ts";
-import { reply } from "./messages/reply.ts";
+import { replyProblem } from "./messages/reply.ts";
 import { addRunRoutes } from "./routes/run-routes.ts";
 import { addServerRoutes } from "./routes/server-routes.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
@@ -71,11 +70,11 @@ export function createApp(
   }
   app.notFound((c) => {
     const { error, headers } = explainNoRoute(c, app, runtime);
-    return refuse(c, error, headers);
+    return replyProblem(c, toProblem(error), headers);
   });
   app.onError((thrown, c) => {
     if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
-    return refuse(c, thrown);
+    return replyProblem(c, toProblem(thrown));
   });
   return app;
 }
@@ -104,9 +103,4 @@ function pathOf({ url }: Request): string {
   const path = end === -1 ? url.slice(start) : url.slice(start, start + end);
   if (!path.includes("//") && !path.endsWith("/")) return path;
   return path.replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1");
-}
-
-function refuse(c: Context<AppEnv>, thrown: unknown, more?: Readonly<Record<string, string>>): Response {
-  const { status, headers, body } = toProblem(thrown);
-  return reply(c, body, { status, type: "application/problem+json", headers: { ...headers, ...more } });
 }

@@ -6,7 +6,7 @@ import { createApp } from "../http/app.ts";
 import type { AppOptions } from "../http/app.ts";
 import { createMetrics } from "../http/metrics/metrics.ts";
 import type { Runtime } from "../runtime/api.ts";
-import { answerClientError } from "./client-error.ts";
+import { answerClientError, refuseConnect } from "./client-error.ts";
 import { createListener } from "./listener.ts";
 
 /** What `serve` takes. */
@@ -47,10 +47,13 @@ export async function serve(
   const stopping = new AbortController();
   const allowedHosts = [...(options.allowedHosts ?? []), ...namesOf(hostname)];
   const app = createApp(runtime, { ...options, metrics, allowedHosts, signal: stopping.signal });
-  const server = createServer(SETTINGS, createListener(app.fetch, metrics.fault));
-  server.maxHeadersCount = 64;
+  const listener = createListener(app.fetch, metrics.fault);
+  const server = createServer(SETTINGS, listener);
+  // The size of the headers is limited. Node would drop the headers above a count without an error.
+  server.maxHeadersCount = 0;
   server.maxConnections = 12_000;
-  server.maxRequestsPerSocket = 10_000;
+  server.on("checkExpectation", listener);
+  server.on("connect", refuseConnect);
   server.on("clientError", answerClientError);
   await listen(server, hostname, port);
   const { port: bound } = server.address() as AddressInfo;
@@ -63,7 +66,7 @@ export async function serve(
   };
 }
 
-/** Far below Node's own: a client that is slow on purpose must not hold what others need. */
+/** Far below Node's own limits: a client that is slow on purpose must not hold what others need. */
 const SETTINGS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -72,7 +75,8 @@ const SETTINGS = {
   maxHeaderSize: 8_192,
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
-  requireHostHeader: true,
+  // The guard checks it. Node's own answer has no body.
+  requireHostHeader: false,
   rejectNonStandardBodyWrites: true,
 };
 

@@ -5,6 +5,7 @@ import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
+import { API_HEADERS } from "../../src/http/messages/reply.ts";
 import { answerClientError } from "../../src/node/client-error.ts";
 import { RawClient } from "./raw-client.ts";
 import { chat, startServer } from "./server.ts";
@@ -60,22 +61,87 @@ test.each([
   ],
   ["an encoding that is none", ["POST /echo/process HTTP/1.1", HOST, "Transfer-Encoding: xchunked"], 400],
   ["a folded header", ["GET / HTTP/1.1", HOST, "X: a", " b"], 400],
-])("a request with %s is refused", async (_, lines, status) => {
-  await using server = await startServer();
-  await using client = new RawClient(server.url);
-  client.send(...lines);
-  await client.until(/\r\n\r\n/);
-  expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-});
+  ["a Host that is too long", ["GET / HTTP/1.1", `Host: ${"x".repeat(9_000)}`], 431],
+  ["a target that is too long", [`GET /${"x".repeat(9_000)} HTTP/1.1`, HOST], 431],
+  ["an expectation", ["GET / HTTP/1.1", HOST, "Expect: miracles"], 417],
+  ["an expectation, and another Host", ["GET / HTTP/1.1", "Host: evil.test", "Expect: miracles"], 421],
+  ["a tunnel as its aim", ["CONNECT evil.test:443 HTTP/1.1", "Host: evil.test:443"], 405],
+  ["a method that is none", ["BREW / HTTP/1.1", HOST], 400],
+  ["a version that is none", ["GET / HTTP/9.9", HOST], 400],
+  ["TLS", ["\u0016\u0003\u0001\u0002\u0000\u0001"], 400],
+])(
+  "a request with %s is refused by a problem, which a browser does not keep, sniff or run",
+  async (_, lines, status) => {
+    await using server = await startServer();
+    await using client = new RawClient(server.url);
+    client.send(...lines);
+    await client.until(/\r\n\r\n[^]*\}\n$/);
+    const [head = "", body = ""] = client.text.split("\r\n\r\n");
+    const headers = head.toLowerCase();
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`));
+    expect(headers).toContain("content-type: application/problem+json");
+    expect(headers).toContain(`content-length: ${body.length}`);
+    for (const [name, value] of Object.entries(API_HEADERS))
+      expect(headers).toContain(`${name}: ${value.toLowerCase()}`);
+    expect(JSON.parse(body)).toMatchObject({
+      status,
+      code: CODES[status],
+    });
+  },
+);
 
-test("what is no HTTP is answered by a problem, and the connection is closed", async () => {
+const CODES: Readonly<Record<number, string>> = {
+  400: "invalid_request",
+  405: "method_not_allowed",
+  417: "invalid_request",
+  421: "misdirected",
+  431: "too_large",
+};
+
+test("after what is no HTTP the connection is closed", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
   client.send("hello");
   await client.closed();
-  const [head = "", body = ""] = client.text.split("\r\n\r\n");
-  expect(head).toContain("Content-Type: application/problem+json");
-  expect(JSON.parse(body)).toMatchObject({ status: 400, code: "invalid_request" });
+  expect(client.text.match(/HTTP\/1\.1 400/g)).toHaveLength(1);
+});
+
+test("a refused tunnel is closed, and what was sent into it is no request", async () => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  client.send("CONNECT localhost:80 HTTP/1.1", HOST);
+  client.send("GET /healthz HTTP/1.1", HOST);
+  await client.closed();
+  expect(client.text).toMatch(/^HTTP\/1\.1 405 /);
+  expect(client.text).toContain("Allow: GET, HEAD, POST, DELETE");
+  expect(client.text).not.toContain('"status":"ok"');
+});
+
+test("a client that expects 100-continue gets it, then its answer", async () => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  client.send(
+    "POST /echo/process HTTP/1.1",
+    HOST,
+    "Content-Type: application/json",
+    "Content-Length: 13",
+    "Expect: 100-Continue",
+  );
+  await client.until("HTTP/1.1 100 Continue\r\n\r\n");
+  client.socket.write('{"input":"a"}');
+  await client.until("HTTP/1.1 202 Accepted");
+  expect((await server.runtime.runs({ limit: 1 })).runs).toHaveLength(1);
+});
+
+test("a header counts wherever it stands among many", async () => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  const others = Array.from({ length: 300 }, (_, index) => `X-${index}: 1`);
+  client.send("GET / HTTP/1.1", ...others, "Host: evil.test");
+  await client.until('"code":"misdirected"');
+  client.send("GET / HTTP/1.1", HOST, ...others, "Origin: http://evil.test");
+  await client.until('"code":"forbidden"');
+  expect(client.text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 421", "HTTP/1.1 403"]);
 });
 
 test("a client that is slow on purpose gets a 408 and is cut", async () => {

@@ -2,7 +2,8 @@ import type { Context, MiddlewareHandler } from "hono";
 import { AgentError } from "../../errors.ts";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
-import { replyEmpty } from "../messages/reply.ts";
+import { toProblem } from "../messages/problem.ts";
+import { replyEmpty, replyProblem } from "../messages/reply.ts";
 import { createTokenCheck } from "./token.ts";
 
 /** Who may talk to the server. */
@@ -40,6 +41,8 @@ export function createGuard({
       return replyEmpty(c, PREFLIGHT);
     }
     if (checkToken !== undefined && !forHealth) await checkToken(c);
+    const expected = c.req.header("expect");
+    if (expected !== undefined && !CONTINUE.test(expected)) return refuseExpectation(c, expected);
     return next();
   };
 
@@ -110,6 +113,19 @@ function misdirected(host: string): AgentError {
   return new AgentError("misdirected", `this server is not ${shown(host)}`, {
     hint: "allow the name with --allowed-host, or the option allowedHosts",
   });
+}
+
+const CONTINUE = /^100-continue$/i;
+
+function refuseExpectation(c: Context<AppEnv>, expected: string): Response {
+  const error = new AgentError(
+    "invalid_request",
+    `the server cannot meet the expectation ${shown(expected)}`,
+    {
+      hint: "leave the Expect header away, or send 100-continue",
+    },
+  );
+  return replyProblem(c, toProblem(error, { status: 417, title: "Expectation Failed" }));
 }
 
 /** Somebody who typed the address or followed a link to the front page. */

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
+import type { ProblemReply } from "./problem.ts";
 
 /** How an answer differs from 200 with JSON. */
 export interface ReplyOptions {
@@ -26,6 +27,15 @@ export function reply(
   outgoing.writeHead(status, { ...all, "content-length": Buffer.byteLength(body) });
   outgoing.end(c.req.method === "HEAD" ? undefined : body);
   return ALREADY_SENT;
+}
+
+/** Answers with a problem. */
+export function replyProblem(
+  c: Context<AppEnv>,
+  { status, headers, body }: ProblemReply,
+  more?: Readonly<Record<string, string>>,
+): Response {
+  return reply(c, body, { status, type: "application/problem+json", headers: { ...headers, ...more } });
 }
 
 /** Answers without a body. */
