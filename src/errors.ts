@@ -2,25 +2,25 @@ import type { Issue } from "./protocol/issue.ts";
 import type { ProblemCode } from "./protocol/problem.ts";
 
 /**
- * What kind of thing went wrong; callers branch on it. Each wire has its own table from these to its
- * statuses. `call_failed` is thrown to agent code alone, by a call that ended in an error.
+ * The kind of an error; callers branch on it. Each wire format has its own table from these codes to its
+ * statuses. `call_failed` is thrown only to agent code, by a call that ended in an error.
  */
 export type ErrorCode = ProblemCode | "call_failed";
 
-/** What an error may carry beside its message; all but `cause` is shown to the caller. */
+/** Optional parts of an error beside its message; all but `cause` are shown to the caller. */
 export interface ErrorDetails {
-  /** What to do about it, in a sentence. */
+  /** What to do about it, in one sentence. */
   readonly hint?: string;
   readonly issues?: readonly Issue[];
-  /** How long to wait before another try, in seconds. */
+  /** Delay before a retry, in seconds. */
   readonly retryAfterS?: number;
-  /** Facts for programs, such as the open questions of a wait. */
+  /** Facts for programs, for example the open questions of a wait. */
   readonly facts?: Readonly<Record<string, unknown>>;
-  /** For our own logs; never leaves the process. */
+  /** Only for our logs; never leaves the process. */
   readonly cause?: unknown;
 }
 
-/** The one error of the project: a code for programs, a message that names the thing and the fact. */
+/** The project's one error class: a code for programs and a message that names the thing and the fact. */
 export class AgentError extends Error {
   override readonly name = "AgentError";
   readonly code: ErrorCode;
@@ -33,15 +33,18 @@ export class AgentError extends Error {
   }
 }
 
-/** Makes an AgentError of a thrown value; one that is none becomes `internal`, with the value as its cause. */
+/**
+ * Turns a thrown value into an AgentError; a value that is none becomes `internal`, with the value as its
+ * cause.
+ */
 export function toAgentError(thrown: unknown): AgentError {
   if (isInstance(thrown, AgentError)) return thrown;
   return new AgentError("internal", "an unexpected error occurred", { cause: thrown });
 }
 
 /**
- * The text of a thrown value: its message, or the value itself where it is a string or a number; empty where there
- * is neither. It never throws, because agent code throws values whose getters throw, revoked proxies too.
+ * The text of a thrown value: its message, or the value itself if it is a string or a number, else empty.
+ * Never throws, although agent code can throw values whose getters throw, or revoked proxies.
  */
 export function messageOf(thrown: unknown): string {
   switch (typeof thrown) {
@@ -57,7 +60,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** A field of a thrown value; `undefined` where it has none or does not let it be read. */
+/** A field of a thrown value; `undefined` if there is none or reading it throws. */
 export function fieldOf(thrown: unknown, name: string): unknown {
   try {
     return (thrown as { readonly [name: string]: unknown } | null | undefined)?.[name];
@@ -66,7 +69,7 @@ export function fieldOf(thrown: unknown, name: string): unknown {
   }
 }
 
-/** `instanceof` for a thrown value: false where the value is a proxy that throws at the question. */
+/** `instanceof` for a thrown value: false if the value is a proxy that throws. */
 export function isInstance<Thing>(
   thrown: unknown,
   type: abstract new (...args: never[]) => Thing,

@@ -1,7 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { Router, RouterHandler } from "../ports/router.ts";
 
-/** A router for one process: every message goes straight to the handler that serves here. */
+/** A router for one process: it passes every message directly to the registered handler. */
 export function localRouter(): Router {
   const handlers = new Set<RouterHandler>();
   const deliveries = new Map<RouterHandler, Set<Promise<unknown>>>();
@@ -10,7 +10,7 @@ export function localRouter(): Router {
     async send(runId, message) {
       const [handler] = handlers;
       if (handler === undefined) {
-        throw new AgentError("unavailable", `nobody takes messages for run ${runId}`);
+        throw new AgentError("unavailable", `no handler is registered for messages to run ${runId}`);
       }
       const underWay = deliveries.get(handler);
       const delivery = handler.deliver(runId, message);

@@ -1,27 +1,30 @@
 import type { ArtifactId, RunId } from "../protocol/ids.ts";
 
-/** Keeps the bytes of artifacts. An artifact never changes once it is put. */
+/** Stores the bytes of artifacts. A stored artifact never changes. */
 export interface ArtifactStore {
   /**
-   * Stores the bytes and resolves when they are as durable as the store makes them. Putting an id
-   * again replaces what was there, so that an interrupted put can be repeated. Fails with `too_large`
-   * when `limitBytes` is passed, and then keeps nothing.
+   * Stores the bytes and resolves when they are as durable as the store makes them. Storing an id again
+   * replaces the old bytes, so that an interrupted put can be repeated. Fails with `too_large` above
+   * `limitBytes`, and then stores nothing.
    */
   put(artifact: NewArtifact): Promise<StoredArtifact>;
 
   /** Finds an artifact; `undefined` when there is none. */
   get(artifactId: ArtifactId): Promise<StoredArtifact | undefined>;
 
-  /** The bytes, in chunks; fails with `not_found` when there are none. */
+  /** Reads the bytes in chunks; fails with `not_found` if there are none. */
   read(artifactId: ArtifactId): AsyncIterable<Uint8Array>;
 
-  /** Makes an artifact without a run part of this one; nothing happens to an artifact of a run, or to none. */
+  /** Adds an artifact without a run to this run; does nothing if it has a run or does not exist. */
   attach(artifactId: ArtifactId, runId: RunId): Promise<void>;
 
-  /** Removes the artifacts without a run that were created before a time, or nobody said when; tells how many stay. */
+  /**
+   * Removes the artifacts without a run that were created before a time or at an unknown time. Returns the
+   * number that remain.
+   */
   removeUnattached(before: number): Promise<number>;
 
-  /** How many bytes all artifacts have together, or those of a run. */
+  /** The total bytes of all artifacts, or of a run's artifacts. */
   size(runId?: RunId): Promise<number>;
 
   /** Removes all artifacts of a run. */
@@ -30,7 +33,7 @@ export interface ArtifactStore {
   close(): Promise<void>;
 }
 
-/** Bytes to be kept, and what is known of them. */
+/** The bytes of a new artifact and its metadata. */
 export interface NewArtifact {
   readonly artifactId: ArtifactId;
   /** The run it belongs to, if any. */
@@ -44,11 +47,11 @@ export interface NewArtifact {
   readonly limitBytes: number;
 }
 
-/** What is known of an artifact. */
+/** The metadata of an artifact. */
 export interface StoredArtifact {
   readonly artifactId: ArtifactId;
   readonly runId?: RunId;
-  /** In milliseconds since 1970; absent if that was never said. */
+  /** In milliseconds since 1970; absent if unknown. */
   readonly createdAt?: number;
   readonly name: string;
   readonly mimeType: string;

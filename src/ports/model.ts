@@ -3,46 +3,48 @@ import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 
 /**
- * A language model as the runtime sees it: something that streams text and ends with a result. What
- * goes in and what comes out are the business of the model and of the agent that uses it.
+ * A language model as the runtime sees it: it streams text and ends with a result. Only the model and its
+ * agent know the format of the input and the result.
  */
 export interface Model {
   /** Shown in the events of each completion. */
   readonly name: string;
 
   /**
-   * Asks for one completion. Ends with a `result`; throws a `ModelError` when there is none, and soon
-   * after the signal has fired. May be called again with the same call id after a crash.
+   * Asks for one completion. Ends with a `result`. Throws a `ModelError` if there is none, or soon after the
+   * signal has aborted. After a crash it may be called again with the same call id.
    */
   generate(input: Json, context: ModelContext): AsyncIterable<ModelPart>;
 }
 
-/** What a model is told beside its input. */
+/** Context of a completion beside its input. */
 export interface ModelContext {
-  /** Equal on every attempt: an idempotency key for the provider. */
+  /** Equal on every attempt; usable as an idempotency key. */
   readonly callId: string;
-  /** 1 the first time. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
   readonly signal: AbortSignal;
-  /** Reads a file that the input names, such as a picture; fails with `not_found` when it is gone. */
+  /**
+   * Reads a file that the input refers to, for example an image; fails with `not_found` if it was removed.
+   */
   readonly readArtifact: (artifactId: ArtifactId) => Promise<Uint8Array>;
 }
 
-/** What a model streams. */
+/** A part of a model's stream. */
 export type ModelPart =
   /** Text for the caller. */
   | { readonly type: "text"; readonly text: string }
-  /** What the model thinks before it speaks. */
+  /** Reasoning before the answer. */
   | { readonly type: "reasoning"; readonly text: string }
-  /** The end: everything that the agent needs to go on, and what it cost. */
+  /** The end of the stream: the complete answer and its token usage. */
   | { readonly type: "result"; readonly result: Json; readonly usage: Usage };
 
 /** A completion failed. */
 export class ModelError extends Error {
   override readonly name = "ModelError";
-  /** Whether another try may do better. */
+  /** Whether a retry can succeed. */
   readonly transient: boolean;
-  /** How long to wait before it, in milliseconds, where the provider says. */
+  /** Delay before a retry in milliseconds, if the provider gives one. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

@@ -2,23 +2,23 @@ import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
 
 /**
- * Brings messages to the owner of a run, wherever it is. With one process that is this process.
+ * Delivers messages to the owner of a run, on any node. With one process, that is this process.
  *
- * A message may arrive twice; its receiver recognises it by the request id in it. An answer is given
- * only after what it acknowledges is in the log.
+ * A message can arrive twice; its receiver recognizes it by the request id. A reply is sent only after the
+ * message's effect is in the log.
  */
 export interface Router {
-  /** Sends a message to the run's owner, making some node the owner if there is none. */
+  /** Sends a message to the run's owner; assigns an owner if there is none. */
   send(runId: RunId, message: Json): Promise<Json>;
 
-  /** Offers this node as an owner of runs until the answer is called. */
+  /** Registers this node as a possible owner of runs until the returned function is called. */
   serve(handler: RouterHandler): () => Promise<void>;
 }
 
-/** What a node does for the runs it owns. */
+/** Handles messages for the runs that a node owns. */
 export interface RouterHandler {
-  /** Takes a message for a run, activating the run first if need be. */
+  /** Handles a message for a run; activates the run if needed. */
   deliver(runId: RunId, message: Json): Promise<Json>;
-  /** Looks after a run whose owner has gone. */
+  /** Continues a run whose owner is gone. */
   orphaned(runId: RunId): Promise<void>;
 }

@@ -1,12 +1,12 @@
 /**
- * Keeps what must not stand in the log: the secret values of configurations, by name. A value is
- * as durable as the log once `put` resolves, and readable at once afterwards.
+ * Stores data that must not be in the log: secret values of configurations, by name. Once `put` resolves, a
+ * value is as durable as the log and can be read.
  */
 export interface SecretStore {
-  /** The value with a name; `undefined` when there is none. */
+  /** The value of a name; `undefined` if there is none. */
   get(name: string): string | undefined;
-  /** Stores values by name, all or none, replacing what had their names. */
+  /** Stores all values or none, and replaces existing values. */
   put(values: Readonly<Record<string, string>>): Promise<void>;
-  /** Removes all values whose name begins so. */
+  /** Removes all values whose names start with the prefix. */
   remove(prefix: string): Promise<void>;
 }

@@ -20,7 +20,7 @@ import type { Issue } from "./issue.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./status.ts";
 
-/** What the routes answer with, beside events, by name. */
+/** The answers of the routes, except events, by name. */
 export interface Answers {
   readonly AgentEntry: AgentEntry;
   readonly AgentDescriptor: AgentDescriptor;
@@ -36,23 +36,24 @@ const text = z.string();
 const operation = z.object({
   name: text,
   description: text,
-  input_schema: jsonObject.exactOptional().describe("JSON Schema of the input; absent where anything goes."),
+  input_schema: jsonObject
+    .exactOptional()
+    .describe("JSON Schema of the input; absent if any JSON is accepted."),
   output_schema: jsonObject.exactOptional().describe("JSON Schema of the output."),
 } satisfies Shape<OperationDescriptor>);
 
 const issue = z.object({
-  path: text.describe("Steps from the root of the body, joined by dots."),
+  path: text.describe("Path from the root of the body, joined by dots."),
   message: text,
 } satisfies Shape<Issue>);
 
-/** The schema of each answer by its name. */
 export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answers[Name]> } = {
   AgentEntry: z
     .object({
       name: text,
-      path: text.describe("Where the agent's routes are, relative to the list."),
+      path: text.describe("The path of the agent's routes, relative to the list."),
     } satisfies Shape<AgentEntry>)
-    .describe("An agent that is served here."),
+    .describe("An agent of this server."),
 
   AgentDescriptor: z
     .object({
@@ -60,18 +61,18 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       purpose: text,
       version: text.exactOptional(),
       endpoints: z.array(text),
-      operations: z.array(operation).describe("What the agent can be asked for; chat is among them."),
-      tools: z.array(text).describe("The tools and agents it calls; for information."),
-      config_schema: jsonObject.exactOptional().describe("JSON Schema of what ConfigureRequest takes."),
+      operations: z.array(operation).describe("The agent's operations, including chat."),
+      tools: z.array(text).describe("The tools and agents it calls; informative."),
+      config_schema: jsonObject.exactOptional().describe("JSON Schema of the args of a ConfigureRequest."),
     } satisfies Shape<AgentDescriptor>)
-    .describe("What an agent says of itself."),
+    .describe("The description of an agent."),
 
   Accepted: z
     .object({
       request_id: requestId,
       run_id: runId.nullable().describe("null only for the configuration of an agent."),
     } satisfies Shape<Accepted>)
-    .describe("The request was taken; its events say how it goes on."),
+    .describe("The request was accepted; read its events for the result."),
 
   RequestStatus: z
     .object({
@@ -84,13 +85,13 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       result: text.nullable().exactOptional(),
       output: json.exactOptional(),
       error: turnError.exactOptional(),
-      request_keys: questions.exactOptional().describe("What the oldest open wait asks for."),
+      request_keys: questions.exactOptional().describe("The questions of the oldest open wait."),
       wait_id: ordinal.exactOptional().describe("The oldest open wait."),
       created_at: timestamp,
       completed_at: timestamp.exactOptional(),
       last_event_id: count.describe("The id of the request's newest event, 0 when it has none."),
     } satisfies Shape<RequestStatus>)
-    .describe("Where a request is in its life."),
+    .describe("The state of a request."),
 
   RunSummary: z
     .object({
@@ -104,14 +105,14 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       forked_from: z
         .object({ run_id: runId, id: count })
         .exactOptional()
-        .describe("The run and event from which this one was forked."),
+        .describe("The run and event that this run was forked from."),
       last_event_id: count,
     } satisfies Shape<RunSummary>)
     .describe("A run in the list of runs."),
 
   UploadedArtifact: z
     .object({ artifact_id: artifactId, url: text } satisfies Shape<UploadedArtifact>)
-    .describe("Where an uploaded file is."),
+    .describe("The address of an uploaded file."),
 
   Problem: z
     .object({
@@ -138,8 +139,8 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
         timeout: true,
       }),
       detail: text.describe("Names the thing and the fact."),
-      hint: text.exactOptional().describe("What to do about it."),
-      errors: z.array(issue).exactOptional().describe("What is wrong with the request, one by one."),
+      hint: text.exactOptional().describe("How to fix it."),
+      errors: z.array(issue).exactOptional().describe("Each fault of the request."),
     } satisfies Shape<Problem>)
-    .describe("Why a request was refused, as RFC 9457 has it."),
+    .describe("Why a request was refused (RFC 9457)."),
 };

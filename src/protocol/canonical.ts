@@ -1,4 +1,4 @@
-/** JSON text that is equal for equal values, whatever the order of their keys. The value must not be deep without limit. */
+/** JSON text that is equal for equal values in any key order. The value must have bounded depth. */
 export function canonical(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;

@@ -1,14 +1,14 @@
 import type { Issue, Refusal } from "./issue.ts";
 
-/** Something about a JSON value that we do not take in, and how it is refused. */
+/** A fault of a JSON value that makes us refuse it, and how it is refused. */
 export interface JsonIssue extends Issue {
   readonly kind: Refusal;
 }
 
 /**
- * Finds what makes a value unsafe to keep and pass on: not JSON at all, too deep, too many keys, texts
- * too long, keys that JavaScript objects have a meaning for, and texts that do not survive UTF-8. Stops
- * when a limit is passed, so the work is bounded by the limits, and at 20 issues.
+ * Finds what makes a value unsafe to store and pass on: not JSON, too deep, too many keys, texts too long,
+ * keys with a meaning in JavaScript, and texts that UTF-8 cannot represent. It stops at the first passed
+ * limit and at 20 issues, so the work is bounded.
  */
 export function checkJson(value: unknown): readonly JsonIssue[] {
   if (typeof value === "string" && isSafe(value)) return NONE;
@@ -21,7 +21,7 @@ interface Walk {
   readonly path: (string | number)[];
   readonly issues: JsonIssue[];
   keys: number;
-  /** Set when there is no use in looking further. */
+  /** Set when the walk must stop. */
   over: boolean;
 }
 
@@ -32,12 +32,12 @@ const ISSUES_LIMIT = 20;
 const STEP_LIMIT = 64;
 const NONE: readonly JsonIssue[] = [];
 
-// The recursion is no deeper than the limit of depth, whatever the value.
+// Recursion is bounded by the depth limit for every value.
 function visit(value: unknown, walk: Walk): void {
   if (typeof value === "string") {
     if (!isSafe(value)) reportText(value, "", walk);
   } else if (typeof value === "number") {
-    // JSON.parse reads 1e309 as Infinity, which no JSON text can give back.
+    // JSON.parse reads 1e309 as Infinity, which JSON cannot represent.
     if (!Number.isFinite(value)) report("invalid", "is not a finite number", walk);
   } else if (Array.isArray(value)) {
     visitArray(value, walk);
@@ -69,7 +69,7 @@ function visitObject(object: { readonly [key: string]: unknown }, walk: Walk): v
     if (walk.over) return;
     walk.path.push(key);
     if (key === "__proto__" || key === "constructor" || key === "prototype") {
-      report("invalid", "is a key that is not taken", walk);
+      report("invalid", "is a key that is not allowed", walk);
     } else {
       if (!isSafe(key)) reportText(key, "has a key that ", walk);
       visit(object[key], walk);
@@ -98,9 +98,9 @@ function reportText(text: string, prefix: string, walk: Walk): void {
   if (text.length > TEXT_LIMIT) {
     report("too_large", `${prefix}is longer than ${TEXT_LIMIT} characters`, walk);
   } else if (text.isWellFormed()) {
-    report("unprocessable", `${prefix}holds a NUL character`, walk);
+    report("unprocessable", `${prefix}contains a NUL character`, walk);
   } else {
-    report("unprocessable", `${prefix}holds half of a surrogate pair`, walk);
+    report("unprocessable", `${prefix}contains half of a surrogate pair`, walk);
   }
 }
 

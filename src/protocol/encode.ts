@@ -2,27 +2,27 @@ import { roleOf } from "./events.ts";
 import type { EventAddress, EventBody, EventType } from "./events.ts";
 import type { RunId } from "./ids.ts";
 
-/** Where all events of one speaker stand: everything of their address that does not change from one to the next. */
+/** The part of the event address that all events of one speaker share. */
 export type SpeakerAddress = Omit<EventAddress, "id" | "role" | "run_id" | "ts"> & {
   /** `null` only for the answer to the configuration of an agent. */
   readonly run_id: RunId | null;
 };
 
-/** One agent in one turn, with the parts of its events' text that are always the same. */
+/** One agent in one turn, with the constant parts of its encoded events. */
 export interface Speaker {
-  /** From behind the id up to the type. */
+  /** From after the id up to the type. */
   readonly prefix: string;
-  /** From behind the role up to the time. */
+  /** From after the role up to the time. */
   readonly middle: string;
-  /** From behind the time up to the body. */
+  /** From after the time up to the body. */
   readonly suffix: string;
-  /** From behind the id up to the time, for the type that is by far the most frequent. */
+  /** From after the id up to the time, for TextOutput, the most frequent type. */
   readonly textOutput: string;
-  /** From behind the time up to the text, for the same. */
+  /** From after the time up to the content, for TextOutput. */
   readonly content: string;
 }
 
-/** Prepares the constant text of the events of one agent in one turn, at one depth and under one call. */
+/** Prepares the constant parts of the events of one agent in one turn, at one depth and under one call. */
 export function createSpeaker(address: SpeakerAddress): Speaker {
   const { run_id, request_id, agent, depth, parent_call_id } = address;
   const names = `"run_id":${JSON.stringify(run_id)},"request_id":${JSON.stringify(request_id)}`;
@@ -33,20 +33,20 @@ export function createSpeaker(address: SpeakerAddress): Speaker {
     prefix,
     middle,
     suffix: `"${call}`,
-    // Joined, and so in one piece: a concatenated text is a tree, to be walked again for every event.
+    // `join` gives a flat string; a concatenation is a tree that V8 would flatten for every event.
     textOutput: [prefix, typeAndRole("TextOutput"), middle].join(""),
     content: ['"', call, ',"content":'].join(""),
   };
 }
 
 /**
- * Encodes an event as one JSON object without a line break. The keys of the address come first and in
- * a fixed order, which `idOf`, `typeOf` and the other readers rely on; the body's own follow, and
- * behind those of a WaitForInput its `wait_id`.
+ * Encodes an event as one JSON object without a line break. The keys of the address come first in a fixed
+ * order, which `idOf`, `typeOf` and the other readers rely on. The keys of the body follow, and then
+ * `wait_id` in a WaitForInput.
  */
 export function encodeEvent(speaker: Speaker, id: number, ts: string, body: EventBody): string {
   if (body.type === "TextOutput") {
-    // By hand because most events are texts: 0.25 µs, half of what JSON.stringify of the whole takes.
+    // Encoded by hand, because most events are texts: 0.25 µs, half the time of JSON.stringify.
     const { content, branch, call_id, attempt } = body;
     let text = `{"id":${id}${speaker.textOutput}${ts}${speaker.content}${JSON.stringify(content)}`;
     if (branch !== undefined) text += `,"branch":${JSON.stringify(branch)}`;
@@ -62,69 +62,68 @@ export function encodeEvent(speaker: Speaker, id: number, ts: string, body: Even
   return `${head},${own.slice(1, -1)}${wait}}`;
 }
 
-/** The id of an encoded event. */
 export function idOf(text: string): number {
   let id = 0;
   for (let at = '{"id":'.length; ; at += 1) {
     const digit = text.charCodeAt(at) - 48;
-    // A comma lies below the digits; behind the end of the text the difference is NaN.
+    // A comma is below the digits; after the end of the text the difference is NaN.
     if (!(digit >= 0)) return id;
     id = id * 10 + digit;
   }
 }
 
-/** The run of an encoded event, `null` for the answer to the configuration of an agent. */
+/** The run id of an encoded event; `null` for the answer to the configuration of an agent. */
 export function runIdOf(text: string): string | null {
   return idAfter(text, RUN_ID);
 }
 
-/** The request of an encoded event, `null` for an event outside any turn. */
+/** The request id of an encoded event; `null` for an event outside any turn. */
 export function requestIdOf(text: string): string | null {
   return idAfter(text, REQUEST_ID);
 }
 
-/** Makes a test for whether an encoded event of a run belongs to a request. */
+/** Makes a predicate for the encoded events of a request in a run. */
 export function ofRequest(runId: string, requestId: string): (text: string) => boolean {
   const address = `,"run_id":${JSON.stringify(runId)},"request_id":${JSON.stringify(requestId)},`;
-  // A slice compares three times faster than `startsWith`, which compares character by character.
+  // Comparing a slice is three times faster than `startsWith`, which compares character by character.
   return (text) => {
     const at = text.indexOf(",");
     return text.slice(at, at + address.length) === address;
   };
 }
 
-/** The name of the agent that says an encoded event. */
+/** The agent name of an encoded event. */
 export function agentOf(text: string): string {
   const at = text.indexOf(AGENT) + AGENT.length;
   const end = text.indexOf(TYPE, at);
   const name = text.slice(at + 1, end - 1);
-  // Our own names need no escapes; an agent elsewhere may be called anything.
+  // Names of local agents need no escapes; a remote agent can have any name.
   return name.includes("\\") ? String(JSON.parse(text.slice(at, end))) : name;
 }
 
-/** The type of an encoded event. */
 export function typeOf(text: string): EventType {
   const at = text.indexOf(TYPE) + TYPE.length;
   return text.slice(at, text.indexOf('"', at)) as EventType;
 }
 
-/** The text of an encoded TextOutput at depth 0 that has no fields beside it; `undefined` for any other. */
+/**
+ * The content of an encoded TextOutput at depth 0 without optional fields; `undefined` for any other event.
+ */
 export function plainTextOf(text: string): string | undefined {
   const at = text.indexOf(CONTENT) + CONTENT.length;
-  // Inside the text a quote has a backslash before it, so this is where another field begins.
+  // Inside a JSON string a quote is escaped, so this sequence means that another field follows.
   if (at < CONTENT.length || text.includes('","', at) || text.includes(PARENT)) return undefined;
-  // Not a slice, which would hold on to all that was read with it.
+  // Parsed, because a slice would keep the whole page in memory.
   return JSON.parse(text.slice(at, -1)) as string;
 }
 
-/** The depth of an encoded event. */
 export function depthOf(text: string): number {
   const at = text.indexOf(DEPTH) + DEPTH.length;
   return Number(text.slice(at, text.indexOf(",", at)));
 }
 
-// The first place where one of these stands is the key itself: inside a JSON string a quote has a
-// backslash before it, so no value holds a comma followed by a quote and a name.
+// The first occurrence of each of these is the key itself: inside a JSON string a quote is escaped, so no
+// value contains a comma followed by a quote and a name.
 const RUN_ID = ',"run_id":';
 const REQUEST_ID = ',"request_id":';
 const AGENT = ',"agent":';

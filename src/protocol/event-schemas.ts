@@ -31,22 +31,19 @@ const usage: z.ZodType<Usage> = z.object({
   cost: z.number().exactOptional(),
 } satisfies Shape<Usage>);
 
-const branch = text.exactOptional().describe("Names one of several texts that arise side by side.");
-const attempt = ordinal
-  .exactOptional()
-  .describe("Above 1 when the call is tried again after an interruption.");
+const branch = text.exactOptional().describe("Names one of several parallel texts.");
+const attempt = ordinal.exactOptional().describe("Above 1 when the call is retried after an interruption.");
 const artifact = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
 
 const completed = {
   finish_reason: finishReason,
-  result: text.nullable().describe("The answer as text; for a chat all that the agent said."),
+  result: text.nullable().describe("The answer as text; for a chat all text of the agent."),
   result_truncated: z.boolean().exactOptional(),
   output: json.describe("The answer as a value."),
-  error: turnError.exactOptional().describe("Present when finish_reason is error."),
+  error: turnError.exactOptional().describe("Present if finish_reason is error."),
   usage: usage.exactOptional(),
 } satisfies Shape<BodyFields<"RequestCompleted">>;
 
-/** The schema of each event by its type. */
 export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Type>> } = {
   RequestStarted: event("RequestStarted", "The agent has started to work on a request.", {
     operation: text,
@@ -57,9 +54,9 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
   }),
   WaitForInput: event(
     "WaitForInput",
-    "The agent needs an answer before it can go on.",
+    "The agent needs an answer before it can continue.",
     {
-      request_keys: questions.describe("A description for each value that is asked for."),
+      request_keys: questions.describe("A description for each requested value."),
       schema: jsonObject.exactOptional().describe("JSON Schema of the values."),
       call_id: callId,
     },
@@ -71,7 +68,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     resume_id: clientId.exactOptional(),
   }),
   CancelRequest: event("CancelRequest", "The request was canceled; its RequestCompleted follows.", {}),
-  TextOutput: event("TextOutput", "The agent said some text.", {
+  TextOutput: event("TextOutput", "The agent wrote a text.", {
     content: text,
     branch,
     call_id: callId.exactOptional().describe("The completion that the text comes from."),
@@ -95,29 +92,31 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     code: z.enum(TOOL_ERROR_CODES),
     tool_call_id: callId,
   }),
-  ToolTextOutput: event("ToolTextOutput", "A tool tells how far it is.", {
+  ToolTextOutput: event("ToolTextOutput", "A tool reports its progress.", {
     content: text,
     tool_call_id: callId,
     branch,
     progress: z
       .literal(true)
       .exactOptional()
-      .describe("Set where it tells of something outside, which may happen again after an interruption."),
+      .describe(
+        "Set if it reports progress on something outside, which may be repeated after an interruption.",
+      ),
   }),
   CompletionCall: event("CompletionCall", "The agent asks a model for a completion.", {
     model: text,
     call_id: callId,
-    attempt: ordinal.describe("Above 1, it replaces the text of the attempts before."),
+    attempt: ordinal.describe("Above 1, it replaces the text of earlier attempts."),
   }),
   CompletionResult: event("CompletionResult", "A model has completed.", {
     model: text,
     call_id: callId,
     usage,
     elapsed_ms: z.number().min(0),
-    result: json.describe("What the agent goes on with; null when the completion failed."),
+    result: json.describe("The result that the agent continues with; null when the completion failed."),
     error: text.exactOptional().describe("Why it failed."),
   }),
-  ReasoningOutput: event("ReasoningOutput", "What a model thinks before it speaks.", {
+  ReasoningOutput: event("ReasoningOutput", "Reasoning of a model before its answer.", {
     content: text,
     call_id: callId,
     attempt: ordinal,
@@ -128,13 +127,13 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     input: json,
     metadata: jsonObject,
   }),
-  RequestCompleted: event("RequestCompleted", "The turn is over; nothing follows it.", completed),
+  RequestCompleted: event("RequestCompleted", "The turn has ended; no event of it follows.", completed),
 };
 
-/** The schema of the answer to a configuration: a RequestCompleted that stands in no log. */
+/** The schema of the answer to a configuration: a RequestCompleted that is not in the log. */
 export const configureCompletedSchema: z.ZodType<ConfigureCompleted> = event(
   "RequestCompleted",
-  "The configuration is taken; it counts from the next request on.",
+  "The configuration was accepted; it applies from the next request on.",
   completed,
   {
     id: z.literal(0),
@@ -159,15 +158,15 @@ function event<Type extends EventType>(
     agent: text.min(1).describe("Who speaks."),
     type: z.literal(type),
     role: z.literal(roleOf(type)),
-    depth: count.describe("0 for the agent that was asked, one more for each caller in between."),
+    depth: count.describe("0 for the requested agent, plus one for each call in between."),
     ts: timestamp,
     parent_call_id: callId
       .exactOptional()
-      .describe("The call under which the event arose, at depth 1 and more."),
+      .describe("The call during which the event occurred, at depth 1 and more."),
     forked_from: z
       .object({ run_id: runId, id: ordinal })
       .exactOptional()
-      .describe("Where the event stood first, in a run that was forked."),
+      .describe("The original event, if the run is a fork."),
     ...fields,
     ...more,
   });

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "./json.ts";
 /** How a turn ended. */
 export type FinishReason = "success" | "error" | "canceled";
 
-/** All reasons why a turn ends with `error`. */
+/** All reasons for a turn to end with `error`. */
 export const TURN_ERROR_CODES = [
   "agent_error",
   "nondeterministic",
@@ -19,26 +19,25 @@ export const TURN_ERROR_CODES = [
   "canceled",
 ] as const;
 
-/** Why a turn ended with `error`; a closed list. */
 export type TurnErrorCode = (typeof TURN_ERROR_CODES)[number];
 
-/** What went wrong in a turn, in words for its caller. */
+/** The error of a turn, as its caller sees it. */
 export interface TurnError {
   readonly code: TurnErrorCode;
   readonly message: string;
 }
 
-/** What completions cost, as far as the model says. */
+/** Token usage of completions, as far as the model reports it. */
 export interface Usage {
   readonly input_tokens?: number;
   readonly output_tokens?: number;
   readonly cost?: number;
 }
 
-/** The questions of a wait: a key for each value asked for, and its description for a human. */
+/** The questions of a wait: a description for a human, by the key of each requested value. */
 export type Questions = { readonly [key: string]: string };
 
-/** An event before it has an address: what an agent, or the runtime for it, says. */
+/** An event without its address: what an agent, or the runtime for it, says. */
 export type EventBody =
   | {
       readonly type: "RequestStarted";
@@ -46,7 +45,7 @@ export type EventBody =
       readonly input: Json;
       readonly attachments?: readonly ArtifactId[];
       readonly config_version?: number;
-      /** The version of the agent that the turn was started with, where the agent has one. */
+      /** The version of the agent that started the turn, if the agent has one. */
       readonly agent_version?: string;
     }
   | {
@@ -59,7 +58,7 @@ export type EventBody =
       readonly type: "ResumeWithInput";
       readonly wait_id: number;
       readonly request_keys: JsonObject;
-      /** The client's own name for its answer, if it gave one. */
+      /** The id that the client chose for its answer, if any. */
       readonly resume_id?: string;
     }
   | { readonly type: "CancelRequest" }
@@ -96,7 +95,9 @@ export type EventBody =
       readonly content: string;
       readonly tool_call_id: CallId;
       readonly branch?: string;
-      /** Set where the text tells of something outside, which may happen again after an interruption. */
+      /**
+       * Set if the text reports progress on something outside, which may be repeated after an interruption.
+       */
       readonly progress?: true;
     }
   | {
@@ -111,7 +112,7 @@ export type EventBody =
       readonly call_id: CallId;
       readonly usage: Usage;
       readonly elapsed_ms: number;
-      /** What the agent goes on with; `null` when the completion failed. */
+      /** The result that the agent continues with; `null` when the completion failed. */
       readonly result: Json;
       /** Why it failed. */
       readonly error?: string;
@@ -149,7 +150,7 @@ export type EventBody =
       readonly usage?: Usage;
     };
 
-/** All reasons why a call fails. */
+/** All reasons for a call to fail. */
 export const TOOL_ERROR_CODES = [
   "tool_error",
   "invalid_input",
@@ -158,10 +159,8 @@ export const TOOL_ERROR_CODES = [
   "timeout",
 ] as const;
 
-/** Why a call ended without a result. */
 export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 
-/** The type names of all events. */
 export type EventType = EventBody["type"];
 
 /** The role of an event's speaker, as models name it. */
@@ -176,17 +175,17 @@ export interface EventAddress {
   readonly request_id: RequestId | null;
   readonly agent: string;
   readonly role: Role;
-  /** 0 for the agent that was asked, one more for each caller in between. */
+  /** 0 for the requested agent, plus one for each call in between. */
   readonly depth: number;
   /** ISO 8601, UTC. */
   readonly ts: string;
-  /** The call under which the event arose; on every event at depth 1 or more. */
+  /** The call during which the event occurred; present at depth 1 or more. */
   readonly parent_call_id?: CallId;
-  /** Where the event stood first, in a run that was forked from another. */
+  /** The original event, if the run is a fork. */
   readonly forked_from?: ForkedFrom;
 }
 
-/** A place in another run. */
+/** An event in another run. */
 export interface ForkedFrom {
   readonly run_id: RunId;
   readonly id: number;

@@ -6,22 +6,22 @@ import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 
 /**
- * A schema for each member of a type. Written behind an object of schemas as `satisfies Shape<Type>`, it
- * makes the compiler refuse a member that is missing, unknown or of another type.
+ * A schema for each member of a type. With `satisfies Shape<Type>` after an object of schemas, the compiler
+ * rejects members that are missing, unknown or of another type.
  */
 export type Shape<Type> = { readonly [Key in keyof Type]-?: z.ZodType<Type[Key]> };
 
-/** A schema of a closed list of words, none of them missing and none too many. */
+/** A schema for a closed list of words; the compiler checks that the list is complete. */
 export function oneOf<Word extends string>(words: { readonly [Key in Word]: true }): z.ZodType<Word> {
   return z.enum(Object.keys(words) as Word[]);
 }
 
 /**
- * A field that may be left out. It is not `exactOptional`, which tries its schema on each field that is absent,
- * only to drop the issue: half of what it cost to parse a request.
+ * A field that may be absent. It does not use `exactOptional`, which runs its schema on each absent field
+ * only to drop the issue; that was half of the cost of parsing a request.
  */
 export function optional<Value>(schema: z.ZodType<Value>): z.ZodExactOptional<z.ZodType<Value>> {
-  // Where a value comes from JSON, as all that is parsed here, a field that is there is never `undefined`.
+  // All values here come from JSON, so a present field is never `undefined`.
   return schema.optional() as unknown as z.ZodExactOptional<z.ZodType<Value>>;
 }
 
@@ -36,41 +36,38 @@ export const requestId: z.ZodType<RequestId> = id;
 /** Checks an artifact id. */
 export const artifactId: z.ZodType<ArtifactId> = id;
 
-/** Checks any other id that a client chooses. */
+/** Any other id that a client chooses. */
 export const clientId: z.ZodType<string> = id;
 
 /** Checks the id of a call. */
 export const callId: z.ZodType<CallId> = z.string().min(1);
 
-/** Takes any value that is there: what comes from JSON text is JSON. */
+/** Accepts any value: values parsed from JSON text are JSON. */
 export const json: z.ZodType<Json> = z.unknown() as z.ZodType<Json>;
 
-/** Takes any object, but no array. */
+/** Any object, but no array. */
 export const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), json);
 
-/** Checks a number of things, or a place in a sequence that starts with 0. */
+/** A count, or a position in a sequence that starts at 0. */
 export const count: z.ZodType<number> = z.int().min(0);
 
-/** Checks a place in a sequence that starts with 1. */
+/** A position in a sequence that starts at 1. */
 export const ordinal: z.ZodType<number> = z.int().min(1);
 
-/** Checks a time: ISO 8601 in UTC. */
+/** An ISO 8601 time in UTC. */
 export const timestamp: z.ZodType<string> = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/, "must be a time in UTC, as in 2026-01-31T12:00:00.000Z")
   .meta({ format: "date-time" });
 
-/** Checks the questions of a wait. */
 export const questions: z.ZodType<Questions> = z.record(z.string(), z.string());
 
-/** Checks how a turn ended. */
 export const finishReason: z.ZodType<FinishReason> = oneOf<FinishReason>({
   success: true,
   error: true,
   canceled: true,
 });
 
-/** Checks why a turn ended with an error. */
 export const turnError: z.ZodType<TurnError> = z.object({
   code: z.enum(TURN_ERROR_CODES),
   message: z.string(),

@@ -6,25 +6,25 @@ declare const brand: unique symbol;
  */
 export type Branded<Name extends string> = string & { readonly [brand]?: Name };
 
-/** Names a run: turns that share memory and one log. */
+/** The id of a run: turns that share memory and one log. */
 export type RunId = Branded<"RunId">;
 
-/** Names a request, and with it the turn that answers it. */
+/** The id of a request and of its turn. */
 export type RequestId = Branded<"RequestId">;
 
-/** Names an artifact's bytes. */
+/** The id of an artifact. */
 export type ArtifactId = Branded<"ArtifactId">;
 
 /**
- * Names one call of a turn, unique in its run and equal on every replay: `c`, the number of the turn
- * in its run, and the place of the call under it, as in `c3.1.2`.
+ * The id of a call, unique in its run and equal on every replay: `c`, the number of the turn in its run, and
+ * the position of the call in the call tree, for example `c3.1.2`.
  */
 export type CallId = Branded<"CallId">;
 
-/** What ids look like: those of runs, requests and artifacts, and all that clients choose. */
+/** The format of run, request and artifact ids, and of all ids that clients choose. */
 export const ID_PATTERN: RegExp = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** Says whether a text may serve as a run, request or artifact id. */
+/** Checks whether a text is a valid run, request or artifact id. */
 export function isId(text: string): boolean {
   return ID_PATTERN.test(text);
 }

@@ -1,24 +1,24 @@
 import type { Beside } from "./request-schemas.ts";
 import type { Delivery, Request } from "./requests.ts";
 
-/** The fields of a request before they are checked. */
+/** The unchecked fields of a request. */
 export type Fields = { readonly [name: string]: unknown };
 
 /**
- * Lays a body over the query it was sent with, drops what is `null`, and brings every spelling that is
- * taken to the one that the schemas know. What has no such spelling stays as it is, for them to refuse.
+ * Merges a body over its query, drops `null`, and converts each accepted spelling to the one that the schemas
+ * know. Other values stay as they are; the schemas refuse them.
  */
 export function toFields(body: Fields, query: { readonly [name: string]: string }): Fields {
   const fields: { [name: string]: unknown } = {};
   for (const name of queryFields) {
     if (Object.hasOwn(query, name)) fields[name] = query[name];
   }
-  // In a query every number is a text; in a body it has no need to be.
+  // Query values are texts; in a body numbers are expected.
   for (const name of ["wait_ms", "wait_id"]) {
     if (name in fields) fields[name] = toNumber(fields[name]);
   }
   for (const name of Object.keys(body)) {
-    // An operation may take null as its input; elsewhere null says that there is nothing.
+    // An operation may have null as its input; in other fields null means absent.
     if (body[name] !== null || name === "input") fields[name] = body[name];
   }
   for (const name of ["run_id", "request_id"]) {
@@ -29,21 +29,21 @@ export function toFields(body: Fields, query: { readonly [name: string]: string 
   return fields;
 }
 
-/** Reads the spellings of yes and no that clients use; what is neither comes back as it is. */
+/** Converts the spellings of true and false that clients use; other values are returned unchanged. */
 export function toFlag(value: unknown): unknown {
   if (value === 1 || value === 0) return value === 1;
   if (typeof value !== "string") return value;
   return FLAGS.get(value.toLowerCase()) ?? value;
 }
 
-/** Says how an answer is wanted. */
+/** Reads how the answer is to be delivered. */
 export function toDelivery({ wait = false, wait_ms = DEFAULT_WAIT_MS }: Beside): Delivery {
   if (wait === "completed") return { wait, waitMs: Math.min(wait_ms, COMPLETED_LIMIT_MS) };
   const acknowledged = wait === true || wait === "acknowledged";
   return { wait: acknowledged ? "acknowledged" : "none", waitMs: Math.min(wait_ms, DEFAULT_WAIT_MS) };
 }
 
-/** Merges the context into the metadata of a request that has any. */
+/** Merges the run context into the request's metadata, if it has any. */
 export function withContext(request: Request, { run_context }: Beside): Request {
   if (run_context === undefined) return request;
   if (request.type !== "ChatRequest" && request.type !== "OperationRequest") return request;
@@ -53,7 +53,7 @@ export function withContext(request: Request, { run_context }: Beside): Request 
 const DEFAULT_WAIT_MS = 30_000;
 const COMPLETED_LIMIT_MS = 600_000;
 
-/** The fields of a request that its query can say. */
+/** The request fields that can be query parameters. */
 export const queryFields: readonly string[] = [
   "request_id",
   "run_id",

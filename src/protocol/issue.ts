@@ -1,9 +1,9 @@
-/** One thing that is wrong with a value, and where in it. */
+/** A fault of a value and its place in the value. */
 export interface Issue {
-  /** Steps from the root of the value, joined by dots; empty for the value itself. */
+  /** The path from the root of the value, joined by dots; empty for the value itself. */
   readonly path: string;
   readonly message: string;
 }
 
-/** How a value is refused: it is not what was expected, cannot be kept as it is, or is above a limit. */
+/** How a value is refused: not what was expected, cannot be stored as it is, or above a limit. */
 export type Refusal = "invalid" | "unprocessable" | "too_large";

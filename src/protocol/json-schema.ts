@@ -9,7 +9,7 @@ export type Schemas = { readonly [name: string]: JsonObject };
 
 const REQUESTS = Object.entries<z.ZodType>(requestSchemas);
 
-// Two events have their name in common with the request that they tell of.
+// Two events have the same name as the request that they report.
 const EVENTS = Object.entries<z.ZodType>(eventSchemas).map(
   ([type, schema]) => [Object.hasOwn(requestSchemas, type) ? `${type}Event` : type, schema] as const,
 );
@@ -27,9 +27,9 @@ const FAMILIES = new Map([
 ]);
 
 /**
- * The JSON Schemas (2020-12) of all requests, events and answers, and of `Request` and `Event`, which
- * stand for any of theirs. Each is complete by itself. The events that tell of a request of the same name
- * are called `CancelRequestEvent` and `ResumeWithInputEvent`. A schema is made when it is first read.
+ * The JSON Schemas (2020-12) of all requests, events and answers, and of the unions `Request` and `Event`.
+ * Each schema is self-contained. The events with the name of a request are called `CancelRequestEvent` and
+ * `ResumeWithInputEvent`. A schema is generated when it is first read.
  */
 export const schemas: Schemas = lazy((name) => {
   const members = FAMILIES.get(name);
@@ -38,7 +38,7 @@ export const schemas: Schemas = lazy((name) => {
   return { $schema: DIALECT, oneOf: toRefs(members, "#/$defs/"), $defs };
 });
 
-/** The same schemas as an OpenAPI 3.1 document has them under `components.schemas`, referring to each other. */
+/** The same schemas for `components.schemas` of an OpenAPI 3.1 document, with references to each other. */
 export const components: Schemas = lazy((name) => {
   const members = FAMILIES.get(name);
   return members === undefined ? toJsonSchema(name) : { oneOf: toRefs(members, "#/components/schemas/") };
@@ -70,7 +70,7 @@ function toJsonSchema(name: string): JsonObject {
 }
 
 function convert(schema: z.ZodType): JsonObject {
-  // As input: what a reader may meet, so fields that are not known to it are no fault.
+  // As input, because a reader must accept unknown fields.
   const { $schema: _, ...converted } = z.toJSONSchema(schema, { io: "input" });
   return JSON.parse(JSON.stringify(converted)) as JsonObject;
 }

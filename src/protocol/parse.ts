@@ -7,30 +7,29 @@ import { besideSchema, requestSchemas } from "./request-schemas.ts";
 import type { Delivery, Request } from "./requests.ts";
 import { describeIssue, toIssues } from "./schema-issues.ts";
 
-/** A value that was understood, or what is wrong with it. */
+/** A parsed value, or what is wrong with it. */
 export type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }
   | {
       readonly ok: false;
       readonly message: string;
       readonly issues: readonly Issue[];
-      /** `invalid` when absent. */
+      /** Absent means `invalid`. */
       readonly kind?: Refusal;
     };
 
-/** A request as it came in. */
 export interface IncomingRequest {
   readonly request: Request;
   readonly delivery: Delivery;
 }
 
 /**
- * Understands the body of a request, together with the query it was sent with. Never throws.
+ * Parses the body of a request together with its query. Never throws.
  *
- * - A field of the query counts where the body does not have it. `null` in an optional field is as if the
- *   field were absent; fields that the request does not know are ignored.
- * - Without `type`, a body with `input` is a ChatRequest, one with `args` a ConfigureRequest.
- * - Whole numbers as `run_id` and `request_id` are read as texts, an unknown `logging_level` as `default`.
+ * - A query parameter counts if the body does not have the field. An optional field that is `null` counts as
+ *   absent; unknown fields are ignored.
+ * - Without `type`, a body with `input` is a ChatRequest, and one with `args` a ConfigureRequest.
+ * - Whole numbers as `run_id` and `request_id` are read as strings, an unknown `logging_level` as `default`.
  * - `run_context` is merged into `request_metadata`, which wins on equal keys.
  */
 export function parseRequest(
@@ -57,7 +56,7 @@ export function parseRequest(
     return refuse([...toIssues(request.error), ...toIssues(beside.error)]);
   }
   if (isAnswerToNothing(request.data)) {
-    return refuse([{ path: "request_id", message: "is required, or the run_id" }]);
+    return refuse([{ path: "request_id", message: "is required, unless there is a run_id" }]);
   }
   return {
     ok: true,
@@ -65,7 +64,7 @@ export function parseRequest(
   };
 }
 
-/** From the one that hides the others to the one that shows only alone. */
+/** The first kind found in this order is reported. */
 const REFUSALS: readonly Refusal[] = ["too_large", "invalid", "unprocessable"];
 
 function refuse(issues: readonly Issue[], kind: Refusal = "invalid"): Parsed<never> {
@@ -77,7 +76,7 @@ function isObject(value: unknown): value is { readonly [key: string]: unknown } 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-// A request that waits or runs is never touched by a guess, so Resume and Cancel are always named.
+// Resume and Cancel must be named: a request that waits or runs must not be changed by a guess.
 function typeOf(fields: Fields): unknown {
   if (fields["type"] !== undefined) return fields["type"];
   if (fields["input"] !== undefined) return "ChatRequest";

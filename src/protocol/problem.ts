@@ -1,6 +1,6 @@
 import type { Issue } from "./issue.ts";
 
-/** What kind of thing went wrong, for programs to branch on; a closed list. */
+/** The kind of a problem, for programs to branch on; a closed list. */
 export type ProblemCode =
   | "invalid_request"
   | "unauthorized"
@@ -20,7 +20,7 @@ export type ProblemCode =
   | "unavailable"
   | "timeout";
 
-/** The body of every refusal, as RFC 9457 has it. It may carry further facts beside these fields. */
+/** The body of every refusal (RFC 9457). It can have more fields. */
 export interface Problem {
   /** `about:blank`: the status says what kind of problem it is. */
   readonly type: string;
@@ -29,8 +29,8 @@ export interface Problem {
   readonly code: ProblemCode;
   /** Names the thing and the fact. */
   readonly detail: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly hint?: string;
-  /** What is wrong with the request, one by one. */
+  /** Each fault of the request. */
   readonly errors?: readonly Issue[];
 }

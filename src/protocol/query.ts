@@ -1,14 +1,14 @@
 import { toFlag } from "./incoming.ts";
 import type { Parsed } from "./parse.ts";
 
-/** Reads a place in a run's log, as `since` and `Last-Event-ID` give it: a whole number from 0 on. */
+/** Parses a position in a run's log, as in `since` and `Last-Event-ID`: a whole number ≥ 0. */
 export function parseCursor(text: string): Parsed<number> {
   const cursor = DIGITS.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(cursor)) return { ok: true, value: cursor };
   return refuse("must be the id of an event, or 0");
 }
 
-/** Reads yes or no: `true`, `1`, `false` or `0`, in any letter case. */
+/** Parses a boolean: `true`, `1`, `false` or `0`, in any letter case. */
 export function parseFlag(text: string): Parsed<boolean> {
   const flag = toFlag(text);
   return typeof flag === "boolean" ? { ok: true, value: flag } : refuse("must be true or false");

@@ -4,30 +4,30 @@ import type { Json, JsonObject } from "./json.ts";
 /** What happens to a request whose run is busy with another turn. */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
 
-/** Which events are delivered to a request's readers; everything is always in the log. */
+/** Which events readers of a request get; the log always contains all of them. */
 export type LoggingLevel = "minimal" | "default" | "tools" | "llm" | "agents" | "all";
 
-/** What every request that starts a turn may carry. */
+/** Fields of every request that starts a turn. */
 export interface TurnRequestFields {
-  /** Chosen by the client, it makes the request idempotent; otherwise the server makes one. */
+  /** Chosen by the client, makes the request idempotent; if absent, the server generates one. */
   readonly request_id?: RequestId;
-  /** Absent starts a new run. */
+  /** Absent creates a new run. */
   readonly run_id?: RunId;
-  /** Opaque to the runtime; the agent may read it. `run_context` is merged into it. */
+  /** Not used by the runtime; the agent may read it. `run_context` is merged into it. */
   readonly request_metadata?: JsonObject;
   readonly logging_level?: LoggingLevel;
   readonly on_busy?: OnBusy;
-  /** Artifacts uploaded before, handed to the agent. */
+  /** Ids of uploaded artifacts for the agent. */
   readonly attachments?: readonly ArtifactId[];
 }
 
-/** Says something to an agent. */
+/** Sends a text to an agent. */
 export interface ChatRequest extends TurnRequestFields {
   readonly type: "ChatRequest";
   readonly input: string;
 }
 
-/** Asks an agent for one of its operations. */
+/** Calls an operation of an agent. */
 export interface OperationRequest extends TurnRequestFields {
   readonly type: "OperationRequest";
   readonly operation: string;
@@ -47,30 +47,30 @@ export interface CancelRequest {
   readonly request_id: RequestId;
 }
 
-/** Answers a wait; names the request, or the run when exactly one of its requests waits. */
+/** Answers a wait. Names the request, or the run if exactly one of its requests waits. */
 export interface ResumeWithInput {
   readonly type: "ResumeWithInput";
   readonly request_id?: RequestId;
   readonly run_id?: RunId;
-  /** Which wait; needed when several are open. */
+  /** Which wait; required when several are open. */
   readonly wait_id?: number;
   readonly request_keys: JsonObject;
-  /** Chosen by the client, it makes the answer idempotent. */
+  /** Chosen by the client, makes the answer idempotent. */
   readonly resume_id?: string;
 }
 
 /** A request that starts a turn. */
 export type TurnRequest = ChatRequest | OperationRequest;
 
-/** Everything that can be asked of an agent. */
+/** Every kind of request. */
 export type Request = TurnRequest | ConfigureRequest | CancelRequest | ResumeWithInput;
 
-/** How long the asker stays on the line: not at all, until the request is acknowledged, until it ends or waits. */
+/** How long the client waits: not at all, until the request is acknowledged, or until it ends or waits. */
 export type Wait = "none" | "acknowledged" | "completed";
 
-/** How an answer is wanted, said beside the request and no part of what makes it equal to another. */
+/** How the answer is delivered. It is not part of the request, so two requests can be equal without it. */
 export interface Delivery {
   readonly wait: Wait;
-  /** How long to wait at most, in milliseconds. */
+  /** Maximum wait in milliseconds. */
   readonly waitMs: number;
 }

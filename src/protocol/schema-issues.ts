@@ -1,12 +1,12 @@
 import type * as z from "zod";
 import type { Issue } from "./issue.ts";
 
-/** Lists what a schema found; nothing where it found nothing. */
+/** The issues of a schema error; empty without an error. */
 export function toIssues(error: z.ZodError | undefined): readonly Issue[] {
   return (error?.issues ?? []).map(({ path, message }) => ({ path: path.join("."), message }));
 }
 
-/** Says in words what a schema found, without repeating the value. */
+/** Describes a schema issue without repeating the value. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.input === undefined) return "is required";
   switch (issue.code) {

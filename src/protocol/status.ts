@@ -2,10 +2,8 @@ import type { FinishReason, ForkedFrom, Questions, TurnError } from "./events.ts
 import type { RequestId, RunId } from "./ids.ts";
 import type { Json } from "./json.ts";
 
-/** Where a request is in its life. */
 export type RequestPhase = "queued" | "running" | "waiting" | "completed";
 
-/** Where a run is in its life. */
 export type RunPhase = "idle" | "running" | "waiting";
 
 /** The answer of `GET /request/{request_id}`. */
@@ -37,7 +35,7 @@ export interface RunSummary {
   readonly updated_at: string;
   readonly initial_input: Json;
   readonly turns: number;
-  /** The place in another run from which this one was forked. */
+  /** The event in another run that this run was forked from. */
   readonly forked_from?: ForkedFrom;
   readonly last_event_id: number;
 }

@@ -91,7 +91,7 @@ const streams: readonly (readonly [
   ],
   [
     "sends half a surrogate pair",
-    "tool_error: agent fiend sent an event that cannot be kept: content holds half of a surrogate pair",
+    "tool_error: agent fiend sent an event that cannot be kept: content contains half of a surrogate pair",
     stream(event(2, "TextOutput", { content: "\ud800" })),
   ],
   [
@@ -101,7 +101,7 @@ const streams: readonly (readonly [
   ],
   [
     "sends a key with a meaning",
-    "tool_error: agent fiend sent an event that cannot be kept: args.__proto__ is a key that is not taken",
+    "tool_error: agent fiend sent an event that cannot be kept: args.__proto__ is a key that is not allowed",
     raw('data: {"id":2,"type":"ToolCall","args":{"__proto__":{"polluted":true}}}\n\n'),
   ],
   [

@@ -91,7 +91,7 @@ test("a database cut to nothing or overwritten is refused", async () => {
   const path = join(directory, "log.db");
 
   damage(path, "SQLite format 3", "first");
-  expect(() => sqliteLog(directory)).toThrow(/damaged or not one of ours/);
+  expect(() => sqliteLog(directory)).toThrow(/damaged or was not created by troupe/);
   truncateSync(path, 0);
   expect(() => sqliteLog(directory)).toThrow(/missing or empty/);
 });

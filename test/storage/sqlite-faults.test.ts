@@ -91,7 +91,7 @@ test("a log that someone else wrote to takes no more appends", async () => {
   await expect(append).rejects.toBeInstanceOf(Unavailable);
   expect(log.health()).toEqual({
     writable: false,
-    reason: "someone else has written to the data directory",
+    reason: "another process has written to the data directory",
   });
   expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 2));
   await log.close();

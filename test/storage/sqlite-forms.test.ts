@@ -68,7 +68,7 @@ test("a log of a form that this program does not know is refused", async () => {
   database.exec("PRAGMA user_version = 99");
   database.close();
 
-  expect(() => sqliteLog(directory)).toThrow("the log has form 99");
+  expect(() => sqliteLog(directory)).toThrow("the log has format 99");
 });
 
 /** Makes of a database what the third version would have written. */

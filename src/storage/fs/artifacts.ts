@@ -9,18 +9,18 @@ import { isId } from "../../protocol/ids.ts";
 import { limitedBody, toStored } from "../shared/new-artifact.ts";
 
 /**
- * Keeps artifacts as files in a directory of its own, which it creates if need be. File names come from
- * ids alone; what is known of an artifact stands in a second file beside its bytes.
+ * An artifact store in its own directory, which it creates if needed. File names consist only of ids; the
+ * metadata of an artifact is in a second file beside its bytes.
  */
 export function fsArtifacts(directory: string): ArtifactStore {
-  // Bytes that are still coming in; what a crash left there belongs to nothing.
+  // Unfinished uploads; after a crash these files belong to no artifact.
   const incoming = join(directory, "incoming");
-  // For each run a folder of empty files that are named like its artifacts.
+  // For each run, a folder of empty files with the names of its artifacts.
   const runs = join(directory, "runs");
-  // The same for those that belong to no run.
+  // The same for artifacts without a run.
   const unattached = join(directory, "unattached");
   const ready = prepare();
-  // If that fails, the calls that wait for it say so.
+  // A failure is reported by the calls that await it.
   ready.catch(() => {});
 
   async function prepare(): Promise<void> {
@@ -33,7 +33,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
       if (!names.has(`${name}.json`)) await rm(join(unattached, name), { force: true });
     }
     for (const name of names) {
-      // Bytes of which nothing is known: a crash came before the second file.
+      // Bytes without metadata: a crash came before the second file was written.
       const isLost = name.endsWith(".bytes") && !names.has(name.replace(/bytes$/, "json"));
       if (isLost) await rm(join(directory, name), { force: true });
     }
@@ -53,20 +53,20 @@ export function fsArtifacts(directory: string): ArtifactStore {
       throw error;
     }
     const info = toStored(artifact, sizeBytes);
-    // An artifact exists from when this file does.
+    // The artifact exists as soon as this file exists.
     await writeWhole(`${path}.json`, [Buffer.from(JSON.stringify(info))]);
     await syncDirectory(directory);
     return info;
   }
 
-  /** Puts an artifact on the list of its run, or of those without one. */
+  /** Adds an artifact to the list of its run, or of those without a run. */
   async function list(artifactId: ArtifactId, runId: RunId | undefined): Promise<void> {
     const folder = runId === undefined ? unattached : toPath(runs, runId);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, artifactId), "", { mode: 0o600 });
   }
 
-  /** Writes a file elsewhere and moves it to its place when all of it is on the disk. */
+  /** Writes a temporary file, syncs it and renames it into place. */
   async function writeWhole(
     path: string,
     body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
@@ -154,11 +154,11 @@ export function fsArtifacts(directory: string): ArtifactStore {
 }
 
 function toPath(directory: string, id: string): string {
-  if (!isId(id)) throw new AgentError("invalid_request", "an id has letters, digits, _ and - only");
+  if (!isId(id)) throw new AgentError("invalid_request", "an id may only have letters, digits, _ and -");
   return join(directory, id);
 }
 
-/** The bytes of an artifact, up to its limit. */
+/** Writes the bytes of an artifact, up to its limit. */
 async function writeAndSync(
   path: string,
   body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
@@ -177,7 +177,7 @@ async function writeAndSync(
   }
 }
 
-/** Makes the names of new files survive a loss of power, where the system can. */
+/** Makes the names of new files survive a power failure, where the system can. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(directory);
@@ -188,7 +188,7 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Turns the error for a file that does not exist into `undefined`. */
+/** Returns `undefined` for the error of a file that does not exist. */
 function missing(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
 }

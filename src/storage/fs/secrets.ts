@@ -3,7 +3,10 @@ import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { SecretStore } from "../../ports/secret-store.ts";
 
-/** Secrets in a JSON file that only its owner may read. Written whole and renamed into place, one change after the other. */
+/**
+ * Secrets in a JSON file that only its owner can read. Each change writes a new file and renames it; changes
+ * run one after the other.
+ */
 export function fsSecrets(path: string): SecretStore {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   let values = load(path);
@@ -15,7 +18,7 @@ export function fsSecrets(path: string): SecretStore {
       await save(path, changed);
       values = changed;
     });
-    // A failed change is its caller's to hear of; the next one starts from what is in the file.
+    // The caller gets the error of a failed change; the next change starts from the file's content.
     last = done.catch(() => {});
     return done;
   }
@@ -32,7 +35,7 @@ function load(path: string): Map<string, string> {
     return new Map(Object.entries(JSON.parse(readFileSync(path, "utf8")) as Record<string, string>));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
-    throw new Error("the file of secrets cannot be read", { cause: error });
+    throw new Error("the secrets file cannot be read", { cause: error });
   }
 }
 

@@ -3,7 +3,7 @@ import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.t
 import type { ArtifactId } from "../../protocol/ids.ts";
 import { limitedBody, toStored } from "../shared/new-artifact.ts";
 
-/** Keeps artifacts in memory, for tests and beside a log in memory. */
+/** Artifacts in memory, for tests and for use with a memory log. */
 export function memoryArtifacts(): ArtifactStore {
   const artifacts = new Map<ArtifactId, { info: StoredArtifact; chunks: readonly Uint8Array[] }>();
 
@@ -12,7 +12,7 @@ export function memoryArtifacts(): ArtifactStore {
       const chunks: Uint8Array[] = [];
       let sizeBytes = 0;
       for await (const chunk of limitedBody(artifact)) {
-        // A copy: whoever gave the chunk may use its memory again.
+        // A copy, because the caller may reuse the chunk's memory.
         chunks.push(chunk.slice());
         sizeBytes += chunk.byteLength;
       }

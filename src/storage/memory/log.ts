@@ -23,19 +23,19 @@ import type { ListPosition } from "../shared/run-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { countFitting, surelyFit } from "../shared/utf8.ts";
 
-/** A log in memory, for tests and for agents whose past may go with the process. */
+/** A log in memory, for tests and for agents whose history may be lost with the process. */
 export function memoryLog(): EventLog {
   const runs = new Map<RunId, Run>();
   const removed = new Set<RunId>();
   const requests = new Map<RequestId, RequestEntry>();
-  // Of these the ids alone are kept.
+  // Only the ids of removed runs' requests are kept.
   const removedRequests = new Map<RequestId, RunId>();
   const openRequests = new Set<RequestId>();
   const aliases = new Map<string, RunId>();
   // For each thing outside the log the runs that refer to it.
   const referrers = new Map<string, Set<RunId>>();
   const tails = new Tails();
-  // One counter for all runs, so that a run that was let go of without events leaves nothing behind.
+  // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
   let closed = false;
 
@@ -62,7 +62,7 @@ export function memoryLog(): EventLog {
     }
     const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
 
-    // From here on nothing fails.
+    // Nothing below fails.
     for (const event of batch.events) run.events.push(event);
     for (const record of batch.records) run.records.push(record);
     run.row = row;
@@ -97,7 +97,7 @@ export function memoryLog(): EventLog {
     else referrers.delete(thing);
   }
 
-  /** What becomes of the entries of requests. */
+  /** Computes the new entries of requests without storing them. */
   function applyMarks(runId: RunId, marks: readonly RequestMark[]): Map<RequestId, RequestEntry> {
     const marked = new Map<RequestId, RequestEntry>();
     for (const mark of marks) {
@@ -218,7 +218,7 @@ export function memoryLog(): EventLog {
 }
 
 interface Run {
-  /** The claim in force, 0 for none. */
+  /** The current claim; 0 if there is none. */
   epoch: number;
   readonly events: string[];
   readonly records: LogRecord[];
@@ -233,7 +233,7 @@ function newRun(): Run {
   return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
 }
 
-/** What the entries of a run take, in characters: most of them take a byte. */
+/** The size of a run's entries in characters; most characters take one byte. */
 function sizeOf({ events, records }: Run): number {
   const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
   return characters(events) + characters(records.map((record) => JSON.stringify(record)));
@@ -252,12 +252,12 @@ function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadO
   };
 }
 
-/** The records that follow an event from `from` to `to`. */
+/** The records whose `after` is between `from` and `to`, both included. */
 function recordsBetween(records: readonly LogRecord[], from: number, to: number): readonly LogRecord[] {
   return records.slice(firstFrom(records, from), firstFrom(records, to + 1));
 }
 
-/** The index of the first record that follows event `id` or a later one. */
+/** The index of the first record whose `after` is `id` or greater. */
 function firstFrom(records: readonly LogRecord[], id: number): number {
   let low = 0;
   let high = records.length;

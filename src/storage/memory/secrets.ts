@@ -1,6 +1,6 @@
 import type { SecretStore } from "../../ports/secret-store.ts";
 
-/** Secrets in memory, which go with the process. */
+/** Secrets in memory; they are lost with the process. */
 export function memorySecrets(): SecretStore {
   const values = new Map<string, string>();
   return {

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 
-/** The bytes of a new artifact in chunks; fails with `too_large` when there are more than it may have. */
+/** Reads the bytes of a new artifact in chunks; fails with `too_large` above its limit. */
 export async function* limitedBody({
   body,
   limitBytes,
@@ -17,7 +17,7 @@ export async function* limitedBody({
   }
 }
 
-/** What is known of an artifact once its bytes are kept. */
+/** The metadata of a stored artifact. */
 export function toStored(
   { artifactId, runId, createdAt, name, mimeType }: NewArtifact,
   sizeBytes: number,

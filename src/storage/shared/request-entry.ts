@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { RequestEntry, RequestMark } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
-/** What is known of a request after one more mark; `conflict` if it is a request of another run. */
+/** Applies a mark to a request's entry; `conflict` if the request belongs to another run. */
 export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: RequestMark): RequestEntry {
   if (entry !== undefined && entry.runId !== runId) {
     throw new AgentError("conflict", `request ${mark.requestId} belongs to run ${entry.runId}`);
@@ -13,7 +13,7 @@ export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: R
   return awake;
 }
 
-/** What is known of a request whose run was removed. */
+/** The entry of a request whose run was removed. */
 export function toRemovedRequest(requestId: RequestId, runId: RunId): RequestEntry {
   return {
     requestId,

@@ -1,17 +1,17 @@
 import { EventEmitter } from "eventemitter3";
 import type { RunId } from "../../protocol/ids.ts";
 
-/** Who wants to hear of new entries, run by run. */
+/** The wake listeners of each run. */
 export class Tails {
-  // An emitter for each run that is listened to: one for all of them would have an event for each run that
-  // comes and goes, and is five times slower.
+  // One emitter per run with listeners: a single emitter would have one event name per run, and is five times
+  // slower.
   readonly #emitters = new Map<RunId, EventEmitter<"appended">>();
 
-  /** Calls `wake` whenever `wake(runId)` is called here, until the answer is called. */
+  /** Calls `wake` after each `wake(runId)` of this object, until the returned function is called. */
   add(runId: RunId, wake: () => void): () => void {
     const emitter = this.#emitters.get(runId) ?? new EventEmitter<"appended">();
     this.#emitters.set(runId, emitter);
-    // A listener of its own per call, so that the same function can listen twice.
+    // A new function per call, so that the same `wake` can be added twice.
     const listener = (): void => wake();
     emitter.on("appended", listener);
     return () => {

@@ -1,14 +1,14 @@
-/** Whether texts certainly fit into so many bytes of UTF-8, told from their lengths alone. */
+/** Whether texts certainly fit into a number of UTF-8 bytes, judged only by their lengths. */
 export function surelyFit(texts: readonly string[], limitBytes: number): boolean {
   let characters = 0;
   for (const text of texts) characters += text.length;
-  // No character of a string takes more than three bytes.
+  // A UTF-16 code unit takes at most three bytes.
   return characters * 3 <= limitBytes;
 }
 
 /**
- * Counts how many of the texts, from the first one on, fit into so many bytes of UTF-8, and how many
- * bytes these are; at least `least` texts, whatever their size.
+ * Counts how many of the first texts fit into a number of UTF-8 bytes, and their bytes. Counts at least
+ * `least` texts, whatever their size.
  */
 export function countFitting(
   texts: readonly string[],
@@ -29,7 +29,7 @@ function utf8Length(text: string): number {
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
     if (code < 0x80) continue;
-    // Each half of a surrogate pair counts two of the pair's four bytes.
+    // Each half of a surrogate pair counts as two of the pair's four bytes.
     bytes += code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 1 : 2;
   }
   return bytes;

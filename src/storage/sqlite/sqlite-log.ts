@@ -13,8 +13,8 @@ import { TailCache } from "./tail-cache.ts";
 import { WriterClient } from "./writer/writer-client.ts";
 
 /**
- * Opens a log in a directory of its own, on SQLite, and creates both if need be. Fails at once with
- * `DirectoryInUse` while another process has it open, and with `DamagedLog` when something is missing.
+ * Opens a log on SQLite in its own directory and creates both if needed. Fails with `DirectoryInUse` while
+ * another process has it open, and with `DamagedLog` if something is missing.
  */
 export function sqliteLog(
   directory: string,
@@ -120,7 +120,7 @@ export function sqliteLog(
     return claims.owned(cursor);
   }
 
-  /** Has something committed for a run, and then its effect here done, before anyone hears of it. */
+  /** Commits a job of a run, then applies its effects in memory, before any reader is woken. */
   function commit<Result>(run: OwnedRun, job: Omit<Job, "settle">, done: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const pending = Promise.withResolvers<void>();
@@ -155,15 +155,15 @@ export function sqliteLog(
   }
 
   /**
-   * Resolves when nothing of a run is committed that its owner was not told of, so that what is then
-   * read at once says no more than `read` shows. The owner may append again before that, but a commit
-   * is sent in a later turn of the event loop only; waiting for it too might never end.
+   * Resolves when every commit of a run is acknowledged, so that a following query shows no more than `read`
+   * does. The owner may append again before that, but such a commit is sent only in a later turn of the event
+   * loop; waiting for it too might never end.
    */
   async function settled(runId: RunId): Promise<void> {
     await claims.get(runId)?.pending;
   }
 
-  /** The row of a run without what is committed but not acknowledged yet, as `read` has it too. */
+  /** The row of a run without unacknowledged commits, to agree with `read`. */
   function acknowledged(entry: RunEntry): RunEntry {
     const head = Math.min(entry.head, claims.get(entry.runId)?.head ?? Infinity);
     return head === entry.head ? entry : { ...entry, head };

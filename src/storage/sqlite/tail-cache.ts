@@ -3,15 +3,15 @@ import type { RunId } from "../../protocol/ids.ts";
 import { countFitting, surelyFit } from "../shared/utf8.ts";
 
 /**
- * Holds the newest events of the runs that are being appended to, so that whoever reads along needs
- * no database. It has a limit over all runs; beyond it the oldest events make room.
+ * The newest events of active runs, so that live readers need no database. It has a limit over all runs; the
+ * oldest events are removed first.
  */
 export class TailCache {
   readonly #limitBytes: number;
   readonly #runs = new Map<RunId, Tail>();
-  /** All tails' chunks in the order they came; those of tails that were dropped are skipped. */
+  /** The chunks of all tails in order of arrival; chunks of dropped tails are skipped. */
   #order = new Queue<{ readonly tail: Tail; readonly bytes: number }>();
-  /** How many chunks of dropped tails stand in the order. */
+  /** The number of chunks of dropped tails in the order. */
   #stale = 0;
   #bytes = 0;
 
@@ -19,7 +19,7 @@ export class TailCache {
     this.#limitBytes = limitBytes;
   }
 
-  /** Adds what was appended to a run after everything that is here of it. */
+  /** Adds events that follow directly after the cached ones of a run. */
   add(runId: RunId, first: number, events: readonly string[], bytes: number): void {
     let tail = this.#runs.get(runId);
     if (tail === undefined) {
@@ -34,7 +34,7 @@ export class TailCache {
     while (this.#bytes > this.#limitBytes) this.#removeOldest();
   }
 
-  /** Reads a page of events; `undefined` when some of them are not here. */
+  /** Reads a page of events; `undefined` if some of them are not cached. */
   read(runId: RunId, { after, limit = Infinity, limitBytes }: ReadOptions): Page | undefined {
     const chunks = this.#runs.get(runId)?.chunks;
     const oldest = chunks?.at(0);
@@ -45,7 +45,7 @@ export class TailCache {
     const index = findAfter(chunks, after);
     const chunk = chunks.at(index);
     let events = chunk?.events ?? [];
-    // A reader at the newest chunk, the usual one, gets it without a copy.
+    // A reader at the newest chunk (the usual case) gets it without a copy.
     if (index < chunks.length - 1 || chunk?.first !== after + 1) {
       events = gather(chunks, index, after, limit);
     }
@@ -57,7 +57,7 @@ export class TailCache {
     return { events, records: [], head: newest.last };
   }
 
-  /** Forgets a run. */
+  /** Removes a run from the cache. */
   drop(runId: RunId): void {
     const tail = this.#runs.get(runId);
     if (tail === undefined) return;
@@ -66,7 +66,7 @@ export class TailCache {
     this.#stale += tail.chunks.length;
     tail.bytes = 0;
     tail.chunks = new Queue();
-    // Only when more than half is stale, so that the cost of a drop stays constant.
+    // Only when more than half is stale, so that the amortized cost of a drop is constant.
     if (this.#stale > STALE_LIMIT && this.#stale * 2 > this.#order.length) this.#removeStale();
   }
 
@@ -105,13 +105,13 @@ interface Chunk {
   readonly events: readonly string[];
 }
 
-/** What a chunk costs beside its events. */
+/** The overhead of a chunk besides its events. */
 const CHUNK_BYTES = 256;
 
-/** So many chunks of dropped tails may stay in the order in any case. */
+/** The number of stale chunks that may always remain in the order. */
 const STALE_LIMIT = 1_024;
 
-/** The events after one, from a chunk on, until there are enough. */
+/** Up to `limit` events after an id, starting with the given chunk. */
 function gather(chunks: Queue<Chunk>, from: number, after: number, limit: number): readonly string[] {
   const events: string[] = [];
   for (let index = from; index < chunks.length && events.length < limit; index += 1) {
@@ -135,7 +135,7 @@ function findAfter(chunks: Queue<Chunk>, after: number): number {
   return low;
 }
 
-/** First in, first out, and any place in between. */
+/** A FIFO queue with random access. */
 class Queue<Item> {
   #items: (Item | undefined)[] = [];
   #start = 0;
@@ -157,7 +157,7 @@ class Queue<Item> {
     const item = this.#items[this.#start];
     this.#items[this.#start] = undefined;
     this.#start += 1;
-    // Moving the rest only when half is empty keeps the cost of a shift constant.
+    // Compacts only when half is empty, so that the amortized cost of a shift is constant.
     if (this.#start > 32 && this.#start * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#start);
       this.#start = 0;

@@ -2,18 +2,19 @@ import type { DatabaseSync } from "node:sqlite";
 import { DamagedLog } from "../format/errors.ts";
 
 /**
- * Fails when a run, a request, an alias or a reference is not found by its name. What is not found seems not to exist:
- * events would be missing without an error, a request could be taken for a new one, and a secret that a run refers
- * to could be removed. Every name stands in the database twice, and is looked up in one place as it stands in the other.
+ * Fails if a run, a request, an alias or a reference cannot be found by its name. It would seem not to
+ * exist: events would be missing without an error, a request could be accepted a second time, and a secret
+ * that a run refers to could be removed. The database stores every name twice; each is looked up in one
+ * place with the value from the other.
  */
 export function checkNames(database: DatabaseSync): void {
   for (const [what, sql] of Object.entries(LOST))
     if (database.prepare(sql).get() !== undefined) throw new DamagedLog(`${what} is not found by its name`);
-  // What was looked through is not needed again.
+  // Releases the pages that the check read into the cache.
   database.exec("PRAGMA shrink_memory");
 }
 
-// The plus keeps the number out of the search, which would otherwise find the place it came from.
+// The plus keeps SQLite from using rid in the search, which would find the row that the name comes from.
 const LOST = {
   "a run": `SELECT 1 FROM run AS own NOT INDEXED WHERE NOT EXISTS
     (SELECT 1 FROM run AS named WHERE named.run_id = own.run_id AND +named.rid = own.rid)`,

@@ -3,8 +3,8 @@ import { createPrivateFile } from "./private-file.ts";
 import { DirectoryInUse, toTrouble } from "../format/errors.ts";
 
 /**
- * Takes a lock that ends with the process, however it ends: an open transaction on a small database
- * of its own. Also holds between two openers in one process. Returns how to give it back.
+ * Takes a lock that ends with the process, even when it is killed: an open transaction on a small separate
+ * database. It also excludes a second opener in the same process. Returns a function that releases it.
  */
 export function takeLock(path: string): () => void {
   createPrivateFile(path);

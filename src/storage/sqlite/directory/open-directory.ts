@@ -14,20 +14,20 @@ import type { Reader } from "../reader/reader.ts";
 import { createSchema, openDatabase } from "../format/schema.ts";
 import type { Durability } from "../format/schema.ts";
 
-/** A data directory that nobody else has open. */
+/** An open and locked data directory. */
 export interface OpenDirectory {
-  /** On a connection that only reads from here on. */
+  /** Uses a connection that only reads from now on. */
   readonly reader: Reader;
   readonly head: Head;
-  /** The highest number that a run has. */
+  /** The highest rid of a run. */
   readonly lastRid: number;
-  /** A descriptor of the database, for syncing it. */
+  /** A file descriptor of the database, for syncing it. */
   readonly file: number;
-  /** Lets others open it; all connections to the database have to be closed before. */
+  /** Releases the lock; all connections to the database must be closed before. */
   unlock(): void;
 }
 
-/** Opens a data directory, or creates it; checks that nothing is missing, and raises its epoch. */
+/** Opens or creates a data directory, checks that nothing is missing, and increments its epoch. */
 export function openDirectory(
   directory: string,
   { durability, acceptLoss }: { readonly durability: Durability; readonly acceptLoss: boolean },
@@ -42,7 +42,7 @@ export function openDirectory(
         ...opened,
         file,
         unlock() {
-          // Closed last: it drops the locks that this process holds on the database.
+          // Closed last, because closing it drops the process's locks on the database.
           closeSync(file);
           unlock();
         },
@@ -56,7 +56,7 @@ export function openDirectory(
   }
 }
 
-/** SQLite's own default, which nobody changes. */
+/** SQLite's default page size. */
 const PAGE_BYTES = 4_096;
 
 function openLocked(directory: string, durability: Durability, acceptLoss: boolean) {
@@ -86,7 +86,9 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
   }
 }
 
-/** Fails when the database lacks what the head file names, or its newest batch is not what was committed. */
+/**
+ * Fails if the database lacks the batch that the head file names, or if its newest batch is not as committed.
+ */
 function checkHead(database: DatabaseSync, known: Head | undefined): void {
   const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
   if (newest === undefined && (known === undefined || known.batch === 0)) return;
@@ -108,20 +110,20 @@ function checkHead(database: DatabaseSync, known: Head | undefined): void {
 }
 
 /**
- * Looks through all of a database that ends within a page: SQLite reads what is missing there as zeros,
- * in which names of runs would not be found and nothing would seem wrong.
+ * Checks the whole database if its file ends within a page: SQLite reads the missing part as zeros, so names
+ * of runs would not be found without any error.
  */
 function checkAll(database: DatabaseSync): void {
   const result = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
   if (result !== "ok") throw new DamagedLog("the database has been cut short");
 }
 
-/** Raises the epoch, in the log and then in the head file. */
+/** Increments the epoch in the log and then in the head file. */
 function raiseHead(database: DatabaseSync, known: Head | undefined, path: string): Head {
   const headFile = openHeadFile(path);
   try {
     if (known === undefined) {
-      // The first batch must not be in the log without a head file, or a crash between them looks like a loss.
+      // The head file must exist before the first batch, or a crash between the two writes looks like a loss.
       headFile.reset({ epoch: 0, batch: 0, hash: "" });
       headFile.sync();
     }
@@ -134,7 +136,7 @@ function raiseHead(database: DatabaseSync, known: Head | undefined, path: string
   }
 }
 
-/** Commits a batch with nothing but a new epoch: what an earlier process still holds is fenced by it. */
+/** Commits an empty batch with a new epoch, which fences cursors of an earlier process. */
 function raiseEpoch(database: DatabaseSync, known: Head | undefined): Head {
   const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
   const epoch = Math.max(newest?.epoch ?? 0, known?.epoch ?? 0) + 1;
@@ -155,7 +157,7 @@ function findBatch(database: DatabaseSync, sql: string, ...n: number[]): BatchRo
   return database.prepare(sql).get(...n) as BatchRow | undefined;
 }
 
-/** The checksums of the newest chunks, from what the database holds of them now. */
+/** The checksums of the newest chunks as the database has them now. */
 function readChecksums(database: DatabaseSync, from: number): number[] {
   const chunks = database.prepare(
     `SELECT rid, first, last, records_end AS records_end, CAST(coalesce(body, '') AS BLOB) AS body,
@@ -177,12 +179,12 @@ function readChecksums(database: DatabaseSync, from: number): number[] {
   return checksums;
 }
 
-/** Puts into words what keeps a directory from being opened. */
+/** Explains why a directory cannot be opened. */
 function explain(error: unknown, directory: string): unknown {
   const because = { cause: error };
   switch (toTrouble(error)) {
     case "damaged":
-      return new DamagedLog("the database is damaged or not one of ours", because);
+      return new DamagedLog("the database is damaged or was not created by troupe", because);
     case "inaccessible":
     case "full":
       return new AgentError("unavailable", `${directory} cannot be opened for writing`, because);

@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 
 /**
- * Creates an empty file that only its owner can read, if it does not exist. A file that exists is not
- * even opened: closing it again would drop the locks that this process holds on it.
+ * Creates an empty file that only its owner can read, if it does not exist. An existing file is not opened,
+ * because closing it would drop the process's locks on it.
  */
 export function createPrivateFile(path: string): void {
   try {
@@ -12,7 +12,7 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/** Makes the names of the files in a directory survive a loss of power, where the system can. */
+/** Makes the names of the files in a directory survive a power failure, where the system can. */
 export function syncDirectory(path: string): void {
   if (process.platform === "win32") return;
   const directory = openSync(path, "r");

@@ -1,18 +1,18 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** Where a chunk stands: its run and how far the run's events and records go. */
+/** The position of a chunk: its run and the last event and record it contains. */
 export interface ChunkPosition {
   readonly rid: number;
-  /** The id of its first event; of the event after the run's newest when it has records only. */
+  /** The id of its first event; without events, the id after the run's newest event. */
   readonly first: number;
-  /** The id of the run's newest event, this chunk included. */
+  /** The id of the run's newest event, including this chunk. */
   readonly last: number;
-  /** How many records the run has, this chunk included. */
+  /** The number of records of the run, including this chunk. */
   readonly records: number;
 }
 
-/** A checksum over all of a chunk, to be compared whenever it is read. */
+/** A checksum over a whole chunk, verified at every read. */
 export function toChecksum(
   { rid, first, last, records }: ChunkPosition,
   body: Uint8Array,
@@ -23,7 +23,10 @@ export function toChecksum(
   return encodedRecords === null ? checksum : crc32(encodedRecords, checksum);
 }
 
-/** The hash of a batch: it covers the checksums of its chunks and, by the hash before it, all of the past. */
+/**
+ * The hash of a batch. It covers the checksums of its chunks and, through the previous hash, the whole
+ * history.
+ */
 export function toHash(previous: string, batch: number, checksums: readonly number[]): string {
   return hash("sha256", `${previous} ${batch} ${checksums.join(" ")}`);
 }

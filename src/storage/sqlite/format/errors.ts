@@ -1,22 +1,22 @@
-/** Another process, or this one, has the data directory open; only one may at a time. */
+/** The data directory is open in another process or in this one; only one may open it. */
 export class DirectoryInUse extends Error {
   override readonly name = "DirectoryInUse";
 }
 
 /**
- * The log lacks something that it had acknowledged: part of it was lost or changed outside. It is not
- * opened then, unless its `acceptLoss` is set.
+ * The log lacks data that it had acknowledged: part of it was lost or changed from outside. It is not opened,
+ * unless `acceptLoss` is set.
  */
 export class DamagedLog extends Error {
   override readonly name = "DamagedLog";
 }
 
-/** What kind of trouble SQLite reports, as far as it matters here; `undefined` for what is no trouble of a database. */
+/** The kind of an SQLite error, as far as it matters here; `undefined` for other errors. */
 export function toTrouble(error: unknown): Trouble | undefined {
-  // A number that is too large for a number was written by nobody.
+  // An integer out of range was not written by us.
   if ((error as NodeJS.ErrnoException | null)?.code === "ERR_OUT_OF_RANGE") return "damaged";
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
-  // The low byte is the kind, the rest details it.
+  // The low byte is the primary error code; the other bits are details.
   switch (Number(error.errcode) & 0xff) {
     case 5:
       return "busy";
@@ -24,7 +24,7 @@ export function toTrouble(error: unknown): Trouble | undefined {
     case 8:
     case 14:
       return "inaccessible";
-    // What is asked never changes, so that it makes no sense says that the tables are not ours any more.
+    // Our SQL is fixed, so an SQL error means that the tables are damaged.
     case 1:
     case 11:
     case 26:
@@ -38,5 +38,4 @@ export function toTrouble(error: unknown): Trouble | undefined {
   }
 }
 
-/** Kinds of trouble with a database file. */
 export type Trouble = "busy" | "inaccessible" | "damaged" | "full" | "constraint" | "other";

@@ -3,25 +3,27 @@ import { crc32 } from "node:zlib";
 
 /** The newest batch of a log. */
 export interface Head {
-  /** How many times the log had been opened. */
+  /** How many times the log was opened. */
   readonly epoch: number;
-  /** Its number, 0 before the first one. */
+  /** Its number; 0 before the first batch. */
   readonly batch: number;
-  /** Its hash, empty before the first one. */
+  /** Its hash; empty before the first batch. */
   readonly hash: string;
 }
 
-/** A small file beside the database that names the newest batch, so that a database that lost some is noticed. */
+/**
+ * A small file beside the database that names the newest batch. It shows when a database has lost batches.
+ */
 export interface HeadFile {
-  /** Forgets whatever the file named before. */
+  /** Overwrites both places with a new head. */
   reset(head: Head): void;
   write(head: Head): void;
-  /** Makes what was written survive a loss of power. */
+  /** Makes the writes survive a power failure. */
   sync(): void;
   close(): void;
 }
 
-/** Opens the head file for writing and creates it if need be. */
+/** Opens the head file for writing and creates it if needed. */
 export function openHeadFile(path: string): HeadFile {
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   return {
@@ -29,7 +31,7 @@ export function openHeadFile(path: string): HeadFile {
       for (const place of [0, 1]) writeSync(file, toLine(head), place * PLACE_BYTES, "latin1");
     },
     write(head) {
-      // Two places in turn: a write that a loss of power tears leaves the one before it whole.
+      // Writes alternate between two places: a torn write leaves the previous one intact.
       writeSync(file, toLine(head), (head.batch % 2) * PLACE_BYTES, "latin1");
     },
     sync: () => fdatasyncSync(file),
@@ -37,7 +39,7 @@ export function openHeadFile(path: string): HeadFile {
   };
 }
 
-/** Reads a head file; `undefined` when there is none, or nothing in it can be trusted. */
+/** Reads a head file; `undefined` if there is none or nothing in it is valid. */
 export function readHeadFile(path: string): Head | undefined {
   let text: string;
   try {

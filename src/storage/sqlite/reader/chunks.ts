@@ -6,7 +6,7 @@ import type { Json } from "../../../protocol/json.ts";
 import { countFitting } from "../../shared/utf8.ts";
 import { toChecksum } from "../format/chain.ts";
 
-/** Where a run stands in the database. */
+/** The row ids and head of a run in the database. */
 export interface StoredRun {
   readonly rid: number;
   readonly removed: boolean;
@@ -16,25 +16,26 @@ export interface StoredRun {
 
 /** Reads the events and records of runs. */
 export interface Chunks {
-  /** Finds a run, and checks that its newest event is whole; `undefined` for one that nothing was appended to. */
+  /** Finds a run and checks that its newest event is intact; `undefined` if nothing was appended to it. */
   checked(runId: RunId): StoredRun | undefined;
   /** Reads a page. */
   page(runId: RunId, options: ReadOptions): Page;
   /** Reads a page of a run whose newest event is known. */
   pageOf(run: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page;
   snapshot(rid: number): Snapshot | undefined;
-  /** How many bytes all of it takes, or the chunks of a run. */
+  /** The bytes of all chunks, or of the chunks of a run. */
   size(runId?: RunId): number;
 }
 
-/** Reads the events and records of runs from a database, each chunk only if it is whole. */
+/** Reads the events and records of runs from a database; verifies each chunk. */
 export function createChunks(database: DatabaseSync): Chunks {
   const newest = `FROM run LEFT JOIN chunk ON chunk.seq =
       (SELECT seq FROM chunk WHERE rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1)
     WHERE run_id = ?`;
-  // The name as the run's own row has it, and not the index by which the row was found.
+  // The name from the run's row itself, not from the index that found the row.
   const own = "run.rid, (SELECT run_id FROM run AS named WHERE named.rid = run.rid) AS name, removed, head";
-  // A wrong bit can make a number of a text, or nothing: here it is a text again, of which the checksum is wrong.
+  // A flipped bit can change the type of a value to a number or null; the cast makes it a text again, whose
+  // checksum is wrong.
   const texts = "CAST(coalesce(body, '') AS BLOB) AS body, CAST(records AS TEXT) AS records";
   const find = database.prepare(`SELECT ${own}, last, records_end ${newest}`);
   const findWhole = database.prepare(`SELECT ${own}, first, last, records_end, checksum, ${texts} ${newest}`);
@@ -45,7 +46,7 @@ export function createChunks(database: DatabaseSync): Chunks {
   );
   const used = database.prepare(`SELECT page_size * (page_count - freelist_count) AS bytes
     FROM pragma_page_size, pragma_page_count, pragma_freelist_count`);
-  // Their lengths stand before the texts, which need not be read for that.
+  // The lengths are stored before the texts, so the texts need not be read.
   const sum = `SELECT coalesce(sum(octet_length(body) + coalesce(octet_length(records), 0)), 0) AS bytes
     FROM chunk JOIN run ON run.rid = chunk.rid`;
   const leaving = database.prepare(`${sum} WHERE removed = 1`);
@@ -58,7 +59,7 @@ export function createChunks(database: DatabaseSync): Chunks {
     return collect(rid, chunks.iterate(rid, from, head), options, head);
   }
 
-  /** Asks several things of one moment, whatever is committed meanwhile. */
+  /** Runs several queries in one read transaction, so that commits in between do not matter. */
   function atOnce<Answer>(ask: () => Answer): Answer {
     begin.run();
     try {
@@ -82,7 +83,7 @@ export function createChunks(database: DatabaseSync): Chunks {
       const run = row && toStored(runId, row);
       if (row !== undefined && run !== undefined && !run.removed && row.last !== null) {
         checkWhole(run.rid, row);
-        // A chunk of records alone says where the events are, and not that they are.
+        // A chunk with records only names the newest event but does not prove that it exists.
         if (row.last < row.first && run.head > 0) pageOf(run, { after: run.head - 1 });
       }
       return run;
@@ -115,9 +116,9 @@ interface RunRow {
   readonly rid: number;
   readonly name: string;
   readonly removed: number;
-  /** The id of its newest event when its row was written. */
+  /** The id of the newest event when the row was written. */
   readonly head: number;
-  /** Of the newest chunk; `null` for a run without any. */
+  /** The last event id of the newest chunk; `null` for a run without chunks. */
   readonly last: number | null;
   readonly records_end: number | null;
 }
@@ -125,7 +126,7 @@ interface RunRow {
 function toStored(runId: RunId, { rid, name, removed, head, last, records_end }: RunRow): StoredRun {
   if (name !== runId) throw damaged();
   if (removed > 0) return { rid, removed: true, head: 0, records: 0 };
-  // Its chunks are there, even if the index by which they are found lacks the newest.
+  // The run has chunks, even if their index lacks the newest one.
   if ((last ?? 0) < head) throw damaged();
   return { rid, removed: false, head: last ?? 0, records: records_end ?? 0 };
 }
@@ -141,7 +142,7 @@ interface ChunkRow {
   readonly records: string | null;
 }
 
-/** Puts a page together from the chunks that hold it. */
+/** Builds a page from its chunks. */
 function collect(
   rid: number,
   rows: Iterable<unknown>,
@@ -182,7 +183,7 @@ function collect(
   };
 }
 
-/** The events of a chunk, after a look at whether it is what was committed. */
+/** The events of a chunk, after its checksum is verified. */
 function split(rid: number, chunk: ChunkRow): string[] {
   checkWhole(rid, chunk);
   const { first, last, body } = chunk;
@@ -196,5 +197,5 @@ function checkWhole(rid: number, { first, last, records_end, checksum, body, rec
 }
 
 function damaged(): Unavailable {
-  return new Unavailable("a part of the run is damaged in the log");
+  return new Unavailable("a part of this run is damaged in the log");
 }

@@ -7,21 +7,21 @@ import { createRows } from "./rows.ts";
 import type { Rows } from "./rows.ts";
 
 /**
- * Asks the database; trouble with it, or with what it holds, becomes `Unavailable`, and a closed one an
- * AgentError of that name.
+ * Queries the database. Database errors and damaged data become `Unavailable`; a closed database becomes an
+ * AgentError `unavailable`.
  */
 export interface Reader {
   ask<Answer>(question: (database: Rows & Chunks) => Answer): Answer;
   close(): void;
 }
 
-/** Asks a connection of its own, so that nothing that is read waits for the writer. */
+/** Uses its own connection, so that reads never wait for the writer. */
 export function createReader(database: DatabaseSync): Reader {
   const tables = { ...createRows(database), ...createChunks(database) };
   let closed = false;
   return {
     ask(question) {
-      // Nobody is at fault: a server that stops still has readers.
+      // Not a fault: a stopping server still has readers.
       if (closed) throw new AgentError("unavailable", "the log is closed", { retryAfterS: 1 });
       try {
         return question(tables);

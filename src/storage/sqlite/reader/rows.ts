@@ -6,7 +6,6 @@ import { toRemovedRequest } from "../../shared/request-entry.ts";
 import { positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
-/** Finds runs and requests. */
 export interface Rows {
   run(runId: RunId): RunEntry | undefined;
   find(alias: string): RunId | undefined;
@@ -26,7 +25,7 @@ export function createRows(database: DatabaseSync): Rows {
     "SELECT run_id FROM alias JOIN run ON run.rid = alias.rid WHERE alias = ?",
   );
   const oneRequest = database.prepare(`SELECT ${REQUEST} WHERE request_id = ?`);
-  // The one behind which others are queued is found by its run, of which it has started.
+  // A request that blocks others is found through its run, where it is the started one.
   const openRequests = database.prepare(`SELECT ${REQUEST}
     WHERE phase < 2 AND wake IS NULL AND NOT (phase = 0 AND EXISTS
       (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
@@ -52,7 +51,7 @@ export function createRows(database: DatabaseSync): Rows {
     find: (alias) => oneAlias.get(alias)?.["run_id"] as RunId | undefined,
     list(query) {
       const { sql, values } = toListSql(query);
-      // One more than asked for tells whether there is a next page.
+      // One row more than requested shows whether there is a next page.
       const rows = listStatement(sql).all(...values, query.limit + 1) as unknown as RunRow[];
       const runs = rows.slice(0, query.limit).map(toRun);
       const last = runs.at(-1);
@@ -136,7 +135,7 @@ function toRequest(row: RequestRow): RequestEntry {
   };
 }
 
-/** Each way to narrow the list is a text of its own, so that each finds its index. */
+/** Each combination of filters is its own SQL text, so that SQLite uses the matching index. */
 function toListSql(query: RunQuery) {
   const { agent, status, oldestFirst = false } = query;
   const position = positionOf(query);

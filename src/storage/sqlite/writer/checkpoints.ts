@@ -3,57 +3,58 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Item } from "./message.ts";
 
-/** What the thread that moves pages is started with. */
+/** The start data of the mover thread. */
 export interface MoverData {
   readonly path: string;
-  /** An open descriptor of the database. */
+  /** An open file descriptor of the database. */
   readonly file: number;
-  /** What both threads know, at the places of `AT`. */
+  /** Memory that writer and mover share; the indexes are in `AT`. */
   readonly shared: Int32Array;
 }
 
-/** Where things stand in what the writer and the mover share. */
+/** Indexes into the shared memory. */
 export const AT = { state: 0, pages: 1 } as const;
 
-/** What the mover does: asked and ended come from the writer, moving and free from the mover. */
+/** The mover's state. The writer sets asked and ended, the mover sets moving and free. */
 export const STATE = { free: 0, asked: 1, moving: 2, ended: 3 } as const;
 
-/** Said in the place of pages by a mover that has failed. */
+/** The mover writes this instead of the number of pages when it has failed. */
 export const FAILED = -1;
 
 /**
- * Decides when pages of the write-ahead log are moved into the database, and by whom. While the writer commits,
- * a thread of its own, the mover, moves what has gathered; it hardly ever gets all of it, so that the log begins
- * anew only when the writer moves the short rest. Without a mover, or after it has failed, the rest is everything.
+ * Decides when pages of the write-ahead log are moved into the database, and by which thread. While the
+ * writer commits, the mover thread moves the collected pages. It rarely gets all of them, so the log restarts
+ * only when the writer moves the short rest. Without a mover, or after it has failed, the writer moves
+ * everything.
  */
 export class Checkpoints {
   readonly #data: MoverData;
   readonly #shared: Int32Array;
   #started = false;
-  /** Pages written since the mover was asked, or the writer moved all. */
+  /** Pages written since the mover was last asked or the writer last moved all pages. */
   #pages: number;
-  /** Whether the mover was asked and nobody has looked at what came of it. */
+  /** Whether the mover was asked and its result was not yet read. */
   #asked = false;
 
   constructor(data: Omit<MoverData, "shared">) {
     this.#shared = new Int32Array(new SharedArrayBuffer(8));
     this.#data = { ...data, shared: this.#shared };
-    // A process that was killed leaves its pages behind: if nobody counted them, every next one would add to them.
+    // Pages that a killed process left behind must be counted, or every restart would add more.
     const left = statSync(`${data.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     this.#pages = Math.floor(left / PAGE_BYTES);
   }
 
-  /** Whether there is something to look at even if nothing is written. */
+  /** Whether there is work even if nothing is written. */
   get waiting(): boolean {
     return this.#asked || this.#pages >= IDLE_PAGES;
   }
 
-  /** Counts what was written. */
+  /** Counts written pages. */
   count(pages: number): void {
     this.#pages += pages;
   }
 
-  /** Has pages moved when that is due; answers whether the writer is to move the rest now. */
+  /** Starts the mover when it is due. Returns whether the writer must move the rest now. */
   look(idle: boolean): boolean {
     const due = this.#hasEnded(idle) || this.#isBehind();
     if (due) {
@@ -65,13 +66,13 @@ export class Checkpoints {
     return due;
   }
 
-  /** Ends the mover; what it is at comes to its end first. */
+  /** Ends the mover after its current work. */
   end(): void {
     do this.#awaitMover();
     while (!this.#change(STATE.free, STATE.ended) && !this.#change(STATE.asked, STATE.ended));
   }
 
-  /** Whether the mover has done what it was asked for, and the rest is worth moving. */
+  /** Whether the mover has finished and the rest is worth moving. */
   #hasEnded(idle: boolean): boolean {
     if (!this.#asked || Atomics.load(this.#shared, AT.state) !== STATE.free) return false;
     this.#asked = false;
@@ -79,7 +80,7 @@ export class Checkpoints {
     return idle || pages === FAILED || pages >= LONG_PAGES;
   }
 
-  /** Whether more is written than the mover can move; what it is at comes to its end first. */
+  /** Whether the mover cannot keep up with the writer; waits for its current work. */
   #isBehind(): boolean {
     if (this.#pages < LIMIT_PAGES) return false;
     this.#awaitMover();
@@ -93,7 +94,7 @@ export class Checkpoints {
   #ask(): void {
     this.#asked = true;
     this.#pages = 0;
-    // If it is still at what it was asked for before, that will do.
+    // If the mover is still busy with the previous request, that is sufficient.
     this.#change(STATE.free, STATE.asked);
     if (!this.#started) startMover(this.#data);
     this.#started = true;
@@ -106,7 +107,10 @@ export class Checkpoints {
   }
 }
 
-/** How many pages a commit writes, rather too many than too few: appends to one place share what is counted for each. */
+/**
+ * Estimates the pages of a commit, rather too many than too few: appends close to each other share pages that
+ * are counted for each.
+ */
 export function countPages(items: readonly Item[]): number {
   let pages = 1;
   for (const [, , , , bytes, records, changes] of items) {
@@ -118,20 +122,20 @@ export function countPages(items: readonly Item[]): number {
 
 const PAGE_BYTES = 4_096;
 
-/** So many pages are worth moving: with a quarter of it, measured, twice as many commits are slowed down meanwhile. */
+/** Pages worth moving: at a quarter of this, twice as many commits were slowed down (measured). */
 const MOVE_PAGES = 8_192;
 
-/** So many are when nothing else is to be done. */
+/** Pages worth moving when the writer is idle. */
 const IDLE_PAGES = 1_024;
 
-/** The write-ahead log begins anew beyond so many pages. */
+/** Length at which the write-ahead log is restarted. */
 const LONG_PAGES = 8_192;
 
-/** So many pages are written while the mover is busy, or has not started, until the writer does the work. */
+/** The writer moves pages itself above this number, if the mover is busy or has not started. */
 const LIMIT_PAGES = 16_384;
 
 function startMover(data: MoverData): void {
-  // In the source tree the thread is TypeScript like this file, in the package both are JavaScript.
+  // In the source tree the thread is TypeScript like this file; in the package both are JavaScript.
   const file = new URL(`./mover-thread${extname(import.meta.url)}`, import.meta.url);
   new Worker(file, { workerData: data, name: "log-mover" }).unref();
 }

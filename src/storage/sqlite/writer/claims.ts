@@ -3,34 +3,34 @@ import type { Batch, Cursor } from "../../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 
-/** A run that is claimed, and what its owner's appends have made of it so far. */
+/** A claimed run, including its owner's appends so far. */
 export interface OwnedRun {
   readonly runId: RunId;
   readonly rid: number;
-  /** The claim in force; 0 when it was released. */
+  /** The current claim; 0 after its release. */
   epoch: number;
   head: number;
   records: number;
   readonly removed: boolean;
-  /** Whether its removal was begun: what is left of it then may be gone at any moment. */
+  /** Whether its removal has started; the rest of the run can disappear at any time then. */
   leaving: boolean;
   /** Whether it has a row in the database. */
   stored: boolean;
-  /** The append or the removal under way; never fails. */
+  /** The running append or removal; never rejects. */
   pending: Promise<void> | undefined;
-  /** What the row holds, to be sent again only when it changes. */
+  /** Values that the row already has; sent again only when they change. */
   initialInput?: Json;
   metadata?: JsonObject;
-  /** Requests that this claim has marked and that have not completed. */
+  /** Incomplete requests that this claim has marked. */
   readonly requests: Set<RequestId>;
 }
 
-/** Which runs are claimed at present. */
+/** The currently claimed runs. */
 export class Claims {
   readonly #runs = new Map<RunId, OwnedRun>();
   #epoch: number;
 
-  /** Every claim of an opened log is above every claim of the log as it was opened before. */
+  /** Claims of this process are above all claims of earlier openings of the log. */
   constructor(directoryEpoch: number) {
     this.#epoch = directoryEpoch * CLAIMS_PER_EPOCH;
   }
@@ -39,7 +39,7 @@ export class Claims {
     return this.#runs.get(runId);
   }
 
-  /** Fences the present owner of a run; resolves when nothing of it is under way any more. */
+  /** Fences the current owner of a run; resolves when its running append has settled. */
   async fence(runId: RunId): Promise<void> {
     for (;;) {
       const run = this.#runs.get(runId);
@@ -57,7 +57,7 @@ export class Claims {
     return owned;
   }
 
-  /** Finds the run of a cursor that may append now; `Fenced` for any other. */
+  /** The run of a cursor that may append now; `Fenced` for any other cursor. */
   owned({ runId, epoch, head, records }: Cursor): OwnedRun {
     const run = this.#runs.get(runId);
     if (run === undefined || run.epoch !== epoch) {
@@ -69,7 +69,7 @@ export class Claims {
     return run;
   }
 
-  /** Gives up a claim, if it is the one in force; answers whether nothing is left of it. */
+  /** Releases a claim if it is current. Returns whether no state of the run is left. */
   release({ runId, epoch }: Cursor): boolean {
     const run = this.#runs.get(runId);
     if (run?.epoch !== epoch) return false;
@@ -77,7 +77,7 @@ export class Claims {
     return this.settle(run);
   }
 
-  /** Forgets a run without an owner, unless something is still under way. */
+  /** Removes a run without an owner, unless an append is still running. */
   settle(run: OwnedRun): boolean {
     if (run.epoch !== 0 || run.pending !== undefined) return false;
     if (this.#runs.get(run.runId) !== run) return false;
@@ -93,7 +93,7 @@ export class Claims {
   }
 }
 
-/** Brings a run up to what the log now holds of it. */
+/** Updates a run after a committed batch. */
 export function advance(run: OwnedRun, { events, records, run: row, requests = [] }: Batch): void {
   run.head += events.length;
   run.records += records.length;
@@ -108,5 +108,5 @@ export function advance(run: OwnedRun, { events, records, run: row, requests = [
   }
 }
 
-/** More claims than one process makes, and so few that the epochs of all processes stay exact numbers. */
+/** More claims than one process makes, and small enough that all epochs stay exact integers. */
 const CLAIMS_PER_EPOCH = 2 ** 32;

@@ -4,7 +4,7 @@ import type { Append } from "./job.ts";
 import type { Changes, RequestChange, RunChange } from "./message.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
-/** Writes an append down as the writer takes it. */
+/** Encodes an append for the writer. */
 export function encodeBatch(run: OwnedRun, batch: Batch): Append {
   const { events, records } = batch;
   const changes =
@@ -40,7 +40,7 @@ function encodeRow(run: OwnedRun, row: NonNullable<Batch["run"]>): RunChange {
     created,
     updated,
     turns,
-    // Both are values that nobody changes in place, so the same object is the same JSON.
+    // Both values are immutable, so the same object means the same JSON.
     ...(row.metadata !== run.metadata && { metadata: JSON.stringify(row.metadata) }),
     ...((row.initialInput !== run.initialInput || !run.stored) && {
       initialInput: JSON.stringify(row.initialInput),

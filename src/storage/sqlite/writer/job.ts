@@ -1,14 +1,14 @@
 import type { Changes } from "./message.ts";
 
-/** Something to be committed: an append, or else the removal of its run. */
+/** A unit of work to commit: an append, or the removal of its run. */
 export interface Job {
   readonly rid: number;
   readonly append?: Append;
-  /** Called once: without an error when it is in the log. */
+  /** Called once; without an error if it was committed. */
   settle(error?: Error): void;
 }
 
-/** An append as the writer takes it. */
+/** An encoded append. */
 export interface Append {
   readonly position: readonly [first: number, last: number, recordsEnd: number];
   /** The events, joined by line breaks. */
@@ -18,10 +18,12 @@ export interface Append {
   readonly changes: Changes | null;
 }
 
-/** An append that adds nothing. */
+/** An empty append. */
 export const NOTHING: Append = { position: [1, 0, 0], body: "", records: null, changes: null };
 
-/** How many of the jobs at the front go into one commit: appends only, up to a bound, and at least one. */
+/**
+ * The number of jobs at the front that go into one commit: only appends, up to a limit, and at least one job.
+ */
 export function countForCommit(jobs: readonly Job[]): number {
   let events = 0;
   let characters = 0;
@@ -34,6 +36,6 @@ export function countForCommit(jobs: readonly Job[]): number {
   return jobs.length;
 }
 
-/** Bounds of a commit, so that what comes next never waits long. */
+/** Limits of a commit, so that the next jobs never wait long. */
 const COMMIT_EVENTS = 1_000;
 const COMMIT_CHARACTERS = 1024 * 1024;

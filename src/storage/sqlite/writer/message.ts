@@ -2,26 +2,26 @@ import type { ReferenceMark } from "../../../ports/event-log.ts";
 import type { Head } from "../format/head-file.ts";
 import type { Durability } from "../format/schema.ts";
 
-/** What the writer's thread is started with. */
+/** The start data of the writer's thread. */
 export interface WriterData {
   readonly directory: string;
   readonly durability: Durability;
   readonly head: Head;
-  /** An open descriptor of the database. */
+  /** An open file descriptor of the database. */
   readonly file: number;
-  /** One number that is raised, and notified, with every message to the writer. */
+  /** A counter that is incremented and notified with every message to the writer. */
   readonly signal: Int32Array;
 }
 
-/** What the log asks of its writer. Every commit is answered by one reply, in order. */
+/** Messages to the writer. Every commit gets one reply, in order. */
 export type ToWriter =
   | { readonly type: "commit"; readonly items: readonly Item[]; readonly bodies?: SharedArrayBuffer }
   | { readonly type: "remove"; readonly rid: number }
   | { readonly type: "close" };
 
 /**
- * One append. The body, its events joined by line breaks, is not in it: the bodies of all items stand
- * one after the other in the memory that both threads share.
+ * One append without its body. The bodies of all items (events joined by line breaks) are concatenated in the
+ * memory that both threads share.
  */
 export type Item = readonly [
   rid: number,
@@ -33,7 +33,7 @@ export type Item = readonly [
   changes: Changes | null,
 ];
 
-/** What an append changes beside adding to the run; with its JSON values already encoded. */
+/** The changes of an append besides new entries; JSON values are already encoded. */
 export interface Changes {
   readonly run?: RunChange;
   readonly requests?: readonly RequestChange[];
@@ -43,22 +43,22 @@ export interface Changes {
 }
 
 export interface RunChange {
-  /** Given for a run that is new. */
+  /** Only for a new run. */
   readonly runId?: string;
   readonly agent: string;
   readonly status: number;
   readonly created: number;
   readonly updated: number;
   readonly turns: number;
-  /** Absent where it is as it was. */
+  /** Absent if unchanged. */
   readonly metadata?: string;
   readonly initialInput?: string;
 }
 
-/** All marks of a request in one append, merged; `null` is for what stays as it was. */
+/** All marks of a request in one append, merged; `null` means unchanged. */
 export type RequestChange = readonly [
   requestId: string,
-  /** Whether the request is known to be one of the run. */
+  /** Whether the request is known to belong to the run. */
   known: boolean,
   phase: number,
   created: number | null,
@@ -67,16 +67,16 @@ export type RequestChange = readonly [
   started: number | null,
   segment: number | null,
   completed: number | null,
-  /** 0 for one that does not sleep any more. */
+  /** 0 if the request no longer sleeps. */
   wake: number | null,
 ];
 
-/** What the writer says. */
+/** Messages from the writer. */
 export type FromWriter =
   | { readonly type: "committed"; readonly refused?: readonly Refusal[] }
   | { readonly type: "failed"; readonly reason: string }
   | { readonly type: "recovered" }
   | { readonly type: "closed" };
 
-/** An item that was left out of its commit, by its index, and why. */
+/** The index of an item that was left out of its commit, and the reason. */
 export type Refusal = readonly [index: number, message: string];

@@ -4,8 +4,8 @@ import { workerData } from "node:worker_threads";
 import { AT, FAILED, STATE } from "./checkpoints.ts";
 import type { MoverData } from "./checkpoints.ts";
 
-// Like the writer's, this thread sleeps in Atomics.wait. It has a connection only while it moves pages, so that
-// whoever finds it free may close everything.
+// Like the writer's thread, this one sleeps in Atomics.wait. It has a connection only while it moves pages,
+// so that the writer may close everything when the mover is free.
 
 const { path, file, shared } = workerData as MoverData;
 
@@ -13,14 +13,14 @@ for (;;) {
   Atomics.wait(shared, AT.state, STATE.free);
   const state = Atomics.compareExchange(shared, AT.state, STATE.asked, STATE.moving);
   if (state === STATE.ended) break;
-  // A call that comes late finds that what it is about is done.
+  // A late notification; the work is already done.
   if (state === STATE.free) continue;
   Atomics.store(shared, AT.pages, move());
   Atomics.store(shared, AT.state, STATE.free);
   Atomics.notify(shared, AT.state);
 }
 
-/** Moves what is in the write-ahead log; returns how many pages that has now. */
+/** Moves the pages of the write-ahead log. Returns its number of pages. */
 function move(): number {
   try {
     const database = new DatabaseSync(path);
@@ -31,11 +31,11 @@ function move(): number {
     } finally {
       database.close();
     }
-    // SQLite leaves this to whoever moves the last page, which would be the writer.
+    // SQLite syncs only after the last page is moved, which the writer does.
     fdatasyncSync(file);
     return Number(pages);
   } catch {
-    // The writer tries it again, and says what is wrong if it fails too.
+    // The writer tries again and reports the error if that fails too.
     return FAILED;
   }
 }

@@ -1,23 +1,23 @@
 /**
- * Memory that the writer's thread reads without a copy. It holds the bodies of one commit and is used
- * again for the next, and grows to what the largest commit needs.
+ * Memory that the writer's thread reads without a copy. It contains the bodies of one commit, is reused for
+ * the next, and grows to the size of the largest commit.
  */
 export class SharedBodies {
   #buffer: Buffer<SharedArrayBuffer> = Buffer.from(new SharedArrayBuffer(START_BYTES));
   #length = 0;
   #isNew = true;
 
-  /** Adds a text at the end; answers how many bytes it takes. */
+  /** Appends a text. Returns its size in bytes. */
   write(text: string): number {
     if (text.length === 0) return 0;
-    // No character of a string takes more than three bytes.
+    // A UTF-16 code unit takes at most three bytes.
     if (this.#length + 3 * text.length > this.#buffer.length) this.#reserve(Buffer.byteLength(text));
     const bytes = this.#buffer.write(text, this.#length);
     this.#length += bytes;
     return bytes;
   }
 
-  /** Ends a commit. Answers the memory if the other side does not have it yet. */
+  /** Ends a commit. Returns the memory if the other thread does not have it yet. */
   take(): SharedArrayBuffer | undefined {
     this.#length = 0;
     if (!this.#isNew) return undefined;

@@ -1,9 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** Everything that the writer says to the database. */
+/** All SQL statements of the writer. */
 export type Statements = { readonly [Name in keyof typeof SQL]: StatementSync };
 
-/** Prepares all statements of the writer. */
 export function createStatements(database: DatabaseSync): Statements {
   const prepared = Object.entries(SQL).map(([name, text]) => [name, database.prepare(text)]);
   return Object.fromEntries(prepared) as Statements;
@@ -17,7 +16,7 @@ const SQL = {
   addBatch: "INSERT INTO batch (n, epoch, hash, first_chunk) VALUES (?, ?, ?, ?)",
   forgetBatches: "DELETE FROM batch WHERE n <= ?",
 
-  // The body comes as bytes of UTF-8 and is kept as text, so that people can read it with any tool.
+  // The body arrives as UTF-8 bytes and is stored as text, so that it is readable with any SQLite tool.
   addChunk: `INSERT INTO chunk (rid, first, last, records_end, checksum, body, records)
     VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`,
 

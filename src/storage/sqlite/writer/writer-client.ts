@@ -9,8 +9,8 @@ import type { FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.
 import { SharedBodies } from "./shared-bodies.ts";
 
 /**
- * Hands appends to the writer's thread, one commit at a time: a commit takes what all runs have
- * gathered during the one before it, in the order of its coming and up to a bound.
+ * Sends appends to the writer's thread, one commit at a time. A commit contains the jobs that all runs posted
+ * during the previous commit, in order of arrival and up to a limit.
  */
 export class WriterClient {
   readonly #worker: Worker;
@@ -24,7 +24,7 @@ export class WriterClient {
   #sentAt = -Infinity;
   #scheduled = false;
   #failure: Unavailable | undefined;
-  /** Whether the thread is there no more. */
+  /** Whether the thread has ended. */
   #ended = false;
   #closing: (() => void) | undefined;
 
@@ -40,7 +40,7 @@ export class WriterClient {
     this.#onCommitted = options.onCommitted;
     this.#onRecovered = options.onRecovered;
     this.#signal = new Int32Array(new SharedArrayBuffer(4));
-    // In the source tree the thread is TypeScript like this file, in the package both are JavaScript.
+    // In the source tree the thread is TypeScript like this file; in the package both are JavaScript.
     const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
     const workerData: WriterData = { ...data, signal: this.#signal };
     this.#worker = new Worker(file, { workerData, name: "log-writer" });
@@ -50,7 +50,7 @@ export class WriterClient {
       this.#ended = true;
       this.#stop("the writer has ended");
     });
-    // An open log does not keep a program alive, a commit under way does.
+    // An open log does not keep the process alive, but a running commit does.
     this.#worker.unref();
   }
 
@@ -60,13 +60,13 @@ export class WriterClient {
       : { writable: false, reason: this.#failure.message };
   }
 
-  /** Takes a job and calls its `settle` later. */
+  /** Queues a job; its `settle` is called later. */
   post(job: Job): void {
     this.#queue.push(job);
     if (this.#sent === undefined) this.#schedule();
   }
 
-  /** Commits what has been posted, then ends the thread. */
+  /** Commits all posted jobs, then ends the thread. */
   async close(): Promise<void> {
     while (this.#sent !== undefined || this.#queue.length > 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -168,7 +168,7 @@ export class WriterClient {
   }
 
   #stop(reason: string, cause?: unknown): void {
-    // The first failure says most.
+    // The first failure is the most informative one.
     if (this.#failure === undefined) this.#fail(reason, cause);
     this.#closing?.();
   }

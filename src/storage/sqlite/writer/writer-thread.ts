@@ -6,8 +6,8 @@ import type { FromWriter, ToWriter, WriterData } from "./message.ts";
 import { openDatabase } from "../format/schema.ts";
 import { isFull, Writer } from "./writer.ts";
 
-// The thread sleeps in Atomics.wait instead of an event loop: a quarter of the cost per commit, measured.
-// So it has no timers; what is due at times is looked for between two commits.
+// The thread sleeps in Atomics.wait instead of an event loop: a quarter of the cost per commit, measured. So
+// it has no timers; it checks for due work between commits.
 
 if (parentPort === null) throw new Error("the writer runs in a thread of its own");
 const port = parentPort;
@@ -15,15 +15,16 @@ const { directory, durability, head, file, signal } = workerData as WriterData;
 const path = join(directory, "log.db");
 const database = openDatabase(path, durability);
 const headFile = openHeadFile(join(directory, "head"));
-// Without a sync per commit the head file may survive what the log does not: it then waits for checkpoints.
+// Without a sync per commit, the head file could be newer than the log after a power failure, so it is synced
+// only at checkpoints.
 const writer = new Writer(database, headFile, head, durability === "full");
 const checkpoints = new Checkpoints({ path, file });
 
-/** How long the thread sleeps at most while there is something to look after. */
+/** Maximum sleep while there is periodic work. */
 const PAUSE_MS = 250;
 const HEAD_SYNC_MS = 1_000;
 const PROBE_MS = 1_000;
-/** What the removal of a run writes, or a part of what it leaves behind, in pages; long texts have more. */
+/** Pages written by the removal of a run or by one purge step; more if texts are long. */
 const REMOVAL_PAGES = 256;
 
 let bodies: Uint8Array = new Uint8Array();
@@ -72,14 +73,14 @@ function answer(reply: FromWriter): void {
   unsyncedSince ??= Date.now();
 }
 
-/** How long there is nothing to do unless a message comes. */
+/** How long the thread can sleep if no message comes. */
 function pauseMs(): number {
   if (purging) return 0;
   const waiting = full || unsyncedSince !== undefined || checkpoints.waiting;
   return waiting ? PAUSE_MS : Infinity;
 }
 
-/** Does what is due; what takes longer waits until the thread was idle for a while. */
+/** Does due work; longer work runs only after the thread was idle for a while. */
 function lookAfter(idle: boolean): void {
   const now = Date.now();
   try {
@@ -100,7 +101,7 @@ function lookAfter(idle: boolean): void {
       purging = writer.purge();
     }
   } catch {
-    // None of this holds anything that was promised; a disk in trouble shows in the next commit.
+    // None of this affects acknowledged data; a broken disk shows in the next commit.
     purging = false;
   }
 }

@@ -6,7 +6,7 @@ import type { Changes, FromWriter, Item, Refusal } from "./message.ts";
 import { createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
-/** Commits batches, one transaction each, and keeps the head file up with them. */
+/** Commits batches, one transaction each, and updates the head file. */
 export class Writer {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
@@ -16,7 +16,7 @@ export class Writer {
   #refused: Refusal[] = [];
   #firstChunk: number | bigint | null = null;
   #checksums: number[] = [];
-  /** Why the newest checkpoint failed. */
+  /** The failure of the newest checkpoint. */
   #trouble: FromWriter | undefined;
 
   constructor(database: DatabaseSync, headFile: HeadFile, head: Head, writeEveryHead: boolean) {
@@ -27,7 +27,7 @@ export class Writer {
     this.#writeEveryHead = writeEveryHead;
   }
 
-  /** Commits appends; those that clash with what is there are left out. */
+  /** Commits appends; leaves out those that conflict with stored data. */
   commit(items: readonly Item[], bodies: Uint8Array): FromWriter {
     return this.#transact(() => {
       let at = 0;
@@ -41,7 +41,7 @@ export class Writer {
     });
   }
 
-  /** Commits the removal of a run; what it leaves behind is for `purge`. */
+  /** Commits the removal of a run; `purge` deletes its chunks later. */
   remove(rid: number): FromWriter {
     const { removeRun, removeRequests, removeAliases, removeReferences, removeSnapshot } = this.#statements;
     return this.#transact(() => {
@@ -53,12 +53,12 @@ export class Writer {
     });
   }
 
-  /** Commits nothing, to find out whether the disk takes commits. */
+  /** Makes an empty commit to test whether the disk accepts writes. */
   probe(): FromWriter {
     return this.#transact(() => {});
   }
 
-  /** Deletes some chunks of a removed run; answers whether there was anything to do. */
+  /** Deletes some chunks of a removed run. Returns whether there was anything to delete. */
   purge(): boolean {
     const { findRemoved, purgeChunks, endPurge } = this.#statements;
     const rid = findRemoved.get()?.["rid"];
@@ -69,16 +69,16 @@ export class Writer {
   }
 
   /**
-   * Moves what the write-ahead log holds into the database; the head file then survives a loss of power too.
-   * After a failure nothing is lost, but the log would grow without end: nothing more is committed.
+   * Moves the write-ahead log into the database; then the head file survives a power failure too. A failure
+   * loses no data, but the log would grow without limit, so nothing more is committed.
    */
   checkpoint(): void {
-    // A sync that failed seems to go well the next time, whatever became of what was written.
+    // After a failed sync the next one can seem to succeed although the data was lost.
     if (this.#trouble !== undefined && !isFull(this.#trouble)) return;
     try {
       const { busy, log, checkpointed } = this.#statements.checkpoint.get() ?? {};
       this.#trouble = undefined;
-      // Somebody who reads may hold back a part, or another who moves pages all, which need not have been synced then.
+      // A reader may hold back a part, or the mover may have moved all pages, which need not be synced then.
       if (busy !== 0 || log !== checkpointed) return;
       this.#headFile.write(this.#head);
       this.#headFile.sync();
@@ -88,7 +88,7 @@ export class Writer {
   }
 
   #transact(change: () => void): FromWriter {
-    // Room may have come since.
+    // There may be space again.
     if (isFull(this.#trouble)) this.checkpoint();
     if (this.#trouble !== undefined) return this.#trouble;
     const { begin, addBatch, forgetBatches, commit } = this.#statements;
@@ -100,7 +100,7 @@ export class Writer {
       change();
       const batch = this.#head.batch + 1;
       const hash = toHash(this.#head.hash, batch, this.#checksums);
-      // Its number is unique: if ever someone else wrote to the directory, this fails.
+      // The batch number is unique: if another process wrote to the directory, this fails.
       addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk);
       if (batch % FORGET_EVERY === 0) forgetBatches.run(batch - KEPT_BATCHES);
       commit.run();
@@ -112,7 +112,7 @@ export class Writer {
     return this.#refused.length === 0 ? { type: "committed" } : { type: "committed", refused: this.#refused };
   }
 
-  /** Says why an item cannot be applied. Comes before its first change, so that nothing has to be undone. */
+  /** Finds a conflict of an item before its first change, so that nothing must be rolled back. */
   #findClash([rid, , , , , , changes]: Item): string | undefined {
     if (changes === null) return undefined;
     const { findAlias, findRequest } = this.#statements;
@@ -179,7 +179,7 @@ export class Writer {
     try {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
     } catch {
-      // The transaction is lost with its connection then, which is what was wanted.
+      // The transaction is then lost with its connection, which has the same effect.
     }
     return toFailure("a commit", error);
   }
@@ -190,7 +190,7 @@ function toFailure(what: string, error: unknown): FromWriter {
     case "full":
       return { type: "failed", reason: FULL };
     case "constraint":
-      return { type: "failed", reason: "someone else has written to the data directory" };
+      return { type: "failed", reason: "another process has written to the data directory" };
     case "damaged":
       return { type: "failed", reason: "the database is damaged" };
     default:
@@ -198,13 +198,13 @@ function toFailure(what: string, error: unknown): FromWriter {
   }
 }
 
-/** What is said of an error without the paths that its message may name. */
+/** The reason of an error without the file paths that its message may contain. */
 function toReason(error: unknown): string {
   const { errstr, code } = error as { readonly errstr?: string; readonly code?: string };
   return errstr ?? code ?? "for an unknown reason";
 }
 
-/** Whether a failure is the one that may pass by itself. */
+/** Whether a failure can go away by itself. */
 export function isFull(reply: FromWriter | undefined): boolean {
   return reply?.type === "failed" && reply.reason === FULL;
 }
@@ -213,9 +213,9 @@ const FULL = "the disk is full";
 
 const NOTHING = new Uint8Array();
 
-/** Chunks that one purge deletes: so few that a commit that comes meanwhile hardly waits. */
+/** Chunks per purge step: few enough that a commit in between hardly waits. */
 const PURGE_CHUNKS = 128;
 
-// The head file is at most seconds older than the log, so the hashes of older batches are of no use.
+// The head file is at most seconds older than the log, so hashes of older batches are not needed.
 const KEPT_BATCHES = 65_536;
 const FORGET_EVERY = 1_024;
