@@ -134,6 +134,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
         unprocessable: true,
         overloaded: true,
         run_full: true,
+        too_deep: true,
         internal: true,
         unavailable: true,
         timeout: true,

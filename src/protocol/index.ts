@@ -21,6 +21,7 @@ export type {
   Usage,
 } from "./events.ts";
 export type {
+  Caller,
   CancelRequest,
   ChatRequest,
   ConfigureRequest,

@@ -16,6 +16,7 @@ export type ProblemCode =
   | "unprocessable"
   | "overloaded"
   | "run_full"
+  | "too_deep"
   | "internal"
   | "unavailable"
   | "timeout";

@@ -13,7 +13,9 @@ import {
 } from "./fields.ts";
 import type { Shape } from "./fields.ts";
 import type { JsonObject } from "./json.ts";
+import { CALLERS_LIMIT } from "./requests.ts";
 import type {
+  Caller,
   CancelRequest,
   ChatRequest,
   ConfigureRequest,
@@ -48,6 +50,14 @@ export const besideSchema: z.ZodType<Beside> = z.object({
   ),
 } satisfies Shape<Beside>);
 
+const callerId = z.string().min(1).max(256);
+
+const caller: z.ZodType<Caller> = z.object({
+  server: optional(z.string().max(2_048)),
+  run_id: callerId,
+  request_id: callerId,
+} satisfies Shape<Caller>);
+
 const turnFields = {
   request_id: optional(requestId).describe(
     "Chosen by the client, makes the request idempotent; if absent, the server generates one.",
@@ -63,6 +73,10 @@ const turnFields = {
     "What happens when the run is busy: enqueue, reject the request, or cancel the running one.",
   ),
   attachments: optional(z.array(artifactId).max(100)).describe("Ids of uploaded artifacts for the agent."),
+  caller: optional(z.array(caller).max(CALLERS_LIMIT)).describe(
+    "The turns of agents that led to this request, newest last; ignored when two requests are compared.",
+  ),
+  depth: optional(count).describe("The depth of the asked agent below its callers; 0 for a client."),
 } satisfies Shape<TurnRequestFields>;
 
 export const requestSchemas: {

@@ -7,6 +7,17 @@ export type OnBusy = "enqueue" | "reject" | "interrupt";
 /** Which events readers of a request get; the log always contains all of them. */
 export type LoggingLevel = "minimal" | "default" | "tools" | "llm" | "agents" | "all";
 
+/** A turn, here or on another server, in which an agent made a request. */
+export interface Caller {
+  /** The server of the run, where it is known. */
+  readonly server?: string;
+  readonly run_id: string;
+  readonly request_id: string;
+}
+
+/** Limit of the callers in one request. */
+export const CALLERS_LIMIT = 32;
+
 /** Fields of every request that starts a turn. */
 export interface TurnRequestFields {
   /** Chosen by the client, makes the request idempotent; if absent, the server generates one. */
@@ -19,6 +30,10 @@ export interface TurnRequestFields {
   readonly on_busy?: OnBusy;
   /** Ids of uploaded artifacts for the agent. */
   readonly attachments?: readonly ArtifactId[];
+  /** The turns that led to this request, newest last; each was called by the one before it. */
+  readonly caller?: readonly Caller[];
+  /** The depth of the asked agent below its callers; 0 or absent for a request of a client. */
+  readonly depth?: number;
 }
 
 /** Sends a text to an agent. */

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Json } from "../../protocol/json.ts";
 import type { RemoteEnd, RemoteSession, RemoteRequest } from "../../runtime/agent/remote-port.ts";
 import { follow } from "../wire/follow.ts";
 import type { WireEvent } from "../wire/connection.ts";
@@ -76,7 +76,7 @@ export class RemoteCall {
     const { limits, name } = this.#settings;
     const { environment: clock, key, signal } = this.#place;
     const requestId = `req_${await digest(key)}`;
-    const body: JsonObject = { ...(await this.#toRequest()), request_id: requestId };
+    const body = { ...(await this.#toRequest()), request_id: requestId };
     const busyMs = "run_id" in body ? BUSY_MS : 0;
     const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs / 2 + busyMs };
     // A cancel does not cut it off, for only a request that was taken can be canceled there.
@@ -93,8 +93,8 @@ export class RemoteCall {
     return ids;
   }
 
-  async #toRequest(): Promise<JsonObject> {
-    const { operation, input, metadata } = this.#asked;
+  async #toRequest(): Promise<Readonly<Record<string, unknown>>> {
+    const { operation, input, metadata, caller, depth } = this.#asked;
     const text = isObject(input) ? input["input"] : undefined;
     const isChat = operation === "chat" && typeof text === "string";
     const { run_id: runId } = (this.#place.memory.get() ?? {}) as { readonly run_id?: Json };
@@ -109,6 +109,9 @@ export class RemoteCall {
       ...(typeof runId === "string" && { run_id: runId, on_busy: "enqueue" }),
       ...(this.#settings.metadata === true && { request_metadata: metadata }),
       ...(attachments.length > 0 && { attachments }),
+      // A server that does not know these ignores them.
+      caller,
+      depth,
     };
   }
 

@@ -52,8 +52,8 @@ const TEXT_LIMIT = 500;
 const LONGEST_S = 3_600;
 
 function codeOf(status: number, code: unknown): ErrorCode {
-  // Two refusals share a status; for all others it says enough.
-  if (status === 409 && code === "run_full") return "run_full";
+  // Some refusals share a status; for all others it says enough.
+  if (status === 409 && (code === "run_full" || code === "too_deep")) return code;
   return BY_STATUS.get(status) ?? (status >= 500 ? "unavailable" : "invalid_request");
 }
 

@@ -61,6 +61,7 @@ const STATUSES: Readonly<Record<ErrorCode, Status>> = {
   request_timeout: { status: 408, title: "Request Timeout" },
   conflict: { status: 409, title: "Conflict" },
   run_full: { status: 409, title: "Conflict" },
+  too_deep: { status: 409, title: "Conflict" },
   gone: { status: 410, title: "Gone" },
   too_large: { status: 413, title: "Content Too Large" },
   unsupported_media_type: { status: 415, title: "Unsupported Media Type" },

@@ -99,9 +99,15 @@ export class Actor implements ActorContext {
     return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle, this);
   }
 
-  /** How often an agent stands among this actor and its callers. */
+  /** How often an agent stands among this actor and its callers, those that called over other servers included. */
   standing(agent: Agent): number {
-    return (this.agent === agent ? 1 : 0) + (this.#caller?.standing(agent) ?? 0);
+    const above = this.#caller?.standing(agent) ?? this.#standingBefore(agent);
+    return (this.agent === agent ? 1 : 0) + above;
+  }
+
+  #standingBefore({ name }: Agent): number {
+    const { callers = [] } = this.turn.accepted;
+    return callers.filter((caller) => caller === name).length;
   }
 
   /** Runs a handler of the agent as an XState actor; the answer is how to stop it, after which `end` hears nothing. */

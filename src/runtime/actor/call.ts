@@ -60,7 +60,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   // A tool has the configuration of the agent that calls it.
   if (call.agent.kind === "agent") open.config = turn.configs.of(call);
   if (!(await announce(caller, open, call, effectOf(call, caller)))) return;
-  if (depth + 1 > limits.depth) {
+  if (turn.depth + depth + 1 > limits.depth) {
     fail(caller, open, "tool_error", `agents call each other more than ${limits.depth} deep`);
     return;
   }

@@ -2,6 +2,7 @@ import type { Environment } from "../../ports/environment.ts";
 import type { EventBody, Questions, ToolErrorCode, TurnErrorCode } from "../../protocol/events.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Caller } from "../../protocol/requests.ts";
 import type { Memory } from "./turn-api.ts";
 
 /** What makes an agent one whose work is done elsewhere: the runtime asks this instead of a handler. */
@@ -29,6 +30,10 @@ export interface RemoteRequest {
   readonly metadata: JsonObject;
   /** The files that came with the request; none where another agent asks. */
   readonly attachments: readonly RemoteFile[];
+  /** The turns that led to the request; the last is the one that asks. */
+  readonly caller: readonly Caller[];
+  /** How deep the agent stands that is asked, other servers included. */
+  readonly depth: number;
 }
 
 /** A file of ours. */

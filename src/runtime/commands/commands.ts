@@ -10,6 +10,7 @@ import type {
 } from "../../protocol/requests.ts";
 import { IdempotencyGuard, checkTurnRequest } from "./idempotency.ts";
 import type { Receipt } from "../api.ts";
+import { findCallers } from "./callers.ts";
 import { configRunId } from "../journal/system-runs.ts";
 import type { Message, Reply } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
@@ -89,7 +90,14 @@ export class Commands {
     const { run_id: named } = request;
     if (named !== undefined) await this.#checkRun(agent, named);
     const runId = named ?? (`run_${environment.newId()}` as RunId);
-    const accepted = { requestId, agent, request, acceptedAt: environment.now() };
+    const callers = await findCallers(agent, request, context);
+    const accepted = {
+      requestId,
+      agent,
+      request,
+      acceptedAt: environment.now(),
+      ...(callers.length > 0 && { callers }),
+    };
     const reply = await send(runId, { kind: "turn", accepted });
     queries.remember(runId, accepted);
     return { ...toReceipt("turn", requestId, reply) };

@@ -99,6 +99,11 @@ export class IdempotencyGuard {
 }
 
 /** What makes two requests the same: everything but what may differ from one try to the next. */
-function canonicalRequest({ request_metadata: _metadata, ...request }: TurnRequest): string {
+function canonicalRequest({
+  request_metadata: _metadata,
+  caller: _caller,
+  depth: _depth,
+  ...request
+}: TurnRequest): string {
   return canonical(request);
 }

@@ -8,6 +8,8 @@ export interface AcceptedRequest {
   readonly requestId: RequestId;
   readonly agent: string;
   readonly request: TurnRequest;
+  /** The agents of this server that are among its callers, once for each of their turns. */
+  readonly callers?: readonly string[];
   /** Milliseconds since 1970. */
   readonly acceptedAt: number;
 }

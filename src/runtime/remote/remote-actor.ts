@@ -2,6 +2,8 @@ import type { Environment } from "../../ports/environment.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { CALLERS_LIMIT } from "../../protocol/requests.ts";
+import type { Caller } from "../../protocol/requests.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
@@ -24,17 +26,34 @@ import { RemoteSpeakers } from "./remote-speakers.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Memory } from "../agent/turn-api.ts";
 
-/** Has an agent that runs elsewhere perform what an actor was asked for; throws a ForeignFailure when that fails. */
+/** Has an agent on another server perform what an actor was asked for; throws a RemoteFailure when that fails. */
 export async function performRemotely(
   actor: ActorContext,
   remote: RemoteHandler,
   { name: operation, input }: Pick<Invocation, "name" | "input">,
 ): Promise<RemoteResult> {
   const { request_metadata: metadata = {} } = actor.turn.accepted.request;
-  const request = { operation, input, metadata, attachments: filesOf(actor) };
+  const depth = actor.turn.depth + actor.depth;
+  const request = {
+    operation,
+    input,
+    metadata,
+    attachments: filesOf(actor),
+    caller: callersOf(actor),
+    depth,
+  };
   const end = await remote.perform(request, new Place(actor));
   if (end.ok) return end;
   throw new RemoteFailure(end);
+}
+
+/** The turns that led to a request of this actor, its own included. */
+function callersOf({ agent, turn }: ActorContext): readonly Caller[] {
+  const { accepted, runId } = turn;
+  const { caller = [] } = accepted.request;
+  if (caller.length < CALLERS_LIMIT) return [...caller, { run_id: runId, request_id: accepted.requestId }];
+  const message = `agent ${agent.name} is called by a chain of more than ${CALLERS_LIMIT} callers`;
+  throw new RemoteFailure({ ok: false, toolCode: "tool_error", turnCode: "agent_error", message });
 }
 
 function filesOf(actor: ActorContext): readonly RemoteFile[] {
@@ -100,7 +119,8 @@ class Place implements RemoteSession {
   }
 
   get depthLimit(): number {
-    return this.#actor.turn.context.limits.depth - this.#actor.depth;
+    const { depth, turn } = this.#actor;
+    return turn.context.limits.depth - turn.depth - depth;
   }
 
   newCall(): CallId {

@@ -62,6 +62,8 @@ export class ActiveTurn {
   /** The memory of the run's agents when the turn started. */
   readonly memory: JsonObject;
   readonly recorder: Recorder;
+  /** How deep the asked agent stands among its callers on other servers. */
+  readonly depth: number;
   readonly root: OpenCall;
   readonly speaker: Speaker;
   readonly deliveries: DeliveryQueue;
@@ -88,6 +90,7 @@ export class ActiveTurn {
     this.context = context;
     this.runId = runId;
     this.accepted = accepted;
+    this.depth = accepted.request.depth ?? 0;
     this.agent = agent;
     this.journal = journal;
     this.memory = memory;

@@ -43,13 +43,16 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "13b",
-    title: "metadata, run_context and the way of waiting do not make a request another one",
+    title: "metadata, run_context, callers and the way of waiting do not make a request another one",
     needs: ["echo"],
     async run(context) {
       const body = chat(context, "only once");
       const first = await context.process("echo", { ...body, request_metadata: { at: 1 } }, { wait: true });
       const again = await context.process("echo", { ...body, run_context: { at: 2 }, wait: true });
       checkEqual(bodyOf(again, 200), bodyOf(first, 200), "the answer");
+      const caller = [{ run_id: "run_far", request_id: "req_far" }];
+      const called = await context.process("echo", { ...body, caller, depth: 1 }, { wait: true });
+      checkEqual(bodyOf(called, 200), bodyOf(first, 200), "the answer to a caller");
       await checkRanOnce(context, body.request_id);
     },
   },

@@ -44,6 +44,33 @@ export const process: readonly Case[] = [
     },
   },
   {
+    id: "6c",
+    title: "a request may name its callers; one that stands too deep among them is a 409 and starts nothing",
+    needs: ["echo"],
+    async run(context) {
+      const caller = [{ server: "https://far.example", run_id: "run_far", request_id: "req_far" }];
+      const turn = await context.start("echo", "hello", { caller, depth: 1 });
+      checkWholeTurn(await context.read(turn), "success");
+      const itself = { run_id: turn.runId, request_id: turn.requestId };
+      for (const fields of [{ depth: 1_000_000 }, { caller: Array.from({ length: 32 }, () => itself) }]) {
+        const request_id = context.newId();
+        const body = { type: "ChatRequest", input: "hello", request_id, ...fields };
+        const answer = await context.process("echo", body, { wait: true });
+        checkProblem(answer, 409);
+        checkEqual(bodyOf(answer, 409).code, "too_deep", "the code");
+        checkProblem(await context.wire.ask("GET", `${context.path("echo")}/request/${request_id}`), 404);
+      }
+      for (const fields of [
+        { depth: -1 },
+        { caller: "me" },
+        { caller: [{ run_id: "run_1" }] },
+        { caller: Array.from({ length: 33 }, () => caller[0]) },
+      ]) {
+        checkProblem(await context.process("echo", { type: "ChatRequest", input: "hello", ...fields }), 400);
+      }
+    },
+  },
+  {
     id: "7",
     title: "a chat that is not waited for is a 202 whose Location leads to the events",
     needs: ["echo"],
