@@ -50,27 +50,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     timestamp: createTimestamp(environment.now),
   };
   const queries = new Queries(log);
-  const runHost = new RunHost({
-    context,
-    rested(run) {
-      runHost.rested(run);
-      rested?.();
-    },
-    sleeps: (wakeAtMs) => recovery.sleeps(wakeAtMs),
-    failed(run, error) {
-      runHost.drop(run);
-      rested?.();
-      // What was to be appended was wrong, such as an alias that another run has: the log is as it was.
-      if (error instanceof AgentError) return;
-      telemetry.fault(`the log refused an append to run ${run.runId}`, error);
-      recovery.runWhenWritable();
-    },
-  });
   const recovery = new Recovery({
     context,
     recoverRun,
     removeUnfinishedRuns: () => removeUnfinishedRuns(context, (runId) => runs.remove(runId)),
   });
+  const runHost = new RunHost(context, recovery);
   const runs = new RunCommands({
     context,
     queries,
@@ -80,8 +65,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let ready = false;
   let closing = false;
   let closed: Promise<void> | undefined;
-  /** Whoever waits for turns to end. */
-  let rested: (() => void) | undefined;
 
   const stopServing = router.serve({
     deliver: async (runId, message) =>
@@ -124,26 +107,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const uploads = new Uploads({ context, queries, send });
   const commands = new Commands({ context, queries, send });
 
-  /** Waits until no turn works any more, or the time is over. */
-  async function drain(drainMs: number): Promise<void> {
-    if (runHost.busy === 0) return;
-    await new Promise<void>((resolve) => {
-      const stop = environment.timer(drainMs, resolve);
-      rested = () => {
-        if (runHost.busy > 0) return;
-        stop();
-        resolve();
-      };
-    });
-  }
-
   async function close(drainMs: number): Promise<void> {
     closing = true;
     recovery.stop();
     stopRetention?.();
     uploads.stop();
     await started.catch(() => {});
-    await drain(drainMs);
+    await runHost.drain(drainMs);
     await Promise.allSettled(runHost.loaded.map((run) => run.settle()));
     for (const run of runHost.loaded) runHost.drop(run);
     groupCommit?.stop();

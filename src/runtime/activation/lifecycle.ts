@@ -1,10 +1,11 @@
 import { createActor, fromTransition } from "xstate";
 import type { Actor } from "xstate";
+import type { RunPhase } from "../../protocol/status.ts";
 
-/** What a run is doing. */
-export type LifecycleState = "idle" | "working" | "waiting" | "closed";
+/** The state of a run: its phase, or `closed` when it is not in memory any more. */
+export type LifecycleState = RunPhase | "closed";
 
-/** What changes it: a turn starts, has nothing open but waits, goes on, or ends; the run is let go. */
+/** What changes the state: a turn starts, is parked, continues or ends; the run is passivated. */
 export type LifecycleEvent = "start" | "park" | "unpark" | "end" | "close";
 
 /** The statechart of one run. */
@@ -13,17 +14,17 @@ export interface Lifecycle {
   send(event: LifecycleEvent): void;
 }
 
-/** Starts the statechart of a run. `failed` hears of an error in it, which would otherwise end the process. */
+/** Starts the statechart of a run. `failed` is called with an error in it, which would otherwise end the process. */
 export function createLifecycle(failed: (error: unknown) => void): Lifecycle {
   return new Chart(failed);
 }
 
-/** Where each event leads from each state; any other event changes nothing. */
+/** The next state for each event in each state. Other events change nothing. */
 const TRANSITIONS: Readonly<Record<LifecycleState, { readonly [Event in LifecycleEvent]?: LifecycleState }>> =
   {
-    idle: { start: "working", close: "closed" },
-    working: { park: "waiting", end: "idle", close: "closed" },
-    waiting: { unpark: "working", end: "idle", close: "closed" },
+    idle: { start: "running", close: "closed" },
+    running: { park: "waiting", end: "idle", close: "closed" },
+    waiting: { unpark: "running", end: "idle", close: "closed" },
     closed: {},
   };
 

@@ -5,6 +5,9 @@ import type { Speaker } from "../../protocol/encode.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
 import type { RunPhase } from "../../protocol/status.ts";
+import type { RunContext } from "../run-context.ts";
+import { createLifecycle } from "./lifecycle.ts";
+import type { Lifecycle, LifecycleEvent } from "./lifecycle.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
@@ -19,26 +22,43 @@ export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", res
 /** A run is loaded from its newest snapshot and about so many events and records after it, and its last turn. */
 const SNAPSHOT_EVERY = 256;
 
-/** Keeps a run's state, its row in the list of runs and its log in step. */
+/** Keeps a run's state, its phase, its row in the list of runs and its log in step. */
 export class RunLedger {
+  readonly runId: RunId;
   readonly recorder: Recorder;
   readonly #now: () => number;
+  readonly #lifecycle: Lifecycle;
   #state: RunState;
   #row: RunRow | undefined;
 
   /** How many events and records the newest snapshot covers. */
   #covered: number;
 
-  constructor(recorder: Recorder, state: RunState, { run, snapshot }: Claim, now: () => number) {
+  constructor(
+    { environment, telemetry }: RunContext,
+    recorder: Recorder,
+    state: RunState,
+    { cursor, run, snapshot }: Claim,
+  ) {
+    const { runId } = cursor;
+    this.runId = runId;
     this.recorder = recorder;
     this.#state = state;
     this.#row = run;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
-    this.#now = now;
+    this.#now = environment.now;
+    this.#lifecycle = createLifecycle((error) => telemetry.fault(`run ${runId} failed`, error));
   }
 
-  get runId(): RunId {
-    return this.recorder.cursor.runId;
+  /** What the run is doing. The rows of the run and of its request are derived from this. */
+  get phase(): RunPhase {
+    const { state } = this.#lifecycle;
+    return state === "closed" ? "running" : state;
+  }
+
+  /** Changes the phase. */
+  enter(event: LifecycleEvent): void {
+    this.#lifecycle.send(event);
   }
 
   get state(): RunState {
@@ -141,10 +161,10 @@ export class RunLedger {
     }
   }
 
-  /** Writes the run's row; where a turn has ended, also a snapshot, if much has come since the one before. */
-  save(status: RunPhase, { snapshot = false }: { readonly snapshot?: boolean } = {}): void {
+  /** Writes the run's row; on request also a snapshot, if enough entries have been added since the last one. */
+  save({ snapshot = false }: { readonly snapshot?: boolean } = {}): void {
     if (this.#row === undefined) return;
-    this.#row = { ...this.#row, status, updatedAt: this.#now(), turns: this.#state.turns };
+    this.#row = { ...this.#row, status: this.phase, updatedAt: this.#now(), turns: this.#state.turns };
     const entries = this.recorder.head + this.recorder.records;
     if (!snapshot || entries - this.#covered < SNAPSHOT_EVERY) {
       this.recorder.row(this.#row);
@@ -159,7 +179,7 @@ export class RunLedger {
   }
 }
 
-/** What whoever waits for a commit is told when it failed. */
+/** The error of a failed commit, for those who wait for it. */
 export function notWritten(cause: unknown): AgentError {
   return new AgentError("unavailable", "the log does not take events at present", { retryAfterS: 1, cause });
 }

@@ -8,7 +8,6 @@ import { endPassivatedTurn, versionMismatch } from "./passivated-turn.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
@@ -29,13 +28,10 @@ export interface GivenAnswer {
   readonly values: JsonObject;
 }
 
-/** What the turns of a run are made with. */
-export interface TurnSlotOptions {
-  readonly context: RunContext;
-  readonly ledger: RunLedger;
-  readonly lifecycle: Lifecycle;
-  /** Called when the end of the turn is written, before it is committed. */
-  ended(): void;
+/** The requests that wait for their turn. */
+export interface WaitingRequests {
+  /** Removes and returns the next one, or `undefined` when there is none. */
+  take(): AcceptedRequest | undefined;
 }
 
 /** The number of recoveries of a turn without progress in between. */
@@ -47,30 +43,39 @@ const RECOVERIES = 3;
  * an answer, a wake-up or a recovery needs it.
  */
 export class TurnSlot implements TurnListener {
-  readonly #options: TurnSlotOptions;
+  readonly #context: RunContext;
+  readonly #ledger: RunLedger;
+  readonly #waiting: WaitingRequests;
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
   #passivated: TurnJournal | undefined;
   readonly #mark: RequestIndex;
 
-  constructor(options: TurnSlotOptions, passivated: PassivatedTurn | undefined) {
-    this.#options = options;
+  constructor(
+    context: RunContext,
+    ledger: RunLedger,
+    waiting: WaitingRequests,
+    passivated: PassivatedTurn | undefined,
+  ) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#waiting = waiting;
     this.#passivated = passivated?.journal;
-    this.#mark = new RequestIndex(options, {
+    this.#mark = new RequestIndex(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
       wakeAt: passivated?.wakeAt,
     });
     if (passivated === undefined) return;
-    options.lifecycle.send("start");
-    if (passivated.waiting) options.lifecycle.send("park");
+    ledger.enter("start");
+    if (passivated.waiting) ledger.enter("park");
   }
 
-  /** The request whose turn it is. */
+  /** The request of the started turn. */
   get requestId(): RequestId | undefined {
-    return this.#options.ledger.started?.accepted.requestId;
+    return this.#ledger.started?.accepted.requestId;
   }
 
-  /** Whether the turn is at work here. */
+  /** Whether the turn is in memory. */
   get active(): boolean {
     return this.#turn !== undefined;
   }
@@ -80,9 +85,11 @@ export class TurnSlot implements TurnListener {
     return this.#turn?.resting ?? this.#mark.wakeAt !== undefined;
   }
 
-  /** Until when the turn sleeps, so that it can be let go of until then; `undefined` when it does not, or not for long. */
+  /** The end of the turn's sleep, if the turn can be passivated until then, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
     const { wakeAt } = this.#mark;
+    // Asked after every commit: most turns have no wake-up time in the index.
+    if (wakeAt === undefined) return undefined;
     return this.#turn === undefined || this.#turn.wakeAt === wakeAt ? wakeAt : undefined;
   }
 
@@ -93,30 +100,37 @@ export class TurnSlot implements TurnListener {
 
   /** Starts the turn of a request; the answer is its encoded RequestStarted. */
   start(accepted: AcceptedRequest): string {
-    const { context, ledger, lifecycle } = this.#options;
-    const version = context.agents.find(accepted.agent)?.version;
+    const ledger = this.#ledger;
+    const version = this.#context.agents.find(accepted.agent)?.version;
     this.#mark.clear();
     const started = ledger.start(this.#speakerOf(accepted), accepted, version);
-    lifecycle.send("start");
+    ledger.enter("start");
     const turn = this.#open(newJournal(version));
-    // What the log does not hold has not happened: no agent code runs before its start is committed.
+    // No agent code runs before the start of its turn is committed.
     if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
     return started.text;
   }
 
+  /** Starts the turn of the next waiting request, if there is one. */
+  startNext(): void {
+    const next = this.#waiting.take();
+    if (next) this.start(next);
+    this.#ledger.save({ snapshot: true });
+  }
+
   /**
-   * Continues a dormant turn that does not wait, after a crash or a long sleep. It is written down first,
-   * so that a turn that crashes the process is found out and ended.
+   * Continues a passivated turn that is not parked, after a crash or a long sleep. The recovery is recorded
+   * first, so that a turn that crashes the process again and again is detected and ended.
    */
   recover(): void {
-    const { context, ledger } = this.#options;
+    const ledger = this.#ledger;
     const open = ledger.started;
     if (open === undefined || this.#passivated === undefined) return;
     const count = open.recoveries + 1;
     if (count > RECOVERIES) {
       const message = `the turn was continued ${RECOVERIES} times and got nowhere`;
-      context.telemetry.fault(`request ${open.accepted.requestId} is poisoned`);
-      this.#endDormant({
+      this.#context.telemetry.fault(`request ${open.accepted.requestId} is poisoned`);
+      this.#endPassivated({
         finishReason: "error",
         result: null,
         output: null,
@@ -146,11 +160,11 @@ export class TurnSlot implements TurnListener {
 
   /** Cancels the turn; the answer is its encoded RequestCompleted. */
   cancel(): string {
-    const { ledger } = this.#options;
+    const ledger = this.#ledger;
     const accepted = ledger.started?.accepted;
     if (accepted === undefined) throw new AgentError("conflict", "no turn is under way");
     ledger.recorder.event(this.#speakerOf(accepted), { type: "CancelRequest" });
-    const text = this.#turn ? this.#turn.end(CANCELED) : this.#endDormant(CANCELED);
+    const text = this.#turn ? this.#turn.end(CANCELED) : this.#endPassivated(CANCELED);
     if (text === undefined) throw new AgentError("conflict", `request ${accepted.requestId} has ended`);
     return text;
   }
@@ -160,12 +174,7 @@ export class TurnSlot implements TurnListener {
     this.#turn?.fail("agent_crashed", reason);
   }
 
-  /** Tells the turn's code of an event that it follows. */
-  recorded(speaker: Speaker, text: string): void {
-    this.#turn?.recorded(speaker, text);
-  }
-
-  /** Brings the request's entry in the index up to date with what is about to be committed. */
+  /** Adds the changes of the request's index entry to the batch that is about to be committed. */
   beforeCommit(): void {
     if (this.#turn && !this.#turn.ended) this.#mark.beforeCommit(this.#turn);
   }
@@ -180,26 +189,26 @@ export class TurnSlot implements TurnListener {
     return this.#end(speaker, accepted, end);
   }
 
-  /** Lets go of the turn without an end. */
+  /** Passivates the turn: it ends in memory only. */
   release(): void {
     this.#turn?.release();
     this.#handler?.stop();
   }
 
   #speakerOf({ requestId, agent }: AcceptedRequest): Speaker {
-    return createSpeaker({ run_id: this.#options.ledger.runId, request_id: requestId, agent, depth: 0 });
+    return createSpeaker({ run_id: this.#ledger.runId, request_id: requestId, agent, depth: 0 });
   }
 
   /** Makes the turn of the started request; ends the request if its agent is not there any more. */
   #open(journal: TurnJournal): ActiveTurn | undefined {
-    const { context, ledger } = this.#options;
-    const { runId, recorder, started: open, state } = ledger;
+    const context = this.#context;
+    const { runId, recorder, started: open, state } = this.#ledger;
     if (open?.turn === undefined) return undefined;
     const { accepted, turn: number } = open;
     const agent = context.agents.find(accepted.agent);
     const error = versionMismatch(accepted.agent, agent, journal);
     if (agent === undefined || error !== undefined) {
-      this.#endDormant({ finishReason: "error", result: null, output: null, ...(error && { error }) });
+      this.#endPassivated({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
     }
     const request = { ...open, turn: number };
@@ -225,7 +234,7 @@ export class TurnSlot implements TurnListener {
     else this.#handler = handler;
   }
 
-  /** Runs the handler of the dormant turn again. */
+  /** Runs the handler of the passivated turn again. */
   #revive(): ActiveTurn | undefined {
     const turn = this.#passivated && this.#open(this.#passivated);
     if (turn) this.#run(turn);
@@ -233,31 +242,29 @@ export class TurnSlot implements TurnListener {
   }
 
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
-  #endDormant(end: Omit<TurnEnd, "memory">): string | undefined {
-    const { context, ledger } = this.#options;
-    const { runId, recorder, started } = ledger;
+  #endPassivated(end: Omit<TurnEnd, "memory">): string | undefined {
+    const { runId, recorder, started } = this.#ledger;
     const { accepted, turn } = started ?? {};
     if (accepted === undefined || turn === undefined) return undefined;
     const address = { runId, requestId: accepted.requestId, root: rootOf(turn) };
-    if (this.#passivated) endPassivatedTurn(context, recorder, address, this.#passivated);
+    if (this.#passivated) endPassivatedTurn(this.#context, recorder, address, this.#passivated);
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
-    const { context, ledger, lifecycle, ended } = this.#options;
-    const { environment, telemetry } = context;
-    const text = ledger.end(speaker, accepted, end);
+    const { environment, telemetry } = this.#context;
+    const text = this.#ledger.end(speaker, accepted, end);
     telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt);
     this.#handler?.stop();
     this.#handler = undefined;
     this.#turn = undefined;
     this.#passivated = undefined;
     this.#mark.clear();
-    lifecycle.send("end");
-    ended();
+    this.#ledger.enter("end");
+    this.startNext();
     return text;
   }
 }
 
-/** The run hears of a failed commit by itself. */
+/** A failed commit is reported to the run. */
 function ignore(): void {}

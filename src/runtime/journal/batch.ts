@@ -1,7 +1,7 @@
 import type { Batch, LogRecord, RequestMark, RunRow } from "../../ports/event-log.ts";
 import type { Json } from "../../protocol/json.ts";
 
-/** What gathers for the next commit: a batch in the making, and whoever waits for it. */
+/** A batch that collects entries, and the promise of its commit. */
 export interface OpenBatch extends Batch {
   events: string[];
   records: LogRecord[];
@@ -11,14 +11,14 @@ export interface OpenBatch extends Batch {
   /** Makes the snapshot when the batch is complete. */
   toSnapshot?: () => Json;
   alias?: string;
-  /** Whether it holds anything that must not wait for more to gather. */
+  /** Whether it holds anything that must not wait for the group commit. */
   urgent: boolean;
   /**
-   * Set when it holds a question: the code that asks gets a turn of the event loop to say what else it
-   * does, so that the commit can tell whether the turn waits for its caller alone.
+   * Set when it holds a WaitForInput. The commit is then delayed by a turn of the event loop, in which the
+   * code can start other work, so that the commit can record whether the turn is parked.
    */
   patient?: boolean;
-  /** Made when the first one waits. */
+  /** Made for the first one who waits for the commit. */
   done?: PromiseWithResolvers<void>;
 }
 
@@ -39,32 +39,21 @@ export function addRecord(pending: OpenBatch, record: LogRecord): void {
   else pending.records.push(record);
 }
 
-/** Whether there is anything to commit. */
-export function hasContent({ events, records, requests, run, alias }: OpenBatch): boolean {
-  return (
-    events.length > 0 ||
-    records.length > 0 ||
-    requests !== undefined ||
-    run !== undefined ||
-    alias !== undefined
-  );
-}
-
 /** Resolves when a batch is committed; rejects when that failed. */
 export function committedOf(pending: OpenBatch): Promise<void> {
   pending.done ??= Promise.withResolvers<void>();
   return pending.done.promise;
 }
 
-/** Tells whoever waits for a batch that it was not committed. */
+/** Rejects the promise of a batch that was not committed. */
 export function rejectPending({ done }: OpenBatch, toError: () => unknown): void {
   if (done === undefined) return;
-  // Nobody has to listen: the run's owner hears of a failed commit by itself.
+  // A failed commit is reported to the run, so this rejection may stay unhandled.
   done.promise.catch(() => {});
   done.reject(toError());
 }
 
-/** The answer to whoever waits for what is never going to be committed. */
+/** A promise that is rejected because the recorder has stopped. */
 export function notCommitted(toError: () => unknown): Promise<void> {
   const done = Promise.withResolvers<void>();
   rejectPending({ ...newPending(), done }, toError);

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
-import type { LifecycleState } from "../activation/lifecycle.ts";
+import type { RunPhase } from "../../protocol/status.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
 
 /** Holds the requests of one run until the run is ready for the next one. */
@@ -48,27 +48,27 @@ export class Mailbox<Item> {
   }
 }
 
-/** What decides whether a run takes one more request. */
+/** What the admission of a request depends on. */
 export interface Admitting {
   readonly runId: RunId;
   /** The id of its newest event. */
   readonly head: number;
-  /** So many events it may have. */
+  /** The maximum number of its events. */
   readonly limit: number;
-  readonly state: LifecycleState;
-  /** Has what the run has asked its caller, oldest first. */
+  readonly phase: RunPhase;
+  /** The open waits of the run, oldest first. */
   readonly slot: { readonly waits: readonly Wait[] };
   readonly mailbox: { checkRoom(): void };
 }
 
-/** Throws unless a run takes a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
-export function admit({ runId, head, limit, state, slot, mailbox }: Admitting, request: TurnRequest): void {
+/** Throws unless a run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
+export function admit({ runId, head, limit, phase, slot, mailbox }: Admitting, request: TurnRequest): void {
   if (head >= limit)
     throw new AgentError("run_full", `run ${runId} has its ${limit} events; start a new one`);
   const { on_busy: onBusy } = request;
-  if (state === "idle" || onBusy === "interrupt") return;
+  if (phase === "idle" || onBusy === "interrupt") return;
   if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
-  if (onBusy === undefined && state === "waiting") {
+  if (onBusy === undefined && phase === "waiting") {
     const [wait] = slot.waits;
     throw new AgentError("conflict", `run ${runId} waits for input`, {
       hint: "answer it with ResumeWithInput, or say on_busy",

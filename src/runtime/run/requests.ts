@@ -2,49 +2,46 @@ import { AgentError } from "../../errors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import { admit, Mailbox } from "./mailbox.ts";
 import { findAnswer, pickWait } from "./resume.ts";
-import type { GivenAnswer, TurnSlotOptions } from "../activation/turn-slot.ts";
+import type { GivenAnswer } from "../activation/turn-slot.ts";
+import type { RunLedger } from "../activation/run-ledger.ts";
+import type { RunContext } from "../run-context.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toReply } from "./messages.ts";
 import type { Reply } from "./messages.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 
-/** What a run's requests are answered with. */
-export interface RequestQueueOptions extends Omit<TurnSlotOptions, "ended"> {
-  /** Writes the run's row as it is now, with a snapshot where that is asked for. */
-  save(snapshot?: boolean): void;
-}
-
-/** The requests of one run: each has its turn, one after the other, and answers and cancels overtake them. */
+/** The requests of one run. Their turns run one after the other; answers and cancels are processed at once. */
 export class RequestQueue {
-  /** The place of the turn that is under way. */
+  /** The place of the started turn. */
   readonly slot: TurnSlot;
-  readonly #options: RequestQueueOptions;
+  readonly #context: RunContext;
+  readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox<AcceptedRequest>;
 
-  constructor(options: RequestQueueOptions, { state, passivated }: LoadedRun) {
-    this.#options = options;
-    this.#mailbox = new Mailbox(options.context.limits.queuedRequests);
+  constructor(context: RunContext, ledger: RunLedger, { state, passivated }: LoadedRun) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#mailbox = new Mailbox(context.limits.queuedRequests);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
-    this.slot = new TurnSlot({ ...options, ended: () => this.#startNext() }, passivated);
+    this.slot = new TurnSlot(context, ledger, this.#mailbox, passivated);
   }
 
-  /** Takes a request, whose turn starts at once or when those before it have ended. */
+  /** Accepts a request. Its turn starts at once or when the turns before it have ended. */
   accept(accepted: AcceptedRequest): Reply {
     const { requestId, request, agent } = accepted;
-    const { context, ledger, lifecycle, save } = this.#options;
-    const { agents, limits, telemetry } = context;
-    const { runId } = ledger;
-    const { state } = lifecycle;
+    const ledger = this.#ledger;
+    const { agents, limits, telemetry } = this.#context;
+    const { runId, phase } = ledger;
     const after = ledger.recorder.head;
-    const place = { runId, head: after, limit: limits.runEvents, state };
+    const place = { runId, head: after, limit: limits.runEvents, phase };
     admit({ ...place, slot: this.slot, mailbox: this.#mailbox }, request);
     if (!ledger.begun)
       ledger.begin(agent, request.input, request.request_metadata ?? {}, agents.configOf(agent));
     ledger.accept(accepted);
     telemetry.accepted(agent);
     let event: string | undefined;
-    if (state === "idle") {
+    if (phase === "idle") {
       event = this.slot.start(accepted);
     } else if (request.on_busy === "interrupt") {
       this.#mailbox.postFirst(accepted);
@@ -52,13 +49,13 @@ export class RequestQueue {
     } else {
       this.#mailbox.post(accepted);
     }
-    save();
+    ledger.save();
     return toReply(runId, after, { requestId, event });
   }
 
-  /** Answers what a request waits for; without its id, the one that is under way. */
+  /** Answers a wait of a request; without an id, of the started request. */
   async resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<Reply> {
-    const { context, ledger } = this.#options;
+    const ledger = this.#ledger;
     const { runId } = ledger;
     const { slot } = this;
     const asked = requestId ?? slot.requestId;
@@ -67,45 +64,38 @@ export class RequestQueue {
     const open = asked === slot.requestId && !isRepeated ? pickWait(slot.waits, given) : undefined;
     const answered = open && (await slot.answer(open.callId, given));
     if (answered) return toReply(runId, answered.id - 1, { requestId: asked, event: answered.text });
-    // The answer before this one may still be on its way into the log.
+    // The commit of an earlier answer may still be pending.
     await ledger.committed();
-    const earlier = await findAnswer(context.log, runId, asked, given);
+    const earlier = await findAnswer(this.#context.log, runId, asked, given);
     return {
       ...toReply(runId, earlier.id - 1, { requestId: asked, event: earlier.text }),
       replayed: true,
     };
   }
 
-  /** Ends a request, under way or queued. */
+  /** Cancels a started or queued request. */
   async cancel(requestId: RequestId): Promise<Reply> {
-    const { context, ledger, save } = this.#options;
+    const ledger = this.#ledger;
     const { runId } = ledger;
     const after = ledger.recorder.head;
     const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
     if (queued) {
-      const event = ledger.cancelQueued(queued, context.agents.find(queued.agent)?.version);
-      save();
+      const event = ledger.cancelQueued(queued, this.#context.agents.find(queued.agent)?.version);
+      ledger.save();
       return toReply(runId, after, { requestId, event });
     }
     if (this.slot.requestId === requestId)
       return toReply(runId, after, { requestId, event: this.slot.cancel() });
-    // It may just have ended: whoever looks into the log for its end has to find it there.
+    // The request may just have ended. Its end must be in the log before the caller looks for it.
     await ledger.committed();
     throw new AgentError("conflict", `request ${requestId} is not open`);
   }
 
-  /** Goes on with what the log has open, after a crash. */
+  /** Continues the open request after a crash. */
   recover(): Reply {
-    const { ledger, lifecycle } = this.#options;
-    if (this.slot.requestId === undefined) this.#startNext();
-    else if (lifecycle.state === "working") this.slot.recover();
+    const ledger = this.#ledger;
+    if (this.slot.requestId === undefined) this.slot.startNext();
+    else if (ledger.phase === "running") this.slot.recover();
     return toReply(ledger.runId, ledger.recorder.head);
-  }
-
-  /** Starts the next request, if one is queued. */
-  #startNext(): void {
-    const next = this.#mailbox.take();
-    if (next) this.slot.start(next);
-    this.#options.save(true);
   }
 }

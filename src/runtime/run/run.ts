@@ -1,111 +1,104 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { RunPhase } from "../../protocol/status.ts";
-import { createLifecycle } from "../activation/lifecycle.ts";
-import type { Lifecycle, LifecycleState } from "../activation/lifecycle.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toReply } from "./messages.ts";
 import type { Message, Reply } from "./messages.ts";
 import type { RunContext } from "../run-context.ts";
 import { Recorder } from "../journal/recorder.ts";
+import type { RecorderListener } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
 import { RunUpdates } from "./notes.ts";
 import { RequestQueue } from "./requests.ts";
 
-/** What every run is given by its runtime. */
-export interface RunDependencies {
-  readonly context: RunContext;
-  /** All that a run had to write is written. */
-  rested(run: Run): void;
-  /** A run was let go of that sleeps until a time, in milliseconds since 1970. */
-  sleeps(wakeAtMs: number): void;
-  /** A commit failed, or another owner has the run: it must be dropped and loaded again. */
+/** The host of a run. */
+export interface RunListener {
+  /** Called after a commit that leaves nothing to commit. */
+  settled(run: Run): void;
+  /** A commit failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
 }
 
-/** The owner of one run: takes its messages, runs its turns one after the other, and writes its log. */
-export class Run {
+/** The owner of one run: processes its messages, runs its turns one after the other, and writes its log. */
+export class Run implements RecorderListener {
   readonly runId: RunId;
-  readonly #deps: RunDependencies;
+  readonly #context: RunContext;
+  readonly #listener: RunListener;
   readonly #ledger: RunLedger;
-  readonly #lifecycle: Lifecycle;
   readonly #requests: RequestQueue;
   readonly #notes: RunUpdates;
   #messages = 0;
-  /** Whether it is only becoming what it is to be: a copy of another one. */
+  /** Whether the history of another run is being copied into it. */
   #copying = false;
   #removal: "none" | "begun" | "tried" = "none";
 
-  private constructor(deps: RunDependencies, claim: Claim, loaded: LoadedRun) {
-    const { cursor } = claim;
-    const { context } = deps;
-    const { environment, telemetry } = context;
-    const { runId } = cursor;
-    this.runId = runId;
-    this.#deps = deps;
-    const lifecycle = createLifecycle((error) => telemetry.fault(`run ${runId} failed`, error));
-    const recorder = new Recorder({
-      context,
-      cursor,
-      recorded: (speaker, text) => this.#requests.slot.recorded(speaker, text),
-      beforeCommit: () => this.#requests.slot.beforeCommit(),
-      settled: () => deps.rested(this),
-      failed: (error) => deps.failed(this, error),
-    });
-    const ledger = new RunLedger(recorder, loaded.state, claim, environment.now);
-    const save = (snapshot = false): void => ledger.save(phaseOf(lifecycle.state), { snapshot });
-    this.#ledger = ledger;
-    this.#lifecycle = lifecycle;
-    this.#requests = new RequestQueue({ context, ledger, lifecycle, save }, loaded);
-    this.#notes = new RunUpdates({ context, ledger, save });
+  private constructor(context: RunContext, listener: RunListener, claim: Claim, loaded: LoadedRun) {
+    this.runId = claim.cursor.runId;
+    this.#context = context;
+    this.#listener = listener;
+    const recorder = new Recorder(context, claim.cursor, this);
+    this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
+    this.#requests = new RequestQueue(context, this.#ledger, loaded);
+    this.#notes = new RunUpdates(context, this.#ledger);
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
-  static async load(deps: RunDependencies, runId: RunId): Promise<Run> {
-    const { log } = deps.context;
+  static async load(context: RunContext, listener: RunListener, runId: RunId): Promise<Run> {
+    const { log } = context;
     const claim = await claimRun(log, runId);
     try {
-      return new Run(deps, claim, await loadRun(log, claim));
+      return new Run(context, listener, claim, await loadRun(log, claim));
     } catch (error) {
       log.release(claim.cursor);
       throw error;
     }
   }
 
-  /** Whether nothing would be lost by letting go of the run: it is idle, waits for its caller, or sleeps for long. */
+  /** Whether the run can be passivated: it is idle, parked, or in a long sleep, and all it recorded is committed. */
   get quiet(): boolean {
-    if (!this.#ledger.recorder.settled || this.#messages > 0) return false;
-    return !this.working || this.wakeAt !== undefined;
+    if (this.working && this.wakeAt === undefined) return false;
+    return this.#messages === 0 && this.#ledger.recorder.settled;
   }
 
-  /** Until when its turn sleeps, in milliseconds since 1970; `undefined` when it does not, or not for long. */
+  /** The end of its turn's sleep, if the run can be passivated until then, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
     return this.#requests.slot.wakeAt;
   }
 
-  /** Whether a turn is under way and does not wait. */
+  /** Whether a turn has started and is not parked. */
   get working(): boolean {
-    return this.#lifecycle.state === "working";
+    return this.#ledger.phase === "running";
   }
 
-  /** Whether its turn has something to do right now: it neither waits nor sleeps. */
+  /** Whether its turn neither waits nor sleeps. */
   get busy(): boolean {
     return this.working && !this.#requests.slot.resting;
   }
 
-  /** Whether the run was removed, or that was tried: whatever the log has now, it is to be let go of. */
+  /** Whether a removal was tried. The run in memory may then differ from the log and must be dropped. */
   get isRemoved(): boolean {
     return this.#removal === "tried";
   }
 
-  /** Answers a message once what it asked for is in the log. */
+  beforeCommit(): void {
+    this.#requests.slot.beforeCommit();
+  }
+
+  settled(): void {
+    this.#listener.settled(this);
+  }
+
+  failed(error: unknown): void {
+    this.#listener.failed(this, error);
+  }
+
+  /** Processes a message and answers it when the result is committed. */
   async deliver(message: Message): Promise<Reply> {
     this.#messages += 1;
     try {
       const reply = await this.#answer(message);
-      // A run that was removed has nothing left to write.
+      // A removed run has nothing to commit.
       if (!this.isRemoved) await this.#ledger.committed();
       return reply;
     } finally {
@@ -113,12 +106,12 @@ export class Run {
     }
   }
 
-  /** Ends the turn of a request because its code failed where nobody could catch it. */
+  /** Ends the turn of a request because its code threw outside of its handler. */
   crash(requestId: RequestId, reason: string): void {
     if (this.#requests.slot.requestId === requestId) this.#requests.slot.crash(reason);
   }
 
-  /** Says in the log that the turn is let go of in good order, so that its continuation counts as no recovery. */
+  /** Records an orderly end of the process, so that the continuation of the turn does not count as a recovery. */
   async settle(): Promise<void> {
     const { active, requestId } = this.#requests.slot;
     if (requestId !== undefined && active && this.working && this.wakeAt === undefined)
@@ -126,13 +119,13 @@ export class Run {
     await this.#ledger.committed();
   }
 
-  /** Lets go of the run. A turn that is open continues from the log, here or elsewhere. */
+  /** Passivates the run. An open turn continues from the log, in this process or another one. */
   release(): void {
     const { recorder } = this.#ledger;
-    this.#lifecycle.send("close");
+    this.#ledger.enter("close");
     this.#requests.slot.release();
-    recorder.stop(() => letGoOf(this.runId));
-    this.#deps.context.log.release(recorder.cursor);
+    recorder.stop(() => unloaded(this.runId));
+    this.#context.log.release(recorder.cursor);
   }
 
   async #answer(message: Message): Promise<Reply> {
@@ -170,21 +163,21 @@ export class Run {
     }
   }
 
-  /** Removes an idle run with all that is in its log; it must be let go of afterwards. */
+  /** Removes an idle run with its log. The run must be dropped afterwards. */
   async #remove(): Promise<Reply> {
     const { recorder } = this.#ledger;
     do {
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
-      if (this.#lifecycle.state !== "idle")
+      if (this.#ledger.phase !== "idle")
         throw new AgentError("conflict", `run ${this.runId} has an open request`);
       await this.#ledger.committed();
-      // What has come meanwhile has to be looked at again.
-    } while (!recorder.settled || this.#lifecycle.state !== "idle");
+      // A request may have been accepted during the commit.
+    } while (!recorder.settled || this.#ledger.phase !== "idle");
     this.#checkThere();
     this.#removal = "begun";
-    const { files, log, secrets } = this.#deps.context;
+    const { files, log, secrets } = this.#context;
     try {
-      // From here on there is no way back: a removal that is cut off is finished at the next start.
+      // From here on the removal is final: an interrupted one is finished at the next start.
       this.#ledger.hide();
       await this.#ledger.committed();
       await files.remove(this.runId);
@@ -203,12 +196,7 @@ export class Run {
   }
 }
 
-function phaseOf(state: LifecycleState): RunPhase {
-  if (state === "waiting" || state === "idle") return state;
-  return "running";
-}
-
-/** A log that does not give a run away says so in its own words. */
+/** Claims a run. A log that refuses a run throws an error of its own. */
 async function claimRun(log: EventLog, runId: RunId): Promise<Claim> {
   try {
     return await log.claim(runId);
@@ -217,7 +205,7 @@ async function claimRun(log: EventLog, runId: RunId): Promise<Claim> {
   }
 }
 
-/** Made only for whoever waits: an error costs more than to let go of a run. */
-function letGoOf(runId: RunId): AgentError {
-  return new AgentError("unavailable", `run ${runId} was let go of`, { retryAfterS: 1 });
+/** Made only if somebody waits: an error costs more than a passivation. */
+function unloaded(runId: RunId): AgentError {
+  return new AgentError("unavailable", `run ${runId} was unloaded; retry`, { retryAfterS: 1 });
 }

@@ -53,7 +53,7 @@ export class Recovery {
     });
   }
 
-  /** Takes note of a run that is let go of while it sleeps. */
+  /** Notes that a run was passivated during a sleep. */
   sleeps(wakeAtMs: number): void {
     this.#wakeTimer.add(wakeAtMs);
   }

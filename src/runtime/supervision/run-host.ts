@@ -2,17 +2,23 @@ import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Message, Reply } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
-import type { RunDependencies } from "../run/run.ts";
+import type { RunListener } from "../run/run.ts";
+import type { RunContext } from "../run-context.ts";
+import type { Recovery } from "./recovery.ts";
 
-/** The runs that this process owns at present, each loaded when it is needed and let go of when it has long been quiet. */
-export class RunHost {
-  readonly #deps: RunDependencies;
+/** Loaded runs. The least recently used idle run is passivated first. */
+export class RunHost implements RunListener {
+  readonly #context: RunContext;
+  readonly #recovery: Recovery;
   readonly #entries = new Map<RunId, Entry>();
-  /** Those that may be let go of, the one that has been quiet longest first. */
+  /** The runs that can be passivated, the longest idle first. */
   readonly #quiet = new Set<Entry>();
+  /** Set while somebody waits for the end of all turns. */
+  #checkDrained: (() => void) | undefined;
 
-  constructor(deps: RunDependencies) {
-    this.#deps = deps;
+  constructor(context: RunContext, recovery: Recovery) {
+    this.#context = context;
+    this.#recovery = recovery;
   }
 
   get size(): number {
@@ -24,33 +30,55 @@ export class RunHost {
     return [...this.#entries.values()].map(({ run }) => run).filter((run) => run !== undefined);
   }
 
-  /** How many runs have a turn that works, and neither waits nor sleeps. */
+  /** How many runs have a turn that neither waits nor sleeps. */
   get busy(): number {
     let busy = 0;
     for (const { run } of this.#entries.values()) if (run?.busy === true) busy += 1;
     return busy;
   }
 
-  /** Brings a message to a run, which stays in memory meanwhile. */
+  /** Delivers a message to a run, which stays in memory until it is answered. */
   async deliver(runId: RunId, message: Message): Promise<Reply> {
     const entry = this.#entry(runId);
     entry.users += 1;
     this.#quiet.delete(entry);
     try {
       const run = entry.run ?? (await entry.loading);
-      if (run === undefined) throw new AgentError("internal", `run ${runId} was let go of`);
+      if (run === undefined) throw new AgentError("internal", `run ${runId} was unloaded; retry`);
       return await run.deliver(message);
     } finally {
       entry.users -= 1;
-      if (entry.run?.isRemoved === true) this.#letGo(entry, entry.run);
+      if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
       this.#rest(entry);
     }
   }
 
-  /** Takes note that all a run had to write is written. */
-  rested(run: Run): void {
+  settled(run: Run): void {
     const entry = this.#entries.get(run.runId);
     if (entry?.run === run) this.#rest(entry);
+    this.#checkDrained?.();
+  }
+
+  failed(run: Run, error: unknown): void {
+    this.drop(run);
+    this.#checkDrained?.();
+    // The batch was invalid, for example an alias that another run has. The log itself works.
+    if (error instanceof AgentError) return;
+    this.#context.telemetry.fault(`the log refused an append to run ${run.runId}`, error);
+    this.#recovery.runWhenWritable();
+  }
+
+  /** Waits until no run is busy, at most for a time in milliseconds. */
+  async drain(limitMs: number): Promise<void> {
+    if (this.busy === 0) return;
+    await new Promise<void>((resolve) => {
+      const stop = this.#context.environment.timer(limitMs, resolve);
+      this.#checkDrained = () => {
+        if (this.busy > 0) return;
+        stop();
+        resolve();
+      };
+    });
   }
 
   /** The run, if it is in memory. */
@@ -58,16 +86,16 @@ export class RunHost {
     return this.#entries.get(runId)?.run;
   }
 
-  /** Lets go of a run; whoever asks for it next loads it again. */
+  /** Passivates a run. The next message for it loads it again. */
   drop(run: Run): void {
     const entry = this.#entries.get(run.runId);
-    if (entry?.run === run) this.#letGo(entry, run);
+    if (entry?.run === run) this.#passivate(entry, run);
   }
 
   #entry(runId: RunId): Entry {
     const known = this.#entries.get(runId);
     if (known) return known;
-    const loading = Run.load(this.#deps, runId);
+    const loading = Run.load(this.#context, this, runId);
     const entry: Entry = { users: 0, run: undefined, loading };
     this.#entries.set(runId, entry);
     loading.then(
@@ -84,7 +112,7 @@ export class RunHost {
 
   #rest(entry: Entry): void {
     if (entry.users === 0 && entry.run?.quiet === true) this.#quiet.add(entry);
-    const { idleRuns } = this.#deps.context.limits;
+    const { idleRuns } = this.#context.limits;
     if (this.#entries.size <= idleRuns) return;
     // Several at once: each walk over the set starts with the places of all that were deleted since it last grew.
     let excess = this.#entries.size - idleRuns + Math.floor(idleRuns / 16);
@@ -92,19 +120,19 @@ export class RunHost {
       if (excess <= 0) return;
       this.#quiet.delete(quiet);
       if (quiet.run?.quiet !== true) continue;
-      this.#letGo(quiet, quiet.run);
+      this.#passivate(quiet, quiet.run);
       excess -= 1;
     }
   }
 
-  #letGo(entry: Entry, run: Run): void {
+  #passivate(entry: Entry, run: Run): void {
     this.#quiet.delete(entry);
     if (this.#entries.get(run.runId) !== entry) return;
     this.#entries.delete(run.runId);
     const { wakeAt } = run;
     run.release();
     entry.run = undefined;
-    if (wakeAt !== undefined) this.#deps.sleeps(wakeAt);
+    if (wakeAt !== undefined) this.#recovery.sleeps(wakeAt);
   }
 }
 

@@ -15,7 +15,7 @@ import { errorMessage } from "../agent/error-message.ts";
 import { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
-import type { Recorded, Recorder } from "../journal/recorder.ts";
+import type { EventSubscriber, Recorded, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { Divergence } from "../replay/scope.ts";
@@ -53,7 +53,7 @@ export interface TurnOptions {
 }
 
 /** A running turn: its open calls, pending results and completion. */
-export class ActiveTurn {
+export class ActiveTurn implements EventSubscriber {
   readonly context: RunContext;
   readonly runId: RunId;
   readonly accepted: AcceptedRequest;
@@ -170,9 +170,10 @@ export class ActiveTurn {
     return this.rest.resting;
   }
 
-  /** Has the events that will arise under a call delivered to the turn's code. */
+  /** Delivers the events that are recorded under a call to the turn's code. */
   follow(callId: CallId, take: (event: Event) => void): void {
     this.#subscriptions.follow(callId);
+    this.recorder.subscriber = this;
     this.deliveries.follow(callId, take);
   }
 
@@ -247,6 +248,7 @@ export class ActiveTurn {
       }),
     );
     this.rest.stop();
+    if (this.recorder.subscriber === this) this.recorder.subscriber = undefined;
     return text;
   }
 
