@@ -3,10 +3,10 @@ import type { Message, Prompt, ScriptStep } from "troupe/llm";
 import { calculator } from "./calculator.ts";
 import { payments } from "./payments.ts";
 
-/** Calculates and pays by other agents; without a model of its own it goes by a script. */
+/** Calculates and pays by calling other agents. Without a model in the environment it uses a script. */
 export const assistant = llmAgent({
   name: "assistant",
-  purpose: "Talks, works things out, and pays what somebody has approved.",
+  purpose: "Chats, calculates, and makes payments that a human approves.",
   instructions: "You are a friendly assistant. Calculate and pay with your tools only, and answer briefly.",
   model: modelFromEnv(process.env, scriptedModel(script)),
   agents: [calculator, payments],
@@ -23,11 +23,11 @@ const operations = new Map([
   ["/", "divide"],
 ]);
 
-/** Does what a model would do: first calculates, then pays, then says what came of both. */
+/** Plays the model: first calculates, then pays, then reports both results. */
 function script({ messages, tools }: Prompt): ScriptStep {
   const asked = messages.findLastIndex(({ role }) => role === "user");
   const input = messages[asked]?.content ?? "";
-  // Nothing to call is there when a summary is asked for, of a conversation that has grown long.
+  // A request without tools asks for a summary of a long conversation.
   if (tools.length === 0) return { text: input.slice(-1_000) };
 
   const [sum, a, sign = "", b] = SUM.exec(input) ?? [];
@@ -37,7 +37,7 @@ function script({ messages, tools }: Prompt): ScriptStep {
       toolCalls: [{ name: `calculator__${operations.get(sign)}`, input: { a: Number(a), b: Number(b) } }],
     };
   }
-  // What was worked out before in the run is still known.
+  // A result from an earlier turn of the run can be used too.
   const value = valueOf(calculated ?? resultOf("calculator__", messages));
 
   const [payment, given, to = ""] = PAYMENT.exec(input) ?? SAME_PAYMENT.exec(input) ?? [];
@@ -57,7 +57,7 @@ function script({ messages, tools }: Prompt): ScriptStep {
 
 type Result = Extract<Message, { readonly role: "tool" }>;
 
-/** The newest result of a tool whose name begins so. */
+/** The newest result of a tool whose name has this prefix. */
 function resultOf(prefix: string, messages: readonly Message[]): Result | undefined {
   return messages.findLast(
     (message): message is Result => message.role === "tool" && message.name.startsWith(prefix),

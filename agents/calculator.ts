@@ -20,7 +20,7 @@ const toolBySign = new Map([
   ["/", defineTool({ ...divide, name: "divide", effect: "idempotent" })],
 ]);
 
-/** Works out what two numbers make; in a chat it does so with tools of its own. */
+/** Calculates with two numbers; a chat calls the agent's own tools. */
 export const calculator = defineAgent({
   name: "calculator",
   purpose: "Adds, subtracts, multiplies and divides two numbers.",

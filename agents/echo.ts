@@ -1,10 +1,10 @@
 import { defineAgent, operation } from "troupe";
 import { z } from "zod";
 
-/** Says back what it is told, word by word. */
+/** Repeats a text word by word. */
 export const echo = defineAgent({
   name: "echo",
-  purpose: "Says back what it is told, word by word.",
+  purpose: "Repeats a text word by word.",
 
   async chat(input, turn) {
     for (const word of toWords(input)) await turn.text(word);
@@ -12,7 +12,7 @@ export const echo = defineAgent({
 
   operations: {
     repeat: operation({
-      description: "Says a text several times.",
+      description: "Repeats a text several times.",
       input: z.object({ text: z.string(), times: z.int().min(1).max(1000) }),
       output: z.object({ text: z.string() }),
       async run({ text, times }, turn) {
@@ -23,7 +23,7 @@ export const echo = defineAgent({
   },
 });
 
-/** Splits a text behind the space after each word; the parts joined are the text. */
+/** Splits a text after the spaces that follow each word; the joined parts equal the text. */
 function toWords(text: string): readonly string[] {
   return text.match(/^\s+$|(?:^\s+)?\S+\s*/g) ?? [];
 }

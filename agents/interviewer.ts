@@ -1,7 +1,7 @@
 import { defineAgent } from "troupe";
 import { z } from "zod";
 
-/** Asks two questions at once; they may be answered in any order. */
+/** Asks two questions in parallel, which can be answered in any order. */
 export const interviewer = defineAgent({
   name: "interviewer",
   purpose: "Asks for a name and a favourite colour, and answers with both.",

@@ -3,10 +3,10 @@ import { z } from "zod";
 
 const notes = z.array(z.string());
 
-/** Keeps a list of notes for as long as the run lives. */
+/** Stores a list of notes in the memory of the run. */
 export const notebook = defineAgent({
   name: "notebook",
-  purpose: "Keeps the notes of a run and lists them after each new one.",
+  purpose: "Stores notes in the run and lists them after each new one.",
 
   async chat(input, turn) {
     const kept = [...notes.parse(turn.memory.get() ?? []), input];

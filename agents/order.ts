@@ -29,7 +29,7 @@ const machine = setup({
           target: "booked",
           actions: assign({ item: ({ context, event }) => event.item ?? context.item }),
         },
-        // A chat that is only "book" comes as that operation, any other as this event.
+        // A chat "book" becomes that operation; any other chat becomes this event.
         chat: {
           target: "booked",
           actions: assign({
@@ -42,7 +42,7 @@ const machine = setup({
       entry: { type: "say", params: ({ context }) => `Booked ${context.item}.\n` },
       tags: "wait",
       meta: {
-        request_keys: { confirmed: "Shall it be shipped?" },
+        request_keys: { confirmed: "Ship it?" },
         schema: z.object({ confirmed: z.boolean() }),
       },
       on: { resume: [{ guard: "confirmed", target: "packing" }, { target: "canceled" }] },
@@ -65,14 +65,14 @@ const machine = setup({
   output: ({ context }) => context,
 });
 
-/** Books something, waits until it is confirmed, and ships it. */
+/** Books an item, waits for a confirmation, and ships the item. */
 export const order = fromMachine({
   name: "order",
-  purpose: "Takes an order, has it confirmed, and ships it.",
+  purpose: "Takes an order, asks for a confirmation, and ships it.",
   machine,
   operations: {
     book: {
-      description: "Books an item; it is shipped once that is confirmed.",
+      description: "Books an item; it is shipped after a confirmation.",
       input: z.object({ item: z.string().min(1).optional() }),
     },
   },

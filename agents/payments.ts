@@ -5,14 +5,14 @@ import { z } from "zod";
 const payment = z.object({ to: z.string().min(1), amount: z.number().positive() });
 const receipt = z.object({ receipt: z.string().optional() });
 
-/** Pays somebody, but only after a human has said yes. */
+/** Makes a payment after a human has approved it. */
 export const payments = defineAgent({
   name: "payments",
-  purpose: "Pays somebody an amount once a human has approved it.",
+  purpose: "Makes a payment after a human has approved it.",
 
   operations: {
     pay: operation({
-      description: "Asks for approval and pays; there is no receipt when it is declined.",
+      description: "Asks for approval and pays; without approval there is no receipt.",
       input: payment,
       output: receipt,
       run: pay,

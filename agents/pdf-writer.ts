@@ -1,10 +1,10 @@
 import { PDFDocument, PageSizes, StandardFonts, breakTextIntoLines } from "pdf-lib";
 import { defineAgent } from "troupe";
 
-/** Makes a PDF of a title and a text. */
+/** Creates a PDF from a title and a text. */
 export const pdfWriter = defineAgent({
   name: "pdf-writer",
-  purpose: "Writes a text with a title into a PDF.",
+  purpose: "Creates a PDF from a title and a text.",
 
   async chat(input, turn) {
     const [, title, text] = /^\s*([^:\s][^:\n]{0,99}):\s*(\S.*)$/s.exec(input) ?? [];
@@ -21,7 +21,7 @@ export const pdfWriter = defineAgent({
   },
 });
 
-/** Lays out a document. The same words always make the same bytes, because no date is written. */
+/** Creates the document. It contains no date, so the same input gives the same bytes. */
 async function toPdf(title: string, text: string): Promise<Uint8Array> {
   const document = await PDFDocument.create({ updateMetadata: false });
   document.setTitle(title);
@@ -35,7 +35,7 @@ async function toPdf(title: string, text: string): Promise<Uint8Array> {
   const write = (words: string, size: number) => {
     const prose = words.replace(/[^\S\n]+/g, " ");
     const known = Array.from(prose, (char) => (char === "\n" || letters.has(char) ? char : "?")).join("");
-    // No letter is wider than high: this many fit on a line, and a longer word is broken.
+    // No letter is wider than its height, so this many always fit on a line; a longer word is split.
     const longest = Math.floor((width - 2 * margin) / size);
     const broken = known.replace(new RegExp(`\\S{${longest}}(?=\\S)`, "g"), "$& ");
     const widthOf = (part: string) => font.widthOfTextAtSize(part, size);

@@ -2,12 +2,12 @@ import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
 import type { Prompt, ScriptStep } from "troupe/llm";
 import { summarizer } from "./summarizer.ts";
 
-/** Writes down what there is to know about a subject, and has it shortened. */
+/** Collects facts about a subject and lets another agent summarize them. */
 export const researcher = llmAgent({
   name: "researcher",
-  purpose: "Finds out about a subject and reports the gist of it.",
+  purpose: "Researches a subject and reports a summary.",
   instructions:
-    "Write down what you know of the subject, have the summarizer shorten it, and answer with what it made of it.",
+    "Write down what you know of the subject, let the summarizer shorten it, and answer with the summary.",
   model: modelFromEnv(process.env, scriptedModel(script)),
   agents: [summarizer],
 });
@@ -17,9 +17,9 @@ function script({ messages }: Prompt): ScriptStep {
   const last = messages.at(-1);
   if (last?.role === "tool") return { text: [`About ${subject}: ${last.content}`] };
   const findings = [
-    `What people ask first about ${subject} is where it comes from.`,
-    `What they ask next is what it is good for.`,
-    `Nobody has asked everything about ${subject} yet.`,
+    `The first question about ${subject} is where it comes from.`,
+    `The second question is what it is used for.`,
+    `Many questions about ${subject} are still open.`,
   ].join(" ");
   return { toolCalls: [{ name: "summarizer", input: { input: findings } }] };
 }

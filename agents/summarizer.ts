@@ -1,10 +1,10 @@
 import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
 
-/** Shortens a text to its gist; without a model of its own, to its first sentence. */
+/** Summarizes a text in one sentence. The script returns its first sentence. */
 export const summarizer = llmAgent({
   name: "summarizer",
-  purpose: "Shortens a text to one sentence.",
-  instructions: "Shorten what you are given to one sentence, and say nothing else.",
+  purpose: "Summarizes a text in one sentence.",
+  instructions: "Summarize the text in one sentence. Answer only with that sentence.",
   model: modelFromEnv(
     process.env,
     scriptedModel(({ messages }) => {

@@ -2,10 +2,10 @@ import { defineAgent } from "troupe";
 import { payments } from "./payments.ts";
 import { researcher } from "./researcher.ts";
 
-/** Answers with what other agents make: it has subjects researched and things paid for. */
+/** Delegates to other agents: one researches, one pays. */
 export const team = defineAgent({
   name: "team",
-  purpose: "Has a subject researched, or something bought, by other agents.",
+  purpose: "Researches a subject, or buys something, through other agents.",
   tools: [researcher, payments],
 
   async chat(input, turn) {

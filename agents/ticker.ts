@@ -7,10 +7,10 @@ const counting = z.object({
   every_ms: z.int().min(0).max(86_400_000).describe("milliseconds between two numbers"),
 });
 
-/** Counts at an even pace until it is done or canceled. */
+/** Counts at a fixed interval until it is done or canceled. */
 export const ticker = defineAgent({
   name: "ticker",
-  purpose: "Counts up to a number, with a pause between two numbers.",
+  purpose: "Counts up to a number, with a pause between numbers.",
 
   async chat(input, turn) {
     const [, to, everyMs] = /^(\d+) (\d+)$/.exec(input) ?? [];

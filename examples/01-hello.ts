@@ -1,11 +1,11 @@
-// An agent in a few lines, asked from code.
+// An agent in a few lines, called from code.
 import assert from "node:assert/strict";
 import { createRuntime, defineAgent } from "troupe";
 import type { Event } from "troupe/protocol";
 
 const hello = defineAgent({
   name: "hello",
-  purpose: "Greets whom it is told to greet.",
+  purpose: "Greets a person by name.",
 
   async chat(name, turn) {
     await turn.text("Hello, ");
@@ -16,7 +16,7 @@ const hello = defineAgent({
 const runtime = createRuntime({ agents: [hello] });
 const { requestId } = await runtime.process("hello", { type: "ChatRequest", input: "Ada" });
 
-// Everything an agent does is an event in a log; to follow a request is to read the log as it grows.
+// Everything an agent does is an event in a log. Following a request means reading the log as it grows.
 const events: Event[] = [];
 const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
 for await (const page of feed.pages) {

@@ -1,4 +1,4 @@
-// The same over HTTP: find an agent, ask it, and read its events as they come.
+// The same over HTTP: find an agent, send a request, and read its events as they arrive.
 import assert from "node:assert/strict";
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
@@ -27,7 +27,7 @@ try {
   const words = events.map((event) => (event.type === "TextOutput" ? event.content : "")).join("");
   assert.equal(words, "to be or not");
 
-  // Later the request can be read again, from the start or after any event.
+  // The request can be read again later, from the start or after any event.
   const again = await fetch(`${server.url}/getevents/${events[0]?.request_id}?since=2`);
   assert.deepEqual(await again.json(), events.slice(2));
 } finally {

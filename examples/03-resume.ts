@@ -1,4 +1,4 @@
-// An agent that asks before it acts, and goes on when it is answered.
+// An agent that asks before it acts, and continues when it gets an answer.
 import assert from "node:assert/strict";
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
@@ -8,7 +8,7 @@ import { payments } from "../agents/payments.ts";
 const runtime = createRuntime({ agents: [payments] });
 const server = await serve(runtime, { port: 0 });
 try {
-  // With `wait=completed` the answer is the event at which the turn ends or waits for somebody.
+  // With `wait=completed` the answer is the event that ends the turn or waits for input.
   const question = await post({
     type: "OperationRequest",
     operation: "pay",
@@ -17,7 +17,7 @@ try {
   assert(question.type === "WaitForInput");
   assert.deepEqual(question.request_keys, { approved: "Pay 30 to bob?" });
 
-  // The turn may wait for days; it lives in the log, not in the memory of the process.
+  // The turn can wait for days; it is stored in the log, not in the memory of the process.
   const status = await fetch(`${server.url}/request/${question.request_id}`);
   assert.equal(((await status.json()) as { status: string }).status, "waiting");
 

@@ -1,4 +1,4 @@
-// A turn that would run for hours, canceled while somebody follows it.
+// A turn that would run for hours is canceled while a client follows it.
 import assert from "node:assert/strict";
 import { EventSource } from "eventsource";
 import { createRuntime } from "troupe";
@@ -11,7 +11,7 @@ const server = await serve(runtime, { port: 0 });
 try {
   const { request_id } = await post({ type: "ChatRequest", input: "100000 100" });
 
-  // Closing this stream would cancel nothing: only a CancelRequest does.
+  // Closing this stream cancels nothing; only a CancelRequest does.
   const events: Event[] = [];
   const stream = new EventSource(`${server.url}/ticker/getevents/${request_id}?stream=true`);
   const end = await new Promise<Event>((resolve, reject) => {

@@ -1,4 +1,4 @@
-// An agent that has other agents work for it; what they do is in the same stream, one level deeper.
+// An agent that delegates to other agents; their events are in the same stream, one level deeper.
 import assert from "node:assert/strict";
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
@@ -24,7 +24,7 @@ try {
     ],
   );
 
-  // What a child asks reaches whoever asked the team, and the answer goes down to the child.
+  // A question of a child goes to the client of the team, and the answer goes to the child.
   const question = await post({ type: "ChatRequest", input: "buy a lamp for 5" });
   assert(question.type === "WaitForInput");
   assert.equal(question.agent, "payments");

@@ -1,4 +1,4 @@
-// Serves a page that streams the texts of an agent, and opens it in a Chromium or Chrome.
+// Serves a page that streams the texts of an agent, and opens it in Chromium or Chrome.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -21,7 +21,7 @@ if (executablePath === undefined) {
 
 const page = await readFile(new URL("06-browser.html", import.meta.url), "utf8");
 
-// The app is an ordinary Hono app: it takes further routes, and any Hono server can serve it.
+// The app is an ordinary Hono app: you can add routes, and any Hono server can serve it.
 const runtime = createRuntime({ agents: [ticker] });
 const app = createApp(runtime);
 app.get("/page", (c) => c.html(page));
@@ -61,7 +61,7 @@ try {
   await runtime.close();
 }
 
-/** Finds the browser that `CHROMIUM` names, else one with a usual name in the PATH or in a usual place. */
+/** Finds the browser named by `CHROMIUM`, or one with a usual name in the PATH or in a usual place. */
 function findBrowser(): string | undefined {
   const named = process.env["CHROMIUM"];
   if (named !== undefined) return [named].find(existsSync);

@@ -1,5 +1,6 @@
-// A language model that calls a tool. It goes by a script unless the environment names a model: with
-// OPENAI_API_KEY, or TROUPE_MODEL_URL for any server that answers as OpenAI's does, the same agent is live.
+// A language model that calls a tool. It uses a script unless the environment names a model: with
+// OPENAI_API_KEY, or with TROUPE_MODEL_URL for any server with OpenAI's API, the same agent uses a real
+// model.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "troupe";
 import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
@@ -13,7 +14,7 @@ const degrees = new Map([
 
 const temperature = defineTool({
   name: "temperature",
-  description: "Says how warm it is in a city, in degrees Celsius.",
+  description: "Gives the temperature of a city in degrees Celsius.",
   input: z.object({ city: z.string() }),
   effect: "idempotent",
   run({ city }) {
@@ -30,8 +31,8 @@ const script = scriptedModel([
 
 const weather = llmAgent({
   name: "weather",
-  purpose: "Knows how warm it is.",
-  instructions: "Look the temperature up, for each city, and answer in one sentence.",
+  purpose: "Tells the temperature of cities.",
+  instructions: "Look up the temperature of each city, and answer in one sentence.",
   model: modelFromEnv(process.env, script),
   tools: [temperature],
 });
@@ -42,7 +43,7 @@ const { requestId } = await runtime.process("weather", {
   input: "How warm is it in Oslo and in Rome?",
 });
 
-// Each completion and each call is an event, and what the model says comes as it says it.
+// Each completion and each call is an event, and the model's text is streamed.
 const events: Event[] = [];
 const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
 for await (const page of feed.pages) {

@@ -1,5 +1,5 @@
-// A model may want what only a human may decide. The call that needs approval waits in the log, for as long
-// as it takes, and the human sees exactly what would be done.
+// Some calls of a model need the approval of a human. Such a call waits in the log as long as needed, and the
+// human sees exactly which call it is.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "troupe";
 import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
@@ -15,20 +15,20 @@ const remove = defineTool({
   input: z.object({ file: z.string() }),
   run({ file }) {
     removed.push(file);
-    return "it is gone";
+    return "removed";
   },
 });
 
 const script = scriptedModel(({ messages }) => {
   const last = messages.at(-1);
   if (last?.role !== "tool") return { toolCalls: [{ name: "remove", input: { file: last?.content ?? "" } }] };
-  return last.isError ? "It stays." : "I have removed it.";
+  return last.isError ? "I did not remove it." : "I have removed it.";
 });
 
 const cleaner = llmAgent({
   name: "cleaner",
   purpose: "Removes files.",
-  instructions: "Remove the file that you are told with your tool, then say in a few words what came of it.",
+  instructions: "Remove the named file with your tool, then report the result in a few words.",
   model: modelFromEnv(process.env, script),
   tools: [remove],
   approve: ["remove"],
@@ -55,7 +55,7 @@ try {
     assert.equal(end.finish_reason, "success");
     console.log(end.result);
   }
-  // A call that was declined was not made; the model only read that it was.
+  // A declined call is not made; the model only reads that it was declined.
   assert.deepEqual(removed, ["draft.txt"]);
 } finally {
   await server.close();

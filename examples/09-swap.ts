@@ -1,4 +1,5 @@
-// One place, filled in three ways: by a tool, an agent, and an agent of another server. Its user stays the same.
+// One dependency with three implementations: a tool, an agent, and an agent on another server. Its user does
+// not change.
 import assert from "node:assert/strict";
 import { createRuntime, defineAgent, defineTool, operation } from "troupe";
 import type { Agent } from "troupe";
@@ -9,16 +10,16 @@ import { z } from "zod";
 const query = z.object({ query: z.string() });
 const found = z.object({ answer: z.string() });
 
-// At first there is a tool that knows one thing.
+// First, a tool that knows one fact.
 const search = defineTool({
   name: "search",
-  description: "Finds out about something.",
+  description: "Searches for information.",
   input: query,
   output: found,
   run: ({ query }) => ({ answer: query === "moss" ? "It grows on the north side." : "I do not know." }),
 });
 
-// The guide says whom it works with; that is who it works with unless the runtime is told otherwise.
+// The guide declares its dependencies; these are used unless the runtime binds others.
 const guide = defineAgent({
   name: "guide",
   purpose: "Answers questions by searching.",
@@ -31,16 +32,16 @@ const guide = defineAgent({
 
 assert.equal(await ask({}), "It grows on the north side.");
 
-// One day there is an agent that can do the same, and says what it is about.
+// Later, an agent with the same operation, which also reports its progress.
 const librarian = defineAgent({
   name: "librarian",
-  purpose: "Looks things up.",
+  purpose: "Searches a library.",
   operations: {
     search: operation({
       input: query,
       output: found,
       async run({ query }, turn) {
-        await turn.text(`Let me look for ${query}.`);
+        await turn.text(`Searching for ${query}.`);
         return { answer: `There is a book about ${query}.` };
       },
     }),
@@ -49,14 +50,14 @@ const librarian = defineAgent({
 
 assert.equal(await ask({ search: librarian }), "There is a book about moss.");
 
-// And then it moves to a server of its own.
+// Finally, the agent moves to its own server.
 const elsewhere = createRuntime({ agents: [librarian] });
 const server = await serve(elsewhere, { port: 0 });
 assert.equal(await ask({ search: remoteAgent(`${server.url}/librarian`) }), "There is a book about moss.");
 await server.close();
 await elsewhere.close();
 
-/** Asks the guide, with others in the places of those it uses. */
+/** Asks the guide with other implementations of its dependencies. */
 async function ask(bind: { readonly [name: string]: Agent }): Promise<string | null> {
   const runtime = createRuntime({ agents: [guide], bind });
   const { url, close } = await serve(runtime, { port: 0 });

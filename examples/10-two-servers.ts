@@ -1,4 +1,4 @@
-// Two servers that use each other's agents. Each stops in the middle of it, and nothing is lost.
+// Two servers that use each other's agents. Each one stops in the middle of the work, and nothing is lost.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { createClient, remoteAgent } from "troupe/client";
 import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
 
-/** A server that can be stopped and started again, at the same address and on the same data. */
+/** A server that can be stopped and restarted, with the same address and data. */
 class Place {
   readonly #directory: string;
   readonly #toAgents: () => readonly Agent[];
@@ -30,7 +30,7 @@ class Place {
     const server = await serve(runtime, { port: this.#port });
     this.#port = Number(new URL(server.url).port);
     this.#stop = async () => {
-      // Turns are given no time to end: they go on after the next start.
+      // Turns get no time to end; they continue after the next start.
       await runtime.close({ drainMs: 0 });
       await server.close();
     };
@@ -48,11 +48,11 @@ class Place {
 
 const data = await mkdtemp(join(tmpdir(), "two-servers-"));
 
-// In the north there is a writer who has an editor in the south, who looks words up in a dictionary in the north.
+// A writer in the north uses an editor in the south, which uses a dictionary in the north.
 const north = new Place(join(data, "north"), () => [
   defineAgent({
     name: "writer",
-    purpose: "Has a text corrected.",
+    purpose: "Lets an editor correct a text.",
     async chat(text, turn) {
       const { output } = await turn.call(remoteAgent(south.url("editor")), "chat", { input: text });
       await turn.text(output);
@@ -95,7 +95,7 @@ try {
     console.log(`${"  ".repeat(event.depth)}${event.agent}: ${event.content}`);
     if (event.agent !== "editor") continue;
     edited.push(event.content);
-    // The one who reads this notices neither: the client connects again, and reads on where it was.
+    // This reader sees no interruption: the client reconnects and resumes where it was.
     if (event.content === "(two)") await south.restart();
     if (event.content === "(four)") await north.restart();
   }

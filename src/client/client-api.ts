@@ -7,22 +7,21 @@ import type { RequestStatus, RunPhase, RunSummary } from "../protocol/status.ts"
 import type { FollowLimits } from "./wire/connection.ts";
 import type { Content, WireOptions } from "./wire/wire.ts";
 
-/** An agent on a server, or a server whose default agent is meant. Everything it throws is an AgentError. */
+/** An agent on a server, or a server's default agent. It throws only AgentErrors. */
 export interface Client {
   readonly url: string;
 
-  /** What the agent says of itself. */
   describe(options?: Interruptible): Promise<AgentDescriptor>;
 
   /**
-   * Sends a request and, if wanted, waits for its answer. A request that starts a turn is given a
-   * `request_id` if it has none, so that it is safe to send it again when the connection breaks.
+   * Sends a request and optionally waits for its answer. A request that starts a turn gets a `request_id` if
+   * it has none, so that it is safe to retry when the connection breaks.
    */
   process(request: Request, options?: ProcessOptions): Promise<Answer>;
 
   /**
-   * Gives the events of a request, of the request that an id names, or of a run: up to its end, or to where
-   * everything it has open waits for an answer. Goes on behind the last event when a connection breaks.
+   * Returns the events of a new request, of an existing request, or of a run: up to its end, or until all its
+   * open calls wait for an answer. Resumes after the last event when a connection breaks.
    */
   stream(
     followed: TurnRequest | ResumeWithInput | RequestId | RunId,
@@ -32,7 +31,7 @@ export interface Client {
   /** Answers a wait of a request. */
   resume(requestId: RequestId, values: JsonObject, options?: ResumeOptions): Promise<Answer>;
 
-  /** Ends a request; the answer is its RequestCompleted. */
+  /** Cancels a request; the answer is its RequestCompleted. */
   cancel(requestId: RequestId, options?: Interruptible): Promise<Answer>;
 
   status(requestId: RequestId, options?: Interruptible): Promise<RequestStatus>;
@@ -40,19 +39,18 @@ export interface Client {
   /** Lists runs, most recently updated first. */
   runs(query?: RunsQuery): Promise<RunsPage>;
 
-  /** Stores a file; its id goes into the `attachments` of a request. */
+  /** Uploads a file; put its id into the `attachments` of a request. */
   upload(
     file: Upload,
     options?: Interruptible,
   ): Promise<{ readonly artifactId: ArtifactId; readonly url: string }>;
 
-  /** Opens a file by the `url` of its event; its bytes are the body of the answer. */
+  /** Downloads a file by the `url` of its event; the bytes are the response body. */
   artifact(url: string, options?: Interruptible): Promise<Response>;
 }
 
-/** What `createClient` takes. */
 export interface ClientOptions extends WireOptions {
-  /** How often a request is sent at most when its outcome is unknown. Default 4. */
+  /** Maximum attempts for a request whose outcome is unknown. Default 4. */
   readonly attempts?: number;
 }
 
@@ -63,21 +61,21 @@ export interface Interruptible {
 export interface ProcessOptions extends Interruptible {
   /** Default `none`: the answer comes when the request is accepted. */
   readonly wait?: Wait;
-  /** How long `completed` waits, in milliseconds. Default 30,000. */
+  /** Maximum wait for `completed` in milliseconds. Default 30,000. */
   readonly waitMs?: number;
 }
 
 export interface StreamOptions extends Interruptible, Partial<FollowLimits> {
-  /** Only events with a greater id. Default: of a new request all, else the current segment. */
+  /** Only events with a greater id. Default: all events of a new request, otherwise the current segment. */
   readonly after?: number;
-  /** Stays open across waits and turns. */
+  /** Keeps the stream open across waits and turns. */
   readonly forever?: boolean;
 }
 
 export interface ResumeOptions extends ProcessOptions {
-  /** Which wait; needed when several are open. */
+  /** Which wait; required when several are open. */
   readonly waitId?: number;
-  /** Makes the answer idempotent. Default a new one. */
+  /** Makes the answer idempotent. Default: a new id. */
   readonly resumeId?: string;
 }
 
@@ -85,13 +83,13 @@ export interface RunsQuery extends Interruptible {
   readonly agent?: string;
   readonly status?: RunPhase;
   readonly limit?: number;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly cursor?: string;
 }
 
 export interface RunsPage {
   readonly runs: readonly RunSummary[];
-  /** Where the list goes on; absent at its end. */
+  /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
 }
 
@@ -99,17 +97,17 @@ export interface Upload {
   readonly name: string;
   readonly mimeType: string;
   readonly data: Content;
-  /** The run that it becomes part of. */
+  /** The run to add the file to. */
   readonly runId?: RunId;
 }
 
-/** What came of a request. */
+/** The result of a request. */
 export interface Answer {
   readonly requestId: RequestId;
   /** `null` only for the configuration of an agent. */
   readonly runId: RunId | null;
-  /** The event that was waited for; absent when none was, or when it did not come in time. */
+  /** The event that the client waited for; absent if it did not wait, or the event did not come in time. */
   readonly event?: Event;
-  /** True when the same request was made before. */
+  /** True if the same request was made before. */
   readonly replayed: boolean;
 }

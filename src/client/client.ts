@@ -14,11 +14,14 @@ import { toStanding } from "./wire/request-standing.ts";
 import { Wire } from "./wire/wire.ts";
 import type { Ask, Reply } from "./wire/wire.ts";
 
-/** Makes a client for the address of an agent, such as `http://127.0.0.1:4100/echo`. It holds nothing open by itself. */
+/**
+ * Creates a client for the address of an agent, for example `http://127.0.0.1:4100/echo`. It keeps no
+ * connection open.
+ */
 export function createClient(url: string, { attempts = 4, ...options }: ClientOptions = {}): Client {
   const wire = new Wire(url, options);
 
-  /** Asks something that may be asked again. */
+  /** Makes a request that is safe to repeat. */
   async function ask(method: string, path: string, given: Ask): Promise<Reply> {
     for (let failures = 0; ; failures += 1) {
       try {
@@ -71,7 +74,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
     }
   }
 
-  /** Sends a request and finds where its events begin. */
+  /** Sends a request and finds the first event to read. */
   async function begin(
     request: TurnRequest | ResumeWithInput,
     signal: AbortSignal | undefined,
@@ -81,13 +84,13 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
       ...(signal && { signal }),
     });
     const before = event === undefined ? 0 : event.id - 1;
-    // A wait that is older than this answer may be what the stream ends with, so it has to be read again.
+    // The stream may need a wait from before this answer to detect its end, so that wait must be read too.
     return request.type === "ResumeWithInput"
       ? { id, after: undefined, skip: before }
       : { id, after: before, skip: 0 };
   }
 
-  /** How a request stands; empty for a run, and where the server does not tell. */
+  /** The progress of a request; empty for a run, or if the server does not report it. */
   async function standingOf(id: string, signal: AbortSignal | undefined): Promise<Standing> {
     try {
       const { json } = await wire.ask("GET", `/request/${encodeURIComponent(id)}`, { signal });
@@ -145,29 +148,29 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
     async artifact(url, { signal } = {}) {
       const address = wire.resolve(url);
       if (address === undefined)
-        throw new AgentError("invalid_request", `${JSON.stringify(url)} is no address`);
+        throw new AgentError("invalid_request", `${JSON.stringify(url)} is not a URL`);
       const { response } = await wire.open("GET", address.href, { signal });
       return response;
     },
   };
 }
 
-/** Where the events of a request begin: which is the first to be read, and which the first to be given. */
+/** The first event to read and the first event to return. */
 interface Start {
   readonly id: string;
   readonly after: number | undefined;
   readonly skip: number;
 }
 
-/** How a wait is written in the query; the draft of the protocol knows `true` only. */
+/** How a wait is written in the query; the draft of the protocol has only `true`. */
 const WAITS = { none: undefined, acknowledged: true, completed: "completed" } as const;
 
-/** How long an answer may take beside the time that it is waited for. */
+/** Maximum time for an answer in addition to the wait. */
 const ANSWER_MS = 30_000;
 const WAIT_MS = 30_000;
 const UPLOAD_MS = 10 * 60_000;
 
-/** The request with what makes it harmless to send it twice. */
+/** Adds the ids that make it safe to send the request twice. */
 function repeatable(request: Request): Request {
   switch (request.type) {
     case "ChatRequest":
@@ -188,7 +191,7 @@ function repeatable(request: Request): Request {
 function toAnswer(subject: string, json: unknown, replayed: boolean): Answer {
   const { request_id: requestId, run_id: runId, type } = (json ?? {}) as Partial<Event>;
   if (typeof requestId !== "string")
-    throw new AgentError("call_failed", `${subject} answers without naming the request`);
+    throw new AgentError("call_failed", `${subject} answers without a request_id`);
   const ids = { requestId, runId: runId ?? null, replayed };
   return type === undefined ? ids : { ...ids, event: json as Event };
 }

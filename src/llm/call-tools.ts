@@ -8,8 +8,8 @@ import type { Message, ModelToolCall } from "./prompt/prompt.ts";
 import type { Callable, ToolSet } from "./tool-set.ts";
 
 /**
- * Makes all calls of one completion side by side and gives their results in the order of the calls.
- * What goes wrong in a call is a result too, for the model to read.
+ * Makes all calls of one completion in parallel and returns their results in the order of the calls. An error
+ * of a call is a result too, so that the model can read it.
  */
 export async function callTools(
   turn: Turn,
@@ -19,17 +19,17 @@ export async function callTools(
 ): Promise<readonly Message[]> {
   const each = Math.floor(limitBytes / calls.length);
   const make = (turn: Turn, call: ModelToolCall): Promise<Message> => callTool(turn, call, tools, each);
-  // A call that is approved first is a sequence, and parallel sequences need a turn each.
+  // A call with approval is a sequence of two steps, and parallel sequences each need their own turn.
   if (calls.length > 1 && calls.some(({ name }) => tools.find(name)?.approve)) {
     return turn.all(calls.map((call) => (branch: Turn) => make(branch, call)));
   }
   return Promise.all(calls.map((call) => make(turn, call)));
 }
 
-/** The errors that the model reads; any other ends the turn. */
+/** Errors that the model gets as a result; any other ends the turn. */
 const TOLD: ReadonlySet<ErrorCode> = new Set(["call_failed", "unprocessable", "too_large"]);
 
-/** Arguments have to be shown whole to whoever approves them, and fit into a question. */
+/** A human must see all arguments, so they must fit into a question. */
 const QUESTION_LIMIT = 16 * 1024;
 
 async function callTool(
@@ -54,7 +54,7 @@ async function callTool(
   }
 }
 
-/** Asks a human for leave to make a call; the answer is why it is not to be made. */
+/** Asks a human to approve a call. Returns the reason if the call must not be made. */
 async function refusalOf(
   turn: Turn,
   tool: Callable,
@@ -62,7 +62,7 @@ async function refusalOf(
 ): Promise<string | undefined> {
   await parseWith(tool.input, input, `the input of ${name}`);
   const question = `Call ${name} with ${JSON.stringify(input)}?`;
-  if (question.length > QUESTION_LIMIT) return "the arguments are too long for somebody to approve them";
+  if (question.length > QUESTION_LIMIT) return "the arguments are too long for a human to approve";
   const { approved } = await turn.waitForInput(z.object({ approved: z.boolean().describe(question) }));
-  return approved ? undefined : "declined: the user does not want this call to be made";
+  return approved ? undefined : "declined: the user does not want this call";
 }

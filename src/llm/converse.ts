@@ -11,7 +11,7 @@ import { parseCompletion, toMessage } from "./prompt/prompt.ts";
 import type { Completion, Prompt } from "./prompt/prompt.ts";
 import type { ToolSet } from "./tool-set.ts";
 
-/** How an agent that a model speaks for is set up. */
+/** The settings of an agent that is made from a model. */
 export interface LlmSettings {
   readonly name: string;
   readonly model: Model;
@@ -23,13 +23,13 @@ export interface LlmSettings {
   readonly outputSchema?: JsonObject;
 }
 
-/** What the model came to in the end: its last words, and the value they are where a value was wanted. */
+/** The model's final answer: its text, and the parsed value if the agent has an output schema. */
 export interface LlmAnswer {
   readonly text: string;
   readonly value?: Json;
 }
 
-/** Has a model answer a text, with all the calls it wants to make on the way. */
+/** Lets a model answer a text and makes the calls that it asks for. */
 export async function converse(settings: LlmSettings, input: string, turn: Turn): Promise<LlmAnswer> {
   const { name, model, tools, maxSteps, historyBytes } = settings;
   const conversation = new Conversation(turn.memory.get(), historyBytes);
@@ -55,12 +55,10 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
     }
     conversation.add({ role: "user", content: objection });
   }
-  throw new Error(
-    `agent ${name} has asked its model ${maxSteps} times and there is no answer yet (maxSteps)`,
-  );
+  throw new Error(`agent ${name} has no answer after ${maxSteps} completions (maxSteps)`);
 }
 
-/** The part of the prompt that stays the same through a turn. */
+/** The constant part of the prompts of a turn. */
 function toFrame(
   { instructions, outputSchema }: LlmSettings,
   turn: Turn,
@@ -68,11 +66,11 @@ function toFrame(
   const own = typeof instructions === "function" ? instructions(turn) : instructions;
   if (outputSchema === undefined) return { instructions: own };
   const { $schema: _, ...output } = outputSchema;
-  const form = `Your final answer is JSON that fits this schema, and nothing else: ${JSON.stringify(output)}`;
+  const form = `Your final answer must be only JSON that fits this schema: ${JSON.stringify(output)}`;
   return { instructions: `${own}\n\n${form}`.trim(), output };
 }
 
-/** The same model, whose words are set off from what was said before. */
+/** The same model, with a separator before its text. */
 function apart(model: Model): Model {
   return {
     name: model.name,
@@ -92,20 +90,21 @@ type Judged =
   | { readonly answer?: undefined; readonly objection: string };
 
 async function toAnswer({ text, finishReason }: Completion, { output }: LlmSettings): Promise<Judged> {
-  if (finishReason === "content-filter") throw new Error("the model's provider has withheld the answer");
+  if (finishReason === "content-filter")
+    throw new Error("the model's provider blocked the answer (content filter)");
   if (output === undefined) return { answer: { text } };
   try {
     const value = parseJson(text);
-    // Only checked here: what a schema makes of it is for whoever asked for a value.
+    // Only validates; the caller of the agent converts the value with the schema.
     await parseWith(output, value, "the answer");
     return { answer: { text, value } };
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
-    return { objection: `${thrown.message}. Answer again, with the JSON only.` };
+    return { objection: `${thrown.message}. Answer again, only with the JSON.` };
   }
 }
 
-/** Reads JSON that a model wrote, which may stand in a fence. */
+/** Parses JSON written by a model, which may be in a code fence. */
 function parseJson(text: string): Json {
   const [, fenced] = /^\s*```(?:json)?\s*\n([^]*?)\n\s*```\s*$/.exec(text) ?? [];
   try {

@@ -11,38 +11,42 @@ import { converse } from "./converse.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
 import type { Tools } from "./tool-set.ts";
 
-/** What `llmAgent` takes. */
 export interface LlmAgentOptions {
-  /** Lower-case letters, digits and `-`, starting with a letter; at most 63. */
+  /** Lower-case letters, digits and `-`, starting with a letter; at most 63 characters. */
   readonly name: string;
   /** One sentence for people and models. */
   readonly purpose: string;
-  /** A turn that was interrupted continues only under the same version, or one that says it is compatible. */
+  /** An interrupted turn continues only with the same version or a compatible one. */
   readonly version?: string;
   /** Other versions whose interrupted turns this one can continue. */
   readonly compatible?: readonly string[];
   readonly model: Model;
-  /** What the model is told before the conversation; a function is given the turn, for its configuration. */
+  /** The system prompt; a function gets the turn, for example to read its configuration. */
   readonly instructions: string | ((turn: Turn) => string);
   /**
-   * What the model may call: tools of ours in a list, or by name together with tools of the AI SDK. The
-   * runtime can be told to bind another tool or agent to a tool's name, and also to an agent's below.
+   * Tools of the model: a list of our tools, or by name, which may include tools of the AI SDK. The runtime
+   * can bind another tool or agent to a tool's name, and to an agent's name below.
    */
   readonly tools?: Tools;
-  /** Other agents that the model may call: by chat under their name, by an operation as `name__operation`. */
+  /**
+   * Other agents that the model can call: their chat by the agent's name, an operation as `name__operation`.
+   */
   readonly agents?: readonly Agent[];
-  /** Tools, by the names that the model uses, that are called only after a human has agreed. */
+  /** Names of tools that are called only after a human approves. */
   readonly approve?: readonly string[];
-  /** How many completions one answer may take. Default 20; beyond, the turn ends with an error. */
+  /** Maximum completions per answer. Default 20; above that the turn ends with an error. */
   readonly maxSteps?: number;
   /**
-   * How much of the run's conversation goes to the model word by word, in bytes; what is older is
-   * replaced by a summary that the model makes. Default 128 KiB, at most 256 KiB.
+   * How many bytes of the run's conversation are sent to the model in full; a summary by the model replaces
+   * older messages. Default 128 KiB, at most 256 KiB.
    */
   readonly historyBytes?: number;
-  /** Schema of its configuration; without one anything is taken. */
+  /** The schema of its configuration; without one any configuration is accepted. */
   readonly config?: Schema<unknown>;
-  /** `run` lets it go on with the run's conversation also when another agent calls it; default `own`, which starts empty. */
+  /**
+   * With `run`, it uses the run's conversation also when another agent calls it; default `own`, which starts
+   * empty.
+   */
   readonly memory?: "own" | "run";
 }
 
@@ -53,11 +57,11 @@ export type StructuredOperations<Output> = ChatOperations & {
 };
 
 /**
- * Defines an agent that a language model speaks for: it answers a chat by asking the model, makes the
- * calls that the model asks for, and goes on until the model has nothing to call. Each completion and
- * each call is in the log, so that a turn that was interrupted goes on where it was.
+ * Defines an agent that is a language model: it answers a chat by asking the model and makes the calls that
+ * the model asks for, until there are none. Each completion and each call is in the log, so that an
+ * interrupted turn continues where it stopped.
  *
- * With a schema for its `output` it answers in JSON that fits, and has an operation `answer` beside `chat`.
+ * With an `output` schema it answers in JSON that fits, and has an operation `answer` in addition to `chat`.
  */
 export function llmAgent<Output>(
   options: LlmAgentOptions & { readonly output: Schema<Output> },
@@ -68,9 +72,12 @@ export function llmAgent(
 ): Agent<ChatOperations> {
   const { model, instructions, agents = [], maxSteps = 20, historyBytes = 128 * 1024, output } = options;
   const { name, purpose, version, compatible, config, memory } = options;
-  if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps is at least 1`);
+  if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
   if (!(historyBytes > 0 && historyBytes <= HISTORY_LIMIT_BYTES)) {
-    throw new AgentError("invalid_request", `agent ${name}: historyBytes is at most ${HISTORY_LIMIT_BYTES}`);
+    throw new AgentError(
+      "invalid_request",
+      `agent ${name}: historyBytes must be at most ${HISTORY_LIMIT_BYTES}`,
+    );
   }
   const { tools, approve } = toTools(options.tools ?? []);
   const toolSet = toToolSet({ tools, agents, approve: [...approve, ...(options.approve ?? [])] });
@@ -93,7 +100,7 @@ export function llmAgent(
     uses: Object.fromEntries([...tools, ...agents].map((agent) => [agent.name, agent])),
     async chat(input, turn) {
       const answer = await converse(settings, input, turn);
-      // Texts speak for themselves, but of several attempts at a value only the last one counts.
+      // Streamed text is the answer; but with an output schema only the last attempt counts.
       return output && JSON.stringify(answer.value);
     },
     ...(output && {

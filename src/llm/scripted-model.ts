@@ -4,26 +4,26 @@ import type { Json } from "../protocol/json.ts";
 import { parsePrompt } from "./prompt/prompt.ts";
 import type { Completion, Prompt } from "./prompt/prompt.ts";
 
-/** What a scripted model does when it is asked. */
+/** One completion of a scripted model. */
 export interface ScriptStep {
-  /** What it says. A list is streamed part by part, a text word by word. */
+  /** Its text. A list is streamed part by part, a text word by word. */
   readonly text?: string | readonly string[];
-  /** What it thinks before. */
+  /** Its reasoning before the text. */
   readonly reasoning?: string;
   readonly toolCalls?: readonly { readonly name: string; readonly input: Json }[];
-  /** Thrown after what it says. */
+  /** Thrown after the text. */
   readonly error?: ModelError;
 }
 
 /**
- * The lines of a model: a list, of which it takes the one after as many as it has answered in the
- * conversation so far, or a function that decides from the prompt. A text alone is a step that says it.
+ * The answers of a scripted model: a list, indexed by the number of its earlier answers in the conversation,
+ * or a function of the prompt. A string is a step with that text.
  */
 export type Script = readonly (string | ScriptStep)[] | ((prompt: Prompt) => string | ScriptStep);
 
 /**
- * A model that says what it is told to say. It needs no network, and the same prompt always gets the
- * same answer, also after a restart, so it serves demos and tests.
+ * A model that answers by a script. It needs no network, and the same prompt always gets the same answer,
+ * also after a restart. Use it for demos and tests.
  */
 export function scriptedModel(script: Script, { name = "scripted" }: { readonly name?: string } = {}): Model {
   return {
@@ -73,7 +73,7 @@ function answersIn({ messages }: Prompt): number {
   return messages.filter(({ role }) => role === "assistant").length;
 }
 
-/** Four characters are about one token of English. */
+/** A token of English is about four characters. */
 function countTokens(value: object): number {
   return Math.ceil(JSON.stringify(value).length / 4);
 }

@@ -12,35 +12,37 @@ import type { AiSdkTool } from "./ai-sdk/tool.ts";
 import type { ToolDescription } from "./prompt/prompt.ts";
 import { rawSchema } from "./prompt/raw-schema.ts";
 
-/** Tools in a list, or by name, where tools of the AI SDK may be among them. */
+/** Tools as a list, or by name, which may include tools of the AI SDK. */
 export type Tools = readonly Tool[] | { readonly [name: string]: Tool | AiSdkTool };
 
-/** What a model may call. */
+/** Everything a model can call. */
 export interface ToolSet {
-  /** As the model is told of it. What agents elsewhere can do may change from one completion to the next. */
+  /** The descriptions for the model. Operations of remote agents can change between completions. */
   readonly descriptions: readonly ToolDescription[];
   find(name: string): Callable | undefined;
 }
 
-/** A tool, or an operation of an agent, that a model may call. */
+/** A tool or an operation of an agent that a model can call. */
 export interface Callable {
   readonly description: ToolDescription;
   readonly input: Schema<unknown>;
-  /** Whether a human has to agree to each call. */
+  /** Whether a human must approve each call. */
   readonly approve: boolean;
-  /** Makes the call; the answer is what the model is to read. */
+  /** Makes the call. Returns the text for the model. */
   call(turn: Turn, input: Json): Promise<string>;
 }
 
-/** What a model is given to call. */
 export interface ToolSetOptions {
   readonly tools: readonly Tool[];
   readonly agents: readonly Agent[];
-  /** Names, as the model uses them, of what a human has to agree to. */
+  /** The model-visible names of calls that a human must approve. */
   readonly approve: readonly string[];
 }
 
-/** Gathers everything that a model may call; throws when two things have one name, or one cannot be described. */
+/**
+ * Collects everything that a model can call. Throws if two things have the same name, or one cannot be
+ * described.
+ */
 export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
   const all = [...tools, ...agents];
   const twin = all.find((agent, index) => all.findIndex(({ name }) => name === agent.name) < index);
@@ -63,19 +65,19 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
     find(name) {
       const agent = far.find((agent) => name === agent.name || name.startsWith(`${agent.name}${SEPARATOR}`));
       if (agent === undefined) return near.get(name);
-      // Whether it is known does not matter: a turn that is continued has to find again what it found before.
+      // It need not be known now: a continued turn must find the operation that it used before.
       const operationName = name === agent.name ? CHAT : name.slice(agent.name.length + SEPARATOR.length);
       return toFar(agent, operationName, approve);
     },
   };
   const unknown = approve.find((name) => set.find(name) === undefined);
   if (unknown === undefined) return set;
-  throw new AgentError("invalid_request", `there is no tool ${unknown} to approve`, {
+  throw new AgentError("invalid_request", `approve names ${unknown}, but there is no such tool`, {
     hint: `the tools: ${[...near.keys()].join(", ")}`,
   });
 }
 
-/** The tools of a list or record, and the names of those that ask to be approved. */
+/** The tools of a list or record, and the names of those that need approval. */
 export function toTools(tools: Tools): {
   readonly tools: readonly Tool[];
   readonly approve: readonly string[];
@@ -92,10 +94,13 @@ export function toTools(tools: Tools): {
 function toTool(name: string, tool: Tool | AiSdkTool): Tool {
   if (!isTool(tool)) return fromAiSdkTool(name, tool);
   if (tool.name === name) return tool;
-  throw new AgentError("invalid_request", `tool ${tool.name} stands under the name ${name}: use its own`);
+  throw new AgentError(
+    "invalid_request",
+    `tool ${tool.name} is listed under the name ${name}; use its own name`,
+  );
 }
 
-/** A tool of the AI SDK may decide by its input whether to ask; here it then always asks. */
+/** A tool of the AI SDK can decide by its input whether it needs approval; here it always does. */
 function asksForApproval(tool: Tool | AiSdkTool): boolean {
   return !isTool(tool) && tool.needsApproval !== undefined && tool.needsApproval !== false;
 }
@@ -104,7 +109,7 @@ function isTool(tool: Tool | AiSdkTool): tool is Tool {
   return "kind" in tool && tool.kind === "tool";
 }
 
-/** What the dot in the name of a call is to a model. */
+/** Replaces the dot in call names, which models do not accept. */
 const SEPARATOR = "__";
 
 function toFar(agent: Agent, operationName: string, approve: readonly string[]): Callable {
@@ -123,14 +128,17 @@ function toCallable(
   const name = callName(agent, operationName).replace(".", SEPARATOR);
   const schema = toJsonSchema(input, "input");
   if (schema === undefined) {
-    throw new AgentError("invalid_request", `the input of ${name} cannot be told to a model as JSON Schema`);
+    throw new AgentError(
+      "invalid_request",
+      `the input of ${name} cannot be described to a model as JSON Schema`,
+    );
   }
   const { $schema: _, ...inputSchema } = schema;
   return {
     description: { name, description: description === "" ? agent.purpose : description, input: inputSchema },
     input,
     approve: approve.includes(name),
-    // The runtime may have been told to put another in its place.
+    // The runtime may have bound another agent to the name.
     call: (turn, input) => turn.call(turn.uses[agent.name] ?? agent, operationName, input).text(),
   };
 }

@@ -17,7 +17,7 @@ describe("order", () => {
     expect(textsOf(booked)).toEqual(["Booked a lamp.\n"]);
     expect(booked.at(-1)).toMatchObject({
       type: "WaitForInput",
-      request_keys: { confirmed: "Shall it be shipped?" },
+      request_keys: { confirmed: "Ship it?" },
     });
 
     const shipped = await collect(runtime, "order", {

@@ -25,7 +25,7 @@ describe("team", () => {
       type: "RequestCompleted",
       agent: "team",
       depth: 0,
-      result: "About the moon: What people ask first about the moon is where it comes from.",
+      result: "About the moon: The first question about the moon is where it comes from.",
     });
     expect(ofType(events, "RequestCompleted")).toHaveLength(1);
   });

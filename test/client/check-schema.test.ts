@@ -25,8 +25,8 @@ test.each([
   [{ to: "bob", amount: "3" }, "amount", "must be number"],
   [{ to: "bob", amount: 1, tags: ["a", "c"] }, "tags.1", 'must be one of "a", "b"'],
   [{ to: "bob", amount: 1, tags: ["a", "a", "a"] }, "tags", "must not be longer than 2"],
-  [{ to: "bob", amount: 1, when: 4 }, "when", "fits none of the forms that are allowed"],
-  [{ to: "bob", amount: 1, else: 1 }, "else", "is not known"],
+  [{ to: "bob", amount: 1, when: 4 }, "when", "matches none of the allowed schemas"],
+  [{ to: "bob", amount: 1, else: 1 }, "else", "is unknown"],
 ])("%j is told what is wrong with it", (value, path, message) => {
   expect(checkSchema(schema, value)).toEqual([{ path, message }]);
 });

@@ -406,7 +406,7 @@ describe("the description of a remote agent", () => {
       error: { code: "agent_error", message: "agent payments cannot be reached" },
     });
     expect(runtime.describe("payments")).toMatchObject({
-      purpose: "Works elsewhere; it has not said for what yet.",
+      purpose: "A remote agent whose description is not loaded yet.",
       operations: [{ name: "chat" }],
     });
 
@@ -444,7 +444,7 @@ describe("the description of a remote agent", () => {
 });
 
 test.each([["https://example.org/"], ["no address"]])("%s names no agent", (url) => {
-  expect(() => remoteAgent(url)).toThrow("names no agent");
+  expect(() => remoteAgent(url)).toThrow("contains no agent name");
 });
 
 /** What an event says, without what depends on where and when. */

@@ -37,23 +37,19 @@ const streams: readonly (readonly [
   handler: Handler,
   special?: Partial<RemoteLimits>,
 ])[] = [
-  ["sends no JSON", "tool_error: agent fiend sent something that is not JSON", raw("data: {nonsense\n\n")],
-  ["sends no events", "tool_error: agent fiend sent something that is no event", raw("data: [1,2]\n\n")],
+  ["sends no JSON", "tool_error: agent fiend sent an event that is not JSON", raw("data: {nonsense\n\n")],
+  ["sends no events", "tool_error: agent fiend sent an invalid event", raw("data: [1,2]\n\n")],
   [
     "sends events without ids",
-    "tool_error: agent fiend sent something that is no event",
+    "tool_error: agent fiend sent an invalid event",
     raw('data: {"type":"TextOutput"}\n\n'),
   ],
   [
     "sends ids that are none",
-    "tool_error: agent fiend sent something that is no event",
+    "tool_error: agent fiend sent an invalid event",
     raw('data: {"id":1.5,"type":"x"}\n\n'),
   ],
-  [
-    "sends another type of content",
-    "tool_error: agent fiend answers with something that is not a stream of events",
-    json([]),
-  ],
+  ["sends another type of content", "tool_error: agent fiend did not answer with an event stream", json([])],
   ["answers with 500", "tool_error: agent fiend refused: HTTP 500", json({}, 500)],
   [
     "answers with 503 and an hour to wait",
@@ -86,7 +82,7 @@ const streams: readonly (readonly [
   ],
   [
     "sends an event without a depth",
-    "tool_error: agent fiend sent an event without a place",
+    "tool_error: agent fiend sent an event without a valid depth",
     stream(event(2, "TextOutput", { content: "x", depth: -1 })),
   ],
   [
@@ -119,31 +115,27 @@ const streams: readonly (readonly [
     "tool_error: a frame of the stream is larger than 10000 bytes",
     endless("data: x\n", 0),
   ],
-  [
-    "sends events for ever",
-    "tool_error: agent fiend sends more events than are taken of one request",
-    counting,
-  ],
+  ["sends events for ever", "tool_error: agent fiend sends more events than a request may have", counting],
   [
     "sends the same event for ever",
-    "tool_error: agent fiend sends more events than are taken of one request",
+    "tool_error: agent fiend sends more events than a request may have",
     endless(frame(started), 0),
   ],
   [
     "sends heartbeats for ever",
-    "timeout: agent fiend has sent no event for 2000 ms",
+    "timeout: agent fiend sent no event for 2000 ms",
     endless(":\n\n", 20),
     impatient,
   ],
   [
     "sends a frame byte by byte for ever",
-    "timeout: agent fiend has been silent for 8000 ms",
+    "timeout: agent fiend sent nothing for 8000 ms",
     endless("x", 20),
     lonely,
   ],
   [
     "says nothing at all",
-    "timeout: agent fiend has been silent for 8000 ms",
+    "timeout: agent fiend sent nothing for 8000 ms",
     (response) => void open(response),
     lonely,
   ],
@@ -155,7 +147,7 @@ const streams: readonly (readonly [
   ],
   [
     "ends its stream in the middle, each time",
-    "timeout: agent fiend has sent no event for 2000 ms",
+    "timeout: agent fiend sent no event for 2000 ms",
     stream(started),
     impatient,
   ],
@@ -171,12 +163,12 @@ const streams: readonly (readonly [
   ],
   [
     "ends with an error it made up",
-    "tool_error: agent fiend failed: it does not say why",
+    "tool_error: agent fiend failed: it gives no reason",
     stream(completed(2, { finish_reason: "error", error: { code: "x" } })),
   ],
   [
     "opens more calls than anybody",
-    "tool_error: agent fiend sends more events than are taken of one request",
+    "tool_error: agent fiend sends more events than a request may have",
     opening("ToolCall", 1_100),
   ],
   [
@@ -186,7 +178,7 @@ const streams: readonly (readonly [
   ],
   [
     "publishes a file of somebody else",
-    "tool_error: agent fiend published a file at an address that is not its own",
+    "tool_error: agent fiend published a file at a foreign address",
     stream(
       event(2, "ArtifactGenerated", {
         name: "x",
@@ -197,12 +189,12 @@ const streams: readonly (readonly [
   ],
   [
     "publishes a file without an address",
-    "tool_error: agent fiend published a file at an address that is not its own",
+    "tool_error: agent fiend published a file at a foreign address",
     stream(event(2, "ArtifactGenerated", {})),
   ],
   [
     "publishes a file that is not there",
-    "tool_error: agent fiend published a file that is not there",
+    "tool_error: agent fiend published a file that does not exist",
     stream(event(2, "ArtifactGenerated", { url: "/gone" })),
   ],
 ];
@@ -224,17 +216,17 @@ const answers: readonly (readonly [what: string, end: string, handler: Handler])
   ["answers with 500", "tool_error: agent fiend refused: HTTP 500", json({}, 500)],
   [
     "answers with nothing",
-    "tool_error: agent fiend does not say which request it has taken",
+    "tool_error: agent fiend answers without a request id",
     (response) => response.end(),
   ],
   [
     "answers with a page",
-    "tool_error: agent fiend answers with something that is not JSON",
+    "tool_error: agent fiend did not answer with JSON",
     (response) => response.end("<html>"),
   ],
   [
     "answers with ids that are none",
-    "tool_error: agent fiend does not say which request it has taken",
+    "tool_error: agent fiend answers without a request id",
     json({ request_id: { a: 1 } }),
   ],
   [

@@ -80,7 +80,7 @@ describe("a tool of the AI SDK", () => {
     const ping = tool({ inputSchema: z.object({}), execute: () => "pong" });
     expect(theOne(await call({ count, ping }, "count", {}), "ToolResult").result).toBe(7);
     await expect(call({ tally: count }, "tally", {})).rejects.toThrow(
-      "tool count stands under the name tally: use its own",
+      "tool count is listed under the name tally; use its own name",
     );
   });
 

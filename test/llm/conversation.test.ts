@@ -86,7 +86,7 @@ test("past its budget the older part of a conversation becomes a summary, which 
   expect(prompt?.instructions).toBe("Be brief.");
   expect(prompt?.messages[0]).toEqual({
     role: "user",
-    content: `What was said before, in short:\nSummary ${summarized.length}.`,
+    content: `Summary of the earlier conversation:\nSummary ${summarized.length}.`,
   });
   expect(prompt?.messages.at(-1)?.content).toBe(inputs.at(-1));
   expect(JSON.stringify(prompt?.messages).length).toBeLessThan(1_700);
@@ -114,7 +114,7 @@ test("a turn with many long results stays within the budget, and its question an
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "That is all." });
   const last = prompts.at(-1)?.messages ?? [];
   expect(last.slice(0, 2).map(({ content }) => content)).toEqual([
-    "What was said before, in short:\nSome pages were read.",
+    "Summary of the earlier conversation:\nSome pages were read.",
     "What do the pages say?",
   ]);
   expect(last.at(-1)).toMatchObject({
@@ -171,5 +171,5 @@ test("a budget that would not fit into the memory of a run is refused", () => {
       model: scriptedModel([]),
       historyBytes: 1_000_000,
     }),
-  ).toThrow("historyBytes is at most 262144");
+  ).toThrow("historyBytes must be at most 262144");
 });

@@ -137,7 +137,7 @@ describe("an agent that a model speaks for", () => {
       finish_reason: "error",
       error: {
         code: "agent_error",
-        message: "agent clerk has asked its model 3 times and there is no answer yet (maxSteps)",
+        message: "agent clerk has no answer after 3 completions (maxSteps)",
       },
     });
   });
@@ -488,7 +488,7 @@ describe("a tool that needs approval", () => {
 
   test("has to be one of the agent's tools", () => {
     expect(() => llmAgent({ ...plain, model: scriptedModel([]), tools: [lookup], approve: ["pay"] })).toThrow(
-      "there is no tool pay to approve",
+      "approve names pay, but there is no such tool",
     );
   });
 });
@@ -521,8 +521,8 @@ describe("structured output", () => {
     });
     const events = await chat(llmAgent({ ...plain, model, output: weather }));
     expect(prompts.slice(1).map(({ messages }) => messages.at(-1)?.content)).toEqual([
-      "the answer is not JSON. Answer again, with the JSON only.",
-      expect.stringMatching(/^the answer does not fit: degrees: .*\. Answer again, with the JSON only\.$/),
+      "the answer is not JSON. Answer again, only with the JSON.",
+      expect.stringMatching(/^the answer does not fit: degrees: .*\. Answer again, only with the JSON\.$/),
     ]);
     expect(prompts[0]?.instructions).toContain('"required":["city"');
     expect(events.at(-1)).toMatchObject({ result: '{"city":"Oslo","degrees":4}' });

@@ -103,7 +103,7 @@ describe("the tools of a program", () => {
     }
     expect(ofType(events, "ToolTextOutput")[0]).toMatchObject({ content: "1 of 60000", progress: true });
     expect(theOne(events, "ToolError").content).toBe(
-      "the MCP server ended while trigger-long-running-operation was at work",
+      "the MCP server ended during a call of trigger-long-running-operation",
     );
 
     const again = await call(runtime, "echo", { message: "hello" });
@@ -287,7 +287,7 @@ describe("the tools of a server on the network that goes away", () => {
       events.push(...page.events.map((text) => JSON.parse(text) as Event));
       if (ofType(events, "ToolTextOutput").length > 0) for (const socket of sockets) socket.destroy();
     }
-    expect(theOne(events, "ToolError").content).toBe("the MCP server ended while slow was at work");
+    expect(theOne(events, "ToolError").content).toBe("the MCP server ended during a call of slow");
     await runtime.close();
     await server.close();
     http.close();

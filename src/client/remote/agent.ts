@@ -11,37 +11,37 @@ import { fromKept } from "./state.ts";
 import { Wire } from "../wire/wire.ts";
 import type { WireOptions } from "../wire/wire.ts";
 
-/** What `remoteAgent` takes. */
 export interface RemoteAgentOptions extends WireOptions {
-  /** What the agent is called here. Default the last part of its address. */
+  /** The local name of the agent. Default: the last part of its address. */
   readonly name?: string;
-  /** What is shown of it until it has described itself. */
+  /** The description that is used before the server has sent its own. */
   readonly purpose?: string;
-  /** `run` lets the calls of one run share one run there, and with it the agent's memory; default `own`. */
+  /** With `run`, the calls of one local run share one remote run and its memory; default `own`. */
   readonly memory?: "own" | "run";
-  /** Also sends the `request_metadata` of the turn. Default false, since clients put secrets there. */
+  /** Also sends the turn's `request_metadata`. Default false, because clients put secrets there. */
   readonly metadata?: boolean;
-  /** Other origins from which files of the agent may be fetched. Default only that of its address. */
+  /**
+   * Other origins from which the agent's files may be downloaded. Default: only the origin of its address.
+   */
   readonly artifactOrigins?: readonly string[];
-  /** How old what it says of itself may become, in milliseconds. Default 60,000. */
+  /** Maximum age of the agent's description in milliseconds. Default 60,000. */
   readonly refreshMs?: number;
   readonly limits?: Partial<RemoteLimits>;
 }
 
-/** The operations of an agent of which nothing is known at compile time. */
+/** The operations of an agent that is unknown at compile time. */
 export interface RemoteOperations extends Operations {
   readonly chat: Operation<ChatInput, ChatOutput>;
 }
 
 /**
- * Makes an agent of this runtime of one that is served elsewhere, by any server of the protocol. Asked or
- * called, it has its request performed there; what happens there is logged here as it happens, one agent
- * speaking after the other, its questions are asked and its files stored here. Lost connections, restarts of
- * either side and answers that were lost cost no event and no second turn. Whatever the other side does wrong
- * ends the one call with an error.
+ * Makes a local agent of one on any server of the protocol. A request or call is performed there and its
+ * events are logged here as they happen, including those of deeper agents. Its questions are asked here and
+ * its files are stored here. Lost connections, restarts of either side and lost answers lose no event and
+ * start no second turn. A fault of the other side ends only that call, with an error.
  *
- * An agent that calls it names it under `tools` or `uses`: then a cancel reaches the other side also when the
- * turn was left waiting by a process that is gone.
+ * List the agent under `tools` or `uses` of the agent that calls it. Then a cancel reaches the other side
+ * even if the process that made the call is gone.
  */
 export function remoteAgent<Ops extends Operations = RemoteOperations>(
   url: string,
@@ -49,7 +49,7 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
 ): Agent<Ops> {
   const local = defineAgent({
     name: name ?? nameOf(url),
-    purpose: purpose ?? "Works elsewhere; it has not said for what yet.",
+    purpose: purpose ?? "A remote agent whose description is not loaded yet.",
     memory,
     chat() {},
   });
@@ -89,7 +89,7 @@ function nameOf(url: string): string {
     ? new URL(url).pathname.split("/").findLast((part) => part !== "")
     : undefined;
   if (name !== undefined) return name;
-  throw new AgentError("invalid_request", `the address ${JSON.stringify(url)} names no agent`, {
-    hint: "give the name that it is to have here: remoteAgent(url, { name })",
+  throw new AgentError("invalid_request", `the address ${JSON.stringify(url)} contains no agent name`, {
+    hint: "give it a local name: remoteAgent(url, { name })",
   });
 }

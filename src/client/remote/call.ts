@@ -16,13 +16,15 @@ import type { RemoteState } from "./state.ts";
 import { toStanding } from "../wire/request-standing.ts";
 import type { Wire } from "../wire/wire.ts";
 
-/** How long a server may hold the answer to a request for a run that is busy. */
+/** How long a server may delay its answer when the run is busy. */
 const BUSY_MS = 30_000;
 
-/** So often is it tried to read events that a server says it has, before its word on the end has to do. */
+/**
+ * How often reading events is retried when the server reports more, before its status is accepted as the end.
+ */
 const TRIES = 2;
 
-/** One request to an agent elsewhere, from its sending to its end, or from where an earlier life left it. */
+/** One request to a remote agent, from sending to its end, or from where an earlier activation stopped. */
 export class RemoteCall {
   readonly #wire: Wire;
   readonly #asked: RemoteRequest;
@@ -31,9 +33,9 @@ export class RemoteCall {
   readonly #events: RemoteEvents;
   readonly #questions: RemoteQuestions;
   #state: RemoteState;
-  /** Tells the other side, in the background, that nobody waits any more. */
+  /** Cancels the remote request in the background. */
   #abandon = (): void => {};
-  /** Resolves when it is in the log that nobody wants the answer any more. */
+  /** Resolves when the cancel is in the log. */
   #canceled: Promise<void> | undefined;
 
   constructor(wire: Wire, asked: RemoteRequest, place: RemoteSession, settings: RemoteSettings) {
@@ -46,14 +48,14 @@ export class RemoteCall {
     this.#questions = new RemoteQuestions(wire, place, settings);
   }
 
-  /** Does it all. What goes wrong is the end of this call and of nothing else. */
+  /** Performs the call. An error ends only this call. */
   async run(): Promise<RemoteEnd> {
     const { name } = this.#settings;
     const { requestId, runId } = this.#state;
     this.#place.signal.addEventListener("abort", () => {
-      // When only this process lets go, the other side works on, and a later life goes on with it.
+      // If only this process stops, the other side continues, and the next activation resumes the call.
       if (this.#place.released) return;
-      // By then it is written down why.
+      // The reason is committed by then.
       this.#canceled = Promise.resolve().then(() => this.#place.committed());
       this.#canceled.catch(() => {});
     });
@@ -62,8 +64,8 @@ export class RemoteCall {
         requestId === undefined ? await this.#begin() : { requestId, ...(runId !== undefined && { runId }) };
       return await this.#perform(ids);
     } catch (thrown) {
-      // What ended the call has to be in the log first: if that has another owner by now, a later life goes on there.
-      // A run may be let go of between the cancel and this.
+      // The end of the call must be in the log before the remote request is canceled: if the run has another
+      // owner now, the call continues there. The run may have been passivated in the meantime.
       const ended = this.#canceled ?? (this.#place.released ? undefined : this.#place.committed());
       ended?.then(this.#abandon, () => {});
       if (this.#place.signal.aborted) throw thrown;
@@ -71,7 +73,7 @@ export class RemoteCall {
     }
   }
 
-  /** Has the request taken. Sent again it is the same one, so that a lost answer does no harm. */
+  /** Sends the request. A retry has the same request id, so a lost answer does no harm. */
   async #begin(): Promise<RemoteIds> {
     const { limits, name } = this.#settings;
     const { environment: clock, key, signal } = this.#place;
@@ -79,7 +81,7 @@ export class RemoteCall {
     const body = { ...(await this.#toRequest()), request_id: requestId };
     const busyMs = "run_id" in body ? BUSY_MS : 0;
     const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs / 2 + busyMs };
-    // A cancel does not cut it off, for only a request that was taken can be canceled there.
+    // A cancel does not abort it, because only an accepted request can be canceled on the server.
     const taken = persist({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
       const { json } = await this.#wire.ask("POST", "/process", ask);
       return toIds(json, name);
@@ -105,7 +107,7 @@ export class RemoteCall {
     const { attachments } = this.#state;
     return {
       ...(isChat ? { type: "ChatRequest", input: text } : { type: "OperationRequest", operation, input }),
-      // A request of this run that was canceled may still have to hear of it there.
+      // The run may be busy until the server has processed the cancel of an earlier request.
       ...(typeof runId === "string" && { run_id: runId, on_busy: "enqueue" }),
       ...(this.#settings.metadata === true && { request_metadata: metadata }),
       ...(attachments.length > 0 && { attachments }),
@@ -115,7 +117,7 @@ export class RemoteCall {
     };
   }
 
-  /** Follows what happens there, and waits for answers in between, until the end. */
+  /** Follows the remote request and waits for answers, until it ends. */
   async #perform({ requestId, runId }: RemoteIds): Promise<RemoteEnd> {
     const { memory, signal } = this.#place;
     this.#abandon = (): void => void abandon(this.#wire, requestId, this.#settings.limits.cancelMs);
@@ -135,7 +137,7 @@ export class RemoteCall {
     }
   }
 
-  /** Logs events as they come. Returns without an end when all there is to do is to wait for answers. */
+  /** Logs events as they arrive. Returns `undefined` when the request only waits for answers. */
   async #follow(requestId: string): Promise<RemoteEnd | undefined> {
     const { name } = this.#settings;
     for (let tries = 0; ;) {
@@ -145,16 +147,16 @@ export class RemoteCall {
       const status = await this.#status(requestId);
       const { lastEventId = 0 } = toStanding(status);
       tries = this.#state.cursor > cursor ? 1 : tries + 1;
-      // It may have gone on, and come to its end, behind the end of the stream.
+      // The request may have continued and ended after the stream ended.
       if (status["status"] === "completed" && lastEventId > this.#state.cursor && tries < TRIES) continue;
       if (status["status"] === "completed") return completedEnd(status, name);
-      // What was answered meanwhile may have had it go on behind the end of the stream.
+      // An answer given in the meantime may have continued the request after the stream ended.
       if (this.#questions.size > 0 || this.#questions.hasNews) return undefined;
       throw fault(name, "ended its events without an end of the request");
     }
   }
 
-  /** Logs the events of a stream up to its end; the answer is the RequestCompleted in it. */
+  /** Logs the events of one stream. Returns its RequestCompleted, if any. */
   async #read(requestId: string): Promise<WireEvent | undefined> {
     const { limits } = this.#settings;
     const batches = follow(this.#wire, {
@@ -174,8 +176,8 @@ export class RemoteCall {
   }
 
   /**
-   * Logs a batch of events; the answer is the RequestCompleted in it. Between two awaits, what is logged and how
-   * far it goes are one commit: a crash leaves both or neither.
+   * Logs a batch of events. Returns its RequestCompleted, if any. Events and the read position that are
+   * logged between two awaits are in one commit: a crash keeps both or neither.
    */
   async #log(batch: readonly WireEvent[]): Promise<WireEvent | undefined> {
     try {
@@ -185,7 +187,7 @@ export class RemoteCall {
           await unlessAborted(this.#questions.settled(), this.#place.signal);
         }
         this.#events.check(event, this.#state);
-        // It comes again if this process dies before the end of the call is in the log.
+        // It is read again if this process dies before the end of the call is in the log.
         if (event.type === "RequestCompleted" && (event["depth"] ?? 0) === 0) return event;
         if (event.type === "ArtifactGenerated") {
           await this.#keep();
@@ -202,7 +204,7 @@ export class RemoteCall {
     }
   }
 
-  /** What the other side says of the request; nothing where it does not tell. */
+  /** The status of the request; empty if the server does not report it. */
   async #status(requestId: string): Promise<Readonly<Record<string, unknown>>> {
     const { environment: clock, signal } = this.#place;
     const { unreachableMs: limitMs, idleMs: timeoutMs } = this.#settings.limits;
@@ -217,7 +219,7 @@ export class RemoteCall {
     }
   }
 
-  /** Keeps where the call is, together with what was just logged; resolves when both are in the log. */
+  /** Saves the state of the call together with the events just logged; resolves when both are committed. */
   async #keep(change: Partial<RemoteState> = {}): Promise<void> {
     const { kept: waits } = this.#questions;
     this.#state = { ...this.#state, ...this.#events.open, waits, ...change };
@@ -230,7 +232,7 @@ function isNotServed(thrown: unknown): boolean {
   return code === "not_found" || code === "method_not_allowed";
 }
 
-/** What was asked for, or the signal's reason as soon as it fires. */
+/** Resolves with the result, or rejects with the signal's reason as soon as it aborts. */
 async function unlessAborted<Result>(asked: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
   const stop = (): void => aborted.reject(signal.reason);

@@ -1,7 +1,7 @@
 import { persist } from "../wire/persist.ts";
 import type { Wire } from "../wire/wire.ts";
 
-/** Cancels a request elsewhere, without insisting for ever. Never rejects. */
+/** Cancels a remote request, with retries for a limited time. Never rejects. */
 export async function abandon(wire: Wire, requestId: string, limitMs: number): Promise<void> {
   const body = { type: "CancelRequest", request_id: requestId };
   try {
@@ -9,6 +9,6 @@ export async function abandon(wire: Wire, requestId: string, limitMs: number): P
       wire.ask("POST", "/process", { body, timeoutMs: limitMs }),
     );
   } catch {
-    // It has ended, is gone, or cannot be reached; the call here is over anyway.
+    // It has ended, is gone, or is unreachable. The local call is over in any case.
   }
 }

@@ -1,8 +1,8 @@
 import type { Issue } from "../../protocol/issue.ts";
 
 /**
- * Finds what of a JSON Schema a value does not keep, as far as can be told without trusting the schema: it
- * comes from outside, so its patterns and references are passed over. Who wrote the schema has the last word.
+ * Checks a value against a JSON Schema without trusting the schema: it comes from outside, so its patterns
+ * and references are ignored. The server that wrote the schema makes the final check.
  */
 export function checkSchema(schema: unknown, value: unknown): readonly Issue[] {
   const issues: Issue[] = [];
@@ -34,11 +34,11 @@ function visit(schema: unknown, value: unknown, at: Visit): void {
         .join(", ")
         .slice(0, 200)}`,
     );
-  if ("const" in schema && !isEqual(schema["const"], value)) report("must be the one value that is allowed");
+  if ("const" in schema && !isEqual(schema["const"], value)) report("must be the only allowed value");
   for (const part of asList(schema["allOf"])) visit(part, value, { ...at, depth: at.depth + 1 });
   const choices = asList(schema["anyOf"] ?? schema["oneOf"]);
   if (choices.length > 0 && !choices.some((choice) => fits(choice, value, at)))
-    report("fits none of the forms that are allowed");
+    report("matches none of the allowed schemas");
   if (typeof value === "number") visitNumber(schema, value, report);
   if (typeof value === "string") visitSize(schema, "Length", value.length, report);
   if (Array.isArray(value)) {
@@ -57,7 +57,7 @@ function visitObject(schema: Fields, value: Fields, at: Visit): void {
     const known = Object.hasOwn(properties, name);
     if (known) visit(properties[name], item, below(at, name));
     else if (schema["additionalProperties"] === false)
-      at.issues.push({ path: below(at, name).path, message: "is not known" });
+      at.issues.push({ path: below(at, name).path, message: "is unknown" });
   }
 }
 

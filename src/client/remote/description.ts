@@ -6,13 +6,13 @@ import { checkSchema } from "./check-schema.ts";
 import { pause } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";
 
-/** What an agent elsewhere says of itself, asked for when it is needed and kept. */
+/** The description of a remote agent, fetched when needed and cached. */
 export class RemoteDescription {
   readonly #wire: Wire;
   readonly #refreshMs: number;
   #said: Said | undefined;
   #asking: Promise<void> | undefined;
-  /** When it was asked last, whatever came of it. */
+  /** The time of the last fetch, successful or not. */
   #askedAt = -Infinity;
 
   constructor(wire: Wire, refreshMs: number) {
@@ -28,14 +28,14 @@ export class RemoteDescription {
     return this.#said?.purpose;
   }
 
-  /** Its operations; only a chat as long as they are not known. */
+  /** Its operations; only `chat` until they are known. */
   get operations(): Operations {
     return this.#said?.operations ?? JUST_CHAT;
   }
 
   /**
-   * Resolves when the description is known, or could not be had in time. One that has become old is asked for
-   * again in the background; a server that did not answer is not asked again at once.
+   * Resolves when the description is known, or could not be fetched in time. An old description is refreshed
+   * in the background. After a failure there is no immediate retry.
    */
   async ready(): Promise<void> {
     const { clock } = this.#wire;
@@ -54,7 +54,7 @@ export class RemoteDescription {
       const { json } = await this.#wire.ask("GET", "/describe", { timeoutMs: TIMEOUT_MS });
       this.#said = parseDescription(json) ?? this.#said;
     } catch {
-      // Whoever calls the agent hears what is wrong with it; until then the last description is as good as any.
+      // The error is reported when the agent is called; until then the last description is used.
     } finally {
       this.#askedAt = clock.monotonic();
       this.#asking = undefined;
@@ -75,7 +75,7 @@ interface Said {
   readonly operations: Operations;
 }
 
-/** Understands a descriptor as far as it can be used; what cannot is left out. */
+/** Parses the usable parts of a descriptor. */
 function parseDescription(json: unknown): Said | undefined {
   if (!isObject(json) || checkJson(json).length > 0) return undefined;
   const { purpose, operations } = json;
@@ -86,7 +86,7 @@ function parseDescription(json: unknown): Said | undefined {
   });
   return {
     purpose: typeof purpose === "string" ? purpose.slice(0, PURPOSE_LIMIT) : "",
-    // Whatever an agent leaves out of its list, it can be chatted with.
+    // Every agent has a chat, even if its list lacks it.
     operations: { ...JUST_CHAT, ...Object.fromEntries(known) },
   };
 }
@@ -101,7 +101,7 @@ function toOperation({ name, description, input_schema: input, output_schema: ou
   };
 }
 
-/** A schema that was sent as JSON Schema, shown as it is. */
+/** A schema that only carries the JSON Schema it was received as. */
 function toSchema(jsonSchema: JsonObject): Schema<unknown> {
   const standard = {
     version: 1 as const,
@@ -126,7 +126,7 @@ const JUST_CHAT: Operations = {
   chat: { description: "", input: chatInput, output: chatOutput, run: notHere },
 };
 
-/** The runtime asks the other side instead. */
+/** The remote call replaces this. */
 function notHere(): never {
   throw new Error("the operations of a remote agent are performed elsewhere");
 }

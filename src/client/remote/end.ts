@@ -6,15 +6,15 @@ import { toJson } from "../../runtime/journal/json-limits.ts";
 import type { RemoteEnd, RemoteError } from "../../runtime/agent/remote-port.ts";
 
 /**
- * How a call ends whose request has completed elsewhere; takes its RequestCompleted, or its status. Throws
- * `too_large` for an output that no event here can hold.
+ * The end of a call whose remote request has completed, from its RequestCompleted or its status. Throws
+ * `too_large` for an output that does not fit into a local event.
  */
 export function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): RemoteEnd {
   const { finish_reason: reason, result, output, error, result_truncated: truncated } = completed;
   if (reason === "canceled") return toError("canceled", `agent ${name} was canceled elsewhere`);
   if (reason === "error") {
     const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
-    const why = typeof message === "string" && message !== "" ? message : "it does not say why";
+    const why = typeof message === "string" && message !== "" ? message : "it gives no reason";
     return toError(isTurnCode(code) ? code : "agent_error", `agent ${name} failed: ${why}`);
   }
   const value = (output ?? (typeof result === "string" ? null : result) ?? null) as Json;
@@ -26,13 +26,13 @@ export function completedEnd(completed: Readonly<Record<string, unknown>>, name:
   };
 }
 
-/** How a call ends that failed on its way; `taken` says whether the other side had taken the request. */
+/** The end of a failed call; `taken` is true if the server had accepted the request. */
 export function failedEnd(thrown: unknown, name: string, taken: boolean): RemoteError {
   if (!(thrown instanceof AgentError)) return toError("agent_error", `agent ${name} could not be called`);
   const { code, message } = thrown;
   if (code === "timeout") return toError("timeout", message);
   if (code === "unprocessable") return toError("unsupported_input", message);
-  // It did know the request, and now it does not.
+  // The server knew the request before and no longer knows it.
   if (taken && (code === "not_found" || code === "gone"))
     return toError("interrupted", `agent ${name} has lost the request; whether it took effect is unknown`);
   return toError("agent_error", message);
@@ -42,7 +42,7 @@ function toError(turnCode: TurnErrorCode, message: string): RemoteError {
   return { ok: false, toolCode: TOOL_CODES[turnCode] ?? "tool_error", turnCode, message };
 }
 
-/** What an agent that called hears where the turn there ended with these. */
+/** The code of the local call for each error code of the remote turn. */
 const TOOL_CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
   unsupported_input: "invalid_input",
   interrupted: "interrupted",

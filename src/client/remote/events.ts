@@ -9,12 +9,12 @@ import { isGiven, isToolCode, NAME_LIMIT, toName, toOrdinal, toText, toUsage } f
 import { toId } from "./ids.ts";
 import type { OpenThere, RemoteState } from "./state.ts";
 
-/** So many calls may be open there at a time, and as many completions. */
+/** Maximum number of open remote calls, and of open completions. */
 const OPEN_LIMIT = 1_000;
 
 /**
- * Turns the events of an agent elsewhere into ours. Its ids become ids of this turn, so that ours stay what
- * they promise to be: unique, each call with one beginning and one end, each event under a call that is open.
+ * Converts the events of a remote agent to local ones. Remote ids become ids of this turn, so that local
+ * guarantees hold: ids are unique, a call has one start and one end, and an event belongs to an open call.
  */
 export class RemoteEvents {
   readonly #name: string;
@@ -22,7 +22,7 @@ export class RemoteEvents {
   readonly #calls: Map<string, { readonly here: CallId; readonly name: string }>;
   readonly #completions: Map<string, CallId>;
 
-  /** `name` is that of the agent here. */
+  /** `name` is the local name of the agent. */
   constructor(name: string, place: RemoteSession, { calls, completions }: RemoteState) {
     this.#name = name;
     this.#place = place;
@@ -30,22 +30,23 @@ export class RemoteEvents {
     this.#completions = new Map(completions);
   }
 
-  /** What is open there, as it is kept. */
+  /** The open remote calls and completions, for the saved state. */
   get open(): Pick<RemoteState, "calls" | "completions"> {
     const calls = [...this.#calls].map(([there, { here, name }]): OpenThere => [there, here, name]);
     return { calls, completions: [...this.#completions] };
   }
 
-  /** Throws for an event that cannot be kept, or is not of this call. */
+  /** Throws for an event that cannot be logged, or that belongs to another request. */
   check(event: WireEvent, { requestId, runId }: RemoteState): void {
     const [issue] = checkJson(event);
     if (issue) throw this.#fault(`an event that cannot be kept: ${issue.path} ${issue.message}`);
     const { request_id: request, run_id: run, depth = 0 } = event;
-    // The draft of the protocol does not have them everywhere.
+    // In the draft of the protocol some events lack these fields.
     if (isGiven(request) && toId(request) !== requestId) throw this.#fault("an event of another request");
     if (isGiven(run) && runId !== undefined && toId(run) !== runId)
       throw this.#fault("an event of another run");
-    if (!Number.isSafeInteger(depth) || (depth as number) < 0) throw this.#fault("an event without a place");
+    if (!Number.isSafeInteger(depth) || (depth as number) < 0)
+      throw this.#fault("an event without a valid depth");
     if ((depth as number) > this.#place.depthLimit)
       throw new AgentError(
         "call_failed",
@@ -53,17 +54,17 @@ export class RemoteEvents {
       );
   }
 
-  /** Who says an event. */
+  /** The speaker of an event. */
   voiceOf({ agent, depth = 0, parent_call_id: parent }: WireEvent): RemoteSpeaker {
     const name = typeof agent === "string" && agent !== "" ? agent.slice(0, NAME_LIMIT) : this.#name;
     if (depth === 0) return { agent: name, depth: 0 };
     const above = typeof parent === "string" ? this.#calls.get(parent) : undefined;
-    // Where nothing is said of it, it is the newest call that works.
+    // Without a parent, it is the newest open call.
     const call = above ?? [...this.#calls.values()].at(-1);
     return { agent: name, depth: depth as number, ...(call && { parent: call.here }) };
   }
 
-  /** Logs an event, if it is one of those that say what is done. */
+  /** Logs an event of the agent's work; other types are ignored. */
   log(event: WireEvent): void {
     const voice = this.voiceOf(event);
     const body = this.#toBody(event, voice);
@@ -117,7 +118,7 @@ export class RemoteEvents {
       case "CompletionResult":
         return this.#completionResult(event);
       default:
-        // What begins and ends a turn there is shown here by the call; what is unknown is of no use.
+        // The local call replaces the start and end of the remote turn. Unknown types are dropped.
         return undefined;
     }
   }
@@ -146,7 +147,7 @@ export class RemoteEvents {
     };
   }
 
-  /** The open call that an event is about: the one it names, else, from a server without ids, the likeliest. */
+  /** The open call of an event: the one it names, or for a server without ids, the most likely one. */
   #find(event: WireEvent): readonly [string, { readonly here: CallId; readonly name: string }] | undefined {
     const { tool_call_id: id, function_name: name } = event;
     if (typeof id === "string") {
@@ -157,7 +158,7 @@ export class RemoteEvents {
     return open.find(([, call]) => call.name === name) ?? open.at(-1);
   }
 
-  /** Ends the call that an event is about; `undefined` when it is not open. */
+  /** Ends the call of an event; `undefined` if it is not open. */
   #end(event: WireEvent): { readonly function_name: string; readonly tool_call_id: CallId } | undefined {
     const [there, call] = this.#find(event) ?? [];
     if (there === undefined || call === undefined) return undefined;
@@ -198,7 +199,7 @@ export class RemoteEvents {
     };
   }
 
-  /** The completion that a text comes from. */
+  /** The completion that a text belongs to. */
   #sourceOf({
     call_id: there,
     attempt,
@@ -212,7 +213,7 @@ export class RemoteEvents {
   }
 }
 
-/** Branches there are none of ours, and are not to be taken for such. */
+/** Remote branch names are dropped, so that they are not confused with local ones. */
 function branchOf({ branch }: WireEvent): { readonly branch?: string } {
   return typeof branch === "string" ? { branch: `elsewhere/${branch.slice(0, NAME_LIMIT)}` } : {};
 }

@@ -10,7 +10,7 @@ import type { RemoteSettings } from "./settings.ts";
 import { chunksOf } from "../wire/wire.ts";
 import type { Wire } from "../wire/wire.ts";
 
-/** Gives the other side a file of ours; the answer is its id there. */
+/** Uploads a local file to the other server. Returns its id there. */
 export async function sendFile(
   wire: Wire,
   file: RemoteFile,
@@ -29,13 +29,13 @@ export async function sendFile(
     }),
   );
   const { artifact_id: id } = (json ?? {}) as { readonly artifact_id?: unknown };
-  if (typeof id !== "string") throw fault(agent, "takes no files");
+  if (typeof id !== "string") throw fault(agent, "accepts no files");
   return id;
 }
 
 /**
- * Makes a file of the other side one of ours, under an id that is the same on every attempt: it stays when
- * the other side is gone, and nobody has to be let in there. The answer is what to say of it.
+ * Stores a remote file as a local one, under an id that is the same on every attempt. So it stays available
+ * when the other server is gone, and clients need no access to that server. Returns the event to log.
  */
 export async function fetchFile(
   wire: Wire,
@@ -48,14 +48,14 @@ export async function fetchFile(
   const address = typeof url === "string" ? wire.resolve(url) : undefined;
   const origins = [new URL(wire.url).origin, ...artifactOrigins];
   if (address === undefined || !origins.includes(address.origin))
-    throw fault(agent, "published a file at an address that is not its own");
+    throw fault(agent, "published a file at a foreign address");
   const artifactId = `art_${await digest(`${key}/file/${event.id}`)}` as ArtifactId;
   const file = { artifactId, name: toFileName(name), mimeType: toMimeType(type) };
   return persist({ clock, limitMs: limits.unreachableMs, signal }, async () => {
     const reply = await wire
       .open("GET", address.href, { signal, timeoutMs: limits.idleMs })
       .catch((thrown: unknown) => {
-        throw isGone(thrown) ? fault(agent, "published a file that is not there") : thrown;
+        throw isGone(thrown) ? fault(agent, "published a file that does not exist") : thrown;
       });
     const stop = clock.timer(limits.unreachableMs, () => reply.close());
     try {

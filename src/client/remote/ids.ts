@@ -1,39 +1,38 @@
 import { AgentError } from "../../errors.ts";
 
-/** The ids of a request and its run on the other side. */
+/** The remote ids of a request and its run. */
 export interface RemoteIds {
   readonly requestId: string;
   readonly runId?: string;
 }
 
-/** The ids in what a server answers to a request; throws where it does not say which request it has taken. */
+/** The ids in a server's answer to a request; throws if there is no request id. */
 export function toIds(json: unknown, name: string): RemoteIds {
   const { request_id: request, run_id: run } = isObject(json) ? json : {};
   const requestId = toId(request);
   const runId = toId(run);
-  if (requestId === undefined) throw fault(name, "does not say which request it has taken");
+  if (requestId === undefined) throw fault(name, "answers without a request id");
   return { requestId, ...(runId !== undefined && { runId }) };
 }
 
-/** An id, which the draft of the protocol has as a number in places. */
+/** An id; in the draft of the protocol some ids are numbers. */
 export function toId(value: unknown): string | undefined {
   if (Number.isSafeInteger(value)) return String(value);
   return typeof value === "string" && value !== "" && value.length <= ID_LIMIT ? value : undefined;
 }
 
-/** 43 letters, digits, - and _ that stand for a text, which nobody can find out from them. */
+/** A hash of a text, in 43 letters, digits, - and _. The text cannot be recovered from it. */
 export async function digest(text: string): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   const base64 = btoa(String.fromCharCode(...new Uint8Array(hash)));
   return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** What an agent elsewhere did that it should not. */
+/** The error for a protocol violation of a remote agent. */
 export function fault(name: string, what: string): AgentError {
   return new AgentError("call_failed", `agent ${name} ${what}`);
 }
 
-/** Whether a value from outside has fields. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

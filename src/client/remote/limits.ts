@@ -1,26 +1,26 @@
-/** How much is borne from an agent elsewhere before a call of it ends with an error. */
+/** Limits for a remote agent; a call that exceeds one ends with an error. */
 export interface RemoteLimits {
-  /** How long it may take to take a request, in milliseconds. Default 30 s. */
+  /** Maximum time to accept a request, in milliseconds. Default 30 s. */
   readonly acceptMs: number;
-  /** How long it may be out of reach afterwards. Default 2 min. */
+  /** Maximum time that the server may be unreachable afterwards. Default 2 min. */
   readonly unreachableMs: number;
-  /** How long a connection may go without a sign of life before another is made. Default 45 s. */
+  /** Reconnects after this time without any bytes. Default 45 s. */
   readonly idleMs: number;
-  /** How long it may work without an event, however alive it seems. Default 10 min. */
+  /** Maximum time without an event, even if the connection is alive. Default 10 min. */
   readonly silenceMs: number;
-  /** How long it is told of an answer before the answer is refused for now. Default 10 s. */
+  /** Maximum time to deliver an answer before it is refused for now. Default 10 s. */
   readonly answerMs: number;
-  /** How long it is told, in the background, that a call was canceled. Default 10 s. */
+  /** Maximum time to deliver a cancel in the background. Default 10 s. */
   readonly cancelMs: number;
-  /** Events of one call. Default 100,000. */
+  /** Maximum events of one call. Default 100,000. */
   readonly events: number;
-  /** Bytes of one event. Default 1 Mi. */
+  /** Maximum bytes of one event. Default 1 Mi. */
   readonly eventBytes: number;
-  /** Characters of all events of one call. Default 64 Mi. */
+  /** Maximum characters of all events of one call. Default 64 Mi. */
   readonly characters: number;
 }
 
-/** The limits that hold where none are given. */
+/** The default limits. */
 export const remoteLimits: RemoteLimits = {
   acceptMs: 30_000,
   unreachableMs: 120_000,

@@ -1,8 +1,8 @@
 import type { RemoteLimits } from "./limits.ts";
 
-/** How calls of one agent elsewhere are made. */
+/** Settings for the calls of one remote agent. */
 export interface RemoteSettings {
-  /** What the agent is called here. */
+  /** The local name of the agent. */
   readonly name: string;
   readonly metadata?: boolean;
   readonly artifactOrigins?: readonly string[];

@@ -1,28 +1,28 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 
-/** What has to be known of a call that is under way elsewhere, to go on with it after a crash. */
+/** The saved state of a remote call, to resume it after a crash. */
 export interface RemoteState {
-  /** The ids that the other side has for the request and its run; absent until it has taken the request. */
+  /** The remote ids of the request and its run; absent until the server has accepted the request. */
   readonly requestId?: string;
   readonly runId?: string;
-  /** The newest of its events that is in our log, -1 for none. */
+  /** The id of the newest remote event in our log; -1 if there is none. */
   readonly cursor: number;
-  /** Whether all there is to do is to wait for answers. */
+  /** Whether the request only waits for answers. */
   readonly parked: boolean;
-  /** The calls that are open there: their id there, their id here, their name. */
+  /** The open remote calls: remote id, local id, name. */
   readonly calls: readonly OpenThere[];
-  /** The completions that are open there: their id there, their id here. */
+  /** The open remote completions: remote id, local id. */
   readonly completions: readonly (readonly [string, CallId])[];
-  /** The questions that are open: their id here, and how the other side knows them. */
+  /** The open waits: local id, remote id. */
   readonly waits: readonly (readonly [CallId, number])[];
-  /** The ids that the files of the request have there. */
+  /** The remote ids of the request's files. */
   readonly attachments: readonly string[];
 }
 
 export type OpenThere = readonly [there: string, here: CallId, name: string];
 
-/** A call that has not begun. */
+/** The state before the request is sent. */
 const newRemoteState: RemoteState = {
   cursor: -1,
   parked: false,
@@ -32,12 +32,12 @@ const newRemoteState: RemoteState = {
   attachments: [],
 };
 
-/** The state as the journal keeps it. */
+/** Encodes the state for the journal. */
 export function toKept(state: RemoteState): Json {
   return state as unknown as Json;
 }
 
-/** The state that the journal kept. */
+/** Decodes the state from the journal. */
 export function fromKept(kept: Json | undefined): RemoteState {
   return kept === undefined ? newRemoteState : (kept as unknown as RemoteState);
 }

@@ -10,17 +10,17 @@ import type { RemoteSettings } from "./settings.ts";
 import type { RemoteState } from "./state.ts";
 import type { Wire } from "../wire/wire.ts";
 
-/** So many questions may be open at a time. */
+/** Maximum number of open waits. */
 const LIMIT = 100;
 
-/** The questions that an agent elsewhere has open: asked here, answered there. */
+/** The open waits of a remote agent: asked here, answered there. */
 export class RemoteQuestions {
   readonly #wire: Wire;
   readonly #place: RemoteSession;
   readonly #settings: RemoteSettings;
   readonly #open = new Map<CallId, Question>();
   #requestId = "";
-  /** Whether there may be something new on the other side since that was last looked for. */
+  /** Whether the remote request may have new events since they were last read. */
   #hasNews = false;
   #wake = (): void => {};
 
@@ -34,17 +34,17 @@ export class RemoteQuestions {
     return this.#open.size;
   }
 
-  /** What is open, as it is kept. */
+  /** The open waits, for the saved state. */
   get kept(): RemoteState["waits"] {
     return [...this.#open].map(([callId, { there }]) => [callId, there] as const);
   }
 
-  /** Whether an answer is on its way, behind which everything has to wait that may follow from it. */
+  /** Whether an answer is being delivered; later events must wait for it, because they may follow from it. */
   get isAnswering(): boolean {
     return [...this.#open.values()].some(({ answering }) => answering !== undefined);
   }
 
-  /** Goes on with what an earlier life has asked for a request. */
+  /** Restores the waits of an earlier activation. */
   restore(requestId: string, waits: RemoteState["waits"]): void {
     this.#requestId = requestId;
     for (const [callId, there] of waits) {
@@ -55,7 +55,7 @@ export class RemoteQuestions {
     }
   }
 
-  /** Asks here what is asked there. */
+  /** Opens a local wait for a remote one. */
   ask(voice: RemoteSpeaker, { id, wait_id: there, request_keys: keys, schema }: WireEvent): void {
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
@@ -73,28 +73,31 @@ export class RemoteQuestions {
     asked.then(question.end, question.end);
   }
 
-  /** Takes note of an answer that was given there; ours come this way too, and are known already. */
+  /** Handles an answer in the remote events. Answers given here appear too and are already known. */
   answered({ wait_id: there, request_keys: values }: WireEvent): void {
     const [callId] = [...this.#open].find(([, question]) => question.there === there) ?? [];
     if (callId !== undefined && isObject(values)) this.#place.answered(callId, values as JsonObject);
   }
 
-  /** Whether there may be something new there since that was last looked for. */
+  /** Whether the remote request may have new events since they were last read. */
   get hasNews(): boolean {
     return this.#hasNews;
   }
 
-  /** Resolves when no answer is on its way. */
+  /** Resolves when no answer is being delivered. */
   async settled(): Promise<void> {
     for (const { answering } of this.#open.values()) await answering;
   }
 
-  /** Resolves when the other side may have something new to tell, because a question was answered or is in doubt. */
+  /**
+   * Resolves when the remote request may have new events, because a wait was answered or its state is
+   * unknown.
+   */
   news(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#hasNews = false;
-        // What comes later is news for whoever asks next.
+        // A later wake is for the next call of `news`.
         this.#wake = () => {};
         resolve();
       };
@@ -119,7 +122,7 @@ export class RemoteQuestions {
     this.#wake();
   }
 
-  /** Gives an answer to the other side, which has the last word on it. */
+  /** Delivers an answer to the other server, which validates it. */
   async #give(callId: CallId, values: JsonObject): Promise<void> {
     const question = this.#open.get(callId);
     if (question === undefined) return;
@@ -152,9 +155,9 @@ export class RemoteQuestions {
       if (code === "unprocessable") throw thrown;
       if (code !== "conflict" && code !== "not_found" && code !== "gone")
         throw new AgentError("unavailable", message, { retryAfterS: 1, cause: thrown });
-      // Somebody answered there, or ended it: the events tell what has become of it.
+      // The wait was answered or ended on the other server; its events show how.
       this.#tell();
-      throw new AgentError("conflict", `agent ${name} does not wait for this answer any more`, {
+      throw new AgentError("conflict", `agent ${name} no longer waits for this answer`, {
         cause: thrown,
       });
     }
@@ -162,11 +165,11 @@ export class RemoteQuestions {
 }
 
 interface Question {
-  /** How the other side knows it. */
+  /** The remote id of the wait. */
   readonly there: number;
-  /** Resolves when its answer has had its turn here. */
+  /** Resolves when the wait is over here. */
   readonly over: Promise<void>;
   readonly end: () => void;
-  /** Set while an answer is on its way, until it is logged here. */
+  /** Set while an answer is being delivered, until it is logged here. */
   answering: Promise<void> | undefined;
 }

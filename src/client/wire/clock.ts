@@ -1,9 +1,8 @@
 import type { Environment } from "../../ports/environment.ts";
 
-/** Time and chance, as far as a client needs them. */
+/** The time and randomness that a client needs. */
 export type Clock = Pick<Environment, "monotonic" | "random" | "timer">;
 
-/** Those of the machine. */
 export const systemClock: Clock = {
   monotonic: () => performance.now(),
   random: () => Math.random(),
@@ -13,7 +12,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits; ends early when the signal fires. */
+/** Waits; ends early when the signal aborts. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
   return new Promise((resolve) => {
@@ -28,8 +27,8 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined)
 }
 
 /**
- * How long to wait before another try, in milliseconds: twice as long each time, up to 5 s, and never the
- * same for two clients that lost the same server. A server that says when to come back is believed, up to 30 s.
+ * The delay before a retry in milliseconds: doubles each time, up to 5 s, with jitter so that clients of one
+ * server do not retry together. A delay that the server asks for is used, up to 30 s.
  */
 export function backoffMs(clock: Clock, failures: number, askedMs: number = 0): number {
   const step = Math.min(FIRST_MS * 2 ** Math.min(failures, DOUBLINGS), LONGEST_MS);

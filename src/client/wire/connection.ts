@@ -5,69 +5,69 @@ import type { SseFrame } from "./sse-reader.ts";
 import { chunksOf } from "./wire.ts";
 import type { OpenReply, Wire } from "./wire.ts";
 
-/** An event as it comes from a server; nothing but its id and type has been looked at. */
+/** An event as received; only its id and type are checked. */
 export interface WireEvent {
   readonly id: number;
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** How long a stream is held on to. */
+/** Limits of a followed stream. */
 export interface FollowLimits {
-  /** A connection without a whole frame or heartbeat for so long is given up for another. Default 45 s. */
+  /** Reconnects after this time without a whole frame or heartbeat. Default 45 s. */
   readonly idleMs: number;
-  /** Ends with an error when the server could not be reached for so long. Default 2 min. */
+  /** Fails when the server was unreachable for this time. Default 2 min. */
   readonly unreachableMs: number;
-  /** Ends with an error when no event came for so long, whatever else did. Default: never. */
+  /** Fails when no event came for this time, even if the connection is alive. Default: never. */
   readonly silenceMs: number;
-  /** The largest event, in bytes. Default 1 Mi. */
+  /** Maximum bytes of an event. Default 1 Mi. */
   readonly eventBytes: number;
-  /** Ends with an error after so many events. Default: never. */
+  /** Fails after this many events. Default: never. */
   readonly events: number;
-  /** Ends with an error after so many characters of events. Default: never. */
+  /** Fails after this many characters of events. Default: never. */
   readonly characters: number;
 }
 
 /** What to follow, and from where. */
 export interface Followed {
   readonly path: string;
-  /** Sent until there is an id to come back with. */
+  /** Sent only until there is an event id to resume from. */
   readonly query: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** The id of the newest event that is known; those up to it are left out. */
+  /** The id of the newest known event; events up to it are skipped. */
   readonly after?: number | undefined;
   readonly limits: FollowLimits;
   readonly signal?: AbortSignal | undefined;
-  /** How many waits are open that the stream has told of. */
+  /** The number of open waits in the stream so far. */
   openWaits(): number;
   /**
-   * Asks how the request stands, while a wait is open: a server ends a stream that has told of the last wait, but
-   * has no reason to end one that began behind it. Empty where nobody knows.
+   * Returns the request's progress, while a wait is open: a server ends a stream that contained the last
+   * wait, but not one that started after it. Empty if the progress is unknown.
    */
   standing(): Promise<Standing>;
 }
 
-/** How a request stands on its server. */
+/** The progress of a request on its server. */
 export interface Standing {
   readonly status?: "running" | "waiting" | "completed";
   readonly lastEventId?: number;
 }
 
-/** How far a stream was followed. */
+/** The read position of a followed stream. */
 export interface Place {
-  /** The newest event. */
+  /** The id of the newest event. */
   after: number;
-  /** When it came. */
+  /** The time of the newest event. */
   heardAt: number;
-  /** What the server calls the place, which may be past events that it hides. */
+  /** The position as the server gave it; it can be after events that the server filters out. */
   lastEventId?: string;
-  /** Since when nothing was heard from the server at all. */
+  /** The time since which the server is unreachable. */
   downSince?: number;
-  /** How much came. */
+  /** The totals so far. */
   events: number;
   characters: number;
 }
 
-/** Opens a connection; `undefined` when nothing will ever come. */
+/** Opens a connection; `undefined` if no more events will ever come. */
 export async function connect(
   wire: Wire,
   { path, query, signal, limits }: Followed,
@@ -90,23 +90,23 @@ export async function connect(
   }
   if (headers.get("content-type")?.startsWith("text/event-stream") === true) return reply;
   reply.close();
-  throw new AgentError(
-    "call_failed",
-    `${wire.subject} answers with something that is not a stream of events`,
-  );
+  throw new AgentError("call_failed", `${wire.subject} did not answer with an event stream`);
 }
 
-/** Whether the request is known to do nothing but wait for an answer, and to have nothing more to tell. */
+/** Whether the request only waits for an answer and all its events are read. */
 export async function isParked({ openWaits, standing }: Followed, { after }: Place): Promise<boolean> {
   if (openWaits() === 0) return false;
   const { status, lastEventId = after } = await standing();
   return status === "waiting" && lastEventId <= after;
 }
 
-/** How a connection ended: because the request waits, or by itself, perhaps with a word on when to come back. */
+/**
+ * How a connection ended: the request waits, or the connection closed, with an optional retry delay from the
+ * server.
+ */
 export type End = "parked" | { readonly retryMs: number | undefined };
 
-/** Reads one connection up to its end. */
+/** Reads one connection until it ends. */
 export async function* read(
   wire: Wire,
   { response, close }: OpenReply,
@@ -127,7 +127,7 @@ export async function* read(
     let next: ReturnType<typeof chunks.next> | undefined;
     for (;;) {
       next ??= chunks.next();
-      // Whoever hangs up does not wait for it any more.
+      // The promise is abandoned when the reader stops.
       next.catch(() => {});
       const now = clock.monotonic();
       const leftMs = Math.max(Math.min(aliveAt + limits.idleMs, place.heardAt + limits.silenceMs) - now, 0);
@@ -146,7 +146,7 @@ export async function* read(
         aliveAt = clock.monotonic();
         delete place.downSince;
       }
-      // A server may open a stream with it; only later it says that the stream is not over.
+      // A `retry` in the first frame is normal; a later one says that the stream continues after a reconnect.
       const later = isFirst ? heard.slice(1) : heard;
       if (heard.length > 0) isFirst = false;
       retryMs = later.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
@@ -159,7 +159,7 @@ export async function* read(
       }
       if (fault) throw fault;
       if (events.length === 0) continue;
-      // However long whoever reads may take with them, that is no silence.
+      // The time that the consumer takes is not silence of the server.
       aliveAt = clock.monotonic();
       place.heardAt = aliveAt;
     }
@@ -170,10 +170,10 @@ export async function* read(
   }
 }
 
-/** How long a stream with an open wait may be quiet before it is looked whether its end is due; doubled each time. */
+/** Delay before the end of a stream with an open wait is checked; doubles each time. */
 const LOOK_MS = 50;
 
-/** What was asked for, or `undefined` when the time is over first. */
+/** Resolves with the result, or with `undefined` after the time limit. */
 async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>): Promise<Result | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const stop = clock.timer(ms, () => resolve(undefined));
@@ -184,11 +184,11 @@ async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>):
   }
 }
 
-/** Where a connection is. */
+/** The state of one connection. */
 interface Reading {
   readonly place: Place;
   readonly limits: FollowLimits;
-  /** The id of the newest event that came over this connection. */
+  /** The id of the newest event of this connection. */
   readonly newest: number;
 }
 
@@ -198,7 +198,7 @@ interface Taken {
   readonly fault?: AgentError;
 }
 
-/** The events that are new, in their order, up to the first thing that is none. */
+/** The new events in order, up to the first invalid frame. */
 function take(subject: string, frames: readonly SseFrame[], { place, limits, newest }: Reading): Taken {
   const events: WireEvent[] = [];
   let last = newest;
@@ -212,7 +212,7 @@ function take(subject: string, frames: readonly SseFrame[], { place, limits, new
     place.events += 1;
     place.characters += data?.length ?? 0;
     last = event.id;
-    // A server that knows nothing of cursors begins again from the start.
+    // A server without cursors starts again from the first event.
     if (event.id <= place.after) continue;
     place.after = event.id;
     events.push(event);
@@ -220,32 +220,32 @@ function take(subject: string, frames: readonly SseFrame[], { place, limits, new
   return { events, last };
 }
 
-/** Whether a text takes more bytes, of which a character takes three at most. */
+/** Whether a text takes more bytes than the limit; a UTF-16 code unit takes at most three. */
 function isLarger(text: string, limitBytes: number): boolean {
   return text.length * 3 > limitBytes && new TextEncoder().encode(text).length > limitBytes;
 }
 
-/** What a header can carry. */
+/** Characters that are allowed in a header. */
 const SENDABLE = /^[\x21-\x7e]{1,256}$/;
 
-/** The number that the id of a frame is. */
+/** The id of a frame as a number. */
 function ordinalOf(id: string | undefined): number | undefined {
   return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }
 
-/** Reads an event; `place` is its id where it does not say. */
+/** Parses an event; `place` is its id if it contains none. */
 function toEvent(subject: string, data: string, place: number): WireEvent | AgentError {
   let value: unknown;
   try {
     value = JSON.parse(data);
   } catch (cause) {
-    return new AgentError("call_failed", `${subject} sent something that is not JSON`, { cause });
+    return new AgentError("call_failed", `${subject} sent an event that is not JSON`, { cause });
   }
   if (isDraftedArtifact(value)) return { ...value, id: place, artifact_id: value.id };
-  return isEvent(value) ? value : new AgentError("call_failed", `${subject} sent something that is no event`);
+  return isEvent(value) ? value : new AgentError("call_failed", `${subject} sent an invalid event`);
 }
 
-/** In the draft, the `id` of an ArtifactGenerated is the file's and hides the event's. */
+/** In the draft, the `id` of an ArtifactGenerated is the file's id and hides the event's. */
 function isDraftedArtifact(value: unknown): value is { readonly id: string; readonly type: string } {
   const { id, type } = (value ?? {}) as { readonly id?: unknown; readonly type?: unknown };
   return type === "ArtifactGenerated" && typeof id === "string";
@@ -258,9 +258,9 @@ function isEvent(value: unknown): value is WireEvent {
 }
 
 function idle(subject: string, { idleMs }: FollowLimits): AgentError {
-  return new AgentError("timeout", `${subject} has been silent for ${idleMs} ms`);
+  return new AgentError("timeout", `${subject} sent nothing for ${idleMs} ms`);
 }
 
 function endless(subject: string): AgentError {
-  return new AgentError("too_large", `${subject} sends more events than are taken of one request`);
+  return new AgentError("too_large", `${subject} sends more events than a request may have`);
 }

@@ -5,7 +5,7 @@ import type { Followed, FollowLimits, Place, WireEvent } from "./connection.ts";
 import { isTransient } from "./problem.ts";
 import type { Wire } from "./wire.ts";
 
-/** The limits that hold where none are given. */
+/** The default limits. */
 export const followLimits: FollowLimits = {
   idleMs: 45_000,
   unreachableMs: 120_000,
@@ -16,16 +16,16 @@ export const followLimits: FollowLimits = {
 };
 
 /**
- * Follows a stream of events through whatever befalls its connections: each time it connects again behind
- * the newest event it has, waiting longer from try to try. Gives the events in the pieces in which they come,
- * none twice. Returns when nothing more comes, or nothing before an answer; throws when it is hopeless.
+ * Follows an event stream across reconnects. Each reconnect resumes after the newest event, with increasing
+ * delays. Yields events in batches as they arrive, without duplicates. Returns when no more events will come,
+ * or none before an answer; throws when the failure is permanent.
  */
 export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<readonly WireEvent[], void> {
   const { limits, signal } = followed;
   const { clock } = wire;
   const place: Place = { after: followed.after ?? -1, heardAt: clock.monotonic(), events: 0, characters: 0 };
   let failures = 0;
-  /** The event behind which something came that was none. */
+  /** The id of the newest event before an invalid one. */
   let garbledAfter: number | undefined;
   for (;;) {
     const before = place.after;
@@ -37,11 +37,12 @@ export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<re
       const end = yield* read(wire, reply, place, followed);
       if (end === "parked") return;
       retryMs = end.retryMs;
-      // Nobody has asked the reader to come back.
+      // The server did not announce more events.
       if (retryMs === undefined && (await isAtRest(followed, place))) return;
     } catch (thrown) {
       if (signal?.aborted === true) throw signal.reason;
-      // What was garbled on its way comes right another time; what comes wrong twice was sent so.
+      // An event that was damaged on the way is valid on the next try; one that is invalid twice was sent
+      // that way.
       const isGarbled = isFault(thrown) && garbledAfter !== place.after;
       if (!isTransient(thrown) && !isGarbled) throw thrown;
       if (isGarbled) garbledAfter = place.after;
@@ -59,7 +60,7 @@ export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<re
   }
 }
 
-/** Whether a stream that has ended in good order has told all that there is for now. */
+/** Whether a stream that was closed normally has delivered everything for now. */
 async function isAtRest({ openWaits, standing }: Followed, { after }: Place): Promise<boolean> {
   if (after < 0) return true;
   return openWaits() > 0 && (await standing()).status !== "running";
@@ -70,5 +71,5 @@ function isFault(thrown: unknown): boolean {
 }
 
 function silent({ subject }: Wire, { silenceMs }: FollowLimits): AgentError {
-  return new AgentError("timeout", `${subject} has sent no event for ${silenceMs} ms`);
+  return new AgentError("timeout", `${subject} sent no event for ${silenceMs} ms`);
 }

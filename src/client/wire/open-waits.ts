@@ -1,6 +1,6 @@
 import type { WireEvent } from "./connection.ts";
 
-/** Which waits of a stream have not been answered in it. */
+/** The waits of a stream that are not answered yet. */
 export class OpenWaits {
   readonly #open = new Set<unknown>();
 
@@ -8,7 +8,7 @@ export class OpenWaits {
     return this.#open.size;
   }
 
-  /** Takes note of an event. */
+  /** Updates the waits for an event. */
   saw({ id, type, ...event }: WireEvent): void {
     if (type === "WaitForInput") this.#open.add(event["wait_id"] ?? id);
     else if (type === "ResumeWithInput") this.#open.delete(event["wait_id"]);

@@ -3,15 +3,15 @@ import { backoffMs, pause } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { isTransient } from "./problem.ts";
 
-/** How long to go on trying. */
+/** How long to retry. */
 export interface Persistence {
   readonly clock: Clock;
-  /** After so long, counted from the first try, a failure is final. */
+  /** After this time since the first attempt, a failure is final. */
   readonly limitMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Tries something again for as long as it fails in a way that may pass. */
+/** Retries while the failure is transient. */
 export async function persist<Result>(
   { clock, limitMs, signal }: Persistence,
   attempt: () => Promise<Result>,

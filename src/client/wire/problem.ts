@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { Issue } from "../../protocol/issue.ts";
 
-/** What a refusal says, as an error. */
+/** Converts a problem document to an error. */
 export function fromProblem(subject: string, status: number, headers: Headers, body: unknown): AgentError {
   const problem = (isObject(body) ? body : {}) as Readonly<Record<string, unknown>>;
   const { type: _type, title: _title, status: _status, code, detail, hint, errors, ...facts } = problem;
@@ -17,7 +17,7 @@ export function fromProblem(subject: string, status: number, headers: Headers, b
   });
 }
 
-/** Whether the same request may fare better a little later. */
+/** Whether the same request may succeed later. */
 export function isTransient(thrown: unknown): boolean {
   return thrown instanceof AgentError && TRANSIENT.has(thrown.code);
 }

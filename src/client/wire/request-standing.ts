@@ -1,11 +1,11 @@
 import type { Standing } from "./connection.ts";
 
-/** What the answer of `GET /request/{request_id}` says of how the request stands. */
+/** Reads the progress of a request from the answer of `GET /request/{request_id}`. */
 export function toStanding(json: unknown): Standing {
   const { status, last_event_id: lastEventId } = (json ?? {}) as Readonly<Record<string, unknown>>;
   return {
     ...(status === "waiting" || status === "completed" ? { status } : {}),
-    // What is queued goes on by itself, as what runs does.
+    // A queued request continues by itself, like a running one.
     ...((status === "running" || status === "queued") && { status: "running" }),
     ...(Number.isSafeInteger(lastEventId) && { lastEventId: lastEventId as number }),
   };

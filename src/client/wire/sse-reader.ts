@@ -1,25 +1,25 @@
 import { AgentError } from "../../errors.ts";
 
-/** One frame of a stream of server-sent events. A comment, which is a sign of life, is a frame without anything. */
+/** One frame of a server-sent event stream. A comment (heartbeat) is an empty frame. */
 export interface SseFrame {
   readonly data?: string;
   readonly id?: string;
-  /** How long the server wants its reader to wait before it comes back, in milliseconds. */
+  /** The reconnect delay that the server asks for, in milliseconds. */
   readonly retryMs?: number;
 }
 
 /**
- * Understands a stream of server-sent events piece by piece, as the standard has it, but for custom event
- * names, which the protocol does not use. Of a frame that is not whole yet it keeps no more than the limit.
+ * An incremental parser for server-sent events. It follows the standard, except for custom event names, which
+ * the protocol does not use. It buffers an incomplete frame only up to the limit.
  */
 export class SseReader {
   readonly #limit: number;
-  /** The parts of a line whose end has not come. */
+  /** The parts of an incomplete line. */
   #line: string[] = [];
   #data: string[] = [];
   #id: string | undefined;
   #retryMs: number | undefined;
-  /** How many characters the frame has so far. */
+  /** The number of characters in the current frame. */
   #size = 0;
   #afterReturn = false;
 
@@ -27,10 +27,10 @@ export class SseReader {
     this.#limit = limit;
   }
 
-  /** Takes the next piece, and gives the frames that are whole with it; `too_large` when one grows past the limit. */
+  /** Parses the next chunk. Returns the complete frames; `too_large` if a frame exceeds the limit. */
   push(text: string): SseFrame[] {
     const frames: SseFrame[] = [];
-    // A carriage return ends a line; a line feed right behind it, even in the next piece, belongs to it.
+    // A carriage return ends a line; a line feed directly after it, even in the next chunk, belongs to it.
     let start = this.#afterReturn && text.startsWith("\n") ? 1 : 0;
     if (text !== "") this.#afterReturn = text.endsWith("\r");
     for (;;) {

@@ -3,33 +3,33 @@ import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { fromProblem } from "./problem.ts";
 
-/** How a server is reached. */
+/** How to reach a server. */
 export interface WireOptions {
   /** Sent as `Authorization: Bearer`. */
   readonly token?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Default the global `fetch`. */
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
-/** What goes along with a method and a path. */
+/** The parts of a request besides method and path. */
 export interface Ask {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, with the type given in `headers`. */
+  /** Sent unchanged, with the type given in `headers`. */
   readonly raw?: Content;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** How long the answer may take, in milliseconds. Default 30,000. */
+  /** Maximum time for the answer in milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
 }
 
-/** What `fetch` takes as a body. */
+/** A request body for `fetch`. */
 export type Content = NonNullable<RequestInit["body"]>;
 
-/** An answer that was read. */
+/** An answer with its body read. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -37,22 +37,24 @@ export interface Reply {
   readonly json: unknown;
 }
 
-/** An answer whose body is still to be read. */
+/** An answer whose body is not read yet. */
 export interface OpenReply {
   readonly response: Response;
-  /** Hangs up. */
+  /** Closes the connection. */
   close(reason?: AgentError): void;
 }
 
-/** The largest answer that is read in one piece. */
+/** Maximum size of an answer that is read at once. */
 const ANSWER_LIMIT_BYTES = 8 * 1_048_576;
 const TIMEOUT_MS = 30_000;
 
-/** The way to one agent or server. Whatever it throws is an AgentError, or the reason of the caller's signal. */
+/**
+ * The connection to one agent or server. It throws only AgentErrors, or the reason of the caller's signal.
+ */
 export class Wire {
   readonly url: string;
   readonly clock: Clock;
-  /** What the other side is called in messages. */
+  /** How messages name the other side. */
   readonly subject: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof fetch;
@@ -70,12 +72,12 @@ export class Wire {
     this.#fetch = fetch;
   }
 
-  /** The whole address of a url that the server gave. */
+  /** The absolute URL of one that the server gave. */
   resolve(url: string): URL | undefined {
     return URL.canParse(url, `${this.url}/`) ? new URL(url, `${this.url}/`) : undefined;
   }
 
-  /** Asks and reads the answer; a refusal is thrown. */
+  /** Sends a request and reads the answer; throws a refusal. */
   async ask(method: string, path: string, ask: Ask = {}): Promise<Reply> {
     const { clock, subject } = this;
     const { timeoutMs = TIMEOUT_MS } = ask;
@@ -92,7 +94,7 @@ export class Wire {
     }
   }
 
-  /** Asks and leaves the body of the answer to be read; a refusal is thrown. Whoever opens it closes it. */
+  /** Sends a request and leaves the body to be read; throws a refusal. The caller must close the reply. */
   async open(
     method: string,
     path: string,
@@ -110,7 +112,7 @@ export class Wire {
     try {
       const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
       const address = URL.canParse(path) ? path : `${this.url}${path}`;
-      // A file may be kept elsewhere, where nobody is to see what lets us in here.
+      // A file can be on another host, which must not get our credentials.
       const isOurs = new URL(address).origin === new URL(this.url).origin;
       const response = await this.#fetch(withQuery(address, query), {
         method,
@@ -124,7 +126,7 @@ export class Wire {
           ...(isOurs && this.#headers),
           ...headers,
         },
-        // A stream as a body needs it, and nothing else minds.
+        // Required for a stream body, ignored for others.
         ...(raw instanceof ReadableStream && { duplex: "half" }),
       });
       await this.#check(response);
@@ -138,7 +140,7 @@ export class Wire {
     }
   }
 
-  /** What was thrown by the network, as an error with a code. */
+  /** Converts an error of `fetch` to an AgentError. */
   toFault(thrown: unknown): AgentError {
     if (thrown instanceof AgentError) return thrown;
     return new AgentError("unavailable", `${this.subject} cannot be reached`, { cause: thrown });
@@ -157,7 +159,7 @@ export class Wire {
     try {
       return await this.#read(response);
     } catch {
-      // The status has to do.
+      // Only the status is used then.
       return undefined;
     }
   }
@@ -183,14 +185,14 @@ export class Wire {
     try {
       return JSON.parse(text) as unknown;
     } catch (cause) {
-      throw new AgentError("call_failed", `${this.subject} answers with something that is not JSON`, {
+      throw new AgentError("call_failed", `${this.subject} did not answer with JSON`, {
         cause,
       });
     }
   }
 }
 
-/** The body of an answer, piece by piece; whoever stops before its end hangs up. */
+/** The body of a response in chunks; the connection is closed when the reader stops early. */
 export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
   const reader = body?.getReader();
   if (reader === undefined) return;
@@ -213,10 +215,13 @@ interface Piece {
 function parseAddress(url: string): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
-    throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http address`);
+    throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http URL`);
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new AgentError("invalid_request", "an address holds no credentials; give a token or headers");
+    throw new AgentError(
+      "invalid_request",
+      "a URL must not contain credentials; use the options token or headers",
+    );
   }
   parsed.search = "";
   parsed.hash = "";

@@ -1,7 +1,7 @@
 import { fieldOf, isInstance, messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 
-/** Tells what went wrong with a provider of the AI SDK, and whether another try may do better. */
+/** Converts an error of an AI SDK provider, and decides whether a retry can succeed. */
 export function toModelError(model: string, thrown: unknown): ModelError {
   if (isInstance(thrown, ModelError)) return thrown;
   const retryAfterMs = toRetryAfterMs(fieldOf(thrown, "responseHeaders"));
@@ -12,19 +12,19 @@ export function toModelError(model: string, thrown: unknown): ModelError {
   });
 }
 
-/** Statuses below 500 with which a server says that it is only not the time. */
+/** Client error statuses that are transient. */
 const TRY_AGAIN = new Set([408, 409, 425, 429]);
 
-/** The SDK's name for a stream that broke off, or that was no stream of a model. */
+/** The SDK's error for a stream that broke off or was invalid. */
 const BROKEN_STREAM = "AI_InvalidResponseDataError";
 
-/** The codes of sockets and of fetch. */
+/** Error codes of sockets and of fetch. */
 const NETWORK_CODE = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/;
 
-/** This many causes of an error are looked at: an error may be its own cause. */
+/** Maximum number of causes to look at: an error can be its own cause. */
 const CAUSES = 10;
 
-/** A fault that passes: the provider says so, or the network did not get as far as the provider. */
+/** Whether a failure is transient: the provider says so, or the network failed. */
 function isTransient(thrown: unknown): boolean {
   let fault = thrown;
   for (let depth = 0; isInstance(fault, Error) && depth < CAUSES; depth += 1) {
@@ -38,7 +38,7 @@ function isTransient(thrown: unknown): boolean {
   return false;
 }
 
-/** How long the provider wants to be left alone. */
+/** The retry delay that the provider asks for. */
 function toRetryAfterMs(headers: unknown): number | undefined {
   const ms = toNumber(fieldOf(headers, "retry-after-ms"));
   const seconds = toNumber(fieldOf(headers, "retry-after"));

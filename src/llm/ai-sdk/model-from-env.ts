@@ -2,26 +2,26 @@ import { ModelError } from "../../ports/model.ts";
 import type { Model } from "../../ports/model.ts";
 import { aiSdkModel } from "./model.ts";
 
-/** The variables that say which model is asked, as `process.env` has them. */
+/** The environment variables that select a model, as in `process.env`. */
 export interface ModelVariables {
-  /** Where a server answers as OpenAI's does, up to and with its `/v1`. */
+  /** The URL of a server with OpenAI's API, up to and including its `/v1`. */
   readonly TROUPE_MODEL_URL?: string | undefined;
-  /** The model's name there. */
+  /** The name of the model on that server. */
   readonly TROUPE_MODEL?: string | undefined;
-  /** The key for that server, where it wants one. */
+  /** The key for that server, if it needs one. */
   readonly TROUPE_MODEL_KEY?: string | undefined;
-  /** `no` for a model that cannot see pictures. */
+  /** `no` for a model without image input. */
   readonly TROUPE_MODEL_IMAGES?: string | undefined;
-  /** With this alone, OpenAI itself is asked. */
+  /** Without the other variables, OpenAI itself is used. */
   readonly OPENAI_API_KEY?: string | undefined;
 }
 
 /**
- * The model that the environment names, or the one given where it names none. A named one needs the
- * packages `ai` and `@ai-sdk/openai-compatible`, which are loaded when it is first asked.
+ * The model named by the environment, or the given one if there is none. A named model needs the packages
+ * `ai` and `@ai-sdk/openai-compatible`, which are loaded on first use.
  */
 export function modelFromEnv(variables: ModelVariables, otherwise: Model): Model {
-  // A variable that is empty is one that is not there.
+  // An empty variable counts as absent.
   const { TROUPE_MODEL_URL: url = "", TROUPE_MODEL: name = "", TROUPE_MODEL_KEY: key = "" } = variables;
   const { OPENAI_API_KEY: openAiKey = "" } = variables;
   const images = variables.TROUPE_MODEL_IMAGES !== "no";
@@ -53,7 +53,7 @@ function liveModel(live: Live): Model {
 
 async function load({ url, model, key, images }: Live): Promise<Model> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible").catch((cause: unknown) => {
-    throw new ModelError("a live model needs: npm install ai @ai-sdk/openai-compatible", {
+    throw new ModelError("the model in the environment needs: npm install ai @ai-sdk/openai-compatible", {
       transient: false,
       cause,
     });

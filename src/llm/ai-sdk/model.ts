@@ -9,18 +9,17 @@ import { parsePrompt } from "../prompt/prompt.ts";
 import type { Completion, ModelToolCall, Prompt } from "../prompt/prompt.ts";
 import { toModelMessage } from "./to-model-message.ts";
 
-/** A language model as the providers of the AI SDK make them. */
+/** A language model of an AI SDK provider. */
 export interface LanguageModel {
   readonly specificationVersion: string;
   readonly provider: string;
   readonly modelId: string;
 }
 
-/** What `aiSdkModel` takes beside the model. */
 export interface AiSdkModelOptions {
-  /** Shown in the events of each completion. Default the provider's name and the model's. */
+  /** Shown in the events of each completion. Default: the names of provider and model. */
   readonly name?: string;
-  /** Settings of the call, as the AI SDK has them. */
+  /** Call settings of the AI SDK. */
   readonly settings?: {
     readonly maxOutputTokens?: number;
     readonly temperature?: number;
@@ -28,15 +27,18 @@ export interface AiSdkModelOptions {
     readonly seed?: number;
     readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: Json } };
   };
-  /** Whether the model can see. Pictures are only named to one that cannot, since most refuse them. Default true. */
+  /**
+   * Whether the model accepts images. Otherwise it gets only their names, because most such models refuse
+   * images. Default true.
+   */
   readonly images?: boolean;
-  /** What a million tokens cost; given, each completion says what it cost. */
+  /** The price of a million tokens; if given, each completion reports its cost. */
   readonly price?: { readonly input: number; readonly output: number };
 }
 
 /**
- * Makes a model of the AI SDK one that `turn.complete` and `llmAgent` take. It only asks: tools are
- * called by whoever asked, and another try is the runtime's business. Needs the package `ai`, version 7.
+ * Converts a model of the AI SDK for `turn.complete` and `llmAgent`. It only makes completions: the caller
+ * runs the tools, and the runtime retries. Needs the package `ai`, version 7.
  */
 export function aiSdkModel(
   model: LanguageModel,
@@ -63,7 +65,7 @@ export function aiSdkModel(
           ...(prompt.output && { output: sdk.Output.object({ schema: sdk.jsonSchema(prompt.output) }) }),
           maxRetries: 0,
           abortSignal: signal,
-          // It also comes as a part of the stream; without this the SDK prints it.
+          // The error also comes as a part of the stream; without this callback the SDK prints it.
           onError() {},
         });
         for await (const part of stream.stream) {
@@ -123,7 +125,7 @@ function toToolCall(call: {
   const { toolCallId: id, toolName: name, input, invalid = false, error } = call;
   if (!invalid) return { id, name, input: input as Json };
   const message = messageOf(error) || "the call is not valid";
-  // What the model wrote may be no JSON at all, and it is to see its call again as an object.
+  // The model may have written invalid JSON; its next prompt needs an object here.
   return { id, name, input: typeof input === "object" ? (input as Json) : {}, error: message };
 }
 
@@ -134,10 +136,10 @@ function* toParts(part: {
   if (part.text !== "") yield { type: part.type === "text-delta" ? "text" : "reasoning", text: part.text };
 }
 
-/** Beyond this size a message is told again in our own words. */
+/** Above this size, a message is rebuilt from its text and calls. */
 const ORIGINAL_LIMIT = 64 * 1024;
 
-/** The message as the SDK has it, where it says more than its text and its calls. */
+/** The SDK's own message, if it contains more than text and calls. */
 function toOriginal(message: ai.ModelMessage | undefined): Json | undefined {
   if (message?.role !== "assistant" || typeof message.content === "string") return undefined;
   const saysMore = message.content.some(

@@ -4,10 +4,10 @@ import type { ModelContext } from "../../ports/model.ts";
 import { imageTypeOf } from "../prompt/images.ts";
 import type { Message, MessageImage } from "../prompt/prompt.ts";
 
-/** How the bytes of a picture are come by; `undefined` for a model that cannot see. */
+/** Reads the bytes of an image; `undefined` for a model without image input. */
 export type ReadImage = ModelContext["readArtifact"] | undefined;
 
-/** A message as the AI SDK has it, with its pictures. */
+/** Converts a message to the AI SDK, including its images. */
 export async function toModelMessage(message: Message, readImage: ReadImage): Promise<ai.ModelMessage> {
   switch (message.role) {
     case "user":
@@ -47,7 +47,7 @@ async function toUserContent(
   return [{ type: "text", text: content }, ...parts.filter((part) => part !== undefined)];
 }
 
-/** The picture; `undefined` for what is none whatever it is called, which any provider would refuse. */
+/** The image part; `undefined` if the bytes are not an image, which providers refuse. */
 async function toImagePart(
   { artifactId }: MessageImage,
   readImage: NonNullable<ReadImage>,
@@ -57,7 +57,7 @@ async function toImagePart(
     const mediaType = imageTypeOf(data);
     return mediaType === undefined ? undefined : { type: "file", data, mediaType };
   } catch (thrown) {
-    // A conversation may be older than what is kept of its files.
+    // The file may have been removed since.
     if (thrown instanceof AgentError && thrown.code === "not_found") return undefined;
     throw thrown;
   }

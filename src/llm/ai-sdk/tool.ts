@@ -6,7 +6,7 @@ import type { ToolTurn } from "../../runtime/agent/turn-api.ts";
 import { rawSchema } from "../prompt/raw-schema.ts";
 import { toToolName } from "../prompt/tool-name.ts";
 
-/** A tool as the AI SDK has it: what its `tool({description, inputSchema, execute})` gives. */
+/** A tool of the AI SDK, as made by `tool({description, inputSchema, execute})`. */
 export interface AiSdkTool {
   readonly description?: unknown;
   readonly inputSchema: unknown;
@@ -14,7 +14,7 @@ export interface AiSdkTool {
   readonly needsApproval?: unknown;
 }
 
-/** Makes a tool of the AI SDK one of ours; what it yields before its last value is its progress. */
+/** Converts a tool of the AI SDK; values that it yields before the last one become its progress. */
 export function fromAiSdkTool(name: string, tool: AiSdkTool): Tool {
   const { description, inputSchema, execute } = tool;
   if (execute === undefined) throw unusable(name, "has no execute function");
@@ -31,7 +31,7 @@ export function fromAiSdkTool(name: string, tool: AiSdkTool): Tool {
 
 type Execute = (input: unknown, options: object) => unknown;
 
-/** The schemas that the AI SDK makes itself. */
+/** The schema objects of the AI SDK. */
 interface AiSdkSchema {
   readonly jsonSchema?: JsonObject;
   readonly validate?: (value: unknown) => ValidationResult | PromiseLike<ValidationResult>;
@@ -45,7 +45,7 @@ function toSchema(name: string, schema: unknown): Schema<unknown> {
   if ("~standard" in schema) return schema as Schema<unknown>;
   const { jsonSchema, validate } = schema as AiSdkSchema;
   if (typeof jsonSchema !== "object" || "then" in jsonSchema) {
-    throw unusable(name, "has a schema that is not known yet when it is defined");
+    throw unusable(name, "has a schema that is loaded later; give one that is known at once");
   }
   return rawSchema(jsonSchema, async (value) => {
     const result = await validate?.(value);

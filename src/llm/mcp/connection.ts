@@ -2,11 +2,11 @@ import type * as mcp from "@modelcontextprotocol/client";
 import type { McpServer } from "./server.ts";
 import { loadPackage, toTransport } from "./transport.ts";
 
-/** A connection to a server that is made when it is needed, and again after it broke. */
+/** A connection to an MCP server, opened when needed and reopened after a failure. */
 export class McpConnection {
   readonly #server: McpServer;
   #client: Promise<mcp.Client> | undefined;
-  /** How many questions each client has open. */
+  /** The number of running calls per client. */
   readonly #asking = new Map<mcp.Client, number>();
   #closed = false;
 
@@ -15,8 +15,8 @@ export class McpConnection {
   }
 
   /**
-   * Asks the server something. A server on the network that has started again does not know who was connected
-   * before, and has then done nothing, so that it is asked once more on a new connection.
+   * Makes a call. A server on the network that was restarted does not know the session; it has done nothing
+   * then, so the call is repeated once on a new connection.
    */
   async ask<Answer>(question: (client: mcp.Client) => Promise<Answer>): Promise<Answer> {
     for (let again = false; ; again = true) {
@@ -34,14 +34,14 @@ export class McpConnection {
     }
   }
 
-  /** Ends the connection, and with it the program, for good. */
+  /** Closes the connection, and ends the program, permanently. */
   async close(): Promise<void> {
     this.#closed = true;
     const client = await this.#client?.catch(() => undefined);
     await client?.close();
   }
 
-  /** The connected client; everyone who asks while it is being connected gets the same one. */
+  /** The connected client; concurrent callers share one connection attempt. */
   #connected(): Promise<mcp.Client> {
     if (this.#closed) return Promise.reject(new Error("the connection to the MCP server was closed"));
     if (this.#client === undefined) {
@@ -56,7 +56,7 @@ export class McpConnection {
     if (this.#client === client) this.#client = undefined;
   }
 
-  /** Closes a client that is not needed any more once the last one who asked has an answer. */
+  /** Closes a replaced client when its last call has ended. */
   #leave(client: mcp.Client, connecting: Promise<mcp.Client>): void {
     const others = (this.#asking.get(client) ?? 1) - 1;
     if (others > 0) {
@@ -77,12 +77,15 @@ async function connect(server: McpServer, closed: () => void): Promise<mcp.Clien
   return client;
 }
 
-/** To ask a program for its version would start it twice; one that speaks only the newest is not known here. */
+/**
+ * Asking a program for its version would start it twice; programs that speak only the newest version do not
+ * exist yet.
+ */
 const NEGOTIATE = { versionNegotiation: { mode: "auto" } } as const;
 
-/** Whether a server has refused a request because it does not know the session that the request belongs to. */
+/** Whether the server refused a request because it does not know the session. */
 function isUnknownThere({ transport }: mcp.Client, thrown: unknown): boolean {
   const { status } = (thrown ?? {}) as { readonly status?: unknown };
-  // The standard says 404; many servers say 400.
+  // The standard says 404; many servers use 400.
   return transport?.sessionId !== undefined && (status === 404 || status === 400);
 }

@@ -10,22 +10,21 @@ import { isLost } from "./transport.ts";
 import { rawSchema } from "../prompt/raw-schema.ts";
 import { toToolName } from "../prompt/tool-name.ts";
 
-/** The tools of an MCP server, and the connection that they share. */
+/** The tools of an MCP server and their shared connection. */
 export interface McpTools {
   readonly tools: readonly Tool[];
-  /** Ends the connection; a program that was started for it ends too. */
+  /** Closes the connection, and ends a program that was started for it. */
   close(): Promise<void>;
 }
 
-/** How the tools of an MCP server are called. */
 export interface McpToolsOptions {
-  /** A call ends with an error when this long nothing was heard of it, in milliseconds. Default 60,000. */
+  /** A call fails after this time without a message from the server, in milliseconds. Default 60,000. */
   readonly silenceMs?: number;
 }
 
 /**
- * Connects to an MCP server and makes its tools ours. Calls that a server breaks off by ending fail, and
- * the next call connects again. Needs the package `@modelcontextprotocol/client`, version 2.
+ * Connects to an MCP server and converts its tools. When the server ends, running calls fail, and the next
+ * call connects again. Needs the package `@modelcontextprotocol/client`, version 2.
  */
 export async function mcpTools(
   server: McpServer,
@@ -46,7 +45,7 @@ export async function mcpTools(
   }
 }
 
-/** What all tools of a server share. */
+/** State that all tools of a server share. */
 interface Shared {
   readonly connection: McpConnection;
   readonly silenceMs: number;
@@ -74,7 +73,7 @@ function toSchema({ inputSchema }: McpTool, validator: AjvJsonSchemaValidator): 
   const jsonSchema = inputSchema as JsonObject;
   let validate: ReturnType<AjvJsonSchemaValidator["getValidator"]> | undefined;
   return rawSchema(jsonSchema, (value) => {
-    // Compiled when it is first needed: a server may have a hundred tools.
+    // Compiled on first use: a server can have a hundred tools.
     validate ??= validator.getValidator(jsonSchema);
     return validate(value).errorMessage;
   });
@@ -101,10 +100,10 @@ async function call(client: Client, { name, input, silenceMs }: McpCall, turn: T
   return (result.structuredContent as Json | undefined) ?? text;
 }
 
-/** Says in plain words what the package says in its own. */
+/** Replaces errors of the package by clear ones. */
 function toFault(name: string, thrown: unknown): unknown {
-  if (isLost(thrown)) return new Error(`the MCP server ended while ${name} was at work`, { cause: thrown });
-  // So does fetch say that it got nowhere.
+  if (isLost(thrown)) return new Error(`the MCP server ended during a call of ${name}`, { cause: thrown });
+  // The error of `fetch` for a failed connection.
   if (thrown instanceof TypeError) return new Error("the MCP server cannot be reached", { cause: thrown });
   return thrown;
 }
@@ -113,7 +112,7 @@ function toLine({ progress, total, message }: Progress): string {
   return message ?? (total === undefined ? String(progress) : `${progress} of ${total}`);
 }
 
-/** What a model can read of a part of a result. */
+/** The text of a result part, for the model. */
 function toText(part: ContentBlock): string {
   switch (part.type) {
     case "text":

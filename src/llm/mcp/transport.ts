@@ -1,7 +1,7 @@
 import type * as mcp from "@modelcontextprotocol/client";
 import type { McpServer } from "./server.ts";
 
-/** The package that MCP needs, loaded when it is first asked for. */
+/** The MCP package, loaded on first use. */
 export async function loadPackage(): Promise<typeof mcp> {
   try {
     return await import("@modelcontextprotocol/client");
@@ -10,7 +10,7 @@ export async function loadPackage(): Promise<typeof mcp> {
   }
 }
 
-/** How a server is talked to. */
+/** Creates the transport to a server. */
 export async function toTransport(server: McpServer): Promise<mcp.Transport> {
   if ("url" in server) return toHttpTransport(server);
   const { StdioClientTransport, getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
@@ -31,7 +31,8 @@ async function toHttpTransport(server: McpAddress): Promise<mcp.Transport> {
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {
     if (!("id" in message) || !("method" in message)) return send(message, options);
-    // Without it, who asked would not hear of a stream that broke off. After an answer it goes unheard.
+    // Without this callback, the caller would not learn that the stream broke off. After an answer it has no
+    // effect.
     const onRequestStreamEnd = (): void =>
       transport.onmessage?.({ jsonrpc: "2.0", id: message.id, error: { code: LOST, message: "lost" } });
     return send(message, { onRequestStreamEnd, ...options });
@@ -41,10 +42,10 @@ async function toHttpTransport(server: McpAddress): Promise<mcp.Transport> {
 
 type McpAddress = Extract<McpServer, { readonly url: string }>;
 
-/** Stands for an answer that never comes, because the connection that it was to come on is gone. */
+/** The error code for an answer that cannot arrive, because its connection is closed. */
 const LOST = -32_099;
 
-/** Whether somebody was asked who was gone before there was an answer. */
+/** Whether a call failed because the server disappeared before it answered. */
 export function isLost(thrown: unknown): boolean {
   const { code } = (thrown ?? {}) as { readonly code?: unknown };
   return code === "CONNECTION_CLOSED" || code === LOST;

@@ -4,8 +4,8 @@ import { imagesAmong } from "./images.ts";
 import type { Message } from "./prompt.ts";
 
 /**
- * What was asked, as a model is told of it: with a line for each file that came along, what stands in it where that
- * is text, and the pictures. All texts together take no more than the limit; what is left out is said to be.
+ * The user's message with its files: a line for each file, the content of text files, and the images. All
+ * texts together take at most the limit; the message says what is left out.
  */
 export async function withAttachments(input: string, turn: Turn, limitBytes: number): Promise<Message> {
   if (turn.request.attachments.length === 0) return { role: "user", content: input };
@@ -23,10 +23,10 @@ export async function withAttachments(input: string, turn: Turn, limitBytes: num
   return { role: "user", content: parts.join("\n\n"), ...(images.length > 0 && { images }) };
 }
 
-/** With less room than this, a file is only named. */
+/** With less space than this, a file is only named. */
 const LEAST_BYTES = 1_024;
 
-/** Larger ones are not even opened. */
+/** Larger files are not opened. */
 const TEXT_LIMIT_BYTES = 4 * 1_048_576;
 
 function isText({ mimeType, sizeBytes }: Attachment): boolean {

@@ -6,19 +6,19 @@ import { withNewestImages } from "./images.ts";
 import { parseCompletion } from "./prompt.ts";
 import type { Message } from "./prompt.ts";
 
-/** A conversation of at most this size fits into an agent's memory, whatever its newest messages are. */
+/** Maximum size of a conversation that always fits into an agent's memory. */
 export const HISTORY_LIMIT_BYTES: number = 256 * 1024;
 
 /**
- * What an agent and its caller have said in a run. Past its budget the older part is replaced by a
- * summary that the model makes; the newest messages and what was asked last stay as they are.
+ * The conversation of an agent and its caller in a run. Above its budget, a summary by the model replaces the
+ * older part; the newest messages and the last question stay.
  */
 export class Conversation {
   readonly #budgetBytes: number;
   #summary: string | undefined;
   #messages: readonly Message[];
 
-  /** Begins with what the agent remembers of the run. */
+  /** Starts with the conversation that the agent remembers. */
   constructor(remembered: Json | undefined, budgetBytes: number) {
     const { summary, messages } = (remembered ?? {}) as Partial<Remembered>;
     this.#budgetBytes = budgetBytes;
@@ -26,11 +26,11 @@ export class Conversation {
     this.#messages = Array.isArray(messages) ? (messages as readonly Message[]) : [];
   }
 
-  /** The conversation as a model gets it. */
+  /** The messages for the model. */
   get messages(): readonly Message[] {
     const messages = withNewestImages(this.#messages);
     if (this.#summary === undefined) return messages;
-    const content = `What was said before, in short:\n${this.#summary}`;
+    const content = `Summary of the earlier conversation:\n${this.#summary}`;
     return [{ role: "user", content }, ...messages];
   }
 
@@ -38,7 +38,7 @@ export class Conversation {
     this.#messages = [...this.#messages, ...messages];
   }
 
-  /** What to remember of the run. */
+  /** The part to store in the agent's memory. */
   toJson(): Json {
     const remembered: Remembered = {
       ...(this.#summary !== undefined && { summary: this.#summary }),
@@ -47,12 +47,12 @@ export class Conversation {
     return remembered as unknown as Json;
   }
 
-  /** Makes the conversation short enough for the next completion. */
+  /** Summarizes older messages until the conversation fits into its budget. */
   async compact(turn: Turn, model: Model): Promise<void> {
     if (sizeOf(this.messages) <= this.#budgetBytes) return;
     const start = this.#startOfNewest();
     const older = this.#messages.slice(0, start);
-    // Without the question the newest messages would be answers to nothing.
+    // Without the question, the newest messages would answer nothing.
     const question = this.#messages.findLast(({ role }) => role === "user");
     const kept = question !== undefined && older.includes(question) ? [question] : [];
     if (older.length === kept.length) return;
@@ -64,7 +64,9 @@ export class Conversation {
     ];
   }
 
-  /** Where the newest messages start that fill half of the budget; results are never parted from their calls. */
+  /**
+   * The index of the newest messages that fill half of the budget; results stay together with their calls.
+   */
   #startOfNewest(): number {
     let start = this.#messages.length;
     let sizeBytes = 0;
@@ -78,13 +80,13 @@ export class Conversation {
   }
 }
 
-/** What an agent keeps in its memory. */
+/** The format of the agent's memory. */
 interface Remembered {
   readonly summary?: string;
   readonly messages: readonly Message[];
 }
 
-/** The same model, whose words are no part of the answer. */
+/** The same model, whose text is not part of the answer. */
 function aside(model: Model): Model {
   return {
     name: model.name,
@@ -96,7 +98,9 @@ function aside(model: Model): Model {
   };
 }
 
-/** Asks for a summary. The messages come as one text, since not every model takes calls of tools it is not offered. */
+/**
+ * The prompt for a summary. The messages are one text, because some models refuse tool calls without tools.
+ */
 function toRequest(summary: string | undefined, older: readonly Message[]): Json {
   const lines = older.flatMap(toLines);
   if (summary !== undefined) lines.unshift(`Before that, in short: ${summary}`);
@@ -108,8 +112,8 @@ function toRequest(summary: string | undefined, older: readonly Message[]): Json
 }
 
 const SUMMARIZE =
-  "Summarize this conversation between a user and an assistant for the assistant, who goes on with it. " +
-  "Keep names, numbers, decisions, results of tools and what is still to be done. Answer with the summary only.";
+  "Summarize this conversation between a user and an assistant for the assistant, who will continue it. " +
+  "Keep names, numbers, decisions, tool results and open tasks. Answer with the summary only.";
 
 function toLines(message: Message): readonly string[] {
   switch (message.role) {

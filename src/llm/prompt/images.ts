@@ -1,23 +1,23 @@
 import type { Attachment } from "../../runtime/agent/turn-api.ts";
 import type { Message, MessageImage } from "./prompt.ts";
 
-/** A larger picture is only named; most providers refuse it. */
+/** A larger image is only named; most providers refuse it. */
 const IMAGE_LIMIT_BYTES = 5 * 1_048_576;
 
-/** So many pictures go into one prompt … */
+/** Maximum images in one prompt. */
 const PROMPT_LIMIT = 20;
 
-/** … which together have at most so many bytes. */
+/** Maximum bytes of all images in one prompt. */
 const PROMPT_LIMIT_BYTES = 12 * 1_048_576;
 
-/** The pictures among some files, as a message refers to them. */
+/** The images among files, as a message refers to them. */
 export function imagesAmong(files: readonly Attachment[]): readonly MessageImage[] {
   return files
     .filter(({ mimeType, sizeBytes }) => isImage(mimeType) && sizeBytes <= IMAGE_LIMIT_BYTES)
     .map(({ artifactId, sizeBytes }) => ({ artifactId, sizeBytes }));
 }
 
-/** The messages with as many pictures as one prompt takes, the newest ones. */
+/** The messages with only the newest images, up to the limits of one prompt. */
 export function withNewestImages(messages: readonly Message[]): readonly Message[] {
   let left = PROMPT_LIMIT;
   let leftBytes = PROMPT_LIMIT_BYTES;
@@ -39,7 +39,7 @@ export function withNewestImages(messages: readonly Message[]): readonly Message
   return limited;
 }
 
-/** The media type of a picture by its first bytes, which is what counts for a provider; `undefined` for none. */
+/** The media type of an image by its first bytes, which providers rely on; `undefined` if it is no image. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   const head = String.fromCharCode(...bytes.subarray(0, 12));
   if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";

@@ -1,10 +1,10 @@
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../../runtime/agent/agent.ts";
 
-/** What is wrong with a value, in words; `undefined` when it fits. */
+/** Describes what is wrong with a value; `undefined` if it is valid. */
 export type Check = (value: unknown) => string | undefined | Promise<string | undefined>;
 
-/** A schema that is there as JSON Schema only, with whatever can check values against it. */
+/** A schema from a JSON Schema and a function that validates values. */
 export function rawSchema(jsonSchema: JsonObject, check: Check = () => undefined): Schema<Json> {
   const standard = {
     version: 1 as const,
