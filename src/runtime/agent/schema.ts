@@ -1,23 +1,40 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import { AgentError } from "../../errors.ts";
+import { AgentError, isInstance } from "../../errors.ts";
+import type { Environment } from "../../ports/environment.ts";
 import type { Issue } from "../../protocol/issue.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "./agent.ts";
+import { errorMessage } from "./error-message.ts";
 
-/** The value as the schema understands it; throws `unprocessable`, with the issues, when it does not fit. */
+/**
+ * The value as the schema understands it. Throws `unprocessable`, with the issues, when it does not fit or when the
+ * schema's own code throws.
+ */
 export async function parseWith<Value>(schema: Schema<Value>, value: unknown, what: string): Promise<Value> {
-  const validated = schema["~standard"].validate(value);
-  // Most schemas answer at once; an await would cost a turn of the microtask queue for nothing.
-  const result = validated instanceof Promise ? await validated : validated;
-  if (result.issues === undefined) return result.value;
-  const issues = result.issues.map(toIssue);
-  const first = issues[0];
-  const where = first === undefined || first.path === "" ? "" : `${first.path}: `;
-  throw new AgentError(
-    "unprocessable",
-    `${what} does not fit: ${where}${first?.message ?? "unknown issue"}`,
-    { issues },
+  return parse(schema, value, what);
+}
+
+/**
+ * Checks what a client sent, in bounded time. Throws `unprocessable` as `parseWith` does, and `timeout` when the
+ * schema does not settle.
+ */
+export async function checkWith(
+  environment: Environment,
+  schema: Schema<unknown>,
+  value: unknown,
+  what: string,
+): Promise<void> {
+  const parsed = parse(schema, value, what);
+  if (!isPromise(parsed)) return;
+  const { promise: expired, reject } = Promise.withResolvers<never>();
+  const stopTimer = environment.timer(CHECK_MS, () =>
+    reject(new AgentError("timeout", `the check of ${what} took more than ${CHECK_MS / 1_000} s`)),
   );
+  try {
+    await Promise.race([parsed, expired]);
+  } finally {
+    stopTimer();
+  }
 }
 
 /** The schema as JSON Schema, where its library can say it. */
@@ -46,7 +63,52 @@ function descriptionOf(property: unknown): string | undefined {
   return typeof description === "string" ? description : undefined;
 }
 
+/** How long a schema may take to check what a client sent. */
+const CHECK_MS = 10_000;
+
+function isPromise<Value>(value: Value | Promise<Value>): value is Promise<Value> {
+  // A promise of another library or realm is no instance of this realm's Promise.
+  return typeof (value as { readonly then?: unknown } | undefined)?.then === "function";
+}
+
+function parse<Value>(schema: Schema<Value>, value: unknown, what: string): Value | Promise<Value> {
+  try {
+    // Most schemas answer at once; an await would cost a turn of the microtask queue for nothing.
+    const result = schema["~standard"].validate(value);
+    return isPromise(result) ? settle(result, what) : toValue(result, what);
+  } catch (thrown) {
+    throw toRefusal(thrown, what);
+  }
+}
+
+async function settle<Value>(result: Promise<StandardSchemaV1.Result<Value>>, what: string): Promise<Value> {
+  try {
+    return toValue(await result, what);
+  } catch (thrown) {
+    throw toRefusal(thrown, what);
+  }
+}
+
+function toValue<Value>(result: StandardSchemaV1.Result<Value>, what: string): Value {
+  if (result.issues === undefined) return result.value;
+  const issues = result.issues.map(toIssue);
+  const first = issues[0];
+  const where = first === undefined || first.path === "" ? "" : `${first.path}: `;
+  const message = `${what} does not fit: ${where}${first?.message ?? "unknown issue"}`;
+  throw new AgentError("unprocessable", message, { issues });
+}
+
+function toRefusal(thrown: unknown, what: string): AgentError {
+  if (isInstance(thrown, AgentError)) return thrown;
+  return new AgentError("unprocessable", `${what} does not fit: ${errorMessage(thrown)}`, { cause: thrown });
+}
+
 function toIssue({ message, path = [] }: StandardSchemaV1.Issue): Issue {
   const steps = path.map((step) => String(typeof step === "object" ? step.key : step));
-  return { path: steps.join("."), message };
+  return { path: steps.join("."), message: toText(message) };
+}
+
+/** A text from code of users, which may give another value in its place. */
+function toText(value: unknown): string {
+  return String(value);
 }

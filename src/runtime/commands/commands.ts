@@ -15,7 +15,7 @@ import { configRunId } from "../journal/system-runs.ts";
 import type { Message, Reply } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
-import { parseWith } from "../agent/schema.ts";
+import { checkWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
@@ -57,18 +57,18 @@ export class Commands {
   }
 
   async #turn(agentName: string, request: TurnRequest): Promise<Receipt> {
-    const { agents, artifacts, environment, log } = this.#options.context;
+    const { agents, environment, log } = this.#options.context;
     const agent = agents.get(agentName);
     const { request_id: requestId } = request;
     if (requestId === undefined) {
-      await checkTurnRequest(agent, request, artifacts);
+      await checkTurnRequest(this.#options.context, agent, request);
       const named = `req_${environment.newId()}` as RequestId;
       const receipt = await this.#accept(agentName, request, named);
       await this.#attach(request, receipt);
       return receipt;
     }
     const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
-      await checkTurnRequest(agent, request, artifacts);
+      await checkTurnRequest(this.#options.context, agent, request);
       if ((requestId as string) === request.run_id || (await log.run(requestId as string))) {
         throw new AgentError("conflict", `${requestId} is the id of a run`);
       }
@@ -152,7 +152,7 @@ export class Commands {
     const { agents, environment, limits, secrets } = context;
     const agent = agents.get(agentName);
     if (named !== undefined) await this.#checkRun(agentName, named);
-    if (agent.config) await parseWith(agent.config, args, `the configuration of ${agentName}`);
+    if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
     // With its secrets, of which the run's owner sees only the names.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
     const runId = named ?? configRunId(agentName);

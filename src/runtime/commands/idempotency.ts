@@ -1,24 +1,24 @@
-import { AgentError } from "../../errors.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Receipt } from "../api.ts";
+import type { RunContext } from "../run-context.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
 import { canonical } from "../../protocol/canonical.ts";
-import { parseWith } from "../agent/schema.ts";
+import { checkWith } from "../agent/schema.ts";
 import { checkKept, readAccepted, readEvent } from "../queries/request-status.ts";
 import { byteLength, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
 
-/** What an event needs beside its input. */
+/** The bytes of an event beside its input. */
 const ADDRESS_BYTES = 2_048;
 
 /** Checks all of a request that can be checked before it is accepted; throws what its client did wrong. */
 export async function checkTurnRequest(
+  { artifacts, environment }: RunContext,
   agent: Agent,
   request: TurnRequest,
-  artifacts: ArtifactStore,
 ): Promise<void> {
   await agent.remote?.ready();
   const asked = toAsked(agent, request);
@@ -30,7 +30,8 @@ export async function checkTurnRequest(
     throw new AgentError("too_large", `the input is larger than ${EVENT_LIMIT_BYTES - ADDRESS_BYTES} bytes`);
   }
   if (asked && request.type === "OperationRequest") {
-    await parseWith(asked.operation.input, asked.input, `the input of ${agent.name}.${asked.name}`);
+    const what = `the input of ${agent.name}.${asked.name}`;
+    await checkWith(environment, asked.operation.input, asked.input, what);
   }
   for (const artifactId of request.attachments ?? []) {
     if ((await artifacts.get(artifactId)) === undefined) {
@@ -41,7 +42,7 @@ export async function checkTurnRequest(
   }
 }
 
-/** Takes the same request once, however often and however fast it comes. */
+/** Deduplicates requests by request_id. */
 export class IdempotencyGuard {
   readonly #log: EventLog;
   readonly #underWay = new Map<RequestId, Promise<unknown>>();
@@ -57,8 +58,10 @@ export class IdempotencyGuard {
     accept: () => Promise<Receipt>,
   ): Promise<Receipt> {
     for (let before = this.#underWay.get(requestId); before; before = this.#underWay.get(requestId)) {
-      // Whatever came of it, what counts is what the log has now.
-      await before.catch(() => {});
+      // However it ended, the log decides. But a check that timed out is not tried again by each retry in turn.
+      await before.catch((thrown: unknown) => {
+        if (isInstance(thrown, AgentError) && thrown.code === "timeout") throw thrown;
+      });
     }
     const work = this.#lookUpOrAccept(requestId, same, accept);
     this.#underWay.set(requestId, work);
@@ -98,7 +101,7 @@ export class IdempotencyGuard {
   }
 }
 
-/** What makes two requests the same: everything but what may differ from one try to the next. */
+/** The part of a request that has to be equal in a retry. */
 function canonicalRequest({
   request_metadata: _metadata,
   caller: _caller,

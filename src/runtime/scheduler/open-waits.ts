@@ -1,10 +1,11 @@
 import { AgentError } from "../../errors.ts";
+import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { isUnder } from "../journal/call-id.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Wait, LiveWait } from "./call-tree.ts";
-import { parseWith } from "../agent/schema.ts";
+import { checkWith } from "../agent/schema.ts";
 
 /** The open waits of a turn: those that its code has come to, and those that it will come to when it runs again. */
 export class OpenWaits {
@@ -90,9 +91,13 @@ export class OpenWaits {
 }
 
 /** Throws `unprocessable` unless the values are an answer to what was asked. */
-export async function checkAnswer({ questions, schema }: LiveWait, values: JsonObject): Promise<void> {
+export async function checkAnswer(
+  environment: Environment,
+  { questions, schema }: LiveWait,
+  values: JsonObject,
+): Promise<void> {
   if (schema) {
-    await parseWith(schema, values, "the answer");
+    await checkWith(environment, schema, values, "the answer");
     return;
   }
   const missing = Object.keys(questions).filter((key) => !Object.hasOwn(values, key));

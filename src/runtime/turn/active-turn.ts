@@ -219,7 +219,7 @@ export class ActiveTurn implements EventSubscriber {
     values: JsonObject,
     resumeId: string | undefined,
   ): Promise<Recorded | undefined> {
-    await checkAnswer(wait, values);
+    await checkAnswer(this.context.environment, wait, values);
     if (this.#ended || !wait.call.open) return undefined;
     if (resumeId !== undefined) this.waits.resumeIds.add(resumeId);
     const body: EventBody = {
