@@ -7,10 +7,10 @@ import type { RequestStatus, RunSummary } from "../protocol/status.ts";
 import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } from "./client-api.ts";
 import { backoffMs, pause } from "./wire/clock.ts";
 import { follow, followLimits } from "./wire/follow.ts";
-import type { Standing } from "./wire/connection.ts";
+import type { RequestProgress } from "./wire/connection.ts";
 import { OpenWaits } from "./wire/open-waits.ts";
 import { isTransient } from "./wire/problem.ts";
-import { toStanding } from "./wire/request-standing.ts";
+import { toProgress } from "./wire/request-progress.ts";
 import { Wire } from "./wire/wire.ts";
 import type { Ask, Reply } from "./wire/wire.ts";
 
@@ -61,7 +61,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
       limits: { ...followLimits, ...limits },
       signal,
       openWaits: () => (forever ? 0 : waits.size),
-      standing: () => standingOf(start.id, signal),
+      progress: () => progressOf(start.id, signal),
     });
     for await (const batch of events) {
       for (const event of batch) {
@@ -91,10 +91,10 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
   }
 
   /** The progress of a request; empty for a run, or if the server does not report it. */
-  async function standingOf(id: string, signal: AbortSignal | undefined): Promise<Standing> {
+  async function progressOf(id: string, signal: AbortSignal | undefined): Promise<RequestProgress> {
     try {
       const { json } = await wire.ask("GET", `/request/${encodeURIComponent(id)}`, { signal });
-      return toStanding(json);
+      return toProgress(json);
     } catch (thrown) {
       if (isTransient(thrown)) throw thrown;
       return {};

@@ -27,7 +27,7 @@ export async function callTools(
 }
 
 /** Errors that the model gets as a result; any other ends the turn. */
-const TOLD: ReadonlySet<ErrorCode> = new Set(["call_failed", "unprocessable", "too_large"]);
+const REPORTED: ReadonlySet<ErrorCode> = new Set(["call_failed", "unprocessable", "too_large"]);
 
 /** A human must see all arguments, so they must fit into a question. */
 const QUESTION_LIMIT = 16 * 1024;
@@ -49,7 +49,7 @@ async function callTool(
     const content = await tool.call(turn, input);
     return { role: "tool", callId, name, content: cut(content, limitBytes) };
   } catch (thrown) {
-    if (!(thrown instanceof AgentError) || !TOLD.has(thrown.code)) throw thrown;
+    if (!(thrown instanceof AgentError) || !REPORTED.has(thrown.code)) throw thrown;
     return failure(cut(thrown.message, limitBytes));
   }
 }

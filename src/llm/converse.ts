@@ -39,7 +39,7 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   for (let step = 1; step <= maxSteps; step += 1) {
     await conversation.compact(turn, model);
     const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
-    const speaker = /\S$/.test(said) ? apart(model) : model;
+    const speaker = /\S$/.test(said) ? withSeparator(model) : model;
     const result = await turn.complete({ model: speaker, input: prompt as unknown as Json });
     const completion = parseCompletion(result);
     conversation.add(toMessage(completion));
@@ -71,7 +71,7 @@ function toFrame(
 }
 
 /** The same model, with a separator before its text. */
-function apart(model: Model): Model {
+function withSeparator(model: Model): Model {
   return {
     name: model.name,
     async *generate(input, context) {

@@ -7,7 +7,7 @@ import { abandon } from "./cancel.ts";
 import { RemoteDescription } from "./description.ts";
 import { remoteLimits } from "./limits.ts";
 import type { RemoteLimits } from "./limits.ts";
-import { fromKept } from "./state.ts";
+import { decodeState } from "./state.ts";
 import { Wire } from "../wire/wire.ts";
 import type { WireOptions } from "../wire/wire.ts";
 
@@ -61,13 +61,13 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
       return description.known;
     },
     ready: () => description.ready(),
-    perform(asked, place) {
+    perform(asked, session) {
       void description.ready();
-      const wire = new Wire(url, options, { clock: place.environment, subject });
-      return new RemoteCall(wire, asked, place, settings).run();
+      const wire = new Wire(url, options, { clock: session.environment, subject });
+      return new RemoteCall(wire, asked, session, settings).run();
     },
     abandon(kept, environment) {
-      const { requestId } = fromKept(kept);
+      const { requestId } = decodeState(kept);
       const wire = new Wire(url, options, { clock: environment, subject });
       if (requestId !== undefined) void abandon(wire, requestId, settings.limits.cancelMs);
     },

@@ -9,11 +9,11 @@ import { RemoteEvents } from "./events.ts";
 import { fetchFile, sendFile } from "./files.ts";
 import { digest, fault, isObject, toIds } from "./ids.ts";
 import type { RemoteIds } from "./ids.ts";
-import { RemoteQuestions } from "./waits.ts";
+import { RemoteWaits } from "./waits.ts";
 import type { RemoteSettings } from "./settings.ts";
-import { fromKept, toKept } from "./state.ts";
+import { decodeState, encodeState } from "./state.ts";
 import type { RemoteState } from "./state.ts";
-import { toStanding } from "../wire/request-standing.ts";
+import { toProgress } from "../wire/request-progress.ts";
 import type { Wire } from "../wire/wire.ts";
 
 /** How long a server may delay its answer when the run is busy. */
@@ -28,35 +28,35 @@ const TRIES = 2;
 export class RemoteCall {
   readonly #wire: Wire;
   readonly #asked: RemoteRequest;
-  readonly #place: RemoteSession;
+  readonly #session: RemoteSession;
   readonly #settings: RemoteSettings;
   readonly #events: RemoteEvents;
-  readonly #questions: RemoteQuestions;
+  readonly #waits: RemoteWaits;
   #state: RemoteState;
   /** Cancels the remote request in the background. */
   #abandon = (): void => {};
   /** Resolves when the cancel is in the log. */
   #canceled: Promise<void> | undefined;
 
-  constructor(wire: Wire, asked: RemoteRequest, place: RemoteSession, settings: RemoteSettings) {
+  constructor(wire: Wire, asked: RemoteRequest, session: RemoteSession, settings: RemoteSettings) {
     this.#wire = wire;
     this.#asked = asked;
-    this.#place = place;
+    this.#session = session;
     this.#settings = settings;
-    this.#state = fromKept(place.kept);
-    this.#events = new RemoteEvents(settings.name, place, this.#state);
-    this.#questions = new RemoteQuestions(wire, place, settings);
+    this.#state = decodeState(session.kept);
+    this.#events = new RemoteEvents(settings.name, session, this.#state);
+    this.#waits = new RemoteWaits(wire, session, settings);
   }
 
   /** Performs the call. An error ends only this call. */
   async run(): Promise<RemoteEnd> {
     const { name } = this.#settings;
     const { requestId, runId } = this.#state;
-    this.#place.signal.addEventListener("abort", () => {
+    this.#session.signal.addEventListener("abort", () => {
       // If only this process stops, the other side continues, and the next activation resumes the call.
-      if (this.#place.released) return;
+      if (this.#session.released) return;
       // The reason is committed by then.
-      this.#canceled = Promise.resolve().then(() => this.#place.committed());
+      this.#canceled = Promise.resolve().then(() => this.#session.committed());
       this.#canceled.catch(() => {});
     });
     try {
@@ -66,9 +66,9 @@ export class RemoteCall {
     } catch (thrown) {
       // The end of the call must be in the log before the remote request is canceled: if the run has another
       // owner now, the call continues there. The run may have been passivated in the meantime.
-      const ended = this.#canceled ?? (this.#place.released ? undefined : this.#place.committed());
+      const ended = this.#canceled ?? (this.#session.released ? undefined : this.#session.committed());
       ended?.then(this.#abandon, () => {});
-      if (this.#place.signal.aborted) throw thrown;
+      if (this.#session.signal.aborted) throw thrown;
       return failedEnd(thrown, name, this.#state.requestId !== undefined);
     }
   }
@@ -76,7 +76,7 @@ export class RemoteCall {
   /** Sends the request. A retry has the same request id, so a lost answer does no harm. */
   async #begin(): Promise<RemoteIds> {
     const { limits, name } = this.#settings;
-    const { environment: clock, key, signal } = this.#place;
+    const { environment: clock, key, signal } = this.#session;
     const requestId = `req_${await digest(key)}`;
     const body = { ...(await this.#toRequest()), request_id: requestId };
     const busyMs = "run_id" in body ? BUSY_MS : 0;
@@ -99,9 +99,9 @@ export class RemoteCall {
     const { operation, input, metadata, caller, depth } = this.#asked;
     const text = isObject(input) ? input["input"] : undefined;
     const isChat = operation === "chat" && typeof text === "string";
-    const { run_id: runId } = (this.#place.memory.get() ?? {}) as { readonly run_id?: Json };
+    const { run_id: runId } = (this.#session.memory.get() ?? {}) as { readonly run_id?: Json };
     for (const file of this.#asked.attachments.slice(this.#state.attachments.length)) {
-      const id = await sendFile(this.#wire, file, this.#place, this.#settings);
+      const id = await sendFile(this.#wire, file, this.#session, this.#settings);
       await this.#keep({ attachments: [...this.#state.attachments, id] });
     }
     const { attachments } = this.#state;
@@ -119,20 +119,20 @@ export class RemoteCall {
 
   /** Follows the remote request and waits for answers, until it ends. */
   async #perform({ requestId, runId }: RemoteIds): Promise<RemoteEnd> {
-    const { memory, signal } = this.#place;
+    const { memory, signal } = this.#session;
     this.#abandon = (): void => void abandon(this.#wire, requestId, this.#settings.limits.cancelMs);
     if (runId !== undefined) memory.set({ run_id: runId });
-    this.#questions.restore(requestId, this.#state.waits);
+    this.#waits.restore(requestId, this.#state.waits);
     for (;;) {
       if (!this.#state.parked) {
-        this.#place.busy(true);
+        this.#session.busy(true);
         const end = await this.#follow(requestId);
         if (end) return end;
-        this.#place.busy(false);
+        this.#session.busy(false);
         await this.#keep({ parked: true });
       }
-      await unlessAborted(this.#questions.news(), signal);
-      this.#place.busy(true);
+      await unlessAborted(this.#waits.news(), signal);
+      this.#session.busy(true);
       await this.#keep({ parked: false });
     }
   }
@@ -145,13 +145,13 @@ export class RemoteCall {
       const completed = await this.#read(requestId);
       if (completed) return completedEnd(completed, name);
       const status = await this.#status(requestId);
-      const { lastEventId = 0 } = toStanding(status);
+      const { lastEventId = 0 } = toProgress(status);
       tries = this.#state.cursor > cursor ? 1 : tries + 1;
       // The request may have continued and ended after the stream ended.
       if (status["status"] === "completed" && lastEventId > this.#state.cursor && tries < TRIES) continue;
       if (status["status"] === "completed") return completedEnd(status, name);
       // An answer given in the meantime may have continued the request after the stream ended.
-      if (this.#questions.size > 0 || this.#questions.hasNews) return undefined;
+      if (this.#waits.size > 0 || this.#waits.hasNews) return undefined;
       throw fault(name, "ended its events without an end of the request");
     }
   }
@@ -164,9 +164,9 @@ export class RemoteCall {
       query: { since: 0 },
       after: this.#state.cursor,
       limits,
-      signal: this.#place.signal,
-      openWaits: () => this.#questions.size,
-      standing: async () => toStanding(await this.#status(requestId)),
+      signal: this.#session.signal,
+      openWaits: () => this.#waits.size,
+      progress: async () => toProgress(await this.#status(requestId)),
     });
     for await (const batch of batches) {
       const completed = await this.#log(batch);
@@ -182,19 +182,19 @@ export class RemoteCall {
   async #log(batch: readonly WireEvent[]): Promise<WireEvent | undefined> {
     try {
       for (const event of batch) {
-        if (this.#questions.isAnswering) {
+        if (this.#waits.isAnswering) {
           await this.#keep();
-          await unlessAborted(this.#questions.settled(), this.#place.signal);
+          await unlessAborted(this.#waits.settled(), this.#session.signal);
         }
         this.#events.check(event, this.#state);
         // It is read again if this process dies before the end of the call is in the log.
         if (event.type === "RequestCompleted" && (event["depth"] ?? 0) === 0) return event;
         if (event.type === "ArtifactGenerated") {
           await this.#keep();
-          const body = await fetchFile(this.#wire, event, this.#place, this.#settings);
-          this.#place.say(this.#events.voiceOf(event), body);
-        } else if (event.type === "WaitForInput") this.#questions.ask(this.#events.voiceOf(event), event);
-        else if (event.type === "ResumeWithInput") this.#questions.answered(event);
+          const body = await fetchFile(this.#wire, event, this.#session, this.#settings);
+          this.#session.say(this.#events.speakerOf(event), body);
+        } else if (event.type === "WaitForInput") this.#waits.ask(this.#events.speakerOf(event), event);
+        else if (event.type === "ResumeWithInput") this.#waits.answered(event);
         else this.#events.log(event);
         this.#state = { ...this.#state, cursor: event.id };
       }
@@ -206,7 +206,7 @@ export class RemoteCall {
 
   /** The status of the request; empty if the server does not report it. */
   async #status(requestId: string): Promise<Readonly<Record<string, unknown>>> {
-    const { environment: clock, signal } = this.#place;
+    const { environment: clock, signal } = this.#session;
     const { unreachableMs: limitMs, idleMs: timeoutMs } = this.#settings.limits;
     try {
       const { json } = await persist({ clock, limitMs, signal }, () =>
@@ -221,9 +221,9 @@ export class RemoteCall {
 
   /** Saves the state of the call together with the events just logged; resolves when both are committed. */
   async #keep(change: Partial<RemoteState> = {}): Promise<void> {
-    const { kept: waits } = this.#questions;
+    const { kept: waits } = this.#waits;
     this.#state = { ...this.#state, ...this.#events.open, waits, ...change };
-    await this.#place.keep(toKept(this.#state));
+    await this.#session.keep(encodeState(this.#state));
   }
 }
 

@@ -10,7 +10,7 @@ import type { Wire } from "../wire/wire.ts";
 export class RemoteDescription {
   readonly #wire: Wire;
   readonly #refreshMs: number;
-  #said: Said | undefined;
+  #description: Description | undefined;
   #asking: Promise<void> | undefined;
   /** The time of the last fetch, successful or not. */
   #askedAt = -Infinity;
@@ -21,16 +21,16 @@ export class RemoteDescription {
   }
 
   get known(): boolean {
-    return this.#said !== undefined;
+    return this.#description !== undefined;
   }
 
   get purpose(): string | undefined {
-    return this.#said?.purpose;
+    return this.#description?.purpose;
   }
 
   /** Its operations; only `chat` until they are known. */
   get operations(): Operations {
-    return this.#said?.operations ?? JUST_CHAT;
+    return this.#description?.operations ?? JUST_CHAT;
   }
 
   /**
@@ -52,7 +52,7 @@ export class RemoteDescription {
     const { clock } = this.#wire;
     try {
       const { json } = await this.#wire.ask("GET", "/describe", { timeoutMs: TIMEOUT_MS });
-      this.#said = parseDescription(json) ?? this.#said;
+      this.#description = parseDescription(json) ?? this.#description;
     } catch {
       // The error is reported when the agent is called; until then the last description is used.
     } finally {
@@ -70,13 +70,13 @@ const PURPOSE_LIMIT = 1_000;
 const OPERATIONS_LIMIT = 256;
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
-interface Said {
+interface Description {
   readonly purpose: string;
   readonly operations: Operations;
 }
 
 /** Parses the usable parts of a descriptor. */
-function parseDescription(json: unknown): Said | undefined {
+function parseDescription(json: unknown): Description | undefined {
   if (!isObject(json) || checkJson(json).length > 0) return undefined;
   const { purpose, operations } = json;
   const described = (Array.isArray(operations) ? operations : []).slice(0, OPERATIONS_LIMIT);

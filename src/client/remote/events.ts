@@ -18,14 +18,14 @@ const OPEN_LIMIT = 1_000;
  */
 export class RemoteEvents {
   readonly #name: string;
-  readonly #place: RemoteSession;
+  readonly #session: RemoteSession;
   readonly #calls: Map<string, { readonly here: CallId; readonly name: string }>;
   readonly #completions: Map<string, CallId>;
 
   /** `name` is the local name of the agent. */
-  constructor(name: string, place: RemoteSession, { calls, completions }: RemoteState) {
+  constructor(name: string, session: RemoteSession, { calls, completions }: RemoteState) {
     this.#name = name;
-    this.#place = place;
+    this.#session = session;
     this.#calls = new Map(calls.map(([there, here, name]) => [there, { here, name }]));
     this.#completions = new Map(completions);
   }
@@ -47,7 +47,7 @@ export class RemoteEvents {
       throw this.#fault("an event of another run");
     if (!Number.isSafeInteger(depth) || (depth as number) < 0)
       throw this.#fault("an event without a valid depth");
-    if ((depth as number) > this.#place.depthLimit)
+    if ((depth as number) > this.#session.depthLimit)
       throw new AgentError(
         "call_failed",
         `agent ${this.#name} is part of a chain of agents that is too deep`,
@@ -55,7 +55,7 @@ export class RemoteEvents {
   }
 
   /** The speaker of an event. */
-  voiceOf({ agent, depth = 0, parent_call_id: parent }: WireEvent): RemoteSpeaker {
+  speakerOf({ agent, depth = 0, parent_call_id: parent }: WireEvent): RemoteSpeaker {
     const name = typeof agent === "string" && agent !== "" ? agent.slice(0, NAME_LIMIT) : this.#name;
     if (depth === 0) return { agent: name, depth: 0 };
     const above = typeof parent === "string" ? this.#calls.get(parent) : undefined;
@@ -66,12 +66,12 @@ export class RemoteEvents {
 
   /** Logs an event of the agent's work; other types are ignored. */
   log(event: WireEvent): void {
-    const voice = this.voiceOf(event);
-    const body = this.#toBody(event, voice);
-    if (body) this.#place.say(voice, body);
+    const speaker = this.speakerOf(event);
+    const body = this.#toBody(event, speaker);
+    if (body) this.#session.say(speaker, body);
   }
 
-  #toBody(event: WireEvent, voice: RemoteSpeaker): EventBody | undefined {
+  #toBody(event: WireEvent, speaker: RemoteSpeaker): EventBody | undefined {
     switch (event.type) {
       case "TextOutput":
         return {
@@ -85,7 +85,7 @@ export class RemoteEvents {
         return source && { type: "ReasoningOutput", content: toText(event["content"]), ...source };
       }
       case "ToolCall":
-        return this.#toolCall(event, voice);
+        return this.#toolCall(event, speaker);
       case "ToolTextOutput": {
         const [, call] = this.#find(event) ?? [];
         if (call === undefined) return undefined;
@@ -123,7 +123,7 @@ export class RemoteEvents {
     }
   }
 
-  #toolCall(event: WireEvent, voice: RemoteSpeaker): EventBody {
+  #toolCall(event: WireEvent, speaker: RemoteSpeaker): EventBody {
     const {
       tool_call_id: id,
       args,
@@ -132,11 +132,11 @@ export class RemoteEvents {
     const name = toName(event["function_name"], "tool");
     const there = typeof id === "string" ? id : `${name}#${event.id}`;
     const known = this.#calls.get(there);
-    const call = known ?? { here: this.#place.newCall(), name };
+    const call = known ?? { here: this.#session.newCall(), name };
     if (!known) {
       if (this.#calls.size >= OPEN_LIMIT) throw this.#fault(`more than ${OPEN_LIMIT} calls at a time`);
       this.#calls.set(there, call);
-      this.#place.began(call.here, name, voice);
+      this.#session.began(call.here, name, speaker);
     }
     return {
       type: "ToolCall",
@@ -163,14 +163,14 @@ export class RemoteEvents {
     const [there, call] = this.#find(event) ?? [];
     if (there === undefined || call === undefined) return undefined;
     this.#calls.delete(there);
-    this.#place.ended(call.here);
+    this.#session.ended(call.here);
     return { function_name: call.name, tool_call_id: call.here };
   }
 
   #completionCall({ id, call_id: given, model, attempt }: WireEvent): EventBody {
     const there = typeof given === "string" ? given : `completion#${id}`;
     const known = this.#completions.get(there);
-    const here = known ?? this.#place.newCall();
+    const here = known ?? this.#session.newCall();
     if (this.#completions.size >= OPEN_LIMIT)
       throw this.#fault(`more than ${OPEN_LIMIT} completions at a time`);
     this.#completions.set(there, here);

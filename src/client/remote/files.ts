@@ -40,10 +40,10 @@ export async function sendFile(
 export async function fetchFile(
   wire: Wire,
   event: WireEvent,
-  place: RemoteSession,
+  session: RemoteSession,
   { limits, name: agent, artifactOrigins = [] }: RemoteSettings,
 ): Promise<EventBody> {
-  const { environment: clock, key, signal } = place;
+  const { environment: clock, key, signal } = session;
   const { url, name, mime_type: type } = event;
   const address = typeof url === "string" ? wire.resolve(url) : undefined;
   const origins = [new URL(wire.url).origin, ...artifactOrigins];
@@ -59,7 +59,7 @@ export async function fetchFile(
       });
     const stop = clock.timer(limits.unreachableMs, () => reply.close());
     try {
-      return await place.store({ ...file, body: chunksOf(reply.response) });
+      return await session.store({ ...file, body: chunksOf(reply.response) });
     } catch (thrown) {
       throw wire.toFault(thrown);
     } finally {

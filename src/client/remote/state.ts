@@ -33,11 +33,11 @@ const newRemoteState: RemoteState = {
 };
 
 /** Encodes the state for the journal. */
-export function toKept(state: RemoteState): Json {
+export function encodeState(state: RemoteState): Json {
   return state as unknown as Json;
 }
 
 /** Decodes the state from the journal. */
-export function fromKept(kept: Json | undefined): RemoteState {
+export function decodeState(kept: Json | undefined): RemoteState {
   return kept === undefined ? newRemoteState : (kept as unknown as RemoteState);
 }

@@ -14,9 +14,9 @@ import type { Wire } from "../wire/wire.ts";
 const LIMIT = 100;
 
 /** The open waits of a remote agent: asked here, answered there. */
-export class RemoteQuestions {
+export class RemoteWaits {
   readonly #wire: Wire;
-  readonly #place: RemoteSession;
+  readonly #session: RemoteSession;
   readonly #settings: RemoteSettings;
   readonly #open = new Map<CallId, Question>();
   #requestId = "";
@@ -24,9 +24,9 @@ export class RemoteQuestions {
   #hasNews = false;
   #wake = (): void => {};
 
-  constructor(wire: Wire, place: RemoteSession, settings: RemoteSettings) {
+  constructor(wire: Wire, session: RemoteSession, settings: RemoteSettings) {
     this.#wire = wire;
-    this.#place = place;
+    this.#session = session;
     this.#settings = settings;
   }
 
@@ -49,22 +49,22 @@ export class RemoteQuestions {
     this.#requestId = requestId;
     for (const [callId, there] of waits) {
       const question = this.#note(callId, there);
-      this.#place
+      this.#session
         .askedBefore(callId, (values) => this.#give(callId, values))
         .then(question.end, question.end);
     }
   }
 
   /** Opens a local wait for a remote one. */
-  ask(voice: RemoteSpeaker, { id, wait_id: there, request_keys: keys, schema }: WireEvent): void {
+  ask(speaker: RemoteSpeaker, { id, wait_id: there, request_keys: keys, schema }: WireEvent): void {
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
-    const callId = this.#place.newCall();
+    const callId = this.#session.newCall();
     const question = this.#note(callId, Number.isSafeInteger(there) ? (there as number) : id);
     const texts = Object.entries(isObject(keys) ? keys : {}).map(
       ([key, text]) => [key, toText(text)] as const,
     );
-    const asked = this.#place.ask(voice, {
+    const asked = this.#session.ask(speaker, {
       callId,
       questions: Object.fromEntries(texts),
       ...(isObject(schema) && { schema: schema as JsonObject }),
@@ -76,7 +76,7 @@ export class RemoteQuestions {
   /** Handles an answer in the remote events. Answers given here appear too and are already known. */
   answered({ wait_id: there, request_keys: values }: WireEvent): void {
     const [callId] = [...this.#open].find(([, question]) => question.there === there) ?? [];
-    if (callId !== undefined && isObject(values)) this.#place.answered(callId, values as JsonObject);
+    if (callId !== undefined && isObject(values)) this.#session.answered(callId, values as JsonObject);
   }
 
   /** Whether the remote request may have new events since they were last read. */
@@ -138,7 +138,7 @@ export class RemoteQuestions {
 
   async #send(callId: CallId, there: number, values: JsonObject): Promise<void> {
     const { limits, name } = this.#settings;
-    const { environment: clock, key } = this.#place;
+    const { environment: clock, key } = this.#session;
     const body = {
       type: "ResumeWithInput",
       request_id: this.#requestId,

@@ -29,7 +29,7 @@ export interface FollowLimits {
 }
 
 /** What to follow, and from where. */
-export interface Followed {
+export interface FollowOptions {
   readonly path: string;
   /** Sent only until there is an event id to resume from. */
   readonly query: Readonly<Record<string, string | number | boolean | undefined>>;
@@ -43,17 +43,17 @@ export interface Followed {
    * Returns the request's progress, while a wait is open: a server ends a stream that contained the last
    * wait, but not one that started after it. Empty if the progress is unknown.
    */
-  standing(): Promise<Standing>;
+  progress(): Promise<RequestProgress>;
 }
 
 /** The progress of a request on its server. */
-export interface Standing {
+export interface RequestProgress {
   readonly status?: "running" | "waiting" | "completed";
   readonly lastEventId?: number;
 }
 
 /** The read position of a followed stream. */
-export interface Place {
+export interface ReadPosition {
   /** The id of the newest event. */
   after: number;
   /** The time of the newest event. */
@@ -70,10 +70,10 @@ export interface Place {
 /** Opens a connection; `undefined` if no more events will ever come. */
 export async function connect(
   wire: Wire,
-  { path, query, signal, limits }: Followed,
-  place: Place,
+  { path, query, signal, limits }: FollowOptions,
+  position: ReadPosition,
 ): Promise<OpenReply | undefined> {
-  const { lastEventId = place.after < 0 ? undefined : String(place.after) } = place;
+  const { lastEventId = position.after < 0 ? undefined : String(position.after) } = position;
   const reply = await wire.open("GET", path, {
     query: { stream: true, ...(lastEventId === undefined && query) },
     headers: {
@@ -94,9 +94,12 @@ export async function connect(
 }
 
 /** Whether the request only waits for an answer and all its events are read. */
-export async function isParked({ openWaits, standing }: Followed, { after }: Place): Promise<boolean> {
+export async function isParked(
+  { openWaits, progress }: FollowOptions,
+  { after }: ReadPosition,
+): Promise<boolean> {
   if (openWaits() === 0) return false;
-  const { status, lastEventId = after } = await standing();
+  const { status, lastEventId = after } = await progress();
   return status === "waiting" && lastEventId <= after;
 }
 
@@ -110,10 +113,10 @@ export type End = "parked" | { readonly retryMs: number | undefined };
 export async function* read(
   wire: Wire,
   { response, close }: OpenReply,
-  place: Place,
-  followed: Followed,
+  position: ReadPosition,
+  options: FollowOptions,
 ): AsyncGenerator<readonly WireEvent[], End> {
-  const { limits } = followed;
+  const { limits } = options;
   const { clock, subject } = wire;
   const frames = new SseReader(limits.eventBytes);
   const text = new TextDecoder();
@@ -122,7 +125,7 @@ export async function* read(
   let lookMs = LOOK_MS;
   let retryMs: number | undefined;
   let isFirst = true;
-  let newest = place.after;
+  let newest = position.after;
   try {
     let next: ReturnType<typeof chunks.next> | undefined;
     for (;;) {
@@ -130,12 +133,15 @@ export async function* read(
       // The promise is abandoned when the reader stops.
       next.catch(() => {});
       const now = clock.monotonic();
-      const leftMs = Math.max(Math.min(aliveAt + limits.idleMs, place.heardAt + limits.silenceMs) - now, 0);
-      const waitMs = followed.openWaits() > 0 ? Math.min(leftMs, lookMs) : leftMs;
+      const leftMs = Math.max(
+        Math.min(aliveAt + limits.idleMs, position.heardAt + limits.silenceMs) - now,
+        0,
+      );
+      const waitMs = options.openWaits() > 0 ? Math.min(leftMs, lookMs) : leftMs;
       const chunk = await within(clock, waitMs, next);
       if (chunk === undefined) {
         if (leftMs <= waitMs) throw idle(subject, limits);
-        if (await isParked(followed, place)) return "parked";
+        if (await isParked(options, position)) return "parked";
         lookMs *= 2;
         continue;
       }
@@ -144,15 +150,15 @@ export async function* read(
       const heard = frames.push(text.decode(chunk.value, { stream: true }));
       if (heard.length > 0) {
         aliveAt = clock.monotonic();
-        delete place.downSince;
+        delete position.downSince;
       }
       // A `retry` in the first frame is normal; a later one says that the stream continues after a reconnect.
       const later = isFirst ? heard.slice(1) : heard;
       if (heard.length > 0) isFirst = false;
       retryMs = later.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
-      const { events, fault, last } = take(subject, heard, { place, limits, newest });
+      const { events, fault, last } = take(subject, heard, { position, limits, newest });
       newest = last;
-      if (place.events > limits.events || place.characters > limits.characters) throw endless(subject);
+      if (position.events > limits.events || position.characters > limits.characters) throw endless(subject);
       if (events.length > 0) {
         lookMs = LOOK_MS;
         yield events;
@@ -161,7 +167,7 @@ export async function* read(
       if (events.length === 0) continue;
       // The time that the consumer takes is not silence of the server.
       aliveAt = clock.monotonic();
-      place.heardAt = aliveAt;
+      position.heardAt = aliveAt;
     }
   } catch (thrown) {
     throw wire.toFault(thrown);
@@ -186,7 +192,7 @@ async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>):
 
 /** The state of one connection. */
 interface Reading {
-  readonly place: Place;
+  readonly position: ReadPosition;
   readonly limits: FollowLimits;
   /** The id of the newest event of this connection. */
   readonly newest: number;
@@ -199,7 +205,7 @@ interface Taken {
 }
 
 /** The new events in order, up to the first invalid frame. */
-function take(subject: string, frames: readonly SseFrame[], { place, limits, newest }: Reading): Taken {
+function take(subject: string, frames: readonly SseFrame[], { position, limits, newest }: Reading): Taken {
   const events: WireEvent[] = [];
   let last = newest;
   for (const { data, id } of frames) {
@@ -207,14 +213,14 @@ function take(subject: string, frames: readonly SseFrame[], { place, limits, new
       throw new AgentError("too_large", `an event of the stream is larger than ${limits.eventBytes} bytes`);
     const event = data === undefined ? undefined : toEvent(subject, data, ordinalOf(id) ?? last + 1);
     if (event instanceof AgentError) return { events, last, fault: event };
-    if (id !== undefined && SENDABLE.test(id)) place.lastEventId = id;
+    if (id !== undefined && SENDABLE.test(id)) position.lastEventId = id;
     if (event === undefined) continue;
-    place.events += 1;
-    place.characters += data?.length ?? 0;
+    position.events += 1;
+    position.characters += data?.length ?? 0;
     last = event.id;
     // A server without cursors starts again from the first event.
-    if (event.id <= place.after) continue;
-    place.after = event.id;
+    if (event.id <= position.after) continue;
+    position.after = event.id;
     events.push(event);
   }
   return { events, last };
@@ -233,15 +239,15 @@ function ordinalOf(id: string | undefined): number | undefined {
   return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }
 
-/** Parses an event; `place` is its id if it contains none. */
-function toEvent(subject: string, data: string, place: number): WireEvent | AgentError {
+/** Parses an event; `position` is its id if it contains none. */
+function toEvent(subject: string, data: string, position: number): WireEvent | AgentError {
   let value: unknown;
   try {
     value = JSON.parse(data);
   } catch (cause) {
     return new AgentError("call_failed", `${subject} sent an event that is not JSON`, { cause });
   }
-  if (isDraftedArtifact(value)) return { ...value, id: place, artifact_id: value.id };
+  if (isDraftedArtifact(value)) return { ...value, id: position, artifact_id: value.id };
   return isEvent(value) ? value : new AgentError("call_failed", `${subject} sent an invalid event`);
 }
 

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { backoffMs, pause } from "./clock.ts";
 import { connect, isParked, read } from "./connection.ts";
-import type { Followed, FollowLimits, Place, WireEvent } from "./connection.ts";
+import type { FollowOptions, FollowLimits, ReadPosition, WireEvent } from "./connection.ts";
 import { isTransient } from "./problem.ts";
 import type { Wire } from "./wire.ts";
 
@@ -20,40 +20,48 @@ export const followLimits: FollowLimits = {
  * delays. Yields events in batches as they arrive, without duplicates. Returns when no more events will come,
  * or none before an answer; throws when the failure is permanent.
  */
-export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<readonly WireEvent[], void> {
-  const { limits, signal } = followed;
+export async function* follow(
+  wire: Wire,
+  options: FollowOptions,
+): AsyncGenerator<readonly WireEvent[], void> {
+  const { limits, signal } = options;
   const { clock } = wire;
-  const place: Place = { after: followed.after ?? -1, heardAt: clock.monotonic(), events: 0, characters: 0 };
+  const position: ReadPosition = {
+    after: options.after ?? -1,
+    heardAt: clock.monotonic(),
+    events: 0,
+    characters: 0,
+  };
   let failures = 0;
   /** The id of the newest event before an invalid one. */
   let garbledAfter: number | undefined;
   for (;;) {
-    const before = place.after;
+    const before = position.after;
     let retryMs: number | undefined;
     try {
-      if (await isParked(followed, place)) return;
-      const reply = await connect(wire, followed, place);
+      if (await isParked(options, position)) return;
+      const reply = await connect(wire, options, position);
       if (reply === undefined) return;
-      const end = yield* read(wire, reply, place, followed);
+      const end = yield* read(wire, reply, position, options);
       if (end === "parked") return;
       retryMs = end.retryMs;
       // The server did not announce more events.
-      if (retryMs === undefined && (await isAtRest(followed, place))) return;
+      if (retryMs === undefined && (await isAtRest(options, position))) return;
     } catch (thrown) {
       if (signal?.aborted === true) throw signal.reason;
       // An event that was damaged on the way is valid on the next try; one that is invalid twice was sent
       // that way.
-      const isGarbled = isFault(thrown) && garbledAfter !== place.after;
+      const isGarbled = isFault(thrown) && garbledAfter !== position.after;
       if (!isTransient(thrown) && !isGarbled) throw thrown;
-      if (isGarbled) garbledAfter = place.after;
-      place.downSince ??= clock.monotonic();
-      if (clock.monotonic() - place.downSince >= limits.unreachableMs) throw thrown;
+      if (isGarbled) garbledAfter = position.after;
+      position.downSince ??= clock.monotonic();
+      if (clock.monotonic() - position.downSince >= limits.unreachableMs) throw thrown;
       retryMs = ((thrown as AgentError).details.retryAfterS ?? 0) * 1_000;
     }
     const now = clock.monotonic();
-    if (now - place.heardAt >= limits.silenceMs) throw silent(wire, limits);
-    failures = place.after > before ? 0 : failures + 1;
-    const { downSince = now, heardAt } = place;
+    if (now - position.heardAt >= limits.silenceMs) throw silent(wire, limits);
+    failures = position.after > before ? 0 : failures + 1;
+    const { downSince = now, heardAt } = position;
     const leftMs = Math.min(downSince + limits.unreachableMs, heardAt + limits.silenceMs) - now;
     await pause(clock, Math.min(backoffMs(clock, failures, retryMs), Math.max(leftMs, 0)), signal);
     if (signal?.aborted === true) throw signal.reason;
@@ -61,9 +69,9 @@ export async function* follow(wire: Wire, followed: Followed): AsyncGenerator<re
 }
 
 /** Whether a stream that was closed normally has delivered everything for now. */
-async function isAtRest({ openWaits, standing }: Followed, { after }: Place): Promise<boolean> {
+async function isAtRest({ openWaits, progress }: FollowOptions, { after }: ReadPosition): Promise<boolean> {
   if (after < 0) return true;
-  return openWaits() > 0 && (await standing()).status !== "running";
+  return openWaits() > 0 && (await progress()).status !== "running";
 }
 
 function isFault(thrown: unknown): boolean {

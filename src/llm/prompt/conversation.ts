@@ -56,7 +56,7 @@ export class Conversation {
     const question = this.#messages.findLast(({ role }) => role === "user");
     const kept = question !== undefined && older.includes(question) ? [question] : [];
     if (older.length === kept.length) return;
-    const result = await turn.complete({ model: aside(model), input: toRequest(this.#summary, older) });
+    const result = await turn.complete({ model: withoutText(model), input: toRequest(this.#summary, older) });
     this.#summary = cut(parseCompletion(result).text, this.#budgetBytes / 8);
     this.#messages = [
       ...kept.map((message) => ({ ...message, content: cut(message.content, this.#budgetBytes / 4) })),
@@ -87,7 +87,7 @@ interface Remembered {
 }
 
 /** The same model, whose text is not part of the answer. */
-function aside(model: Model): Model {
+function withoutText(model: Model): Model {
   return {
     name: model.name,
     async *generate(input, context) {

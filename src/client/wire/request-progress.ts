@@ -1,7 +1,7 @@
-import type { Standing } from "./connection.ts";
+import type { RequestProgress } from "./connection.ts";
 
 /** Reads the progress of a request from the answer of `GET /request/{request_id}`. */
-export function toStanding(json: unknown): Standing {
+export function toProgress(json: unknown): RequestProgress {
   const { status, last_event_id: lastEventId } = (json ?? {}) as Readonly<Record<string, unknown>>;
   return {
     ...(status === "waiting" || status === "completed" ? { status } : {}),
