@@ -165,7 +165,7 @@ describe("the end of a remote agent", () => {
   test("gives its text and its structured result", async () => {
     const pay = { type: "OperationRequest", operation: "nothing", input: {} } as const;
     expect((await ask([remote("witness")], "witness", pay)).at(-1)).toMatchObject({
-      result: null,
+      result: "{}",
       output: {},
     });
     const called = await ask([boss(remote("witness"), "nothing")], "boss", chat("{}"));

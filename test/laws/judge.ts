@@ -52,8 +52,9 @@ export function whatIsUnsound(history: History, done: ReadonlyMap<string, number
   for (const [callId, times] of attempts) if (times > 3) faults.push(`${callId} was tried ${times} times`);
   const [end] = ends;
   if (end?.type === "RequestCompleted" && end.finish_reason === "success") {
-    const said = saidIn(events);
-    if ((end.result ?? "") !== said) faults.push(`its result is ${String(end.result)} and it said ${said}`);
+    // A turn without texts has its output in words.
+    const said = saidIn(events) || (end.output === null ? "" : JSON.stringify(end.output));
+    if ((end.result ?? "") !== said) faults.push(`its result is ${String(end.result)}, not ${said}`);
   }
   return faults;
 }

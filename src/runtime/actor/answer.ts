@@ -26,33 +26,37 @@ export interface Answering {
 /** Texts of one result are kept up to this length. */
 const RESULT_LIMIT_BYTES = 128 * 1024;
 
-/** Makes the answer of what a handler returned; where that says nothing, its texts do. */
+/** Makes the answer of what a handler returned. Its result is the text, else the output as JSON. */
 export function toAnswer(value: Json, { operation, said }: Answering): Answer {
-  const own = operation === CHAT ? chatText(value) : typeof value === "string" ? value : undefined;
-  const whole = own ?? (said.text === "" && operation !== CHAT ? null : said.text);
+  const isChat = operation === CHAT;
+  const own = isChat ? chatText(value) : typeof value === "string" ? value : undefined;
+  const output = isChat && isText(value) ? null : value;
+  const json = output === null ? undefined : toSummary(output);
+  const whole = own ?? (said.text === "" ? (json ?? (isChat ? "" : null)) : said.text);
   const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
   return {
-    value: operation === CHAT ? { output: text } : value,
+    value: isChat ? { output: text } : value,
     text,
-    output: operation === CHAT ? null : value,
-    summary: operation === CHAT || value === null ? (text ?? "") : toSummary(value),
+    output,
+    summary: isChat ? (text ?? "") : (json ?? text ?? ""),
     truncated: text !== whole || (own === undefined && !said.isWhole),
   };
 }
 
-/** Makes the answer of what an agent elsewhere came to. */
+/** Makes the answer of an agent on another server, which may not send the output as JSON. */
 export function toRemoteAnswer(
   { result, output, truncated }: RemoteResult,
   { operation, said }: Answering,
 ): Answer {
   const isChat = operation === CHAT;
-  const whole = result ?? (said.text === "" && !isChat ? null : said.text);
+  const json = output === null ? undefined : toSummary(output);
+  const whole = result ?? (said.text === "" ? (json ?? (isChat ? "" : null)) : said.text);
   const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
   return {
     value: isChat ? { output: text } : output,
     text,
     output,
-    summary: isChat || output === null ? (text ?? "") : toSummary(output),
+    summary: isChat ? (text ?? "") : (json ?? text ?? ""),
     truncated: truncated || text !== whole || (result === null && !said.isWhole),
   };
 }
@@ -67,4 +71,11 @@ function chatText(value: Json): string | undefined {
   if (typeof value === "string") return value;
   const output = (value as { readonly output?: Json } | null)?.output;
   return typeof output === "string" ? output : undefined;
+}
+
+/** Whether what a chat handler returned is its text and nothing else. */
+function isText(value: Json): boolean {
+  return (
+    typeof value === "string" || (chatText(value) !== undefined && Object.keys(value ?? {}).length === 1)
+  );
 }

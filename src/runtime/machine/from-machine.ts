@@ -60,8 +60,7 @@ export function fromMachine({
     async run(asked, turn) {
       const { input } = asked as { readonly input: string };
       const event = Object.hasOwn(operations, input.trim()) ? { type: input.trim() } : { type: CHAT, input };
-      const output = await runMachine(turn, { machine, effect, event });
-      return typeof output === "string" ? output : undefined;
+      return runMachine(turn, { machine, effect, event });
     },
   };
   return defineAgent({

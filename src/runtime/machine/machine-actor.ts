@@ -116,7 +116,11 @@ class MachineActor implements MachineHost {
     this.#restoring = true;
     this.#machine.start();
     this.#restoring = false;
-    if (!this.#ended) this.#machine.send(this.#run.event);
+    if (this.#ended) return;
+    const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
+    // A machine that starts in a final state takes no event.
+    if (snapshot.status === "active") this.#machine.send(this.#run.event);
+    else this.#finish(snapshot);
   }
 
   /** Goes on from the state after the last transition, with the calls that were open then. */

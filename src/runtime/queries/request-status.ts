@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import { requestIdOf } from "../../protocol/encode.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { RequestStatus } from "../../protocol/status.ts";
@@ -53,16 +54,31 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       return { ...base, ...(await completion(log, entry)), last_event_id: entry.completed ?? 0 };
     case "running":
     case "waiting": {
-      const run = await log.run(entry.runId);
       const wait = await oldestOpenWait(log, entry);
       const asked = wait && { request_keys: wait.questions, wait_id: wait.waitId };
-      return { ...base, ...asked, last_event_id: run?.head ?? 0 };
+      return { ...base, ...asked, last_event_id: await newestEvent(log, entry) };
     }
     default: {
       const never: never = entry.phase;
       return never;
     }
   }
+}
+
+/** How many events are read at a time to find the newest one of a request. */
+const NEWEST = 8;
+
+/** The id of the newest event of a request. Uploads can be newer in its run, but belong to no request. */
+async function newestEvent(log: EventLog, { runId, requestId, started = 1 }: RequestEntry): Promise<number> {
+  let end = (await log.run(runId))?.head ?? 0;
+  while (end >= started) {
+    const after = Math.max(end - NEWEST, started - 1);
+    const { events } = await log.read(runId, { after, limit: end - after });
+    const index = events.findLastIndex((text) => requestIdOf(text) === requestId);
+    if (index !== -1) return after + index + 1;
+    end = after;
+  }
+  return 0;
 }
 
 async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<RequestStatus>> {

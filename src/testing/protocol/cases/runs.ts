@@ -64,6 +64,24 @@ export const runs: readonly Case[] = [
     },
   },
   {
+    id: "55e",
+    title: "last_event_id of a request is its own newest event, also when the run has a newer one",
+    needs: ["payments"],
+    async run(context) {
+      const turn = await context.startEndless("payments", "pay 30 to bob");
+      const newest = (await context.read(turn)).at(-1)?.id;
+      const uploaded = await context.wire.ask("POST", `${context.path("payments")}/artifacts`, {
+        query: { name: "a.txt", run_id: turn.runId },
+        raw: "hello",
+        headers: { "content-type": "text/plain" },
+      });
+      checkStatus(uploaded, 201);
+      const history = await context.history(turn);
+      checkEqual(history.at(-1)?.type, "ArtifactUploaded", "the newest event of the run");
+      checkEqual((await context.status(turn)).last_event_id, newest, "last_event_id");
+    },
+  },
+  {
     id: "55b",
     title: "histories, statuses and the list of runs are the same after the server was killed",
     needs: ["echo", "notebook", "team", "restart"],

@@ -56,6 +56,19 @@ export const turns: readonly Case[] = [
     },
   },
   {
+    id: "20b",
+    title: "a turn with an output has a result too: its text",
+    needs: ["echo", "payments"],
+    async run(context) {
+      const input = { text: "a", times: 3 };
+      const repeat = { type: "OperationRequest", operation: "repeat", input };
+      const events = await context.read(await context.start("echo", repeat));
+      const completed = checkWholeTurn(events, "success");
+      checkEqual(completed.result, textOf(events), "the result");
+      checkEqual(completed.output, { text: "aaa" }, "the output");
+    },
+  },
+  {
     id: "20a",
     title: "a stream carries a thousand events in a few seconds",
     needs: ["echo"],
