@@ -1,7 +1,7 @@
 import type { Wait } from "../scheduler/call-tree.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
-import { LONG_SLEEP_MS } from "../scheduler/quiescence.ts";
+import { LONG_SLEEP_MS } from "../scheduler/open-sleeps.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** The index entry of a turn, without its phase. */

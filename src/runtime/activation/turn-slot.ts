@@ -80,9 +80,9 @@ export class TurnSlot implements TurnListener {
     return this.#turn !== undefined;
   }
 
-  /** Whether the turn only waits or sleeps. */
-  get resting(): boolean {
-    return this.#turn?.resting ?? this.#mark.wakeAt !== undefined;
+  /** Whether the turn is suspended: it only waits or sleeps. */
+  get suspended(): boolean {
+    return this.#turn?.suspended ?? this.#mark.wakeAt !== undefined;
   }
 
   /** The end of the turn's sleep, if the turn can be passivated until then, in milliseconds since 1970. */
@@ -181,7 +181,7 @@ export class TurnSlot implements TurnListener {
 
   /** Keeps the turn's timeout and the index of requests in step with what the turn waits for. */
   changed(turn: ActiveTurn): void {
-    this.#handler?.clock.rest(turn.resting);
+    this.#handler?.clock.suspend(turn.suspended);
     this.#mark.follow(turn);
   }
 

@@ -149,7 +149,7 @@ export class Actor implements ActorContext {
     this.said.add(content);
     const { id } = recorder.event(this.speaker, this.#toText(content, scope));
     scope.backlog.add(id, content.length);
-    this.turn.activity.stir(scope.path);
+    this.turn.activity.activate(scope.path);
     return recorder.committed();
   }
 

@@ -17,12 +17,12 @@ export async function runBranches(
   const { callId, logged } = begun;
   if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: branches.length });
   scope.branching = true;
-  turn.activity.calm(scope.path);
+  turn.activity.deactivate(scope.path);
   const ends = await Promise.allSettled(
     branches.map((branch, index) => runBranch(sequence, branch, `${callId}:${index}`)),
   );
   scope.branching = false;
-  turn.activity.stir(scope.path);
+  turn.activity.activate(scope.path);
   const failed = ends.find((end) => end.status === "rejected");
   if (failed) throw failed.reason;
   return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);

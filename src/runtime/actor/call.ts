@@ -95,9 +95,9 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     start();
     return;
   }
-  turn.rest.queue(open, true);
+  turn.quiescence.queue(open, true);
   const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
-    turn.rest.queue(open, false);
+    turn.quiescence.queue(open, false);
     if (!open.open || turn.ended) return;
     if (isNew) turn.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
     start();

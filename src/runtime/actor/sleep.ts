@@ -16,7 +16,7 @@ export function sleep(
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
   if (!logged) recorder.record({ type: "Sleep", call_id: callId, ms, until });
-  turn.rest.sleeping(callId, until, now);
+  turn.quiescence.sleeping(callId, until, now);
   stop = environment.timer(Math.max(until - now, 0), () => {
     if (!turn.calls.accepts(open)) return;
     turn.calls.settle(open, { ok: true, value: null }, () =>

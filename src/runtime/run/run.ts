@@ -73,7 +73,7 @@ export class Run implements RecorderListener {
 
   /** Whether its turn neither waits nor sleeps. */
   get busy(): boolean {
-    return this.working && !this.#requests.slot.resting;
+    return this.working && !this.#requests.slot.suspended;
   }
 
   /** Whether a removal was tried. The run in memory may then differ from the log and must be dropped. */

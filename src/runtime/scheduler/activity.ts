@@ -1,37 +1,39 @@
 import type { CallId } from "../../protocol/ids.ts";
 import { isBranch, scopeOf } from "../journal/call-id.ts";
 
+/** Called when a sequence may have started or stopped working. */
+export interface ActivityListener {
+  activityChanged(): void;
+}
+
 /**
- * The sequences of a turn under way, and which of them have something to go on with, as far as that can
- * be known from outside: a sequence stirs when it begins, when it is given an outcome and when it says
- * something; it is calm once it waits for a call.
+ * Tracks which sequences of a turn can still make progress, as far as that is visible from outside. A
+ * sequence is active from the time it begins, receives an outcome or says something, until it waits for a call.
  */
 export class Activity {
   /** The sequences by their scope. */
   readonly #sequences = new Map<string, SequenceActivity>();
-  /** Those that have stirred since they were last looked at. */
-  #stirred: SequenceActivity[] = [];
-  /** How many are not calm. */
-  #restless = 0;
+  /** The sequences activated since the last look. */
+  #noted: SequenceActivity[] = [];
+  #activeCount = 0;
   #count = 0;
-  readonly #tell: () => void;
+  readonly #listener: ActivityListener;
 
-  /** `tell` is called whenever something stirs or ends. */
-  constructor(tell: () => void) {
-    this.#tell = tell;
+  constructor(listener: ActivityListener) {
+    this.#listener = listener;
   }
 
-  /** Whether every sequence waits. */
-  get none(): boolean {
-    return this.#restless === 0;
+  /** Whether a sequence can make progress. */
+  get any(): boolean {
+    return this.#activeCount > 0;
   }
 
-  /** Whether a sequence is under way. */
+  /** Whether a scope has a sequence that has not ended. */
   has(scope: string): boolean {
     return this.#sequences.has(scope);
   }
 
-  /** A number that grows whenever something stirs. */
+  /** A number that grows with every activation. */
   get count(): number {
     return this.#count;
   }
@@ -39,89 +41,95 @@ export class Activity {
   /** A handler or a branch begins. */
   begin(scope: string): void {
     const above = isBranch(scope) ? this.#sequences.get(scopeOf(scope)) : undefined;
-    const sequence: SequenceActivity = { scope, above, branches: undefined, at: 0, isNoted: false };
+    const sequence: SequenceActivity = {
+      scope,
+      above,
+      branches: undefined,
+      activatedAt: 0,
+      isNoted: false,
+    };
     if (above) (above.branches ??= new Set()).add(sequence);
     this.#sequences.set(scope, sequence);
-    this.stir(scope);
+    this.activate(scope);
   }
 
-  /** Something comes to a sequence, whose code goes on unless it has ended. */
-  stir(scope: string): void {
+  /** A sequence receives something or says something: its code runs, unless it has ended. */
+  activate(scope: string): void {
     this.#count += 1;
     const sequence = this.#sequences.get(scope);
-    if (sequence) this.#stir(sequence);
-    this.#tell();
+    if (sequence) this.#activate(sequence);
+    this.#listener.activityChanged();
   }
 
-  /** What was to come to a sequence does not come any more. */
-  spare(): void {
-    this.#tell();
+  /** A delivery was skipped, so that the code may now wait for another one. */
+  deliverySkipped(): void {
+    this.#listener.activityChanged();
   }
 
-  /** The code of a sequence waits. */
-  calm(scope: string): void {
+  /** The code of a sequence waits for a call. */
+  deactivate(scope: string): void {
     const sequence = this.#sequences.get(scope);
-    if (sequence) this.#calm(sequence);
+    if (sequence) this.#deactivate(sequence);
   }
 
-  /** Calms what has not stirred since a count, where `waits` says that it waits, or a branch of it is under way. */
-  calmSince(count: number, waits: (scope: string) => boolean): void {
-    const stirred = this.#stirred;
-    this.#stirred = [];
-    for (const sequence of stirred) {
+  /** Deactivates the sequences without an activation after a count that wait for a call, or for their branches. */
+  deactivateSince(count: number, waits: (scope: string) => boolean): void {
+    const noted = this.#noted;
+    this.#noted = [];
+    for (const sequence of noted) {
       sequence.isNoted = false;
-      if (sequence.at > count) this.#note(sequence);
-      // What does not wait now is calm when it says so itself, by making a call.
-      else if (waits(sequence.scope) || (sequence.branches?.size ?? 0) > 0) this.#calm(sequence);
+      if (sequence.activatedAt > count) this.#note(sequence);
+      // Other code is deactivated when it makes its next call.
+      else if (waits(sequence.scope) || (sequence.branches?.size ?? 0) > 0) this.#deactivate(sequence);
     }
   }
 
-  /** A branch has ended, with which the last thing may have come to rest. */
+  /** A sequence ends. */
   end(scope: string): void {
     const sequence = this.#sequences.get(scope);
     if (sequence) this.#end(sequence);
-    this.#tell();
+    this.#listener.activityChanged();
   }
 
-  /** A call has ended, and with it the handler that worked for it and its branches. */
+  /** A call ends, and with it its handler and the branches of that. */
   endWithin(callId: CallId): void {
     const sequence = this.#sequences.get(callId);
     if (sequence) this.#end(sequence);
   }
 
-  #stir(sequence: SequenceActivity): void {
-    if (sequence.at === 0) this.#restless += 1;
-    sequence.at = this.#count;
+  #activate(sequence: SequenceActivity): void {
+    if (sequence.activatedAt === 0) this.#activeCount += 1;
+    sequence.activatedAt = this.#count;
     if (!sequence.isNoted) this.#note(sequence);
   }
 
   #note(sequence: SequenceActivity): void {
     sequence.isNoted = true;
-    this.#stirred.push(sequence);
+    this.#noted.push(sequence);
   }
 
-  #calm(sequence: SequenceActivity): void {
-    if (sequence.at === 0) return;
-    sequence.at = 0;
-    this.#restless -= 1;
+  #deactivate(sequence: SequenceActivity): void {
+    if (sequence.activatedAt === 0) return;
+    sequence.activatedAt = 0;
+    this.#activeCount -= 1;
   }
 
   #end(sequence: SequenceActivity): void {
     for (const branch of sequence.branches ?? []) this.#end(branch);
-    this.#calm(sequence);
+    this.#deactivate(sequence);
     this.#sequences.delete(sequence.scope);
     sequence.above?.branches?.delete(sequence);
   }
 }
 
-/** What is known of one sequence. */
+/** The state of one sequence. */
 interface SequenceActivity {
   readonly scope: string;
-  /** That of which it is a branch. */
+  /** The sequence of which it is a branch. */
   readonly above: SequenceActivity | undefined;
   branches: Set<SequenceActivity> | undefined;
-  /** When it last stirred; 0 for a calm one. */
-  at: number;
-  /** Whether it stands among those that have stirred. */
+  /** The count of its last activation; 0 for an inactive one. */
+  activatedAt: number;
+  /** Whether it is among those to look at next. */
   isNoted: boolean;
 }

@@ -25,17 +25,17 @@ export class OpenCall {
   readonly kind: CallKind;
   /** The name that its events carry. */
   readonly name: string;
-  /** Who made the call, and therefore says how it ended. */
+  /** The actor that made the call. Its events carry the result. */
   readonly speaker: Speaker;
   readonly parent: OpenCall | undefined;
-  /** Stops whatever works for the call. */
+  /** Stops the work for the call. */
   readonly abort: () => void;
   readonly #children = new Set<OpenCall>();
   readonly #busy: BusyCount;
   #open = true;
   #queued = false;
   #isCounted = false;
-  /** The configuration of whoever works for the call. */
+  /** The configuration of the agent that works for the call. */
   config: JsonObject;
 
   constructor(options: {
@@ -69,19 +69,19 @@ export class OpenCall {
     return this.#open;
   }
 
-  /** Says whether the call waits for another one of its turn before it begins. */
+  /** Whether the call waits for another call of its turn before it begins. */
   set queued(isQueued: boolean) {
     this.#queued = isQueued;
     this.#count();
   }
 
-  /** Whether nothing goes on in the whole tree but waits for the caller. */
-  get waits(): boolean {
+  /** Whether all that is open in the whole tree waits for answers of the caller. */
+  get onlyWaits(): boolean {
     return this.#busy.going === 0;
   }
 
-  /** Whether nothing goes on in the whole tree that takes up the time of its turn. */
-  get rests(): boolean {
+  /** Whether all that is open in the whole tree suspends the turn: it waits for answers or sleeps. */
+  get onlySuspends(): boolean {
     return this.#busy.timed === 0;
   }
 
@@ -108,30 +108,30 @@ export class OpenCall {
     }
   }
 
-  /** Counts the call among those that go on, if it does so itself: it has begun and waits for none under it. */
+  /** Counts the call if it works itself: it has begun and has no open call under it. */
   #count(): void {
     const isCounted = this.#open && !this.#queued && this.#children.size === 0;
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
     const step = isCounted ? 1 : -1;
     if (!WAITS.has(this.kind)) this.#busy.going += step;
-    if (!RESTS.has(this.kind)) this.#busy.timed += step;
+    if (!SUSPENDS.has(this.kind)) this.#busy.timed += step;
   }
 }
 
-/** How much goes on in a tree of calls. Counted, because a look at each call is too long where there are thousands. */
+/** Counts the working calls of a tree. A tree may have thousands of calls, too many to visit each time. */
 interface BusyCount {
-  /** The calls that are something else than waits. */
+  /** The calls that are not waits. */
   going: number;
-  /** The calls that take up the time of their turn. */
+  /** The calls during which the time of the turn runs. */
   timed: number;
 }
 
-// A foreign call goes on only while work goes on elsewhere, which is open beside it.
+// A call on another server is not counted: the work there is a call of kind `remote` beside it.
 const WAITS: ReadonlySet<CallKind> = new Set(["wait", "remoteCall"]);
-const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "remoteCall"]);
+const SUSPENDS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "remoteCall"]);
 
-/** What the log is told of a call that ends because nobody needs it any more; `undefined` where that goes without saying. */
+/** The event that records the cancellation of a call; `undefined` for a call whose end is not recorded. */
 export function canceledBody(call: OpenCall): EventBody | undefined {
   return TOOLS.has(call.kind) ? toolCanceled(call) : undefined;
 }

@@ -5,28 +5,27 @@ import { pathTo, scopeOf } from "../journal/call-id.ts";
 import type { Activity } from "./activity.ts";
 
 /**
- * Hands the outcomes of a turn's calls to its code, and the events of calls that it follows, one at a
- * time and in the order of the log, with a turn of the event loop between two. The code therefore meets
- * them in the same order and at the same distance when it is replayed; what arrives live waits behind
- * what the log held already.
+ * Delivers the outcomes of calls, and the events of followed calls, to the code of a turn: one at a time, in the
+ * order of the log, with a turn of the event loop between two. A replay therefore delivers them in the same order
+ * and at the same distance. New deliveries wait behind those of the log.
  */
 export class DeliveryQueue {
   readonly #macrotask: (run: () => void) => void;
   readonly #activity: Activity;
   readonly #queue: Delivery[];
   readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
-  /** How many of those there are in each scope. */
+  /** The number of waiting calls by scope. */
   readonly #waitingIn = new Map<string, number>();
   readonly #following = new Map<CallId, (event: Event) => void>();
-  /** What is on its way into the log, by call. */
-  readonly #owed = new Map<CallId, number>();
-  /** The calls of which nobody wants to hear any more. */
+  /** The number of deliveries by call whose commit is pending. */
+  readonly #uncommitted = new Map<CallId, number>();
+  /** The calls whose deliveries are skipped. */
   readonly #forgotten = new Set<CallId>();
-  /** The calls under which the code makes none any more, so that what the log has of those is passed over. */
+  /** The calls under which the code makes no more calls. Logged deliveries under them are skipped. */
   readonly #closed = new Set<string>();
-  /** How much of the queue the log held already. */
+  /** The length of the part of the queue that came from the log. */
   #logged: number;
-  #resting = false;
+  #isPaused = false;
   #stopped = false;
   #next = 0;
 
@@ -37,17 +36,17 @@ export class DeliveryQueue {
     this.#activity = activity;
   }
 
-  /** Whether something to be handed out is on its way into the log. */
-  get owes(): boolean {
-    return this.#owed.size > 0;
+  /** Whether the commit of a delivery is pending. */
+  get awaitsCommit(): boolean {
+    return this.#uncommitted.size > 0;
   }
 
-  /** Whether there is nothing to hand out. */
-  get none(): boolean {
+  /** Whether there is nothing to deliver. */
+  get isEmpty(): boolean {
     return this.#next === this.#queue.length;
   }
 
-  /** The call that the log has next and that nobody has made yet. */
+  /** The call of the next delivery, if the code has not made that call yet. */
   get missing(): CallId | undefined {
     const next = this.#queue[this.#next];
     return next !== undefined && !this.#waiting.has(next.callId) ? next.callId : undefined;
@@ -64,72 +63,72 @@ export class DeliveryQueue {
     if (this.#waiting.has(callId)) this.#waitNoMore(callId);
     this.#waiting.set(callId, take);
     this.#waitingIn.set(scope, (this.#waitingIn.get(scope) ?? 0) + 1);
-    this.#activity.calm(scope);
-    // A call that was just made gets its outcome in a later turn of the loop, in replay as it does live.
-    if (this.#queue[this.#next]?.callId === callId) this.#rest();
+    this.#activity.deactivate(scope);
+    // A new call gets its outcome in a later turn of the event loop, on replay as well.
+    if (this.#queue[this.#next]?.callId === callId) this.#pause();
   }
 
-  /** Says that something of a call will be pushed once it is in the log. */
-  owe(callId: CallId): void {
-    this.#owed.set(callId, (this.#owed.get(callId) ?? 0) + 1);
+  /** Announces a delivery of a call that is pushed after its commit. */
+  announce(callId: CallId): void {
+    this.#uncommitted.set(callId, (this.#uncommitted.get(callId) ?? 0) + 1);
   }
 
-  /** Calls `take` with each event of a call when it has its turn; the call itself must be expected already. */
+  /** Calls `take` with each event of a call in its turn. The call must be expected already. */
   follow(callId: CallId, take: (event: Event) => void): void {
     this.#following.set(callId, take);
   }
 
-  /** Adds what is in the log now. */
+  /** Adds a delivery that is committed. */
   push(delivery: Delivery): void {
-    const owed = this.#owed.get(delivery.callId) ?? 0;
-    if (owed > 1) this.#owed.set(delivery.callId, owed - 1);
-    else this.#owed.delete(delivery.callId);
+    const count = this.#uncommitted.get(delivery.callId) ?? 0;
+    if (count > 1) this.#uncommitted.set(delivery.callId, count - 1);
+    else this.#uncommitted.delete(delivery.callId);
     this.#queue.push(delivery);
-    this.#passOver();
-    if (!this.#resting) this.#deliver();
+    this.#skip();
+    if (!this.#isPaused) this.#deliver();
   }
 
-  /** Forgets a call whose outcome nobody waits for any more. */
+  /** Skips the deliveries of a call from now on. */
   forget(callId: CallId): void {
     this.#following.delete(callId);
     this.#waitNoMore(callId);
     this.#forgotten.add(callId);
-    this.#passOver();
+    this.#skip();
   }
 
-  /** The code will make no call under a call any more: what the log has of them is passed over. */
-  giveUpAhead(above: CallId): void {
+  /** Skips the logged deliveries under a call, because the code will not make those calls any more. */
+  dropUnreplayed(above: CallId): void {
     if (this.#next >= this.#logged) return;
     this.#closed.add(above);
-    this.#passOver();
+    this.#skip();
   }
 
-  /** Gives whoever waits for a call an outcome that is not in the log, a turn of the event loop later. */
+  /** Gives the code that waits for a call an outcome that is not in the log, a turn of the event loop later. */
   fail(callId: CallId, outcome: Outcome): void {
     const take = this.#waiting.get(callId);
     this.forget(callId);
     if (take) this.#macrotask(() => take(outcome));
   }
 
-  /** Tells all who still wait the same, a turn of the event loop later. */
+  /** Gives all code that still waits the same outcome, a turn of the event loop later. */
   end(outcome: Outcome): void {
     const waiting = [...this.#waiting.values()];
     this.stop();
     if (waiting.length > 0) this.#macrotask(() => waiting.forEach((take) => take(outcome)));
   }
 
-  /** Hands out nothing more, not even an error: the code that waits is left to the garbage collector. */
+  /** Delivers nothing more, not even an error. Waiting code is left to the garbage collector. */
   stop(): void {
     this.#stopped = true;
     this.#waiting.clear();
     this.#waitingIn.clear();
   }
 
-  #rest(): void {
-    if (this.#resting) return;
-    this.#resting = true;
+  #pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
     this.#macrotask(() => {
-      this.#resting = false;
+      this.#isPaused = false;
       this.#deliver();
     });
   }
@@ -138,7 +137,7 @@ export class DeliveryQueue {
     const delivery = this.#queue[this.#next];
     if (delivery === undefined || this.#stopped) return;
     const take = this.#waiting.get(delivery.callId);
-    // The code has not come to this call yet; it will ask.
+    // The code has not made this call yet. Delivery continues when it does.
     if (take === undefined) return;
     if ("event" in delivery) {
       this.#advance(delivery.callId);
@@ -153,19 +152,19 @@ export class DeliveryQueue {
 
   #advance(callId: CallId): void {
     this.#next += 1;
-    this.#passOver();
+    this.#skip();
     this.#compact();
-    this.#rest();
-    this.#activity.stir(scopeOf(callId));
+    this.#pause();
+    this.#activity.activate(scopeOf(callId));
   }
 
-  /** Goes past what nobody will ever take, lest what comes after it waits for that. */
-  #passOver(): void {
+  /** Skips results that no code consumes, so that they do not block later ones. */
+  #skip(): void {
     const before = this.#next;
     while (this.#isUnwanted(this.#queue[this.#next])) this.#next += 1;
     if (this.#next === before) return;
-    this.#rest();
-    this.#activity.spare();
+    this.#pause();
+    this.#activity.deliverySkipped();
   }
 
   #isUnwanted(delivery: Delivery | undefined): boolean {

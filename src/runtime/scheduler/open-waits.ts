@@ -7,61 +7,61 @@ import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Wait, LiveWait } from "./call-tree.ts";
 import { checkWith } from "../agent/schema.ts";
 
-/** The open waits of a turn: those that its code has come to, and those that it will come to when it runs again. */
+/** The open waits of a turn: live ones, and those of the log that the replayed code has not reached yet. */
 export class OpenWaits {
-  /** The names of the answers that were given. */
+  /** The client-chosen ids of the answers. */
   readonly resumeIds: Set<string>;
   /** The id of the newest ResumeWithInput, 0 for none. */
   lastResume: number;
   readonly #live = new Map<CallId, LiveWait>();
-  readonly #ahead: Map<CallId, Wait>;
+  readonly #unreplayed: Map<CallId, Wait>;
   readonly #awaited = new Map<CallId, PromiseWithResolvers<LiveWait | undefined>>();
 
   constructor({ waits, resumeIds, lastResume }: TurnJournal) {
-    this.#ahead = new Map(waits);
+    this.#unreplayed = new Map(waits);
     this.resumeIds = new Set(resumeIds);
     this.lastResume = lastResume;
   }
 
   /** How many are open. */
   get size(): number {
-    return this.#live.size + this.#ahead.size;
+    return this.#live.size + this.#unreplayed.size;
   }
 
-  /** Whether the code has come to any. */
+  /** Whether there is a live one. */
   get anyLive(): boolean {
     return this.#live.size > 0;
   }
 
-  /** Whether the code has yet to come to any. */
-  get anyAhead(): boolean {
-    return this.#ahead.size > 0;
+  /** Whether the code has not reached all of them. */
+  get anyUnreplayed(): boolean {
+    return this.#unreplayed.size > 0;
   }
 
   /** All that can be answered, oldest first. */
   get all(): readonly Wait[] {
-    return [...this.#ahead.values(), ...this.#live.values()].sort((a, b) => a.waitId - b.waitId);
+    return [...this.#unreplayed.values(), ...this.#live.values()].sort((a, b) => a.waitId - b.waitId);
   }
 
-  /** The wait of a call, if the code has come to it. */
+  /** The wait of a call, if it is live. */
   get(callId: CallId): LiveWait | undefined {
     return this.#live.get(callId);
   }
 
-  /** The wait of a call, once the code has come to it; `undefined` if the turn ends before. */
+  /** Resolves with the wait of a call when it is live, or with `undefined` if the turn ends before. */
   when(callId: CallId): Promise<LiveWait | undefined> {
     const live = this.#live.get(callId);
-    if (live || !this.#ahead.has(callId)) return Promise.resolve(live);
+    if (live || !this.#unreplayed.has(callId)) return Promise.resolve(live);
     const awaited = this.#awaited.get(callId) ?? Promise.withResolvers<LiveWait | undefined>();
     this.#awaited.set(callId, awaited);
     return awaited.promise;
   }
 
-  /** The code has come to a wait. */
+  /** A wait is live. */
   add(wait: LiveWait): void {
     const { callId } = wait;
     this.#live.set(callId, wait);
-    this.#ahead.delete(callId);
+    this.#unreplayed.delete(callId);
     this.#awaited.get(callId)?.resolve(wait);
     this.#awaited.delete(callId);
   }
@@ -71,26 +71,26 @@ export class OpenWaits {
     this.#live.delete(callId);
   }
 
-  /** The code will not come to the waits under a call any more. */
-  giveUpAhead(above: CallId): void {
-    for (const callId of this.#ahead.keys()) {
+  /** Drops the waits under a call that the code will not reach any more. */
+  dropUnreplayed(above: CallId): void {
+    for (const callId of this.#unreplayed.keys()) {
       if (!isUnder(callId, above)) continue;
-      this.#ahead.delete(callId);
+      this.#unreplayed.delete(callId);
       this.#awaited.get(callId)?.resolve(undefined);
       this.#awaited.delete(callId);
     }
   }
 
-  /** The turn has ended, or is let go of. */
+  /** The turn has ended or is passivated. */
   clear(): void {
     this.#live.clear();
-    this.#ahead.clear();
+    this.#unreplayed.clear();
     for (const awaited of this.#awaited.values()) awaited.resolve(undefined);
     this.#awaited.clear();
   }
 }
 
-/** Throws `unprocessable` unless the values are an answer to what was asked. */
+/** Throws `unprocessable` unless the values answer the wait. */
 export async function checkAnswer(
   environment: Environment,
   { questions, schema }: LiveWait,

@@ -1,175 +1,213 @@
+import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { scopeOf } from "../journal/call-id.ts";
-import { IdleProbe } from "./idle-probe.ts";
-import type { IdleProbeOptions } from "./idle-probe.ts";
+import type { Recorder } from "../journal/recorder.ts";
+import type { Delivery } from "../replay/turn-journal.ts";
+import { Activity } from "./activity.ts";
+import type { ActivityListener } from "./activity.ts";
 import type { CallKind, LiveWait, OpenCall } from "./call-tree.ts";
+import { DeliveryQueue } from "./delivery-queue.ts";
+import { OpenSleeps } from "./open-sleeps.ts";
 import type { OpenWaits } from "./open-waits.ts";
 
-/** What has to be known of a turn to tell whether it rests, and whom to tell. */
-export interface QuiescenceOptions extends IdleProbeOptions {
-  readonly root: OpenCall;
-  readonly waits: OpenWaits;
+/** The turn whose state is watched. */
+export interface QuiescenceListener {
+  /** Whether the turn is parked, suspended or sleeps may have changed. */
+  quiescenceChanged(): void;
+  /** The replayed code does not make a call that the log has next. */
+  stalled(missing: CallId): void;
 }
 
-/** Kinds of calls during which a turn's own time stands still. */
-const RESTING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
+/** What the state of a turn depends on. */
+export interface QuiescenceOptions {
+  readonly root: OpenCall;
+  readonly waits: OpenWaits;
+  readonly recorder: Recorder;
+  readonly environment: Environment;
+  /** The deliveries that the log has. */
+  readonly deliveries: readonly Delivery[];
+}
 
-/** Tells whether a turn rests: it waits for its caller and nothing else goes on in it, or its time stands still. */
-export class Quiescence {
+/** Calls during which the time of a turn does not run. */
+const SUSPENDING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
+
+/**
+ * The time that replayed code may take before it makes a call that the log has next, in milliseconds. The code
+ * may be doing something that is not visible from here.
+ */
+const STALL_MS = 60_000;
+
+/**
+ * The states in which a turn does not work:
+ *
+ * - quiescent: no code of the turn can make progress until a call ends;
+ * - parked: quiescent, and it only waits for answers of its caller;
+ * - suspended: it only waits for answers or sleeps, so its time does not run;
+ * - passivated: not in memory. A parked turn or one in a long sleep can be passivated.
+ *
+ * The first three are known from the turn's activity, deliveries and open calls. A look decides whether the turn
+ * is quiescent: it is taken after a commit and one turn of the event loop, in which the code can continue.
+ */
+export class Quiescence implements ActivityListener {
+  readonly activity: Activity;
+  readonly deliveries: DeliveryQueue;
   readonly #options: QuiescenceOptions;
-  readonly #idleProbe: IdleProbe;
-  readonly #sleeps = new Sleeps();
-  /** Until when the turn slept when it was last looked at. */
+  readonly #listener: QuiescenceListener;
+  readonly #sleeps = new OpenSleeps();
+  /** The end of the turn's sleep at the last look. */
   #seenWakeAt: number | undefined;
-  /** How many calls are open during which time stands still. */
-  #resting = 0;
-  /** How many questions and sleeps are so new that their code may be about to go on with something else. */
-  #asking = 0;
-  #changing = false;
+  /** How many open calls suspend the turn. */
+  #suspending = 0;
+  /** How many waits and sleeps are so new that their code may still start other work. */
+  #settling = 0;
+  /** The activity count when the pending look was asked for. */
+  #lookSince: number | undefined;
+  #stall: { readonly missing: CallId; readonly stop: () => void } | undefined;
+  #isChangePending = false;
   #stopped = false;
 
-  constructor(options: QuiescenceOptions) {
+  constructor(options: QuiescenceOptions, listener: QuiescenceListener) {
     this.#options = options;
-    const changed = (): void => {
-      this.#seenWakeAt = this.#wakeAt;
-      options.changed();
-    };
-    this.#idleProbe = new IdleProbe({ ...options, changed });
+    this.#listener = listener;
+    this.activity = new Activity(this);
+    this.deliveries = new DeliveryQueue(options.deliveries, options.environment.macrotask, this.activity);
   }
 
   /**
-   * Whether nothing goes on in the turn until its caller answers; `undefined` while that is not known:
-   * the handler, run again, has not come to where it was, or has only just asked.
+   * Whether the turn is parked. `undefined` while that is not known: the replayed handler has not reached its
+   * waits, or has only just asked.
    */
   get parked(): boolean | undefined {
-    const { root, deliveries, activity, waits } = this.#options;
-    if (waits.size === 0 || deliveries.owes) return false;
-    if (waits.anyAhead) return undefined;
-    if (!activity.none || !deliveries.none || !root.waits) return false;
-    return this.#asking === 0 ? true : undefined;
+    const { root, waits } = this.#options;
+    if (waits.size === 0 || this.deliveries.awaitsCommit) return false;
+    if (waits.anyUnreplayed) return undefined;
+    if (this.activity.any || !this.deliveries.isEmpty || !root.onlyWaits) return false;
+    return this.#settling === 0 ? true : undefined;
   }
 
   /**
-   * Until when nothing goes on in the turn unless its caller does something, in milliseconds since 1970;
-   * `undefined` when it does not sleep or its code has not had the time to go on. Only known of a turn
-   * that sleeps for long.
+   * The end of the sleep of a turn that does nothing else, in milliseconds since 1970. `undefined` when it does
+   * not sleep, when its sleeps are short, or when its code may still continue.
    */
   get wakeAt(): number | undefined {
     return this.#seenWakeAt === this.#wakeAt ? this.#seenWakeAt : undefined;
   }
 
-  /** Whether the turn only waits or sleeps, so that its time does not run. */
-  get resting(): boolean {
-    return this.#resting > 0 && this.#options.root.rests;
+  /** Whether the turn is suspended. */
+  get suspended(): boolean {
+    return this.#suspending > 0 && this.#options.root.onlySuspends;
   }
 
   /** Notes that a call is open. */
   opened({ kind }: OpenCall): void {
-    if (RESTING.has(kind)) this.#resting += 1;
+    if (SUSPENDING.has(kind)) this.#suspending += 1;
     this.#change();
   }
 
-  /** Notes that a call is not open any more. */
+  /** Notes that a call has ended. */
   closed({ callId, kind }: OpenCall): void {
-    if (RESTING.has(kind)) this.#resting -= 1;
+    if (SUSPENDING.has(kind)) this.#suspending -= 1;
     if (kind === "sleep") this.#sleeps.remove(callId);
     this.#change();
   }
 
-  /** Notes that a call waits for another one of the turn before it begins, or does so no more. */
+  /** Notes whether a call waits for another call of the turn before it begins. */
   queue(call: OpenCall, isQueued: boolean): void {
     call.queued = isQueued;
     this.#change();
-    if (isQueued) this.#idleProbe.lookSoon();
+    if (isQueued) this.#lookSoon();
   }
 
   /** Notes that a wait is open and can be answered. */
   waiting(wait: LiveWait): void {
-    const { activity, waits } = this.#options;
-    waits.add(wait);
-    // What is asked elsewhere is asked by no code here.
-    if (activity.has(scopeOf(wait.callId))) this.#hearOut();
-    this.#idleProbe.lookSoon();
+    this.#options.waits.add(wait);
+    // A wait of a remote agent has no code here that could start other work.
+    if (this.activity.has(scopeOf(wait.callId))) this.#settle();
+    this.#lookSoon();
   }
 
   /** Notes that a call sleeps until a time. */
   sleeping(callId: CallId, until: number, now: number): void {
     this.#sleeps.add(callId, until, now);
-    if (this.#sleeps.anyLong) this.#hearOut();
+    if (this.#sleeps.anyLong) this.#settle();
   }
 
-  /** The turn's code has something to go on with, so that it is worth a look when it has done so. */
-  stirred(): void {
-    const { deliveries, waits } = this.#options;
+  activityChanged(): void {
     this.#seenWakeAt = undefined;
-    const mayRest = waits.anyLive || this.#sleeps.anyLong;
-    if (mayRest || deliveries.missing !== undefined) this.#idleProbe.lookSoon();
+    const mayBeQuiescent = this.#options.waits.anyLive || this.#sleeps.anyLong;
+    if (mayBeQuiescent || this.deliveries.missing !== undefined) this.#lookSoon();
   }
 
-  /** The turn has ended, or is let go of. */
+  /** The turn has ended or is passivated. */
   stop(): void {
     this.#stopped = true;
     this.#options.waits.clear();
-    this.#idleProbe.stop();
-  }
-
-  /** Gives code that has asked or sleeps a turn of the event loop, in which it may go on beside it. */
-  #hearOut(): void {
-    const { environment, changed } = this.#options;
-    this.#asking += 1;
-    environment.macrotask(() => {
-      this.#asking -= 1;
-      if (this.#stopped) return;
-      if (this.#sleeps.anyLong) this.#idleProbe.lookSoon();
-      changed();
-    });
+    this.#stall?.stop();
   }
 
   get #wakeAt(): number | undefined {
-    if (!this.#sleeps.anyLong || this.#asking > 0) return undefined;
-    const { root, deliveries, activity, waits } = this.#options;
-    const rests = activity.none && deliveries.none && !deliveries.owes && !waits.anyAhead;
-    return rests && root.rests ? this.#sleeps.firstEnd : undefined;
+    if (!this.#sleeps.anyLong || this.#settling > 0) return undefined;
+    const { root, waits } = this.#options;
+    const { isEmpty, awaitsCommit } = this.deliveries;
+    const isQuiescent = !this.activity.any && isEmpty && !awaitsCommit && !waits.anyUnreplayed;
+    return isQuiescent && root.onlySuspends ? this.#sleeps.firstEnd : undefined;
   }
 
-  /** Tells of changes once for all that change together. */
-  #change(): void {
-    if (this.#changing) return;
-    this.#changing = true;
-    queueMicrotask(() => {
-      this.#changing = false;
-      if (!this.#stopped) this.#options.changed();
+  /** Gives code that asks or sleeps a turn of the event loop, in which it may start other work. */
+  #settle(): void {
+    this.#settling += 1;
+    this.#options.environment.macrotask(() => {
+      this.#settling -= 1;
+      if (this.#stopped) return;
+      if (this.#sleeps.anyLong) this.#lookSoon();
+      this.#listener.quiescenceChanged();
     });
   }
-}
 
-/** So long has a sleep to be that its turn is let go of meanwhile, in milliseconds: less is not worth the two commits. */
-export const LONG_SLEEP_MS = 5_000;
-
-/** The sleeps that a turn has open. */
-class Sleeps {
-  readonly #ends = new Map<CallId, number>();
-  readonly #long = new Set<CallId>();
-
-  /** Whether one of them was long when it began, or when the code came to it again. */
-  get anyLong(): boolean {
-    return this.#long.size > 0;
+  /** Looks once everything is committed and the code has had a turn of the event loop. */
+  #lookSoon(): void {
+    if (this.#lookSince !== undefined) return;
+    const { recorder, environment } = this.#options;
+    this.#lookSince = this.activity.count;
+    recorder.committed().then(
+      () => environment.macrotask(() => this.#look()),
+      // A failed commit is reported to the run.
+      () => {},
+    );
   }
 
-  /** When the first one ends, in milliseconds since 1970; `undefined` when there is none. */
-  get firstEnd(): number | undefined {
-    return this.#ends.size === 0 ? undefined : Math.min(...this.#ends.values());
+  #look(): void {
+    const since = this.#lookSince ?? 0;
+    this.#lookSince = undefined;
+    if (this.#stopped) return;
+    const { activity, deliveries } = this;
+    activity.deactivateSince(since, (scope) => deliveries.waitsIn(scope));
+    if (activity.count > since) this.#lookSoon();
+    this.#watchStall(activity.any ? undefined : deliveries.missing);
+    this.#seenWakeAt = this.#wakeAt;
+    this.#listener.quiescenceChanged();
   }
 
-  /** The code sleeps from now on until a time. */
-  add(callId: CallId, until: number, now: number): void {
-    this.#ends.set(callId, until);
-    if (until - now >= LONG_SLEEP_MS) this.#long.add(callId);
+  /** Starts the timer for a call that the code does not make, or stops it. */
+  #watchStall(missing: CallId | undefined): void {
+    if (missing === this.#stall?.missing) return;
+    this.#stall?.stop();
+    this.#stall = undefined;
+    if (missing === undefined) return;
+    const stop = this.#options.environment.timer(STALL_MS, () => {
+      this.#stall = undefined;
+      if (this.deliveries.missing === missing && !this.activity.any) this.#listener.stalled(missing);
+    });
+    this.#stall = { missing, stop };
   }
 
-  /** A sleep is over, or given up. */
-  remove(callId: CallId): void {
-    this.#ends.delete(callId);
-    this.#long.delete(callId);
+  /** Reports all changes of one turn of the event loop at once. */
+  #change(): void {
+    if (this.#isChangePending) return;
+    this.#isChangePending = true;
+    queueMicrotask(() => {
+      this.#isChangePending = false;
+      if (!this.#stopped) this.#listener.quiescenceChanged();
+    });
   }
 }

@@ -1,10 +1,10 @@
 import type { Environment } from "../../ports/environment.ts";
 
-/** Measures how long a turn has run, without the time it rests, and calls out once when that is too long. */
+/** Measures the time of a turn, without the time it is suspended, and calls `expired` once when it is over the limit. */
 export class TurnTimeout {
   readonly #environment: Environment;
   readonly #expired: () => void;
-  /** What is left, as of the last time that it began to run. */
+  /** The time left when the timer was last started. */
   #leftMs: number;
   #runningSinceMs = 0;
   #stopTimer: (() => void) | undefined;
@@ -16,10 +16,10 @@ export class TurnTimeout {
     this.#run();
   }
 
-  /** Says whether the turn rests from now on. */
-  rest(resting: boolean): void {
-    if (resting === (this.#stopTimer === undefined)) return;
-    if (resting) this.stop();
+  /** Stops the time of a suspended turn, and starts it again. */
+  suspend(isSuspended: boolean): void {
+    if (isSuspended === (this.#stopTimer === undefined)) return;
+    if (isSuspended) this.stop();
     else this.#run();
   }
 

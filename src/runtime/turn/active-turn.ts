@@ -8,7 +8,7 @@ import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import { CalledConfigs } from "./called-configs.ts";
 import { CallSettlement } from "./call-settlement.ts";
-import { DeliveryQueue } from "../scheduler/delivery-queue.ts";
+import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
 import { withSecrets } from "../agent/config-secrets.ts";
 import { errorMessage } from "../agent/error-message.ts";
@@ -18,10 +18,11 @@ import type { LiveWait } from "../scheduler/call-tree.ts";
 import type { EventSubscriber, Recorded, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
+import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { Divergence } from "../replay/scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { toReadable } from "../replay/signature.ts";
-import { Activity } from "../scheduler/activity.ts";
+import type { Activity } from "../scheduler/activity.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { TurnEnd } from "./turn-end.ts";
@@ -53,7 +54,7 @@ export interface TurnOptions {
 }
 
 /** A running turn: its open calls, pending results and completion. */
-export class ActiveTurn implements EventSubscriber {
+export class ActiveTurn implements EventSubscriber, QuiescenceListener {
   readonly context: RunContext;
   readonly runId: RunId;
   readonly accepted: AcceptedRequest;
@@ -72,7 +73,7 @@ export class ActiveTurn implements EventSubscriber {
   readonly shared: SharedMemory;
   readonly configs: CalledConfigs;
   readonly waits: OpenWaits;
-  readonly rest: Quiescence;
+  readonly quiescence: Quiescence;
   readonly calls: CallSettlement;
   /** What is done elsewhere, and not taken up again here. */
   readonly unreplayedRemoteWork: UnreplayedRemoteWork;
@@ -109,21 +110,15 @@ export class ActiveTurn implements EventSubscriber {
     this.configs = new CalledConfigs(context, journal, recorder);
     this.waits = new OpenWaits(journal);
     this.unreplayedRemoteWork = new UnreplayedRemoteWork(context, journal, recorder);
-    this.activity = new Activity(() => this.rest.stirred());
-    this.deliveries = new DeliveryQueue(journal.deliveries, environment.macrotask, this.activity);
-    const { root, shared, waits, activity, deliveries } = this;
-    const stalled = (missing: CallId): void => this.#diverge(missing);
-    const rest = new Quiescence({
-      root,
-      recorder,
-      environment,
-      deliveries,
-      activity,
-      waits,
-      changed: () => listener.changed(this),
-      stalled,
-    });
-    this.rest = rest;
+    const { root, shared, waits } = this;
+    const quiescence = new Quiescence(
+      { root, waits, recorder, environment, deliveries: journal.deliveries },
+      this,
+    );
+    const { activity, deliveries } = quiescence;
+    this.quiescence = quiescence;
+    this.activity = activity;
+    this.deliveries = deliveries;
     this.calls = new CallSettlement({
       runId,
       requestId,
@@ -135,7 +130,7 @@ export class ActiveTurn implements EventSubscriber {
       activity,
       waits,
       shared,
-      rest,
+      quiescence,
       unreplayedRemoteWork: this.unreplayedRemoteWork,
       introduce: (speaker, callId) => this.introduce(speaker, callId),
     });
@@ -145,29 +140,40 @@ export class ActiveTurn implements EventSubscriber {
     return this.accepted.requestId;
   }
 
-  /** Whether the end of the turn is written; nothing it says afterwards counts. */
+  /** Whether the end of the turn is recorded. Nothing is recorded for it afterwards. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Whether the turn was let go of without an end. */
+  /** Whether the turn was passivated. */
   get released(): boolean {
     return this.#released;
   }
 
-  /** Whether the turn waits for its caller and nothing else; `undefined` while that is not known. */
+  /** Whether the turn is parked; `undefined` while that is not known. */
   get parked(): boolean | undefined {
-    return this.rest.parked;
+    return this.quiescence.parked;
   }
 
-  /** Until when the turn sleeps and nothing else goes on in it; `undefined` when it does not, or not for long. */
+  /** The end of a long sleep of a turn that does nothing else, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
-    return this.rest.wakeAt;
+    return this.quiescence.wakeAt;
   }
 
-  /** Whether the turn only waits or sleeps, so that its time does not run. */
-  get resting(): boolean {
-    return this.rest.resting;
+  /** Whether the turn is suspended: it only waits or sleeps, so its time does not run. */
+  get suspended(): boolean {
+    return this.quiescence.suspended;
+  }
+
+  quiescenceChanged(): void {
+    this.#listener.changed(this);
+  }
+
+  stalled(missing: CallId): void {
+    const scope = scopeOf(missing);
+    const place = Number(missing.slice(scope.length + 1));
+    const item = this.journal.items.get(scope)?.[place - 1];
+    this.diverge({ scope, expected: item ? toReadable(item) : missing, actual: "nothing" });
   }
 
   /** Delivers the events that are recorded under a call to the turn's code. */
@@ -185,7 +191,7 @@ export class ActiveTurn implements EventSubscriber {
   /** Delivers an event to the code that follows it, once it is in the log. */
   recorded(speaker: Speaker, text: string): void {
     for (const callId of this.#subscriptions.of(speaker)) {
-      this.deliveries.owe(callId);
+      this.deliveries.announce(callId);
       const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
       this.recorder.committed().then(deliver, () => {});
     }
@@ -205,7 +211,7 @@ export class ActiveTurn implements EventSubscriber {
   /** Notes that a wait is open and can be answered; a turn with too many of them ends. */
   asked(wait: LiveWait): void {
     const { limits } = this.context;
-    this.rest.waiting(wait);
+    this.quiescence.waiting(wait);
     if (this.waits.size <= limits.openWaits) return;
     this.fail(
       "overloaded",
@@ -247,7 +253,7 @@ export class ActiveTurn implements EventSubscriber {
           end.finishReason === "success" ? new Map([...this.shared.values, ...(memory ?? [])]) : new Map(),
       }),
     );
-    this.rest.stop();
+    this.quiescence.stop();
     if (this.recorder.subscriber === this) this.recorder.subscriber = undefined;
     return text;
   }
@@ -272,7 +278,7 @@ export class ActiveTurn implements EventSubscriber {
   release(): void {
     this.#released = !this.#ended;
     this.#ended = true;
-    this.rest.stop();
+    this.quiescence.stop();
     this.calls.release();
   }
 
@@ -284,13 +290,5 @@ export class ActiveTurn implements EventSubscriber {
     });
     promise.catch(() => {});
     return promise;
-  }
-
-  /** Ends the turn because its code does not make a call that the log has. */
-  #diverge(missing: CallId): void {
-    const scope = scopeOf(missing);
-    const place = Number(missing.slice(scope.length + 1));
-    const item = this.journal.items.get(scope)?.[place - 1];
-    this.diverge({ scope, expected: item ? toReadable(item) : missing, actual: "nothing" });
   }
 }

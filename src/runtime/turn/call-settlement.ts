@@ -25,7 +25,7 @@ export interface CallSettlementOptions {
   readonly activity: Activity;
   readonly waits: OpenWaits;
   readonly shared: SharedMemory;
-  readonly rest: Quiescence;
+  readonly quiescence: Quiescence;
   readonly unreplayedRemoteWork: UnreplayedRemoteWork;
   /** Notes who speaks under which call, for those who follow it. */
   introduce(speaker: Speaker, callId: CallId): void;
@@ -48,7 +48,7 @@ export class CallSettlement {
   /** Notes that a call is open. */
   opened(call: OpenCall): void {
     this.#ahead.remove(call.callId);
-    this.#options.rest.opened(call);
+    this.#options.quiescence.opened(call);
   }
 
   /** Whether a call may still be settled; a result that comes too late is counted and dropped. */
@@ -65,7 +65,7 @@ export class CallSettlement {
     this.#close(call);
     this.#closeBelow(call);
     const said = say();
-    deliveries.owe(callId);
+    deliveries.announce(callId);
     recorder.committed().then(
       () => deliveries.push({ callId, outcome }),
       // The run hears of a failed commit by itself.
@@ -115,8 +115,8 @@ export class CallSettlement {
     for (const { callId } of calls) shared.leave(callId);
     cancelLogged(recorder, this.#options, calls);
     unreplayedRemoteWork.giveUp(above);
-    waits.giveUpAhead(above);
-    deliveries.giveUpAhead(above);
+    waits.dropUnreplayed(above);
+    deliveries.dropUnreplayed(above);
   }
 
   #giveUp(calls: readonly OpenCall[]): void {
@@ -132,13 +132,13 @@ export class CallSettlement {
   }
 
   #close(call: OpenCall): void {
-    const { rest, shared, activity, waits } = this.#options;
+    const { quiescence, shared, activity, waits } = this.#options;
     if (call.kind === "agent") {
       activity.endWithin(call.callId);
       shared.leave(call.callId);
     }
     waits.remove(call.callId);
     call.close();
-    rest.closed(call);
+    quiescence.closed(call);
   }
 }
