@@ -7,6 +7,8 @@ export interface SecretStore {
   get(name: string): string | undefined;
   /** Stores all values or none, and replaces existing values. */
   put(values: Readonly<Record<string, string>>): Promise<void>;
-  /** Removes all values whose names start with the prefix. */
-  remove(prefix: string): Promise<void>;
+  /** The names of all values. */
+  names(): Iterable<string>;
+  /** Removes values by their names, all or none; names without a value are ignored. */
+  remove(names: readonly string[]): Promise<void>;
 }

@@ -1,9 +1,9 @@
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
-import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
+import type { SecretVersions } from "./agent/secret-versions.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommitTimer } from "./journal/group-commit.ts";
 import type { Limits } from "./limits.ts";
@@ -12,7 +12,8 @@ import type { Limits } from "./limits.ts";
 export interface RunContext {
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
-  readonly secrets: SecretStore;
+  /** The secret values of configurations. */
+  readonly secrets: SecretVersions;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly limits: Limits;

@@ -3,6 +3,7 @@ import type { RunId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
+import { SecretVersions } from "./agent/secret-versions.ts";
 import type { Runtime } from "./api.ts";
 import { loadConfigurations } from "./commands/configurations.ts";
 import { GroupCommitTimer } from "./journal/group-commit.ts";
@@ -40,7 +41,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const context: RunContext = {
     log,
     artifacts,
-    secrets,
+    secrets: new SecretVersions({ log, secrets, telemetry, agents }),
     environment,
     telemetry,
     limits: { ...defaultLimits, ...options.limits },
@@ -53,7 +54,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const recovery = new Recovery({
     context,
     recoverRun,
-    removeUnfinishedRuns: () => removeUnfinishedRuns(context, (runId) => runs.remove(runId)),
+    async cleanUp() {
+      // A configuration whose commit failed may be in the log all the same.
+      if (ready) await loadConfigurations(context);
+      await removeUnfinishedRuns(context, (runId) => runs.remove(runId));
+      await context.secrets.sweep();
+    },
   });
   const runHost = new RunHost(context, recovery);
   const runs = new RunCommands({
@@ -105,7 +111,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       ? undefined
       : startRetention({ ...options, context, remove: (runId) => runs.remove(runId) });
   const uploads = new Uploads({ context, queries, send });
-  const commands = new Commands({ context, queries, send });
+  const commands = new Commands({ context, queries, send, unfinished: () => recovery.runWhenWritable() });
 
   async function close(drainMs: number): Promise<void> {
     closing = true;

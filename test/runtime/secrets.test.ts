@@ -1,12 +1,37 @@
 import { mkdtempSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRuntime, defineAgent } from "troupe";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { Runtime } from "troupe";
+import type { RunId } from "troupe/protocol";
+import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import type { Batch } from "../../src/ports/event-log.ts";
+import type { SecretStore } from "../../src/ports/secret-store.ts";
 import { fsSecrets } from "../../src/storage/fs/secrets.ts";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
+import { World } from "./world.ts";
 import { watchedLog } from "./watched-log.ts";
+
+/** The values in a store, sorted. */
+function valuesIn(secrets: SecretStore): readonly string[] {
+  return [...secrets.names()].map((name) => secrets.get(name) ?? "").toSorted();
+}
+
+/** Has the reader say how it is configured. */
+async function ask(
+  runtime: Runtime,
+  run_id?: RunId,
+): Promise<{ readonly runId: RunId; readonly endId: number; readonly config: unknown }> {
+  const events = await collect(runtime, "reader", {
+    type: "ChatRequest",
+    input: "?",
+    ...(run_id && { run_id }),
+  });
+  const end = events.at(-1);
+  if (end?.type !== "RequestCompleted") throw new Error("the reader does not answer");
+  return { runId: end.run_id, endId: end.id, config: JSON.parse(end.result ?? "") };
+}
 
 const reader = defineAgent({
   name: "reader",
@@ -81,16 +106,138 @@ test("a client cannot refer to a secret that somebody else has given", async () 
   await runtime.close();
 });
 
+test("a fork keeps its secret when its source is removed", async () => {
+  const runtime = createRuntime({ agents: [reader] });
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "one" } });
+  const source = await ask(runtime);
+  await runtime.process("reader", { type: "ConfigureRequest", run_id: source.runId, args: { token: "own" } });
+  const fork = await runtime.fork(source.runId, { after: source.endId });
+  const { runId, endId } = await ask(runtime, source.runId);
+  const later = await runtime.fork(runId, { after: endId });
+  await runtime.removeRun(source.runId);
+
+  expect((await ask(runtime, fork)).config).toEqual({ api_key: "one" });
+  expect((await ask(runtime, later)).config).toEqual({ api_key: "one", token: "own" });
+  await runtime.close();
+});
+
+test("a run keeps the secret it began with when its agent is configured anew", async () => {
+  const secrets = memorySecrets();
+  const runtime = createRuntime({ agents: [reader], secrets });
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "one", level: 1 } });
+  const older = await ask(runtime);
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two", level: 2 } });
+  const newer = await ask(runtime);
+
+  expect((await ask(runtime, older.runId)).config).toEqual({ api_key: "one", level: 1 });
+  expect(newer.config).toEqual({ api_key: "two", level: 2 });
+  await runtime.removeRun(older.runId);
+  expect(valuesIn(secrets)).toEqual(['"two"']);
+  await runtime.close();
+});
+
+test("a secret is removed when no run refers to it any more", async () => {
+  const secrets = memorySecrets();
+  const runtime = createRuntime({ agents: [reader], secrets });
+  await runtime.process("reader", {
+    type: "ConfigureRequest",
+    args: { api_key: "one", pin: "kept", token: 1 },
+  });
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
+  expect(valuesIn(secrets)).toEqual(['"one"', '"two"', "1"]);
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "three", token: 3 } });
+  expect(valuesIn(secrets)).toEqual(['"three"', "3"]);
+  const { runId, endId } = await ask(runtime);
+  await runtime.process("reader", { type: "ConfigureRequest", run_id: runId, args: { token: "own" } });
+  await runtime.process("reader", { type: "ConfigureRequest", run_id: runId, args: { token: "own again" } });
+  const fork = await runtime.fork(runId, { after: endId });
+  await runtime.removeRun(runId);
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: null, token: null } });
+  expect(valuesIn(secrets)).toEqual(['"three"', "3"]);
+  await runtime.removeRun(fork);
+  expect(valuesIn(secrets)).toEqual([]);
+  await runtime.close();
+});
+
+test("a start removes the secrets that no run refers to, and no other", async () => {
+  const secrets = memorySecrets();
+  const log = { ...memoryLog(), close: async () => {} };
+  const before = createRuntime({ agents: [reader], log, secrets });
+  await before.process("reader", { type: "ConfigureRequest", args: { api_key: "one" } });
+  await before.close();
+  // A configuration whose values were stored, and whose process then died.
+  await secrets.put({ "secret_unknown.api_key": '"two"', "run_removed.api_key": '"three"' });
+
+  const after = createRuntime({ agents: [reader], log, secrets });
+  await after.ready();
+  expect(valuesIn(secrets)).toEqual(['"one"']);
+  expect((await ask(after)).config).toEqual({ api_key: "one" });
+  await after.close();
+});
+
+test("a run that begins while its agent is configured anew keeps the secret it began with", async () => {
+  const world = new World({ agents: [reader] });
+  const configure = (api_key: string): Promise<unknown> =>
+    world.ask("reader", { type: "ConfigureRequest", args: { api_key, pin: "1" } });
+  await configure("one");
+  world.hold();
+  void world.runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
+  await world.environment.idle();
+  // The check of the configuration is committed, the configuration itself waits, and then the run.
+  const created = world.runtime.createRun("reader", {});
+  await world.environment.idle();
+  await world.letOneGo();
+  expect((await world.log.list({ limit: 10, agent: "reader" })).runs).toEqual([]);
+  await world.letGo();
+
+  const run_id = await created;
+  const { requestId } = await world.ask("reader", { type: "ChatRequest", input: "?", run_id });
+  expect((await world.events(requestId)).at(-1)).toMatchObject({ result: '{"api_key":"one","pin":"1"}' });
+});
+
+test("what calls of an agent refer to stays until their run is removed", async () => {
+  const secrets = memorySecrets();
+  const log = { ...memoryLog(), close: async () => {} };
+  const asker = defineAgent({
+    name: "asker",
+    purpose: "Asks the reader after its caller has answered.",
+    uses: { reader },
+    async chat(_input, turn) {
+      const first = await turn.call(turn.uses.reader, "chat", { input: "" });
+      await turn.waitForInput({ more: "More?" });
+      return first.output;
+    },
+  });
+  const options = { agents: [asker, reader], log, secrets };
+  let runtime = createRuntime(options);
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "one" } });
+  const receipt = await runtime.process("asker", { type: "ChatRequest", input: "" });
+  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
+  await runtime.close();
+  runtime = createRuntime(options);
+  await runtime.ready();
+  expect(valuesIn(secrets)).toEqual(['"one"', '"two"']);
+
+  await runtime.process("asker", { type: "CancelRequest", request_id: receipt.requestId });
+  await runtime.removeRun(receipt.runId as RunId);
+  expect(valuesIn(secrets)).toEqual(['"two"']);
+  await runtime.close();
+});
+
 test.each([
   ["memory", () => memorySecrets()],
   ["a file", () => fsSecrets(join(mkdtempSync(join(tmpdir(), "secrets-")), "secrets.json"))],
 ])("secrets in %s are found by name until they are removed", async (_name, open) => {
   const secrets = open();
-  await secrets.put({ "run_1.token": "a", "run_2.token": "b" });
-  expect(secrets.get("run_1.token")).toBe("a");
-  await secrets.remove("run_1.");
-  expect(secrets.get("run_1.token")).toBeUndefined();
-  expect(secrets.get("run_2.token")).toBe("b");
+  await secrets.put({ "one.token": "a", "one.key": "b", "two.token": "c" });
+  await secrets.put({ "three.token": "d" });
+  expect(secrets.get("one.token")).toBe("a");
+  expect([...secrets.names()].toSorted()).toEqual(["one.key", "one.token", "three.token", "two.token"]);
+  await secrets.remove(["one.token", "one.key", "three.token", "unknown"]);
+  expect([...secrets.names()]).toEqual(["two.token"]);
+  expect(secrets.get("one.token")).toBeUndefined();
+  expect(secrets.get("two.token")).toBe("c");
 });
 
 test("the file of secrets is its owner's alone and survives a restart", async () => {

@@ -7,6 +7,8 @@ import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
 import type { Environment } from "../../src/ports/environment.ts";
 import type { Batch, EventLog } from "../../src/ports/event-log.ts";
 import { Unavailable } from "../../src/ports/event-log.ts";
+import type { SecretStore } from "../../src/ports/secret-store.ts";
+import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import type { Telemetry } from "../../src/ports/telemetry.ts";
 
 /** What befalls a commit: the process dies or the log fails, before the commit is written or just after. */
@@ -34,6 +36,7 @@ export class World {
   readonly environment: ManualEnvironment;
   readonly log: EventLog = memoryLog();
   readonly artifacts: ArtifactStore = memoryArtifacts();
+  readonly secrets: SecretStore = memorySecrets();
   /** What the runtime told its own log of faults. */
   readonly faults: string[] = [];
   readonly dropped: string[] = [];
@@ -139,6 +142,7 @@ export class World {
       agents,
       log: this.#logOf(this.#life),
       artifacts: this.#artifactsOf(this.#life),
+      secrets: this.secrets,
       environment: this.#environmentOf(this.#life),
       telemetry: this.#telemetry(),
       ...(limits && { limits }),

@@ -111,8 +111,9 @@ function secretsIn(values: Map<string, string>): SecretStore {
     async put(added) {
       for (const [name, value] of Object.entries(added)) values.set(name, value);
     },
-    async remove(prefix) {
-      for (const name of values.keys()) if (name.startsWith(prefix)) values.delete(name);
+    names: () => values.keys(),
+    async remove(names) {
+      for (const name of names) values.delete(name);
     },
   };
 }

@@ -50,7 +50,7 @@ export class Life {
     const first = await this.#turn(await this.#place());
     for (let more = pick.of([0, 0, 0, 1]); more > 0; more -= 1)
       await this.#turn(pick.chance(70) && first.agent === "root" ? first.runId : undefined);
-    if (pick.chance(12)) await this.#removeLast();
+    if (pick.chance(12)) await this.#remove(this.client.asked.at(-1)?.runId);
   }
 
   /** Where the first turn takes place: in a run of its own, as a rule. */
@@ -142,14 +142,18 @@ export class Life {
 
   /** Tries again from a point of a run's history. */
   async #fork(runId: RunId, { requestId }: Invocation): Promise<void> {
-    const { pick, witness } = this.#around;
+    const { pick, pause, witness } = this.#around;
+    const { aside } = this.#shared;
     const after = pick.chance(70) ? (witness.requests.get(requestId)?.end?.id ?? 0) : 0;
-    const fork = await this.#line.unlessGone((runtime) => runtime.fork(runId, { after }));
+    const forked = this.#line.unlessGone((runtime) => runtime.fork(runId, { after }));
+    // What the fork needs of its source must stay, whether the source is removed before, meanwhile or afterwards.
+    const isRemoved = pick.chance(30);
+    if (isRemoved) aside(pause(pick.of([0, 0, 10, 2_000])).then(() => this.#remove(runId)));
+    const fork = await forked;
     if (fork !== undefined) await this.#turn(fork);
   }
 
-  async #removeLast(): Promise<void> {
-    const runId = this.client.asked.at(-1)?.runId;
+  async #remove(runId: RunId | undefined): Promise<void> {
     if (runId === undefined) return;
     try {
       await this.#line.unlessGone((runtime) => runtime.removeRun(runId));

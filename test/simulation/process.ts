@@ -171,7 +171,8 @@ export class Process implements Doer {
     return {
       get: (name) => secrets.get(name),
       put: (values) => this.#slowly(() => secrets.put(values)),
-      remove: (prefix) => this.#slowly(() => secrets.remove(prefix)),
+      names: () => secrets.names(),
+      remove: (names) => this.#slowly(() => secrets.remove(names)),
     };
   }
 

@@ -25,10 +25,7 @@ export async function verifyBelongings({
       faults.push(
         `file ${artifactId} belongs to run ${runId}, which ${runs.has(runId) ? "was removed" : "never was"}`,
       );
-  for (const name of secrets.keys()) {
-    const runId = name.split(".")[0] ?? "";
-    if (runs.get(runId)?.removed === true) faults.push(`secret ${name} belongs to a run that was removed`);
-  }
+  verifySecrets(witness, secrets);
   for (const [runId, { events, removed, hidden }] of runs) {
     if (removed) continue;
     if (hidden) faults.push(`run ${runId} is neither there nor gone`);
@@ -41,6 +38,23 @@ export async function verifyBelongings({
         faults.push(`run ${runId} has lost file ${event.artifact_id}`);
     }
   }
+}
+
+/** Checks that every secret is there that a run refers to, and no other. */
+function verifySecrets({ faults, runs }: Witness, secrets: ReadonlyMap<string, string>): void {
+  const used = new Set<string>();
+  for (const [runId, { records, removed }] of runs) {
+    if (removed) continue;
+    const configs = records.filter(({ type }) => type.startsWith("Config"));
+    // The configuration of an agent counts only as it is now; a run can be forked from before it was changed.
+    for (const config of runId.startsWith("config-") ? configs.slice(-1) : configs)
+      for (const [, name = ""] of JSON.stringify(config).matchAll(/"\$secret":"([^"]*)"/gu)) {
+        used.add(name.split(".")[0] ?? "");
+        if (!secrets.has(name)) faults.push(`run ${runId} has lost secret ${name}`);
+      }
+  }
+  for (const name of secrets.keys())
+    if (!used.has(name.split(".")[0] ?? "")) faults.push(`secret ${name} is kept though no run refers to it`);
 }
 
 /** Checks that every run that was at rest for long enough is gone. */

@@ -5,6 +5,7 @@ import type { Agent, Collaborators } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import { operationNames } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
+import { secretVersionsIn } from "./config-secrets.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toJsonSchema } from "./schema.ts";
 
@@ -25,7 +26,7 @@ export class AgentDirectory {
   readonly #descriptors = new Map<string, AgentDescriptor>();
   readonly #bindings: Bindings;
   /** The configuration of new runs by agent, with references in place of secret values. */
-  readonly #configs = new Map<string, JsonObject>();
+  readonly #configs = new Map<string, AgentConfig>();
 
   constructor({ agents, bind = {}, defaultAgent }: AgentDirectoryOptions) {
     this.#bindings = new Bindings(agents, bind);
@@ -60,12 +61,18 @@ export class AgentDirectory {
 
   /** The configuration of an agent's new runs, with references in place of secret values; `undefined` if it has none. */
   configOf(agent: string): JsonObject | undefined {
-    return this.#configs.get(agent);
+    return this.#configs.get(agent)?.args;
   }
 
-  /** Sets the configuration of an agent's new runs. */
-  configure(agent: string, config: JsonObject): void {
-    this.#configs.set(agent, config);
+  /** The versions of secrets that the configurations refer to. */
+  get secretVersions(): readonly string[] {
+    return [...this.#configs.values()].flatMap(({ args }) => secretVersionsIn(args));
+  }
+
+  /** Sets the configuration of an agent's new runs, unless a newer one is set. */
+  configure(agent: string, config: AgentConfig): void {
+    const { version } = this.#configs.get(agent) ?? config;
+    if (config.version >= version) this.#configs.set(agent, config);
   }
 
   /** Throws `not_found`, with the known names as hint. */
@@ -86,6 +93,12 @@ export class AgentDirectory {
     if (!agent.remote) this.#descriptors.set(name, descriptor);
     return descriptor;
   }
+}
+
+/** A configuration of an agent, and how often it was changed. */
+interface AgentConfig {
+  readonly version: number;
+  readonly args: JsonObject;
 }
 
 /** What is served under the path of every agent. */

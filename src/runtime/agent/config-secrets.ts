@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 
-/** A configuration whose secret values stand elsewhere, and those values by the names that stand for them. */
+/** A configuration with names in the place of secret values, and the values by these names. */
 export interface WithoutSecrets {
   readonly args: JsonObject;
   readonly secrets: Readonly<Record<string, string>>;
@@ -14,8 +14,8 @@ const SECRET_KEY = /secret|token|passw|api[-_]?key|credential|private[-_]?key|au
 /** What stands in the log for a secret value. */
 const REFERENCE = "$secret";
 
-/** Takes the secret values out of a configuration; `owner` begins their names. */
-export function withoutSecrets(args: JsonObject, owner: string): WithoutSecrets {
+/** Takes the secret values out of a configuration. Their names begin with `version`, which has no dots. */
+export function withoutSecrets(args: JsonObject, version: string): WithoutSecrets {
   const secrets: Record<string, string> = {};
   const hide = (value: Json, path: string, secret: boolean): Json => {
     if (secret && value !== null && typeof value !== "object") {
@@ -36,7 +36,26 @@ export function withoutSecrets(args: JsonObject, owner: string): WithoutSecrets 
       ]),
     );
   };
-  return { args: hide(args, owner, false) as JsonObject, secrets };
+  return { args: hide(args, version, false) as JsonObject, secrets };
+}
+
+/** The version that a secret belongs to, by its name. */
+export function versionOf(name: string): string {
+  const end = name.indexOf(".");
+  return end < 0 ? name : name.slice(0, end);
+}
+
+/** The versions of secrets that a configuration refers to. */
+export function secretVersionsIn(args: Json): readonly string[] {
+  const versions = new Set<string>();
+  const visit = (value: Json): void => {
+    if (typeof value !== "object" || value === null) return;
+    const name = (value as JsonObject)[REFERENCE];
+    if (typeof name === "string") versions.add(versionOf(name));
+    for (const field of Object.values(value)) visit(field);
+  };
+  visit(args);
+  return [...versions];
 }
 
 /** A key as a part of a name: without dots, which part the steps of a path. */
@@ -44,7 +63,7 @@ function toStep(key: string): string {
   return key.replaceAll("~", "~0").replaceAll(".", "~1");
 }
 
-/** Puts the secret values back where their references stand; what is not known any more is left out. */
+/** Puts the secret values back in the place of their names; a value that is not stored is left out. */
 export function withSecrets(args: JsonObject, store: SecretStore): JsonObject {
   const show = (value: Json): Json | undefined => {
     if (Array.isArray(value)) return value.map((item: Json) => show(item) ?? null);

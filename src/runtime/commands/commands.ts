@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { createSpeaker, encodeEvent } from "../../protocol/encode.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import type {
   CancelRequest,
   ConfigureRequest,
@@ -8,6 +9,7 @@ import type {
   ResumeWithInput,
   TurnRequest,
 } from "../../protocol/requests.ts";
+import { loadConfiguration } from "./configurations.ts";
 import { IdempotencyGuard, checkTurnRequest } from "./idempotency.ts";
 import type { Receipt } from "../api.ts";
 import { findCallers } from "./callers.ts";
@@ -16,7 +18,7 @@ import type { Message, Reply } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 import { checkWith } from "../agent/schema.ts";
-import { withoutSecrets } from "../agent/config-secrets.ts";
+import { secretVersionsIn, withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
@@ -24,6 +26,8 @@ import { toJson } from "../journal/json-limits.ts";
 export interface CommandsOptions {
   readonly context: RunContext;
   readonly queries: Queries;
+  /** Called when the log failed, so that it is not known whether a configuration was written. */
+  unfinished(): void;
   /** Sends a message to the owner of a run. */
   send(runId: RunId, message: Message): Promise<Reply>;
 }
@@ -148,24 +152,17 @@ export class Commands {
   }
 
   async #configure(agentName: string, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
-    const { context, send } = this.#options;
-    const { agents, environment, limits, secrets } = context;
+    const { context, unfinished } = this.#options;
+    const { agents, environment, limits } = context;
     const agent = agents.get(agentName);
     if (named !== undefined) await this.#checkRun(agentName, named);
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
     // With its secrets, of which the run's owner sees only the names.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
-    const runId = named ?? configRunId(agentName);
-    const kept = withoutSecrets(args, runId);
-    const message = { kind: "configure", args: kept.args } as const;
-    if (Object.keys(kept.secrets).length > 0) {
-      // What is refused leaves no secrets behind.
-      await send(runId, { ...message, isTrial: true });
-      // First the values, then what refers to them.
-      await secrets.put(kept.secrets);
-    }
-    const reply = await send(runId, message);
-    if (named === undefined) agents.configure(agentName, { ...agents.configOf(agentName), ...kept.args });
+    const reply = await this.#record(agentName, named, args).catch((error: unknown) => {
+      if (error instanceof AgentError && error.code === "unavailable") unfinished();
+      throw error;
+    });
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
     const event = encodeEvent(createSpeaker(address), 0, new Date(environment.now()).toISOString(), {
@@ -175,6 +172,26 @@ export class Commands {
       output: null,
     });
     return { requestId, runId: named ?? null, kind: "configure", replayed: false, after: reply.after, event };
+  }
+
+  /** Writes a configuration into the log of a run, or of an agent, with its secret values stored beside the log. */
+  async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<Reply> {
+    const { context, send } = this.#options;
+    const { agents, environment, secrets } = context;
+    const runId = named ?? configRunId(agent);
+    const version = `secret_${environment.newId()}`;
+    const kept = withoutSecrets(args, version);
+    const message = { kind: "configure", args: kept.args } as const;
+    // A configuration that is refused stores no secrets.
+    if (Object.keys(kept.secrets).length > 0) await send(runId, { ...message, isTrial: true });
+    const before = secretVersionsIn(agents.configOf(agent) ?? {});
+    const reply = await secrets.store(version, kept.secrets, async () => {
+      const written = await send(runId, message);
+      if (named === undefined) await loadConfiguration(context, agent);
+      return written;
+    });
+    if (named === undefined) await secrets.collect(before);
+    return reply;
   }
 
   /** A run belongs to one agent; to the others it is unknown. */

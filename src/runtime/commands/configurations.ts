@@ -3,9 +3,12 @@ import { stateAt } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
 
 /** Reads the configuration of each agent from the log. */
-export async function loadConfigurations({ agents, log }: RunContext): Promise<void> {
-  for (const agent of agents.names) {
-    const { config } = await stateAt(log, configRunId(agent), Infinity);
-    if (config) agents.configure(agent, config.args);
-  }
+export async function loadConfigurations(context: RunContext): Promise<void> {
+  for (const agent of context.agents.names) await loadConfiguration(context, agent);
+}
+
+/** Reads the configuration of an agent from the log. */
+export async function loadConfiguration({ agents, log }: RunContext, agent: string): Promise<void> {
+  const { config } = await stateAt(log, configRunId(agent), Infinity);
+  if (config) agents.configure(agent, config);
 }

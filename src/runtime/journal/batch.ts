@@ -1,4 +1,4 @@
-import type { Batch, LogRecord, RequestMark, RunRow } from "../../ports/event-log.ts";
+import type { Batch, LogRecord, ReferenceMark, RequestMark, RunRow } from "../../ports/event-log.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** A batch that collects entries, and the promise of its commit. */
@@ -6,6 +6,7 @@ export interface OpenBatch extends Batch {
   events: string[];
   records: LogRecord[];
   requests?: RequestMark[];
+  references?: ReferenceMark[];
   run?: RunRow;
   snapshot?: Json;
   /** Makes the snapshot when the batch is complete. */

@@ -1,7 +1,8 @@
-import type { Cursor, LogRecord, RequestMark, RunRow } from "../../ports/event-log.ts";
+import type { Cursor, LogRecord, ReferenceMark, RequestMark, RunRow } from "../../ports/event-log.ts";
 import { encodeEvent } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { EventBody } from "../../protocol/events.ts";
+import { secretVersionsIn } from "../agent/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
 import { addEvent, addRecord, committedOf, newPending, notCommitted, rejectPending } from "./batch.ts";
@@ -112,13 +113,24 @@ export class Recorder {
     this.#push(text, true);
   }
 
-  /** Records a journal entry after the newest event. */
+  /** Records a journal entry after the newest event; the run refers to the secrets that it names. */
   record(body: RecordBody): { readonly n: number; readonly after: number } {
     const position = { n: this.#nextRecord, after: this.#nextId - 1 };
     this.#nextRecord += 1;
     addRecord(this.#batch, { ...position, ...body } as unknown as LogRecord);
+    const isConfig = body.type === "ConfigRecorded" || body.type === "Configured";
+    const secrets = isConfig && body.args !== undefined ? secretVersionsIn(body.args) : NO_SECRETS;
+    if (secrets.length > 0) {
+      this.#refer(secrets.map((thing) => ({ thing })));
+      this.#context.secrets.referring(this.committed());
+    }
     this.#schedule(true);
     return position;
+  }
+
+  /** Has the run no longer refer to versions of secrets. */
+  drop(secrets: readonly string[]): void {
+    if (secrets.length > 0) this.#refer(secrets.map((thing) => ({ thing, dropped: true })));
   }
 
   /** Changes a request's entry in the index with the next commit. */
@@ -156,6 +168,11 @@ export class Recorder {
 
   get #batch(): OpenBatch {
     return (this.#pending ??= newPending());
+  }
+
+  #refer(references: readonly ReferenceMark[]): void {
+    (this.#batch.references ??= []).push(...references);
+    this.#schedule(true);
   }
 
   #push(text: string, urgent: boolean): void {
@@ -223,6 +240,8 @@ export class Recorder {
 }
 
 const RESOLVED = Promise.resolve();
+
+const NO_SECRETS: readonly string[] = [];
 
 function entriesOf(batch: OpenBatch | undefined): number {
   return batch === undefined ? 0 : batch.events.length + batch.records.length;

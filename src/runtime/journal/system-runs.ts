@@ -10,6 +10,11 @@ export function configRunId(agent: string): RunId {
 
 const PREFIX = "config-";
 
+/** Whether a run holds the configuration of an agent. */
+export function isConfigRun(runId: RunId): boolean {
+  return runId.startsWith(PREFIX);
+}
+
 /** Whether a run is one that no client may see. */
 export function isHidden({ agent }: { readonly agent: string }): boolean {
   return agent === NO_AGENT;
@@ -17,5 +22,5 @@ export function isHidden({ agent }: { readonly agent: string }): boolean {
 
 /** Whether a run is shown to nobody because it is being copied or removed, or that was cut off. */
 export function isUnfinished(run: { readonly runId: RunId; readonly agent: string }): boolean {
-  return isHidden(run) && !run.runId.startsWith(PREFIX);
+  return isHidden(run) && !isConfigRun(run.runId);
 }

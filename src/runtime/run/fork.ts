@@ -3,6 +3,7 @@ import type { EventLog, RunEntry } from "../../ports/event-log.ts";
 import { depthOf, idOf, typeOf } from "../../protocol/encode.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
+import { isUnfinished } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
 
 /** So many events are copied in one commit. */
@@ -14,6 +15,8 @@ export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, a
   const { events } = after <= head ? await log.read(runId, { after: after - 1, limit: 1 }) : { events: [] };
   const [text] = events;
   if (text !== undefined && typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return;
+  // The row was read before the run was removed.
+  if (text === undefined && after <= head) throw gone(runId);
   throw new AgentError("conflict", `run ${runId} cannot be forked after event ${after}`, {
     hint: "fork it after 0 or after a RequestCompleted at depth 0",
   });
@@ -39,12 +42,14 @@ export async function copyHistory(
     await ledger.committed();
   }
   const { turns, memory, config } = await stateAt(log, source.runId, after);
-  // Of a run that was removed while it was read, nobody knows what was missing.
-  if ((await log.run(source.runId))?.removed === true) throw gone(source.runId);
   for (const [agent, value] of Object.entries(memory))
     ledger.change({ type: "MemoryCommitted", agent, value });
   if (config) ledger.change({ type: "ConfigRecorded", ...config });
   ledger.change({ type: "Forked", turns });
+  await ledger.committed();
+  // A source that is removed meanwhile may have been read in part. What it refers to outside the log is kept from here on.
+  const now = await log.run(source.runId);
+  if (now === undefined || now.removed === true || isUnfinished(now)) throw gone(source.runId);
 }
 
 function gone(runId: RunId): AgentError {

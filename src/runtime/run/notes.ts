@@ -1,7 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
-import { NO_AGENT } from "../journal/system-runs.ts";
+import { secretVersionsIn } from "../agent/config-secrets.ts";
+import { isConfigRun, NO_AGENT } from "../journal/system-runs.ts";
 import { copyHistory } from "./fork.ts";
 import type { ConfigureMessage, CreateMessage, ForkMessage, UploadMessage } from "./messages.ts";
 import type { RunContext } from "../run-context.ts";
@@ -49,6 +50,11 @@ export class RunUpdates {
     // The configuration of an agent is kept in a hidden run without turns.
     if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
     ledger.change({ type: "ConfigRecorded", version, args: all });
+    // A run can be forked where it still had the old configuration; that of an agent is only needed as it is now.
+    if (config && isConfigRun(ledger.runId)) {
+      const kept = new Set(secretVersionsIn(all));
+      ledger.recorder.drop(secretVersionsIn(config.args).filter((secrets) => !kept.has(secrets)));
+    }
     ledger.save();
     return ledger.recorder.head;
   }

@@ -181,8 +181,7 @@ export class Run implements RecorderListener {
       this.#ledger.hide();
       await this.#ledger.committed();
       await files.remove(this.runId);
-      await secrets.remove(`${this.runId}.`);
-      await log.remove(recorder.cursor);
+      await secrets.collect(await log.remove(recorder.cursor));
     } catch (cause) {
       throw notWritten(cause);
     } finally {

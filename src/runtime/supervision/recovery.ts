@@ -7,8 +7,8 @@ export interface RecoveryOptions {
   readonly context: RunContext;
   /** Has a run go on with what is open in it. Never rejects. */
   readonly recoverRun: (runId: RunId) => Promise<void>;
-  /** Removes what is left of runs. */
-  readonly removeUnfinishedRuns: () => Promise<void>;
+  /** Removes what a crash or a failed commit left behind. */
+  readonly cleanUp: () => Promise<void>;
 }
 
 /** So many runs are continued at a time: enough that each commit carries many of them. */
@@ -35,11 +35,11 @@ export class Recovery {
 
   /** Resolves when every open request is continued, started, or will be woken. */
   async run(): Promise<void> {
-    const { context, recoverRun, removeUnfinishedRuns } = this.#options;
+    const { context, recoverRun, cleanUp } = this.#options;
     const runs = new Set((await context.log.open()).map(({ runId }) => runId));
     await inLanes([...runs], AT_ONCE, recoverRun);
     await this.#wakeTimer.start();
-    await removeUnfinishedRuns();
+    await cleanUp();
   }
 
   /** Once the log takes events again, has everything go on that a failed commit took along, as after a restart. */

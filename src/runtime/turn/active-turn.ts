@@ -10,7 +10,6 @@ import { CalledConfigs } from "./called-configs.ts";
 import { CallSettlement } from "./call-settlement.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
-import { withSecrets } from "../agent/config-secrets.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
@@ -103,7 +102,7 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
       kind: "root",
       name: agent.name,
       speaker: this.speaker,
-      config: withSecrets(config?.args ?? {}, secrets),
+      config: secrets.reveal(config?.args ?? {}),
     });
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);

@@ -4,7 +4,6 @@ import type { Agent } from "../agent/agent.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
-import { withSecrets } from "../agent/config-secrets.ts";
 
 /** A call of an agent, for the first time or again after a crash. */
 export interface CalledAgent {
@@ -38,7 +37,7 @@ export class CalledConfigs {
       this.#written.set(name, args);
       this.#recorder.record({ type: "Configured", call_id: callId, agent: name, ...(!isKnown && { args }) });
     }
-    return withSecrets(args, this.#context.secrets);
+    return this.#context.secrets.reveal(args);
   }
 
   /** The present configuration of an agent. An agent that only has the name of a served one has none. */

@@ -6,6 +6,7 @@ import { AgentError } from "../../errors.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
+import { syncDirectory } from "./sync-directory.ts";
 import { limitedBody, toStored } from "../shared/new-artifact.ts";
 
 /**
@@ -174,17 +175,6 @@ async function writeAndSync(
     return bytes;
   } finally {
     await file.close();
-  }
-}
-
-/** Makes the names of new files survive a power failure, where the system can. */
-async function syncDirectory(directory: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const handle = await open(directory);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

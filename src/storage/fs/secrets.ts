@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncDirectory } from "./sync-directory.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 
 /**
@@ -26,7 +27,13 @@ export function fsSecrets(path: string): SecretStore {
   return {
     get: (name) => values.get(name),
     put: (added) => change((before) => new Map([...before, ...Object.entries(added)])),
-    remove: (prefix) => change((before) => new Map([...before].filter(([name]) => !name.startsWith(prefix)))),
+    names: () => values.keys(),
+    remove: (names) =>
+      change((before) => {
+        const after = new Map(before);
+        for (const name of names) after.delete(name);
+        return after;
+      }),
   };
 }
 
@@ -49,4 +56,5 @@ async function save(path: string, values: ReadonlyMap<string, string>): Promise<
     await file.close();
   }
   await rename(temporary, path);
+  await syncDirectory(dirname(path));
 }
