@@ -1,11 +1,11 @@
 import { relative } from "node:path";
 import { styleText } from "node:util";
 import type { ServerOptions } from "./server-options.ts";
-import type { ServerReport } from "./server-report.ts";
+import type { ReadyReport } from "./server-report.ts";
 
 /** The lines that say where the server is and what it serves. */
 export function toBanner(
-  { url, agents, defaultAgent }: Omit<ServerReport, "type">,
+  { url, agents, defaultAgent }: Omit<ReadyReport, "type" | "open">,
   { data, durability }: ServerOptions,
   version: string,
 ): string {

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { Command } from "commander";
 import { toBanner } from "./banner.ts";
 import { EXIT } from "./exit.ts";
@@ -9,37 +9,41 @@ import { addServerOptions, toArguments } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { startServerProcess } from "./supervise-child.ts";
 import type { ServerEnd, ServerProcess } from "./supervise-child.ts";
+import { watchFiles } from "./watch-files.ts";
 import { watchDirectory } from "./watch.ts";
 
-/** `troupe dev`: serves the agents of a directory, and starts again whenever a file in it changes. */
+/** `troupe dev`: serves the agents of a directory, and serves them again after each change of their files. */
 export function devCommand(): Command {
   return addServerOptions(new Command("dev"))
     .description(
-      "Serves the agents of a directory and starts again when a file in it changes. Runs are kept.",
+      "Serves the agents of a directory and restarts when they or a file that they import change. Runs are kept.",
     )
     .action(run);
 }
 
 async function run(options: ServerOptions): Promise<void> {
-  let server: ServerProcess | undefined;
+  let serving: ServerProcess | undefined;
+  let loading: ServerProcess | undefined;
   let changed = nextChange();
   let leaving = false;
   let greeted = false;
   let { port } = options;
   const isWorthARestart = createPatience();
 
-  const stopWatching = watchAgents(options.agents, (file) => {
+  const notice = (file: string): void => {
     console.log(`${file} changed`);
     changed.resolve();
-    server?.stop();
-  });
+  };
+  const stopWatching = watchAgents(options.agents, notice);
+  let stopWatchingImports = (): void => {};
   const leave = (): void => {
     leaving = true;
     changed.resolve();
-    server?.stop();
+    loading?.stop();
+    serving?.stop();
   };
   const stopListening = onSignal(() => {
-    if (leaving) server?.kill();
+    if (leaving) for (const server of [loading, serving]) server?.kill();
     leave();
   });
   const stopLooking = onOrphaned(leave);
@@ -48,15 +52,45 @@ async function run(options: ServerOptions): Promise<void> {
     while (!leaving) {
       changed = nextChange();
       const startedAt = performance.now();
-      server = startServerProcess(toArguments({ ...options, port }), (report) => {
+      const isEdited = serving !== undefined;
+      // The new process loads the changed files while the old one serves, and takes over only if they load.
+      loading = startServerProcess(toArguments({ ...options, port }), (report) => {
         // A free port that was found once is kept.
         port = Number(new URL(report.url).port);
         if (greeted) console.log(`ready again after ${Math.round(performance.now() - startedAt)} ms`);
         else console.log(toBanner(report, options, readVersion()));
+        if (isEdited && report.open > 0) console.log(toNotice(report.open));
         greeted = true;
       });
-      const end = await server.ended;
-      if (leaving || changed.happened()) continue;
+      const { type, files } = await loading.loaded;
+      stopWatchingImports();
+      stopWatchingImports = watchFiles(outside(options.agents, files), (file) => notice(relative("", file)));
+      if (leaving || changed.happened()) {
+        loading.stop();
+        await loading.ended;
+        continue;
+      }
+      if (type === "loaded") {
+        serving?.stop();
+        await serving?.ended;
+        serving = loading;
+        serving.start();
+      } else {
+        const end = await loading.ended;
+        if (serving === undefined && isFinal(end)) {
+          process.exitCode = end.failure;
+          return;
+        }
+        if (end.failure === undefined) console.log("the process ended while it loaded the agents");
+        console.log(
+          serving === undefined
+            ? "waiting for a change of the agents"
+            : "still serving the agents as they were before this change",
+        );
+      }
+      const end = await Promise.race([changed.promise, ...(serving === undefined ? [] : [serving.ended])]);
+      if (leaving || changed.happened() || end === undefined) continue;
+      serving = undefined;
       if (isFinal(end)) {
         process.exitCode = end.failure;
         return;
@@ -65,13 +99,15 @@ async function run(options: ServerOptions): Promise<void> {
         console.log("the server died; starting it again");
         continue;
       }
-      console.log(`waiting for a change in ${options.agents}`);
+      console.log("waiting for a change of the agents");
       await changed.promise;
     }
   } finally {
     stopWatching();
+    stopWatchingImports();
     stopListening();
     stopLooking();
+    await Promise.all([loading?.ended, serving?.ended]);
   }
 }
 
@@ -83,7 +119,18 @@ function watchAgents(directory: string, changed: (file: string) => void): () => 
   }
 }
 
-/** No change of an agent file can help against these. */
+/** The files that are not below a directory, which is watched as a whole. */
+function outside(directory: string, files: readonly string[]): string[] {
+  return files.filter((file) => relative(resolve(directory), file).startsWith(".."));
+}
+
+/** What a change of the code means for open requests. */
+function toNotice(open: number): string {
+  const requests = open === 1 ? "1 request is open and continues" : `${open} requests are open and continue`;
+  return `${requests} with the changed code; a request whose log does not fit that code ends with an error`;
+}
+
+/** Exit codes of failures that no change of an agent file can repair. */
 function isFinal({ failure }: ServerEnd): boolean {
   return failure !== undefined && FINAL.has(failure);
 }
@@ -91,9 +138,8 @@ function isFinal({ failure }: ServerEnd): boolean {
 const FINAL: ReadonlySet<number> = new Set([EXIT.usage, EXIT.port, EXIT.damaged, EXIT.inUse, EXIT.refused]);
 
 /**
- * Counts how often a server died early. One that cannot begin will not after another start either, and one
- * that keeps dying needs another agent. Between the two is a turn that kills the server whenever it is gone on
- * with, before the server is ready: a few starts later that turn is ended.
+ * Counts early deaths of the server in a row. A server that cannot start is not started again, and one that
+ * keeps dying needs a change. A turn that kills the server each time it continues is ended after a few starts.
  */
 function createPatience(): (end: ServerEnd) => boolean {
   let deaths = 0;
@@ -107,7 +153,7 @@ function createPatience(): (end: ServerEnd) => boolean {
 const SOON_MS = 2_000;
 const DEATHS_LIMIT = 5;
 
-/** A promise for the next change of a file, and whether it has happened. */
+/** A promise for the next change of a file, and whether it has come. */
 interface Change {
   readonly promise: Promise<void>;
   resolve(): void;

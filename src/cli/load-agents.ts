@@ -1,7 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { AgentError } from "../errors.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
+import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { toText as toStack } from "./print-fault.ts";
 
@@ -24,7 +26,23 @@ export async function loadAgents(directory: string): Promise<Agent[]> {
       'export one: export const hello = defineAgent({ name: "hello", … })',
     );
   }
-  return [...agents.values()].map(({ agent }) => agent);
+  const loaded = [...agents.values()].map(({ agent }) => agent);
+  check(loaded);
+  return loaded;
+}
+
+/** Checks what the runtime would refuse after a restart, for example two uses of one name. */
+function check(agents: readonly Agent[]): AgentDirectory {
+  try {
+    return new AgentDirectory({ agents });
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown;
+    throw new Exit(
+      EXIT.agents,
+      `the agents cannot be served together: ${thrown.message}`,
+      thrown.details.hint,
+    );
+  }
 }
 
 /** What to say of a directory of agents that cannot be read. */

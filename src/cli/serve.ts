@@ -1,14 +1,18 @@
 import { Command } from "commander";
+import type { Agent } from "../runtime/agent/agent.ts";
+import type { Runtime } from "../runtime/api.ts";
 import { drainOnSignals } from "../node/signals.ts";
 import { toBanner } from "./banner.ts";
+import { collectImportedFiles } from "./imported-files.ts";
+import { loadAgents } from "./load-agents.ts";
 import { readVersion } from "./package-version.ts";
 import { addServerOptions } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
-import { isStopMessage } from "./server-report.ts";
-import type { FailureReport, ServerReport } from "./server-report.ts";
+import { isServerCommand } from "./server-report.ts";
+import type { ServerReport } from "./server-report.ts";
 import { startServer } from "./start-server.ts";
 
-/** `troupe serve`: serves the agents of a directory until it is told to stop. */
+/** `troupe serve`: serves the agents of a directory until it is stopped. */
 export function serveCommand(): Command {
   return addServerOptions(new Command("serve"))
     .description("Serves the agents of a directory.")
@@ -16,36 +20,67 @@ export function serveCommand(): Command {
 }
 
 async function serveAlone(options: ServerOptions): Promise<void> {
-  const { runtime, server } = await startServer(options);
+  const { runtime, server } = await startServer(options, await loadAgents(options.agents));
   drainOnSignals(server, runtime);
   const { agents, defaultAgent } = runtime;
   console.log(toBanner({ url: server.url, agents, defaultAgent }, options, readVersion()));
 }
 
-/** Serves for `troupe dev`, which prints and decides: this process ends when the other says so, or is gone. */
+/**
+ * Serves for `troupe dev`, which prints and decides. This process loads the agents, waits for the command to
+ * start, and ends when it is told to or when the other process is gone.
+ */
 async function serveForParent(options: ServerOptions): Promise<void> {
   let stop = async (): Promise<unknown> => undefined;
   const leave = (): void => void stop().finally(() => process.exit(0));
-  process.on("message", (message) => {
-    if (isStopMessage(message)) leave();
+  const started = new Promise<void>((resolve) => {
+    process.on("message", (message) => {
+      if (!isServerCommand(message)) return;
+      if (message.type === "start") resolve();
+      else leave();
+    });
   });
   process.on("disconnect", leave);
   process.on("SIGTERM", leave);
-  // The terminal sends this one to both processes.
+  // A terminal sends SIGINT to both processes.
   process.on("SIGINT", () => {});
 
-  const { runtime, server } = await startServer(options).catch(async (thrown: unknown) => {
-    await tell({ type: "failed" });
+  const agents = await load(options);
+  await started;
+  const { runtime, server } = await startServer(options, agents).catch(async (thrown: unknown) => {
+    await tell({ type: "failed", files: [] });
     throw thrown;
   });
-  // What is cut goes on after the next start, which is soon.
+  // Open turns continue after the next start, which comes soon.
   stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]);
-  const { agents, defaultAgent } = runtime;
-  await tell({ type: "ready", url: server.url, agents, defaultAgent });
+  const { agents: names, defaultAgent } = runtime;
+  const open = await countOpenRuns(runtime);
+  await tell({ type: "ready", url: server.url, agents: names, defaultAgent, open });
 }
 
-/** Resolves when the parent has it, or is gone. */
-function tell(report: ServerReport | FailureReport): Promise<void> {
+async function load({ agents: directory }: ServerOptions): Promise<readonly Agent[]> {
+  const files = collectImportedFiles();
+  try {
+    const agents = await loadAgents(directory);
+    await tell({ type: "loaded", files: files() });
+    return agents;
+  } catch (thrown) {
+    await tell({ type: "failed", files: files() });
+    throw thrown;
+  }
+}
+
+/** Counts the runs whose request runs, waits or sleeps; of more than a hundred of a kind only the first. */
+async function countOpenRuns(runtime: Runtime): Promise<number> {
+  const pages = [
+    runtime.runs({ status: "running", limit: 100 }),
+    runtime.runs({ status: "waiting", limit: 100 }),
+  ];
+  return (await Promise.all(pages)).reduce((sum, { runs }) => sum + runs.length, 0);
+}
+
+/** Resolves when the parent has the report, or is gone. */
+function tell(report: ServerReport): Promise<void> {
   return new Promise((resolve) => {
     process.send?.(report, () => resolve());
   });

@@ -1,36 +1,46 @@
-/** What a server process tells the one that watches over it when it serves. */
-export interface ServerReport {
+/** A server process has loaded its agents and waits for `StartMessage`. */
+export interface LoadedReport {
+  readonly type: "loaded";
+  /** The files that the agents were loaded from. */
+  readonly files: readonly string[];
+}
+
+/** A server process serves. */
+export interface ReadyReport {
   readonly type: "ready";
   readonly url: string;
   readonly agents: readonly string[];
   readonly defaultAgent: string;
+  /** The number of runs with an open request. */
+  readonly open: number;
 }
 
-/** What it tells before it exits because it cannot begin; its exit code says why. */
+/** A server process cannot start and exits; its exit code gives the reason. */
 export interface FailureReport {
   readonly type: "failed";
+  /** The files that the agents were loaded from, as far as that went. */
+  readonly files: readonly string[];
 }
 
-/** What the watching process tells a server: end at once, what was cut goes on after the next start. */
-export interface StopMessage {
-  readonly type: "stop";
+/** What a server process reports to `troupe dev`. */
+export type ServerReport = LoadedReport | ReadyReport | FailureReport;
+
+/** What `troupe dev` sends to a server process: serve now, or end now. Open turns continue after the next start. */
+export interface ServerCommand {
+  readonly type: "start" | "stop";
 }
 
-/** Says whether a message between the two is a report. */
+/** Says whether a message is a report of a server process. */
 export function isServerReport(message: unknown): message is ServerReport {
-  return hasType(message, "ready");
+  return ["loaded", "ready", "failed"].includes(typeOf(message));
 }
 
-/** Says whether a message between the two is of a server that cannot begin. */
-export function isFailureReport(message: unknown): message is FailureReport {
-  return hasType(message, "failed");
+/** Says whether a message is a command for a server process. */
+export function isServerCommand(message: unknown): message is ServerCommand {
+  return ["start", "stop"].includes(typeOf(message));
 }
 
-/** Says whether a message between the two asks to stop. */
-export function isStopMessage(message: unknown): message is StopMessage {
-  return hasType(message, "stop");
-}
-
-function hasType(message: unknown, type: string): boolean {
-  return typeof message === "object" && message !== null && "type" in message && message.type === type;
+function typeOf(message: unknown): string {
+  if (typeof message !== "object" || message === null || !("type" in message)) return "";
+  return typeof message.type === "string" ? message.type : "";
 }

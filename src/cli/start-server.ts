@@ -9,6 +9,7 @@ import { serve } from "../node/serve.ts";
 import type { Server } from "../node/serve.ts";
 import { superviseProcess } from "../node/supervise.ts";
 import type { EventLog } from "../ports/event-log.ts";
+import type { Agent } from "../runtime/agent/agent.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import { fsArtifacts } from "../storage/fs/artifacts.ts";
@@ -16,7 +17,6 @@ import { fsSecrets } from "../storage/fs/secrets.ts";
 import { DamagedLog, DirectoryInUse } from "../storage/sqlite/format/errors.ts";
 import { sqliteLog } from "../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "./exit.ts";
-import { loadAgents } from "./load-agents.ts";
 import { printFault } from "./print-fault.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { writePid } from "./write-pid.ts";
@@ -29,11 +29,10 @@ export interface StartedServer {
 
 const DAY_MS = 86_400_000;
 
-/** Loads agents, opens their log and serves them; resolves when whatever was interrupted goes on. */
-export async function startServer(options: ServerOptions): Promise<StartedServer> {
+/** Opens the log of agents and serves them; resolves when open turns continue. */
+export async function startServer(options: ServerOptions, agents: readonly Agent[]): Promise<StartedServer> {
   const { data, retainDays, retainMb } = options;
   const metrics = createMetrics({ log: printFault });
-  const agents = await loadAgents(options.agents);
   const log = openLog(options);
   writePid(join(data, "pid"));
   const runtime = createRuntime({

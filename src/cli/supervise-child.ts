@@ -2,56 +2,68 @@ import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isFailureReport, isServerReport } from "./server-report.ts";
-import type { ServerReport, StopMessage } from "./server-report.ts";
+import { isServerReport } from "./server-report.ts";
+import type { FailureReport, LoadedReport, ReadyReport, ServerCommand } from "./server-report.ts";
 
-/** What became of a server process. */
+/** How a server process ended. */
 export interface ServerEnd {
-  /** How long it served, in milliseconds; `undefined` when it never got that far. */
+  /** How long it served, in milliseconds; `undefined` if it did not serve. */
   readonly servedMs: number | undefined;
-  /** The exit code of one that said that it could not begin; another's says nothing, since any agent may exit. */
+  /** The exit code of a process that reported that it cannot start. Any agent may exit with any code. */
   readonly failure: number | undefined;
 }
 
-/** A server in a process of its own. */
+/** A server in a child process. */
 export interface ServerProcess {
-  /** Resolves when the process is gone. */
+  /** Resolves when the agents are loaded, or cannot be loaded; the process then waits for `start`. */
+  readonly loaded: Promise<LoadedReport | FailureReport>;
+  /** Resolves when the process has ended. */
   readonly ended: Promise<ServerEnd>;
-  /** Makes it end now: its streams are cut, what runs goes on after the next start. */
+  /** Lets it serve its agents. */
+  start(): void;
+  /** Ends it now: its streams are closed, open turns continue after the next start. */
   stop(): void;
-  /** Ends it without giving it a say. */
+  /** Ends it at once, without cleanup. */
   kill(): void;
 }
 
-/** Starts `troupe serve` as a child, which dies with this process. */
+/** Starts `troupe serve` as a child, which ends together with this process. */
 export function startServerProcess(
   args: readonly string[],
-  onReady: (report: ServerReport) => void,
+  onReady: (report: ReadyReport) => void,
 ): ServerProcess {
-  // From source or from the build: the entry has the same ending as this file.
+  // From source or from the build: the entry has the same file extension as this file.
   const main = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url));
   const child = fork(main, ["serve", ...args], {
     execArgv: [...process.execArgv, "--disable-warning=ExperimentalWarning"],
   });
+  const loaded = Promise.withResolvers<LoadedReport | FailureReport>();
   let readyAt: number | undefined;
   let hasFailed = false;
   let killer: NodeJS.Timeout | undefined;
 
   child.on("message", (message) => {
-    hasFailed ||= isFailureReport(message);
     if (!isServerReport(message)) return;
-    readyAt = performance.now();
-    onReady(message);
+    if (message.type === "ready") {
+      readyAt = performance.now();
+      onReady(message);
+      return;
+    }
+    hasFailed ||= message.type === "failed";
+    loaded.resolve(message);
   });
 
   return {
+    loaded: loaded.promise,
     ended: waitForEnd(child).then((code) => {
       clearTimeout(killer);
+      loaded.resolve({ type: "failed", files: [] });
       const servedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
       return { servedMs, failure: hasFailed ? code : undefined };
     }),
+    start: () => send(child, { type: "start" }),
     stop() {
-      if (child.connected) child.send({ type: "stop" } satisfies StopMessage);
+      send(child, { type: "stop" });
       killer ??= setTimeout(() => child.kill("SIGKILL"), child.connected ? STOP_MS : 0);
     },
     kill: () => void child.kill("SIGKILL"),
@@ -61,9 +73,14 @@ export function startServerProcess(
 /** How long a server may take to stop. */
 const STOP_MS = 3000;
 
+function send(child: ChildProcess, command: ServerCommand): void {
+  // A child that ends meanwhile is reported by `ended`.
+  if (child.connected) child.send(command, () => {});
+}
+
 function waitForEnd(child: ChildProcess): Promise<number> {
   return new Promise((resolve) => {
-    // Only then everything is read that it said; its exit may be seen before.
+    // "close" comes after the last output, "exit" may come before it.
     child.once("close", (code) => resolve(code ?? 1));
     child.once("error", () => resolve(1));
   });

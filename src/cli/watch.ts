@@ -65,8 +65,8 @@ export function watchDirectory(directory: string, changed: (file: string) => voi
   }
 }
 
-/** Editors write a file in several steps. */
-const SETTLE_MS = 60;
+/** How long to wait for further changes: editors write a file in several steps. */
+export const SETTLE_MS = 60;
 
 /** Hidden files, packages, and what editors leave beside the file they write. */
 const IGNORED = /(^|[\\/])(\.|node_modules([\\/]|$))|~$|\.sw[a-z]$|\.tmp$/;

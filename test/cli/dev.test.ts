@@ -33,19 +33,71 @@ test("a changed agent is served at the same address, and the runs are kept", asy
   expect(after).toMatchObject({ result: "after", run_id: before.run_id, id: before.id + 3 });
 });
 
-test("a broken file is explained, and the next change is waited for", async () => {
+test("a file that breaks is explained, and the agents from before are served until it is repaired", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
   const { command, url } = await startDev(cwd);
 
   await writeFile(join(cwd, "agents/speaker.ts"), "export const = 1;\n");
-  await command.match(/waiting for a change in agents/);
+  await command.match(/still serving the agents as they were before this change/);
   expect(command.output()).toMatch(/agents.speaker\.ts cannot be loaded/);
   expect(command.output()).toMatch(/export const = 1;/);
-  await expect(fetch(url)).rejects.toThrow("fetch failed");
+  expect((await chat(url, "speaker")).result).toBe("before");
 
   await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
   await command.match(/ready again/);
   expect((await chat(url, "speaker")).result).toBe("after");
+});
+
+test("agents that cannot be served together do not replace those that are served", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+  const { command, url } = await startDev(cwd);
+
+  await writeFile(join(cwd, "agents/other.ts"), agentSaying("other", "speaker"));
+  await command.match(/still serving the agents as they were before this change/);
+
+  expect((await chat(url, "speaker")).result).toBe("before");
+});
+
+test("a file that is broken at the start is explained, and served once it is repaired", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": "export const = 1;\n" });
+  const command = startCommand(["dev", "--port=0"], { cwd });
+  await command.match(/waiting for a change of the agents/);
+
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  expect((await chat(url, "speaker")).result).toBe("after");
+});
+
+test("a file elsewhere that an agent imports is watched, also when it is broken", async () => {
+  const cwd = await createProject({
+    "word.ts": 'export const word = "before";\n',
+    "agents/speaker.ts": `import { word } from "../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
+  });
+  const { command, url } = await startDev(cwd);
+
+  await writeFile(join(cwd, "word.ts"), "export const = 1;\n");
+  await command.match(/still serving/);
+  await writeFile(join(cwd, "word.ts"), 'export const word = "after";\n');
+  await command.match(/ready again/);
+
+  expect((await chat(url, "speaker")).result).toBe("after");
+});
+
+test("an edit under a request that waits says what happens to it", async () => {
+  const cwd = await createProject({ "agents/waiter.ts": WAITER });
+  const { command, url } = await startDev(cwd);
+  const { request_id } = await chat(url, "waiter");
+
+  await writeFile(
+    join(cwd, "agents/waiter.ts"),
+    WAITER.replace("const {", 'await turn.text("new");\n    const {'),
+  );
+  await command.match(/1 request is open and continues with the changed code/);
+  await chat(url, "waiter", { type: "ResumeWithInput", request_id, request_keys: { answer: "yes" } });
+
+  const status = await (await fetch(`${url}/request/${request_id}`)).json();
+  expect(status).toMatchObject({ status: "completed", error: { code: "nondeterministic" } });
 });
 
 test("a stream is cut when an agent changes, and read on after the restart", async () => {
