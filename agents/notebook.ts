@@ -1,15 +1,14 @@
 import { defineAgent } from "troupe";
 import { z } from "zod";
 
-const notes = z.array(z.string());
-
 /** Stores a list of notes in the memory of the run. */
 export const notebook = defineAgent({
   name: "notebook",
   purpose: "Stores notes in the run and lists them after each new one.",
+  memorySchema: z.array(z.string()).default([]),
 
   async chat(input, turn) {
-    const kept = [...notes.parse(turn.memory.get() ?? []), input];
+    const kept = [...turn.memory.get(), input];
     turn.memory.set(kept);
     await turn.text(kept.map((note, index) => `${index + 1}. ${note}`).join("\n"));
   },

@@ -1,7 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { Agent, ChatInput, Operation, Schema } from "../runtime/agent/agent.ts";
+import type { Agent, ChatInput, Collaborators, Operation, Schema } from "../runtime/agent/agent.ts";
 import { chatInput, defineAgent, operation } from "../runtime/agent/define.ts";
 import type { ChatOperations } from "../runtime/agent/define.ts";
 import { toJsonSchema } from "../runtime/agent/schema.ts";
@@ -11,7 +11,7 @@ import { converse } from "./converse.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
 import type { Tools } from "./tool-set.ts";
 
-export interface LlmAgentOptions {
+export interface LlmAgentOptions<Config = JsonObject> {
   /** Lower-case letters, digits and `-`, starting with a letter; at most 63 characters. */
   readonly name: string;
   /** One sentence for people and models. */
@@ -22,7 +22,7 @@ export interface LlmAgentOptions {
   readonly compatible?: readonly string[];
   readonly model: Model;
   /** The system prompt; a function gets the turn, for example to read its configuration. */
-  readonly instructions: string | ((turn: Turn) => string);
+  readonly instructions: string | ((turn: Turn<Collaborators, Config>) => string);
   /**
    * Tools of the model: a list of our tools, or by name, which may include tools of the AI SDK. The runtime
    * can bind another tool or agent to a tool's name, and to an agent's name below.
@@ -42,7 +42,7 @@ export interface LlmAgentOptions {
    */
   readonly historyBytes?: number;
   /** The schema of its configuration; without one any configuration is accepted. */
-  readonly config?: Schema<unknown>;
+  readonly config?: Schema<Config>;
   /**
    * With `run`, it uses the run's conversation also when another agent calls it; default `own`, which starts
    * empty.
@@ -63,10 +63,10 @@ export type StructuredOperations<Output> = ChatOperations & {
  *
  * With an `output` schema it answers in JSON that fits, and has an operation `answer` in addition to `chat`.
  */
-export function llmAgent<Output>(
-  options: LlmAgentOptions & { readonly output: Schema<Output> },
+export function llmAgent<Output, Config = JsonObject>(
+  options: LlmAgentOptions<Config> & { readonly output: Schema<Output> },
 ): Agent<StructuredOperations<Output>>;
-export function llmAgent(options: LlmAgentOptions): Agent<ChatOperations>;
+export function llmAgent<Config = JsonObject>(options: LlmAgentOptions<Config>): Agent<ChatOperations>;
 export function llmAgent(
   options: LlmAgentOptions & { readonly output?: Schema<unknown> },
 ): Agent<ChatOperations> {

@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent, defineTool, operation } from "troupe";
-import type { Event, RequestId, RunId, Runtime, Turn } from "troupe";
+import type { Event, JsonObject, RequestId, RunId, Runtime, Turn } from "troupe";
 import type { Client } from "troupe/client";
 
 import { expectTypeOf } from "vitest";
@@ -97,3 +97,76 @@ if (event.type === "TextOutput") expectTypeOf(event.request_id).toEqualTypeOf<Re
 if (event.type === "RunCreated") expectTypeOf(event.request_id).toEqualTypeOf<null>();
 if (event.type === "WaitForInput") expectTypeOf(event.wait_id).toEqualTypeOf<number>();
 expectTypeOf(event.run_id).toEqualTypeOf<RunId>();
+
+// A schema has two types: what a caller gives, and what the code behind it gets.
+const shop = defineAgent({
+  name: "shop",
+  purpose: "Sells things.",
+  operations: {
+    order: operation({
+      input: z.object({
+        item: z.string(),
+        count: z.number().default(1),
+        by: z.string().transform((day) => new Date(day)),
+      }),
+      output: z.object({ total: z.string().transform(Number) }),
+      run(input) {
+        expectTypeOf(input).toEqualTypeOf<{ item: string; count: number; by: Date }>();
+        return { total: "12" };
+      },
+    }),
+  },
+});
+const order = await turn.call(shop, "order", { item: "apple", by: "2026-01-31" });
+expectTypeOf(order).toEqualTypeOf<{ total: number }>();
+
+const repeat = defineTool({
+  name: "repeat",
+  description: "Repeats a text.",
+  input: z.object({ text: z.string(), times: z.number().default(2) }),
+  run: ({ text, times }) => text.repeat(times),
+});
+expectTypeOf(await turn.tool(repeat, { text: "a" })).toEqualTypeOf<string>();
+// @ts-expect-error The text is missing.
+await turn.tool(repeat, {});
+
+// What an agent declares types the turn of its chat and of its operations.
+defineAgent({
+  name: "host",
+  purpose: "Welcomes guests.",
+  config: z.object({ greeting: z.string().default("Hello"), stars: z.number().optional() }),
+  memorySchema: z.object({ guests: z.array(z.string()) }).default({ guests: [] }),
+  uses: { length },
+  async chat(name, own) {
+    expectTypeOf(own.config).toEqualTypeOf<{ greeting: string; stars?: number | undefined }>();
+    expectTypeOf(own.memory.get()).toEqualTypeOf<{ guests: string[] }>();
+    own.memory.set({ guests: [name] });
+    // @ts-expect-error Guests are names.
+    own.memory.set({ guests: [1] });
+    const [measured] = await own.all([
+      (branch) => branch.tool(branch.uses.length, { text: branch.config.greeting }),
+    ]);
+    expectTypeOf(measured).toEqualTypeOf<{ letters: number }>();
+  },
+  operations: (operation) => ({
+    welcome: operation({
+      input: z.object({ name: z.string() }),
+      output: z.object({ guests: z.number() }),
+      async run({ name }, own) {
+        expectTypeOf(own.config.greeting).toEqualTypeOf<string>();
+        expectTypeOf(await own.tool(own.uses.length, { text: name })).toEqualTypeOf<{ letters: number }>();
+        return { guests: own.memory.get().guests.length };
+      },
+    }),
+  }),
+});
+
+defineAgent({
+  name: "counter",
+  purpose: "Counts.",
+  memorySchema: z.number(),
+  chat(_, own) {
+    expectTypeOf(own.memory.get()).toEqualTypeOf<number | undefined>();
+    expectTypeOf(own.config).toEqualTypeOf<JsonObject>();
+  },
+});

@@ -1,5 +1,5 @@
 import { defineAgent, operation } from "troupe";
-import type { Agent, Turn } from "troupe";
+import type { Agent, Operation, Turn } from "troupe";
 import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -190,24 +190,23 @@ test("a turn waits for its caller though a call of an agent that shares its memo
 });
 
 test("an agent that shares its memory and would wait for itself is refused instead", async () => {
-  const ouroboros: Agent<{ readonly bite: ReturnType<typeof operation<{ depth: number }, string>> }> =
-    defineAgent({
-      name: "ouroboros",
-      purpose: "Calls itself.",
-      memory: "run",
-      operations: {
-        bite: operation({
-          input: z.object({ depth: z.number() }),
-          async run({ depth }, turn): Promise<string> {
-            try {
-              return await turn.call(ouroboros, "bite", { depth: depth + 1 });
-            } catch (error) {
-              return (error as Error).message;
-            }
-          },
-        }),
-      },
-    });
+  const ouroboros: Agent<{ readonly bite: Operation<{ depth: number }, string> }> = defineAgent({
+    name: "ouroboros",
+    purpose: "Calls itself.",
+    memory: "run",
+    operations: {
+      bite: operation({
+        input: z.object({ depth: z.number() }),
+        async run({ depth }, turn): Promise<string> {
+          try {
+            return await turn.call(ouroboros, "bite", { depth: depth + 1 });
+          } catch (error) {
+            return (error as Error).message;
+          }
+        },
+      }),
+    },
+  });
   const parent = parentOf(async (_input, turn) => {
     await turn.text(await turn.call(ouroboros, "bite", { depth: 0 }));
   });

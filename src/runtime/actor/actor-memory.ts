@@ -1,19 +1,22 @@
+import { AgentError, isInstance } from "../../errors.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import { toJson } from "../journal/json-limits.ts";
+import { parseNow } from "../agent/schema.ts";
 import type { Memory } from "../agent/turn-api.ts";
 
-/** An actor's memory, and what it has put there since it began. */
+/** An actor's memory, and what the actor has set. */
 export interface ActorMemory extends Memory {
   /** What was set, to be kept if the actor succeeds; `undefined` when nothing was. */
   changed(): Json | undefined;
 }
 
 /**
- * The memory of an actor. The agent that was asked works on what it keeps for the run; an agent that
- * is called starts with nothing and keeps nothing, unless it is defined to share its memory of the run.
- * What it gets is a copy: it changes nothing until it is set.
+ * The memory of an actor. The agent that was asked has its memory of the run. An agent that is called starts with
+ * an empty memory that is not kept, unless its definition shares the memory of the run. `get` gives a copy, so
+ * that a change of it has no effect until it is set. With a schema, the log holds the value that was set, and
+ * `get` gives what the schema makes of it.
  */
 export function createMemory({
   turn,
@@ -21,17 +24,33 @@ export function createMemory({
   depth,
 }: Pick<ActorContext, "turn" | "agent" | "depth">): ActorMemory {
   const kept = depth === 0 || agent.memory === "run";
+  const { memorySchema: schema } = agent;
+  const what = `the memory of ${agent.name}`;
   let changed: Json | undefined;
+
+  function read(): Json | undefined {
+    if (changed !== undefined) return changed;
+    const before = turn.memory[agent.name];
+    if (depth === 0) return before;
+    return kept ? (turn.shared.values.get(agent.name) ?? before) : undefined;
+  }
+
   return {
     changed: () => (kept ? changed : undefined),
     get() {
-      if (changed !== undefined) return copyJson(changed);
-      const before = turn.memory[agent.name];
-      if (depth === 0) return copyJson(before);
-      return kept ? copyJson(turn.shared.values.get(agent.name) ?? before) : undefined;
+      const value = copyJson(read());
+      if (schema === undefined) return value;
+      try {
+        return parseNow(schema, value, what) as Json;
+      } catch (thrown) {
+        // An empty memory fits only a schema that has a default.
+        if (value === undefined && isInstance(thrown, AgentError)) return undefined;
+        throw thrown;
+      }
     },
     set(value) {
-      changed = toJson(value, `the memory of ${agent.name}`, turn.context.limits.memoryBytes);
+      if (schema) parseNow(schema, value, what);
+      changed = toJson(value, what, turn.context.limits.memoryBytes);
     },
   };
 }

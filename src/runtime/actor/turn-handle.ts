@@ -1,3 +1,4 @@
+import { AgentError, isInstance } from "../../errors.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -12,7 +13,7 @@ import { callAgent, callName, performEffect } from "./call.ts";
 import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
 import { checkQuestions, wait } from "./wait.ts";
-import { parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
+import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
 import type { ReplayScope } from "../replay/scope.ts";
 import type { Step, Sequence } from "./sequence.ts";
 import {
@@ -87,7 +88,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   get config(): JsonObject {
-    this.#config ??= copyJson(this.#actor.call.config);
+    this.#config ??= readConfig(this.#actor);
     return this.#config;
   }
 
@@ -245,6 +246,19 @@ export class TurnHandle implements ToolTurn {
 function handled<Value>(outcome: Promise<Value>): Promise<Value> {
   outcome.catch(() => {});
   return outcome;
+}
+
+/** What the schema of the agent makes of its configuration. */
+function readConfig({ agent, call }: Actor): JsonObject {
+  const config = copyJson(call.config);
+  if (agent.config === undefined) return config;
+  try {
+    return parseNow(agent.config, config, `the configuration of ${agent.name}`) as JsonObject;
+  } catch (thrown) {
+    if (!isInstance(thrown, AgentError)) throw thrown;
+    const message = `${thrown.message}; configure the agent, or give its schema a default`;
+    throw new AgentError(thrown.code, message, { cause: thrown });
+  }
 }
 
 function isSchema(asked: object): asked is Schema<unknown> {

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import type {
   Agent,
   AgentOptions,
@@ -6,30 +7,34 @@ import type {
   ChatInput,
   ChatOutput,
   Collaborators,
+  DefineOperation,
   Operation,
+  OperationOptions,
   Operations,
   Schema,
   Tool,
   ToolOptions,
 } from "./agent.ts";
-import type { Turn } from "./turn-api.ts";
 
 /** Defines an agent. Nothing starts until a runtime is given it. */
 export function defineAgent<
   const Ops extends Operations = Record<never, never>,
   const Uses extends Collaborators = Record<never, never>,
->(options: AgentOptions<Ops, Uses>): Agent<Ops & ChatOperations> {
+  Config = JsonObject,
+  Kept = Json,
+  KeptGiven = Json,
+>(options: AgentOptions<Ops, Uses, Config, Kept, KeptGiven>): Agent<Ops & ChatOperations> {
   const {
     name,
     purpose,
     version,
     compatible = [],
     chat,
-    operations,
     tools = [],
     uses = {},
     config,
     memory = "own",
+    memorySchema,
   } = options;
   if (!AGENT_NAME.test(name)) {
     throw new AgentError(
@@ -39,6 +44,11 @@ export function defineAgent<
   }
   if (RESERVED.has(name))
     throw new AgentError("invalid_request", `"${name}" cannot name an agent: it is a route`);
+  const operations =
+    typeof options.operations === "function"
+      ? // At run time every handler gets the turn of its agent.
+        options.operations(operation as DefineOperation<never>)
+      : options.operations;
   const all: Operations = { ...(chat && { chat: chatOperation(purpose, chat) }), ...operations };
   if (Object.keys(all).length === 0)
     throw new AgentError("invalid_request", `agent ${name} has no operation`);
@@ -56,6 +66,7 @@ export function defineAgent<
     uses,
     ...(config && { config }),
     memory,
+    ...(memorySchema && { memorySchema }),
   };
 }
 
@@ -66,17 +77,17 @@ export type ChatOperations = {
 };
 
 /** Defines one operation of an agent. */
-export function operation<Input, Output>(options: {
-  readonly description?: string;
-  readonly input: Schema<Input>;
-  readonly output?: Schema<Output>;
-  run(input: Input, turn: Turn): Output | Promise<Output>;
-}): Operation<Input, Output> {
+export function operation<Given, Input, Returned, Output = Returned>(
+  options: OperationOptions<Given, Input, Returned, Output>,
+  // Without an output schema the output is what the handler returns, and not what the place of the call expects.
+): Operation<Given, NoInfer<Output>> {
   return { description: "", ...options };
 }
 
 /** Defines a tool: an agent with one operation that has its name. */
-export function defineTool<Input, Output>(options: ToolOptions<Input, Output>): Tool<Input, Output> {
+export function defineTool<Given, Input, Returned, Output = Returned>(
+  options: ToolOptions<Given, Input, Returned, Output>,
+): Tool<Given, Output> {
   const { name, description, input, output, effect = "unsafe", run } = options;
   checkOperationName(name);
   return {
@@ -85,7 +96,9 @@ export function defineTool<Input, Output>(options: ToolOptions<Input, Output>): 
     compatible: [],
     kind: "tool",
     effect,
-    operations: { [name]: { description, input, ...(output && { output }), run } },
+    operations: {
+      [name]: { description, input, ...(output && { output }), run },
+    },
     tools: [],
     uses: {},
     memory: "own",
@@ -93,10 +106,10 @@ export function defineTool<Input, Output>(options: ToolOptions<Input, Output>): 
 }
 
 /** The schema of a chat's input, as the protocol's draft has it. */
-export const chatInput: Schema<ChatInput> = objectWithString("input");
+export const chatInput: Schema<ChatInput, ChatInput> = objectWithString("input");
 
 /** The schema of a chat's answer, likewise. */
-export const chatOutput: Schema<ChatOutput> = objectWithString("output");
+export const chatOutput: Schema<ChatOutput, ChatOutput> = objectWithString("output");
 
 const AGENT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const OPERATION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
@@ -136,20 +149,22 @@ function checkUsedName(agent: string, name: string): void {
   );
 }
 
-function chatOperation<Uses extends Collaborators>(
+function chatOperation(
   purpose: string,
-  chat: (input: string, turn: Turn<Uses>) => ChatAnswer | Promise<ChatAnswer>,
-): Operation<ChatInput, ChatAnswer> {
-  // The runtime gives each agent a turn with the agents that it uses.
+  chat: (input: string, turn: never) => ChatAnswer | Promise<ChatAnswer>,
+): Operation {
+  // The runtime gives each agent a turn with its own configuration, memory and collaborators.
   return {
     description: purpose,
     input: chatInput,
-    run: ({ input }, turn) => chat(input, turn as unknown as Turn<Uses>),
+    run: (input, turn) => chat((input as ChatInput).input, turn as never),
   };
 }
 
 /** A hand-written schema, so that defining an agent needs no schema library. */
-function objectWithString<Key extends string>(key: Key): Schema<{ readonly [K in Key]: string }> {
+function objectWithString<Key extends string>(
+  key: Key,
+): Schema<{ readonly [K in Key]: string }, { readonly [K in Key]: string }> {
   const jsonSchema = {
     type: "object",
     properties: { [key]: { type: "string" } },

@@ -14,6 +14,16 @@ export async function parseWith<Value>(schema: Schema<Value>, value: unknown, wh
   return parse(schema, value, what);
 }
 
+/** As `parseWith`, for a schema that answers at once; throws a TypeError for one that does not. */
+export function parseNow<Value>(schema: Schema<Value>, value: unknown, what: string): Value {
+  const parsed = parse(schema, value, what);
+  if (!isPromise(parsed)) return parsed;
+  parsed.catch(() => {});
+  throw new TypeError(
+    `the schema of ${what} is asynchronous; use one without async refinements or transforms`,
+  );
+}
+
 /**
  * Checks what a client sent, in bounded time. Throws `unprocessable` as `parseWith` does, and `timeout` when the
  * schema does not settle.

@@ -14,7 +14,11 @@ import type { Agent, Collaborators, Effect, Operation, Operations, Schema, Tool 
  * its answers; time, randomness and I/O go through the turn; plain `await`s stand in sequence, and
  * parallel sequences use `all`.
  */
-export interface Turn<Uses extends Collaborators = Collaborators> {
+export interface Turn<
+  Uses extends Collaborators = Collaborators,
+  Config = JsonObject,
+  OwnMemory extends Memory<unknown, unknown> = Memory,
+> {
   readonly request: TurnRequestInfo;
   /** The name of the agent that answers. */
   readonly agent: string;
@@ -26,7 +30,7 @@ export interface Turn<Uses extends Collaborators = Collaborators> {
    * How this agent was configured when the request started, or, if another agent asks, when it called. A tool
    * has the configuration of the agent that calls it.
    */
-  readonly config: JsonObject;
+  readonly config: Config;
   /**
    * The files that came with the request; an agent that another one calls is not given them. They never change,
    * so that to read one is not written down.
@@ -35,7 +39,7 @@ export interface Turn<Uses extends Collaborators = Collaborators> {
   /** Fires when the request is canceled or its time is over. */
   readonly signal: AbortSignal;
   /** The agent's memory of this run. */
-  readonly memory: Memory;
+  readonly memory: OwnMemory;
 
   /**
    * Says some text. Resolves when it is in the log; awaiting it makes a fast turn as slow as the log.
@@ -44,7 +48,7 @@ export interface Turn<Uses extends Collaborators = Collaborators> {
   text(content: string): Promise<void>;
 
   /** Calls a tool with its one operation. */
-  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output>;
+  tool<Input, Output>(tool: Tool<Input, Output>, input: NoInfer<Input>): Call<Output>;
 
   /** Asks another agent for one of its operations, as a child of this turn. */
   call<Ops extends Operations, Name extends keyof Ops & string>(
@@ -87,7 +91,7 @@ export interface Turn<Uses extends Collaborators = Collaborators> {
   random(): number;
 
   /** Runs parallel sequences, each with a turn of its own; this turn cannot be used until all have ended. */
-  all<Branches extends readonly ((turn: Turn<Uses>) => unknown)[]>(
+  all<Branches extends readonly ((turn: Turn<Uses, Config, OwnMemory>) => unknown)[]>(
     branches: readonly [...Branches],
   ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }>;
 }
@@ -121,10 +125,10 @@ export interface Call<Output> extends Promise<Output>, AsyncIterable<Event> {
   text(): Promise<string>;
 }
 
-/** The input that an operation takes. */
+/** The input that callers of an operation give. */
 export type OperationInput<Op> = Op extends Operation<infer Input, infer _> ? Input : never;
 
-/** The output that an operation gives. */
+/** The output that callers of an operation get. */
 export type OperationOutput<Op> = Op extends Operation<infer _, infer Output> ? Output : never;
 
 /** What was asked. */
@@ -137,10 +141,10 @@ export interface TurnRequestInfo {
 }
 
 /** A JSON value of at most 1 MiB that an agent keeps for a run; written when a turn succeeds. */
-export interface Memory {
+export interface Memory<Kept = Json | undefined, Given = Json> {
   /** The value as of the start of the turn, or what this turn set; `undefined` when there is none yet. */
-  get(): Json | undefined;
-  set(value: Json): void;
+  get(): Kept;
+  set(value: Given): void;
 }
 
 /** What an effect is told. */
