@@ -24,6 +24,12 @@ export interface EventLog {
   /** What an acknowledged append survives: nothing, a crash of the process, or also a power failure. */
   readonly durability: "memory" | "relaxed" | "full";
 
+  /**
+   * True when `tail` wakes after every append. Otherwise readers also look into the log from time to time, because a
+   * wake may be lost between nodes.
+   */
+  readonly reliableTail: boolean;
+
   /** Claims a known or new run and fences its previous owner. */
   claim(runId: RunId): Promise<Claim>;
 
@@ -33,13 +39,16 @@ export interface EventLog {
   /** Releases a claim; its cursor is invalid afterwards. */
   release(cursor: Cursor): void;
 
-  /** Reads the entries after a position, oldest first; empty for an unknown run. */
-  read(runId: RunId, options: ReadOptions): Promise<Page>;
+  /**
+   * Reads the events after a position, oldest first; an unknown run has none. An engine that has the answer in memory
+   * may return it without a promise; it never throws.
+   */
+  read(runId: RunId, options: ReadOptions): Page | Promise<Page>;
 
   /**
    * Calls `wake` after something was appended to the run, until the returned function is called. A wake is a
-   * hint: it may be late, repeated or unnecessary, or (between nodes) not come at all, but it never comes
-   * before the append can be read. It carries no data.
+   * hint: it may be late, repeated or unnecessary, or (unless `reliableTail`) not come at all, but it never
+   * comes before the append can be read. It carries no data.
    */
   tail(runId: RunId, wake: () => void): () => void;
 

@@ -160,8 +160,26 @@ export interface FeedPage extends EventPage {
 export interface Feed {
   /** True when nothing will ever come: the request is completed and has nothing after the cursor. */
   readonly finished: boolean;
-  /** Pages in order, none of them twice; returns when the stream ends or its signal fires. A page may be empty when a filter hid all of it. */
+  /** Starts a reader that calls `sink` with each page. A page may be empty when a filter hid all of it. */
+  read(sink: PageSink): FeedReader;
+  /** The same pages as an iterable: in order, none twice, until the stream ends or its signal fires. */
   readonly pages: AsyncIterable<FeedPage>;
+}
+
+/** What receives the pages of a stream. */
+export interface PageSink {
+  /** Takes the next page. Returns false when it can take no more until it calls `resume` of its reader. */
+  page(page: FeedPage): boolean;
+  /** The stream has ended: `error` is set when reading failed. Called once, also after `stop`. */
+  end(error?: unknown): void;
+}
+
+/** A reader of a stream. */
+export interface FeedReader {
+  /** Continues after a page for which the sink returned false. */
+  resume(): void;
+  /** Ends the stream. */
+  stop(): void;
 }
 
 export interface RunsQuery {

@@ -50,7 +50,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     groupCommit,
     timestamp: createTimestamp(environment.now),
   };
-  const queries = new Queries(log);
+  const queries = new Queries(log, environment);
   const recovery = new Recovery({
     context,
     recoverRun,

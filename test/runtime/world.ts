@@ -184,7 +184,7 @@ export class World {
       release: (cursor) => {
         if (life.alive) log.release(cursor);
       },
-      read: mortal((runId, options) => log.read(runId, options)),
+      read: mortal(async (runId, options) => log.read(runId, options)),
       tail: (runId, wake) =>
         log.tail(runId, () => {
           if (life.alive) wake();

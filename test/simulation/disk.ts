@@ -1,6 +1,6 @@
 import { memoryLog } from "troupe";
 import { Fenced, Unavailable } from "../../src/ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog } from "../../src/ports/event-log.ts";
+import type { Batch, Claim, Cursor, EventLog, ReadOptions } from "../../src/ports/event-log.ts";
 import type { RunId } from "../../src/protocol/ids.ts";
 import type { Picker } from "../laws/program.ts";
 import { copyOf, headAfter } from "./append.ts";
@@ -88,7 +88,7 @@ export class Disk {
       claim: later((runId) => this.#claim(doer, runId)),
       append: (cursor, batch) => this.#append(doer, cursor, batch),
       release: (cursor) => log.release(cursor),
-      read: later(log.read),
+      read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
       tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
       lookup: later(log.lookup),
       run: later(log.run),

@@ -73,29 +73,21 @@ function start(c: Context<AppEnv>, host: StreamHost, { id, feed, after, stop, he
   const span = { after, endsAt: streams.endOfLife() };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
-    void run(new Stream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);
+    run(new Stream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);
     return ALREADY_SENT;
   }
   const { pipe, body } = webPipe(options);
-  void run(new Stream(pipe, gone, streams.times, span), feed, id, host);
+  run(new Stream(pipe, gone, streams.times, span), feed, id, host);
   return new Response(body, { headers: all });
 }
 
-async function run(
-  stream: Stream,
-  feed: Feed,
-  id: string | undefined,
-  { streams, report }: StreamHost,
-): Promise<void> {
+function run(stream: Stream, feed: Feed, id: string | undefined, { streams, report }: StreamHost): void {
   const remove = streams.add(stream);
-  try {
-    await stream.run(feed.pages);
-  } catch (thrown) {
-    report("a stream of events failed", thrown);
-  } finally {
+  stream.start(feed, (error) => {
+    if (error !== undefined) report("a stream of events failed", error);
     remove();
     streams.leave(id);
-  }
+  });
 }
 
 const SSE_HEADERS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import type { FeedPage } from "../../runtime/api.ts";
+import type { Feed, FeedPage, FeedReader, PageSink } from "../../runtime/api.ts";
 import type { Pipe } from "./pipe.ts";
 import { RETRY, toFrame, toHeartbeat } from "./format.ts";
 
@@ -17,10 +17,10 @@ export interface StreamSpan {
 }
 
 /**
- * One reader's stream of events. It takes a page from the log only when the page before has gone out, so
- * a reader that is slow, or stops, costs its place in the log and the text under way.
+ * One reader's stream of events. It takes the next page only when the one before has left the process, so a client
+ * that reads slowly, or stops, costs one page and its cursor.
  */
-export class Stream {
+export class Stream implements PageSink {
   readonly #pipe: Pipe;
   readonly #stop: () => void;
   readonly #times: StreamTimes;
@@ -32,6 +32,10 @@ export class Stream {
   /** Whether the reader has not taken all that was written. */
   #isBehind = false;
   #isLeaving = false;
+  #reader: FeedReader | undefined;
+  /** The last events, which are sent with the end of the answer. */
+  #ending = "";
+  #ended: ((error: unknown) => void) | undefined;
 
   constructor(pipe: Pipe, stop: () => void, times: StreamTimes, { after, endsAt }: StreamSpan) {
     this.#pipe = pipe;
@@ -41,26 +45,31 @@ export class Stream {
     this.#endsAt = endsAt;
   }
 
-  /** Writes all pages, each at once and in one piece, then ends the answer. */
-  async run(pages: AsyncIterable<FeedPage>): Promise<void> {
-    let ending = "";
-    try {
-      for await (const { events, cursor, last } of pages) {
-        let text = "";
-        for (const event of events) {
-          text += toFrame(event);
-          if (text.length < PIECE) continue;
-          if (!this.#write(text)) await this.#drained();
-          text = "";
-        }
-        // The last events go with the end of the answer.
-        if (last) ending = text;
-        else if (text !== "" && !this.#write(text)) await this.#drained();
-        this.#cursor = cursor;
-      }
-    } finally {
-      this.#pipe.end(this.#withOpening(this.#isLeaving ? ending + RETRY : ending));
+  /** Starts to send a feed. `ended` is called once, when the answer has ended. */
+  start(feed: Feed, ended: (error: unknown) => void): void {
+    this.#ended = ended;
+    this.#reader = feed.read(this);
+  }
+
+  /** Writes a page in one piece. */
+  page({ events, cursor, last }: FeedPage): boolean {
+    let text = "";
+    for (const event of events) text += toFrame(event);
+    this.#cursor = cursor;
+    if (last) {
+      this.#ending = text;
+      return true;
     }
+    if (text === "" || this.#write(text)) return true;
+    this.#isBehind = true;
+    void this.#pipe.drained().then(this.#resume);
+    return false;
+  }
+
+  /** Ends the answer. */
+  end(error?: unknown): void {
+    this.#pipe.end(this.#withOpening(this.#isLeaving ? this.#ending + RETRY : this.#ending));
+    this.#ended?.(error);
   }
 
   /** Sends the head of the answer and the opening of the stream, if nothing was sent yet. */
@@ -99,12 +108,8 @@ export class Stream {
     return RETRY + text;
   }
 
-  async #drained(): Promise<void> {
-    this.#isBehind = true;
-    await this.#pipe.drained();
+  readonly #resume = (): void => {
     this.#isBehind = false;
-  }
+    this.#reader?.resume();
+  };
 }
-
-/** How much text goes out at a time: what a reader that stops may cost. */
-const PIECE = 65_536;

@@ -1,181 +1,219 @@
-import type { EventLog } from "../../ports/event-log.ts";
-import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
-import type { Address, EventPage, FeedPage } from "../api.ts";
+import type { EventLog, Page } from "../../ports/event-log.ts";
+import type { Address, Feed, FeedPage, FeedReader, PageSink } from "../api.ts";
 import type { Wanted } from "./event-filter.ts";
+import type { MissedWakes, WokenReader } from "./missed-wakes.ts";
+import { StreamEnd } from "./stream-end.ts";
 
 /** Which events to follow, and how far. */
 export interface FollowRange {
+  readonly log: EventLog;
+  readonly address: Address;
   readonly after: number;
   readonly wanted: Wanted | undefined;
   /** Stay open across waits and turns. */
   readonly forever: boolean;
   readonly signal: AbortSignal | undefined;
+  /** Set for a log whose wakes may be lost. */
+  readonly missedWakes: MissedWakes | undefined;
 }
 
-/** A poll's page, unless it asks for less. */
-const PAGE = { limit: 1_000, limitBytes: 1_048_576 };
+/** A page of a stream: the most that a reader holds which stopped taking pages. */
+const PAGE = { limit: 1_000, limitBytes: 65_536 };
 
-/** A stream's page: what a reader that stops reading holds of the log. */
-const STREAM_PAGE = { limit: 1_000, limitBytes: 262_144 };
-
-/** Reads one page of a run's log, and leaves out what the reader does not want. */
-export async function readPage(
-  log: EventLog,
-  address: Address,
-  {
-    after,
-    wanted,
-    ...limits
-  }: {
-    readonly after: number;
-    readonly wanted: Wanted | undefined;
-    readonly limit?: number;
-    readonly limitBytes?: number;
-  },
-): Promise<EventPage> {
-  const { events, head } = await log.read(address.runId, { after, ...PAGE, ...limits });
-  const cursor = after + events.length;
-  return { events: wanted ? events.filter(wanted) : events, cursor, more: cursor < head };
+/** Follows a run's log from a cursor on. */
+export function follow(range: FollowRange, finished: boolean): Feed {
+  const read = (sink: PageSink): FeedReader => {
+    const reader = new LogReader(range, sink);
+    reader.start();
+    return reader;
+  };
+  return {
+    finished,
+    read,
+    pages: { [Symbol.asyncIterator]: () => toPages(read) },
+  };
 }
 
 /**
- * Follows a run's log: reads everything there is after a cursor, hands it over, then waits to be
- * woken. Live and replayed events come the same way, and a slow reader costs nothing but its cursor.
+ * Reads all that a log has after a cursor, hands it to a sink page by page, then waits until the log wakes it. Live and
+ * replayed events take the same path. A slow sink costs one page and its cursor.
  */
-export async function* follow(
-  log: EventLog,
-  address: Address,
-  range: FollowRange,
-): AsyncGenerator<FeedPage, void> {
-  const { forever, signal, wanted } = range;
-  const { limit, limitBytes } = STREAM_PAGE;
-  const end = forever ? undefined : new StreamEnd(log, address);
-  const bell = new Bell();
-  const stopTail = log.tail(address.runId, bell.ring);
-  signal?.addEventListener("abort", bell.ring);
-  try {
-    for (let after = range.after; signal?.aborted !== true;) {
-      bell.reset();
-      const { events: all, head } = await log.read(address.runId, { after, limit, limitBytes });
-      // A run that has less than it had was removed.
-      if (head < after || (head === 0 && (await isRemoved(log, address)))) return;
-      after += all.length;
-      // Mostly all of a page is wanted, and then it is handed on as it is.
-      const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
-      end?.saw(events);
-      // A page of which nothing is wanted moves the reader's cursor all the same.
-      const last = end?.sure === true;
-      if (all.length > 0) yield { events, cursor: after, more: after < head, last };
-      if (last) return;
-      if (after < head) continue;
-      // What was appended while asking may be more to deliver.
-      if (end?.mayBeReached === true && (await end.reached()) && !bell.wasRung) return;
-      if (!bell.wasRung) await bell.rung;
+class LogReader implements FeedReader {
+  readonly #range: FollowRange;
+  readonly #sink: PageSink;
+  readonly #end: StreamEnd | undefined;
+  #after: number;
+  /** Whether a step of the reader is under way. */
+  #isBusy = false;
+  /** Whether the log was appended to since the newest read began. */
+  #wasWoken = false;
+  /** Whether the sink takes no pages at present. */
+  #isPaused = false;
+  #hasEnded = false;
+  #stopTail: (() => void) | undefined;
+  #woken: WokenReader | undefined;
+
+  constructor(range: FollowRange, sink: PageSink) {
+    const { log, address, after, forever } = range;
+    this.#range = range;
+    this.#sink = sink;
+    this.#after = after;
+    this.#end = forever ? undefined : new StreamEnd(log, address);
+  }
+
+  start(): void {
+    const { log, address, signal, missedWakes } = this.#range;
+    if (signal?.aborted === true) {
+      this.stop();
+      return;
     }
-  } finally {
-    stopTail();
-    signal?.removeEventListener("abort", bell.ring);
-  }
-}
-
-/** A run without events may be one that was removed before the reader had read anything. */
-async function isRemoved(log: EventLog, { runId }: Address): Promise<boolean> {
-  return (await log.run(runId))?.removed === true;
-}
-
-/** Tells when a stream has delivered all that there will be before its caller is to act. */
-class StreamEnd {
-  readonly #log: EventLog;
-  readonly #address: Address;
-  /** The waits that this stream has delivered and that no answer delivered since has closed. */
-  readonly #waits = new Set<number>();
-  /** Whether the request's own end was delivered. */
-  #completed = false;
-  /** Whether a run may be idle: it is asked at the beginning and after every turn. */
-  #mayBeIdle = true;
-
-  constructor(log: EventLog, address: Address) {
-    this.#log = log;
-    this.#address = address;
+    signal?.addEventListener("abort", this.stop);
+    this.#stopTail = log.tail(address.runId, this.wake);
+    this.#woken = missedWakes?.add(this.wake);
+    this.wake();
   }
 
-  /** Whether the end is certain without asking. */
-  get sure(): boolean {
-    return this.#completed;
+  resume(): void {
+    this.#isPaused = false;
+    this.wake();
   }
 
-  /** Takes note of what was delivered. */
-  saw(events: readonly string[]): void {
-    for (const text of events) {
-      switch (typeOf(text)) {
-        case "WaitForInput":
-          this.#waits.add(idOf(text));
-          break;
-        case "ResumeWithInput":
-          this.#waits.delete((JSON.parse(text) as { readonly wait_id: number }).wait_id);
-          break;
-        case "RequestStarted":
-          this.#mayBeIdle = false;
-          break;
-        case "RequestCompleted":
-          if (depthOf(text) === 0) this.#sawEnd(requestIdOf(text));
-          break;
-        default:
-          break;
-      }
-    }
-  }
+  readonly stop = (): void => this.#close();
 
-  /** Whether it is worth asking: most of the time a stream is in the middle of a turn. */
-  get mayBeReached(): boolean {
-    return this.#waits.size > 0 || (this.#address.kind === "run" && this.#mayBeIdle);
-  }
-
-  /** Asks, with everything delivered, whether there is nothing more to wait for. */
-  async reached(): Promise<boolean> {
-    const { kind, runId } = this.#address;
-    if (kind === "run") {
-      const run = await this.#log.run(runId);
-      if (run === undefined || run.removed === true || run.status === "idle") return true;
-      return this.#waits.size > 0 && run.status === "waiting";
-    }
-    const entry = await this.#log.lookup(this.#address.requestId);
-    return entry === undefined || entry.phase === "waiting" || entry.phase === "completed";
-  }
-
-  #sawEnd(requestId: string | null): void {
-    this.#mayBeIdle = true;
-    this.#waits.clear();
-    if (this.#address.kind === "request" && this.#address.requestId === requestId) this.#completed = true;
-  }
-}
-
-/** Remembers that it was rung, so that nothing is missed between reading and waiting. */
-class Bell {
-  #rung = false;
-  #resolve: (() => void) | undefined;
-
-  readonly ring = (): void => {
-    this.#rung = true;
-    this.#resolve?.();
-    this.#resolve = undefined;
+  /** Reads on; called after each append to the run. */
+  readonly wake = (): void => {
+    this.#wasWoken = true;
+    if (this.#isBusy || this.#isPaused || this.#hasEnded) return;
+    this.#isBusy = true;
+    this.#read();
   };
 
-  get wasRung(): boolean {
-    return this.#rung;
+  /** Reads page after page until there is nothing more to read at once. */
+  #read(): void {
+    const { log, address } = this.#range;
+    try {
+      for (let more = true; more;) {
+        this.#wasWoken = false;
+        const page = log.read(address.runId, { after: this.#after, ...PAGE });
+        if (page instanceof Promise) {
+          page.then(this.#readOn, this.#fail);
+          return;
+        }
+        more = this.#take(page);
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
-  /** Resolves when it is rung, or was since the last reset. */
-  get rung(): Promise<void> {
-    if (this.#rung) return RESOLVED;
-    return new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
+  readonly #readOn = (page: Page): void => {
+    try {
+      if (this.#take(page)) this.#read();
+    } catch (error) {
+      this.#fail(error);
+    }
+  };
+
+  readonly #fail = (error: unknown): void => this.#close(error);
+
+  /** Hands a page to the sink. Returns whether to read the next one at once. */
+  #take({ events: all, head }: Page): boolean {
+    if (this.#hasEnded) return false;
+    // A run that has fewer events than before was removed.
+    if (head < this.#after) return this.#finish();
+    const { wanted } = this.#range;
+    this.#after += all.length;
+    // Usually the whole page is wanted, and then it is passed on without a copy.
+    const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
+    this.#end?.saw(events);
+    const last = this.#end?.sure === true;
+    const more = this.#after < head;
+    // A page of which nothing is wanted moves the cursor of its reader all the same.
+    if (all.length > 0) this.#isPaused = !this.#sink.page({ events, cursor: this.#after, more, last });
+    if (last) return this.#finish();
+    // The sink may have stopped the reader.
+    if (this.#isPaused || this.#hasEnded) return this.#rest();
+    if (more) return true;
+    // A run without events may have been removed before anything was read.
+    if (head === 0) return this.#ask(this.#isRemoved());
+    if (this.#end?.mayBeReached === true) return this.#ask(this.#end.reached());
+    return this.#rest();
   }
 
-  reset(): void {
-    this.#rung = false;
+  /** Ends the stream if the answer is yes and nothing was appended in the meantime. */
+  #ask(isOver: Promise<boolean>): boolean {
+    isOver
+      .then((yes) => {
+        if (yes && !this.#wasWoken) this.#finish();
+        else if (this.#rest()) this.#read();
+      })
+      .catch(this.#fail);
+    return false;
+  }
+
+  /** Waits for the next wake. Returns whether to read on instead, because it came already. */
+  #rest(): boolean {
+    if (this.#wasWoken && !this.#isPaused && !this.#hasEnded) return true;
+    this.#isBusy = false;
+    return false;
+  }
+
+  async #isRemoved(): Promise<boolean> {
+    const { log, address } = this.#range;
+    if ((await log.run(address.runId))?.removed === true) return true;
+    return this.#end?.mayBeReached === true && this.#end.reached();
+  }
+
+  #finish(): false {
+    this.#close();
+    return false;
+  }
+
+  #close(error?: unknown): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#stopTail?.();
+    this.#range.signal?.removeEventListener("abort", this.stop);
+    if (this.#woken) this.#range.missedWakes?.remove(this.#woken);
+    this.#sink.end(error);
   }
 }
 
-const RESOLVED = Promise.resolve();
+/** Reads a stream as an iterable: one page at a time, the next one when it is asked for. */
+async function* toPages(read: (sink: PageSink) => FeedReader): AsyncGenerator<FeedPage, void> {
+  let page: FeedPage | undefined;
+  let ended: { readonly error: unknown } | undefined;
+  let arrived = Promise.withResolvers<void>();
+  const reader = read({
+    page(next) {
+      page = next;
+      arrived.resolve();
+      return false;
+    },
+    end(error) {
+      ended = { error };
+      arrived.resolve();
+    },
+  });
+  try {
+    for (;;) {
+      await arrived.promise;
+      if (page !== undefined) {
+        const next = page;
+        page = undefined;
+        if (ended === undefined) arrived = Promise.withResolvers();
+        yield next;
+        reader.resume();
+      } else if (ended !== undefined) {
+        if (ended.error !== undefined) throw toError(ended.error);
+        return;
+      }
+    }
+  } finally {
+    reader.stop();
+  }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { Environment } from "../../ports/environment.ts";
 import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts";
 import { requestIdOf } from "../../protocol/encode.ts";
 import type { ForkedFrom } from "../../protocol/events.ts";
@@ -18,7 +19,9 @@ import type {
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
-import { follow, readPage } from "./follow.ts";
+import { follow } from "./follow.ts";
+import { MissedWakes } from "./missed-wakes.ts";
+import { readPage } from "./read-page.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { RecentMap } from "./recent-map.ts";
 import { checkKept, oldestOpenWait, readAccepted, readEvent, toStatus } from "./request-status.ts";
@@ -31,8 +34,11 @@ export class Queries {
   readonly #log: EventLog;
   readonly #requests = new RecentMap<RequestId, Remembered>(REMEMBERED);
 
-  constructor(log: EventLog) {
+  readonly #missedWakes: MissedWakes | undefined;
+
+  constructor(log: EventLog, environment: Environment) {
     this.#log = log;
+    this.#missedWakes = log.reliableTail ? undefined : new MissedWakes(environment);
   }
 
   /** Keeps in mind what a reader of this request will ask for. */
@@ -85,14 +91,14 @@ export class Queries {
   async follow(address: Address, { after, forever = false, filter, signal }: FollowOptions): Promise<Feed> {
     const wanted = await this.#wanted(address, filter);
     const start = after ?? (await this.#segmentStart(address));
-    const range = { wanted, forever, signal };
-    if (after === undefined)
-      return { finished: false, pages: follow(this.#log, address, { ...range, after: start }) };
-    const { clamped, finished } = await this.#place(address, start);
-    return {
-      finished: finished && !forever,
-      pages: follow(this.#log, address, { ...range, after: clamped }),
-    };
+    const { clamped, finished } =
+      after === undefined ? { clamped: start, finished: false } : await this.#place(address, start);
+    const log = this.#log;
+    const missedWakes = this.#missedWakes;
+    return follow(
+      { log, address, after: clamped, wanted, forever, signal, missedWakes },
+      finished && !forever,
+    );
   }
 
   async status(requestId: RequestId): Promise<RequestStatus> {

@@ -161,6 +161,7 @@ export function memoryLog(): EventLog {
 
   return {
     durability: "memory",
+    reliableTail: true,
     async claim(runId) {
       const run = runs.get(runId) ?? newRun();
       runs.set(runId, run);
@@ -180,7 +181,7 @@ export function memoryLog(): EventLog {
       run.epoch = 0;
       if (run.row === undefined) runs.delete(runId);
     },
-    async read(runId, options) {
+    read(runId, options) {
       const run = runs.get(runId);
       return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
     },

@@ -142,7 +142,7 @@ export function sqliteLog(
     return promise;
   }
 
-  async function read(runId: RunId, options: ReadOptions): Promise<Page> {
+  function read(runId: RunId, options: ReadOptions): Page | Promise<Page> {
     const run = claims.get(runId);
     const { records = false, after } = options;
     if (run !== undefined && !records) {
@@ -150,6 +150,11 @@ export function sqliteLog(
       const page = cache.read(runId, options);
       if (page !== undefined) return page;
     }
+    return readStored(runId, options);
+  }
+
+  async function readStored(runId: RunId, options: ReadOptions): Promise<Page> {
+    const run = claims.get(runId);
     const isKnown = run !== undefined && !run.removed && !run.leaving;
     return reader.ask((tables) => (isKnown ? tables.pageOf(run, options) : tables.page(runId, options)));
   }
@@ -181,6 +186,7 @@ export function sqliteLog(
 
   return {
     durability,
+    reliableTail: true,
     claim,
     append,
     release,

@@ -43,7 +43,7 @@ export function testAppending(subject: EventLogSubject): void {
       const ids = Array.from({ length: 40 }, (_, index) => `run-${index}`);
       await Promise.all(ids.map((id, index) => startRun(log, id, index + 1)));
 
-      const pages = await Promise.all(ids.map((id) => log.read(runId(id), { after: 0 })));
+      const pages = await Promise.all(ids.map(async (id) => log.read(runId(id), { after: 0 })));
       for (const [index, page] of pages.entries()) {
         expect(page).toEqual({ events: events(1, index + 1), records: [], head: index + 1 });
       }

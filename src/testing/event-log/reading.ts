@@ -142,7 +142,7 @@ export function testReading(subject: EventLogSubject): void {
       const woken = new Promise<number>((resolve, reject) => {
         const stop = log.tail(runId("run"), () => {
           stop();
-          log.read(runId("run"), { after: 1 }).then((page) => resolve(page.head), reject);
+          Promise.resolve(log.read(runId("run"), { after: 1 })).then((page) => resolve(page.head), reject);
         });
       });
       await log.append(cursor, nextEvents(cursor, 2));

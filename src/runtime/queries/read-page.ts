@@ -1,0 +1,26 @@
+import type { EventLog } from "../../ports/event-log.ts";
+import type { Address, EventPage } from "../api.ts";
+import type { Wanted } from "./event-filter.ts";
+
+/** A poll's page, unless it asks for less. */
+const PAGE = { limit: 1_000, limitBytes: 1_048_576 };
+
+/** Reads one page of a run's log, and leaves out what the reader does not want. */
+export async function readPage(
+  log: EventLog,
+  address: Address,
+  {
+    after,
+    wanted,
+    ...limits
+  }: {
+    readonly after: number;
+    readonly wanted: Wanted | undefined;
+    readonly limit?: number;
+    readonly limitBytes?: number;
+  },
+): Promise<EventPage> {
+  const { events, head } = await log.read(address.runId, { after, ...PAGE, ...limits });
+  const cursor = after + events.length;
+  return { events: wanted ? events.filter(wanted) : events, cursor, more: cursor < head };
+}

@@ -1,0 +1,70 @@
+import type { EventLog } from "../../ports/event-log.ts";
+import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
+import type { Address } from "../api.ts";
+
+/** Tells when a stream has delivered all that there will be before its caller is to act. */
+export class StreamEnd {
+  readonly #log: EventLog;
+  readonly #address: Address;
+  /** The waits that this stream has delivered and that no answer delivered since has closed. */
+  readonly #waits = new Set<number>();
+  /** Whether the request's own end was delivered. */
+  #completed = false;
+  /** Whether a run may be idle: it is asked at the beginning and after every turn. */
+  #mayBeIdle = true;
+
+  constructor(log: EventLog, address: Address) {
+    this.#log = log;
+    this.#address = address;
+  }
+
+  /** Whether the end is certain without asking. */
+  get sure(): boolean {
+    return this.#completed;
+  }
+
+  /** Takes note of what was delivered. */
+  saw(events: readonly string[]): void {
+    for (const text of events) {
+      switch (typeOf(text)) {
+        case "WaitForInput":
+          this.#waits.add(idOf(text));
+          break;
+        case "ResumeWithInput":
+          this.#waits.delete((JSON.parse(text) as { readonly wait_id: number }).wait_id);
+          break;
+        case "RequestStarted":
+          this.#mayBeIdle = false;
+          break;
+        case "RequestCompleted":
+          if (depthOf(text) === 0) this.#sawEnd(requestIdOf(text));
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  /** Whether it is worth asking: most of the time a stream is in the middle of a turn. */
+  get mayBeReached(): boolean {
+    return this.#waits.size > 0 || (this.#address.kind === "run" && this.#mayBeIdle);
+  }
+
+  /** Asks, with everything delivered, whether there is nothing more to wait for. */
+  async reached(): Promise<boolean> {
+    const { kind, runId } = this.#address;
+    if (kind === "run") {
+      const run = await this.#log.run(runId);
+      if (run === undefined || run.removed === true || run.status === "idle") return true;
+      return this.#waits.size > 0 && run.status === "waiting";
+    }
+    const entry = await this.#log.lookup(this.#address.requestId);
+    return entry === undefined || entry.phase === "waiting" || entry.phase === "completed";
+  }
+
+  #sawEnd(requestId: string | null): void {
+    this.#mayBeIdle = true;
+    this.#waits.clear();
+    if (this.#address.kind === "request" && this.#address.requestId === requestId) this.#completed = true;
+  }
+}
