@@ -7,12 +7,12 @@ import { memoryArtifacts } from "./storage/memory/artifacts.ts";
 import { memoryLog } from "./storage/memory/log.ts";
 import { memorySecrets } from "./storage/memory/secrets.ts";
 
-/** What `createRuntime` takes: the agents, and engines where the ones in memory will not do. */
+/** The agents, and optional engines that replace the ones in memory. */
 export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<RuntimeOptions>;
 
 /**
- * Starts a runtime. Without other engines its log and its artifacts are in memory and go with the
- * process; give it `sqliteLog` and `fsArtifacts` to keep them.
+ * Starts a runtime. By default its log and artifacts are in memory and are lost with the process; use
+ * `sqliteLog` and `fsArtifacts` to keep them.
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
   return createRuntimeOn({

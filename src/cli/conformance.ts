@@ -4,18 +4,18 @@ import type { CaseResult } from "../testing/protocol/conformance.ts";
 import { ROLES } from "../testing/protocol/roles.ts";
 import type { RoleNames } from "../testing/protocol/roles.ts";
 
-/** `troupe conformance URL`: holds any server to the protocol. */
+/** `troupe conformance URL`: checks a server against the protocol. */
 export function conformanceCommand(): Command {
   return new Command("conformance")
-    .description("Holds a server, in any language, to the protocol, and says where it differs.")
-    .argument("<url>", "where the server is, such as http://127.0.0.1:4100", parseUrl)
-    .option("--agent <role=name>", "an agent of yours that fills a role; repeatable", parseRole, {})
-    .option("--thorough", "also the cases that take long", false)
-    .option("--timeout <ms>", "how long a single answer may take", parseMs, 10_000)
+    .description("Checks a server, in any language, against the protocol and reports the differences.")
+    .argument("<url>", "address of the server, for example http://127.0.0.1:4100", parseUrl)
+    .option("--agent <role=name>", "the name of your agent for a role; repeatable", parseRole, {})
+    .option("--thorough", "also run slow cases", false)
+    .option("--timeout <ms>", "maximum time for a single answer", parseMs, 10_000)
     .option("--json", "print the report as JSON", false)
     .addHelpText(
       "after",
-      `\nRoles: ${ROLES.join(", ")}. Cases whose agent is missing are skipped.\nTROUPE_TOKEN is sent as the bearer token.`,
+      `\nRoles: ${ROLES.join(", ")}. Cases without an agent are skipped.\nTROUPE_TOKEN is sent as the bearer token.`,
     )
     .action(run);
 }
@@ -50,7 +50,7 @@ function print({ id, theme, title, outcome, reason }: CaseResult): void {
 
 function parseUrl(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new InvalidArgumentError("It starts with http:// or https://.");
+    throw new InvalidArgumentError("The URL must start with http:// or https://.");
   }
   return text.replace(/\/+$/, "");
 }
@@ -58,13 +58,14 @@ function parseUrl(text: string): string {
 function parseRole(text: string, before: RoleNames): RoleNames {
   const [role = "", name = ""] = text.split("=");
   if (name === "" || !ROLES.some((known) => known === role)) {
-    throw new InvalidArgumentError(`It is ROLE=NAME, and the roles are ${ROLES.join(", ")}.`);
+    throw new InvalidArgumentError(`Use ROLE=NAME; the roles are ${ROLES.join(", ")}.`);
   }
   return { ...before, [role]: name };
 }
 
 function parseMs(text: string): number {
   const ms = Number(text);
-  if (!Number.isInteger(ms) || ms < 1) throw new InvalidArgumentError("It is a number of milliseconds.");
+  if (!Number.isInteger(ms) || ms < 1)
+    throw new InvalidArgumentError("The timeout must be a whole number of milliseconds, at least 1.");
   return ms;
 }

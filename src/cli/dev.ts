@@ -96,7 +96,7 @@ async function run(options: ServerOptions): Promise<void> {
         return;
       }
       if (isWorthARestart(end)) {
-        console.log("the server died; starting it again");
+        console.log("the server died; restarting it");
         continue;
       }
       console.log("waiting for a change of the agents");

@@ -7,7 +7,7 @@ import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { toText as toStack } from "./print-fault.ts";
 
-/** Imports the files of a directory and returns the agents they export, in the order of the files' names. */
+/** Imports the files of a directory and returns the exported agents, sorted by file name. */
 export async function loadAgents(directory: string): Promise<Agent[]> {
   const agents = new Map<string, { readonly agent: Agent; readonly file: string }>();
   for (const file of await listFiles(directory)) {
@@ -45,16 +45,16 @@ function check(agents: readonly Agent[]): AgentDirectory {
   }
 }
 
-/** What to say of a directory of agents that cannot be read. */
+/** The error for an unreadable directory of agents. */
 export function toUnreadable(directory: string, cause: unknown): Exit {
   return new Exit(
     EXIT.usage,
     `cannot read the directory ${resolve(directory)}: ${(cause as NodeJS.ErrnoException).code}`,
-    "name the directory of your agent files with --agents",
+    "set the directory of your agent files with --agents",
   );
 }
 
-/** Says whether a value was made by `defineAgent` or `fromMachine`. */
+/** Whether a value was made by `defineAgent` or `fromMachine`. */
 function isAgent(value: unknown): value is Agent {
   if (typeof value !== "object" || value === null) return false;
   const { name, purpose, kind, operations } = value as Partial<Agent>;
@@ -88,7 +88,7 @@ async function load(file: string): Promise<Record<string, unknown>> {
   }
 }
 
-/** A syntax error names its place only in its stack, and the frames below that say nothing of the file. */
+/** A syntax error has its position only in the stack; the frames below it are not useful. */
 function toText(thrown: unknown): string {
   const lines = toStack(thrown).split("\n");
   return lines.filter((line) => !/^\s+at .*(node:internal|\/cli\/)/.test(line)).join("\n");

@@ -7,6 +7,6 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exit(EXIT.usage);
 }
 
-// Only now, because an older Node cannot even load what the commands import.
+// Imported after the check, because an older Node cannot load the commands.
 const { runProgram } = await import("./program.ts");
 await runProgram(process.argv);

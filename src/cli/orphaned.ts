@@ -1,7 +1,7 @@
 /**
- * Calls back once when a script of npm that this process was started by is gone; returns how to stop. npm passes
- * a signal on to the script's shell, which ends and mostly passes nothing on. Under another starter nothing
- * happens, since whoever leaves a process behind may mean it.
+ * Calls `react` once when the npm script that started this process is gone. Returns a function that stops
+ * watching. npm forwards a signal to the script's shell, which ends and usually does not forward it. With
+ * another parent nothing happens, because it may leave the process running on purpose.
  */
 export function onOrphaned(react: () => void): () => void {
   if (process.env["npm_lifecycle_event"] === undefined) return () => {};
@@ -16,7 +16,7 @@ export function onOrphaned(react: () => void): () => void {
 
 const LOOK_MS = 250;
 
-/** Windows goes on naming a parent that is gone. */
+/** Windows still reports the pid of a parent that is gone. */
 function isThere(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -1,7 +1,10 @@
 import { inspect } from "node:util";
 import { fieldOf } from "../errors.ts";
 
-/** Prints a fault that no caller hears of. Control characters in it are removed, so it cannot steer the terminal. */
+/**
+ * Prints a fault that is not reported to any caller. Control characters are removed, so that it cannot
+ * control the terminal.
+ */
 export function printFault(message: string, detail?: unknown): void {
   console.error(toPlain(`troupe: ${message}`));
   if (detail === undefined) return;
@@ -10,14 +13,14 @@ export function printFault(message: string, detail?: unknown): void {
 
 const LIMIT = 4_000;
 
-/** The stack of an error, or any other value as Node shows it. It never throws. */
+/** The stack of an error, or Node's representation of any other value. Never throws. */
 export function toText(thrown: unknown): string {
   const stack = fieldOf(thrown, "stack");
   if (typeof stack === "string" && stack !== "") return stack;
   try {
     return inspect(thrown);
   } catch {
-    return "a value that cannot be shown, because its own code throws when it is read";
+    return "a value that cannot be printed, because reading it throws";
   }
 }
 

@@ -7,7 +7,9 @@ import { readVersion } from "./package-version.ts";
 import { toText } from "./print-fault.ts";
 import { serveCommand } from "./serve.ts";
 
-/** Runs the command line. Returns when the command is done; a server goes on until it is told to stop. */
+/**
+ * Runs the command line. Returns when the command is done; a server keeps running until a signal stops it.
+ */
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const program = new Command("troupe")
     .description("Runs AI agents as actors and serves them over the Agent Protocol.")
@@ -20,14 +22,14 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(argv);
   } catch (thrown) {
-    // At once: whatever a failed start has left open would keep the process alive.
+    // Exits at once: handles that a failed start left open would keep the process alive.
     process.exit(report(thrown));
   }
 }
 
-/** Says what went wrong, and returns the exit code that goes with it. */
+/** Reports an error and returns the exit code. */
 function report(thrown: unknown): number {
-  // Commander has already printed its message; help and version come this way too, with code 0.
+  // Commander has already printed its message. Help and version also come here, with code 0.
   if (isInstance(thrown, CommanderError)) return thrown.exitCode === 0 ? 0 : EXIT.usage;
   if (isInstance(thrown, Exit)) {
     console.error(`troupe: ${thrown.message}`);

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 
-/** What `dev` and `serve` are told on the command line. */
+/** The command line options of `dev` and `serve`. */
 export interface ServerOptions {
   readonly port: number;
   readonly host: string;
@@ -13,36 +13,40 @@ export interface ServerOptions {
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
   readonly acceptLoss: boolean;
-  /** How many days an idle run is kept; for ever if absent. */
+  /** Days until an idle run is removed; absent: never. */
   readonly retainDays?: number;
-  /** How many MB runs and artifacts may take together; any number if absent. */
+  /** Maximum MB of all runs and artifacts; absent: unlimited. */
   readonly retainMb?: number;
 }
 
-/** Adds the options of a server to a command. */
+/** Adds the server options to a command. */
 export function addServerOptions(command: Command): Command {
   return command
-    .option("--port <number>", "port to listen on; 0 takes any free one", parsePort, 4100)
-    .option("--host <address>", "address to bind; off loopback TROUPE_TOKEN must be set", "127.0.0.1")
-    .option("--agents <directory>", "where the agent files are", "agents")
-    .option("--data <directory>", "where runs and artifacts are kept", ".troupe")
+    .option("--port <number>", "port to listen on; 0 uses any free port", parsePort, 4100)
+    .option(
+      "--host <address>",
+      "address to bind; any but a loopback address requires TROUPE_TOKEN",
+      "127.0.0.1",
+    )
+    .option("--agents <directory>", "directory of the agent files", "agents")
+    .option("--data <directory>", "directory for runs and artifacts", ".troupe")
     .addOption(
       new Option(
         "--durability <degree>",
-        "full: every event is fsynced before anyone sees it; relaxed: a loss of power may cost the newest events",
+        "full: fsync every event before clients see it; relaxed: a power failure may lose the newest events",
       )
         .choices(["full", "relaxed"])
         .default("full"),
     )
-    .option("--allowed-host <name>", "another name clients may use for this server; repeatable", collect, [])
-    .option("--allowed-origin <origin>", "a web origin that may call this server; repeatable", collect, [])
-    .option("--trust-proxy", "believe the X-Forwarded headers of the proxy in front", false)
-    .option("--accept-loss", "start although the log has lost entries", false)
-    .option("--retain-days <number>", "remove a run that has been idle for so long", parseAmount)
-    .option("--retain-mb <number>", "remove the runs idle longest when all take more", parseAmount);
+    .option("--allowed-host <name>", "another host name of this server; repeatable", collect, [])
+    .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", collect, [])
+    .option("--trust-proxy", "trust the X-Forwarded headers of a proxy", false)
+    .option("--accept-loss", "start even if the log has lost entries", false)
+    .option("--retain-days <number>", "remove runs that have been idle for this many days", parseAmount)
+    .option("--retain-mb <number>", "remove the longest idle runs above this total size", parseAmount);
 }
 
-/** The options as arguments again, with full paths, for a process that runs elsewhere. */
+/** Converts the options back to arguments with absolute paths, for a child process. */
 export function toArguments(options: ServerOptions): string[] {
   return [
     `--port=${options.port}`,
@@ -62,7 +66,7 @@ export function toArguments(options: ServerOptions): string[] {
 function parsePort(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) {
-    throw new InvalidArgumentError("A port is a number from 0 to 65535.");
+    throw new InvalidArgumentError("The port must be a whole number from 0 to 65535.");
   }
   return port;
 }
@@ -70,7 +74,7 @@ function parsePort(text: string): number {
 function parseAmount(text: string): number {
   const amount = Number(text);
   if (text.trim() === "" || !Number.isFinite(amount) || amount <= 0) {
-    throw new InvalidArgumentError("A number above 0 is expected.");
+    throw new InvalidArgumentError("The value must be a number above 0.");
   }
   return amount;
 }

@@ -21,7 +21,7 @@ import { printFault } from "./print-fault.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { writePid } from "./write-pid.ts";
 
-/** A runtime on a data directory, and the server in front of it. */
+/** A runtime with a data directory, and its HTTP server. */
 export interface StartedServer {
   readonly runtime: Runtime;
   readonly server: Server;
@@ -62,17 +62,13 @@ function openLog({ data, durability, acceptLoss }: ServerOptions): EventLog {
     return sqliteLog(data, { durability, acceptLoss });
   } catch (thrown) {
     if (thrown instanceof DirectoryInUse) {
-      throw new Exit(
-        EXIT.inUse,
-        `${data} is in use by another process`,
-        "name another directory with --data",
-      );
+      throw new Exit(EXIT.inUse, `${data} is in use by another process`, "use another directory with --data");
     }
     if (thrown instanceof DamagedLog) {
       throw new Exit(
         EXIT.damaged,
         `the log in ${data} is damaged: ${thrown.message}`,
-        "restore it from a copy, or go on with what is left by --accept-loss",
+        "restore it from a backup, or start with the remaining data: --accept-loss",
       );
     }
     throw thrown;
@@ -95,7 +91,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
   } catch (thrown) {
     const { code, message, cause } = toAgentError(thrown);
     if (code === "forbidden") {
-      throw new Exit(EXIT.refused, message, "set TROUPE_TOKEN, or leave --host away");
+      throw new Exit(EXIT.refused, message, "set TROUPE_TOKEN, or remove --host");
     }
     if (code !== "unavailable") throw thrown;
     const taken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
@@ -104,7 +100,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
   }
 }
 
-/** Tries one port after the other. */
+/** Tries the ports one after the other. */
 async function findFreePort(host: string, port: number): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const probe = createServer()

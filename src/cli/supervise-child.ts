@@ -70,7 +70,7 @@ export function startServerProcess(
   };
 }
 
-/** How long a server may take to stop. */
+/** Maximum time for a server to stop. */
 const STOP_MS = 3000;
 
 function send(child: ChildProcess, command: ServerCommand): void {

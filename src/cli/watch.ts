@@ -3,13 +3,13 @@ import type { FSWatcher } from "node:fs";
 import { join, sep } from "node:path";
 
 /**
- * Calls `changed` with the name of a file when files in a directory, or in those below it, change; once for all
- * changes that come closely together. Returns how to stop. Throws where the directory cannot be read.
+ * Calls `changed` with a file name when files in a directory or its subdirectories change; once for changes
+ * in quick succession. Returns a function that stops watching. Throws if the directory cannot be read.
  */
 export function watchDirectory(directory: string, changed: (file: string) => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  // Each directory by itself. A recursive watch of Node's has one on each file, and loses sight of a file that
-  // another one has taken the place of, which is how many editors save.
+  // One watcher per directory. Node's recursive watch uses one per file and loses a file that is replaced by
+  // another, which is how many editors save.
   const watchers = new Map<string, FSWatcher>();
 
   enter("");
@@ -23,10 +23,10 @@ export function watchDirectory(directory: string, changed: (file: string) => voi
     const watcher = watch(path, (event, name) => {
       if (name !== null) react(join(folder, name), event === "rename");
     });
-    // A directory that goes away is found out when its files are loaded again.
+    // A removed directory is noticed when its files are loaded again.
     watcher.on("error", () => notice(path));
     watchers.set(folder, watcher);
-    // Only now, so that nothing comes between the look and the watch.
+    // Only after the watcher exists, so that no change is missed.
     for (const entry of readdirSync(path, { withFileTypes: true })) {
       const inner = join(folder, entry.name);
       if (entry.isDirectory() && !IGNORED.test(inner)) tryToEnter(inner);
@@ -50,7 +50,7 @@ export function watchDirectory(directory: string, changed: (file: string) => voi
     }
   }
 
-  /** One that is gone again, or may not be read, has nothing to load. */
+  /** A directory that is gone or unreadable contains nothing to load. */
   function tryToEnter(folder: string): void {
     try {
       enter(folder);
@@ -68,7 +68,7 @@ export function watchDirectory(directory: string, changed: (file: string) => voi
 /** How long to wait for further changes: editors write a file in several steps. */
 export const SETTLE_MS = 60;
 
-/** Hidden files, packages, and what editors leave beside the file they write. */
+/** Hidden files, packages, and temporary files of editors. */
 const IGNORED = /(^|[\\/])(\.|node_modules([\\/]|$))|~$|\.sw[a-z]$|\.tmp$/;
 
 function isDirectory(path: string): boolean {

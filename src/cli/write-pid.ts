@@ -1,11 +1,11 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
-/** Writes down the process that serves a data directory, for whoever has to end it, until it exits. */
+/** Writes the pid of the serving process into a file, for scripts that stop it, until the process exits. */
 export function writePid(path: string): void {
   const pid = `${process.pid}\n`;
   writeFileSync(path, pid, { mode: 0o600 });
   process.once("exit", () => {
-    // The directory is free before the process is gone; another one may have written itself down.
+    // The directory is released before the process ends, so the file may already be another process's.
     if (read(path) === pid) rmSync(path, { force: true });
   });
 }

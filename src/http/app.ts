@@ -19,20 +19,19 @@ import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
 import { PendingReplies } from "./routes/pending-replies.ts";
 
-/** What `createApp` takes. */
 export interface AppOptions extends GuardOptions {
-  /** Counts what happens; give the same to the runtime. Default one that only the app counts in. */
+  /** Counts events; pass the same object to the runtime. Default: one that only the app uses. */
   readonly metrics?: Metrics;
   readonly streams?: StreamOptions;
-  /** The largest body of a request. Default 1 MiB. */
+  /** Maximum size of a request body. Default 1 MiB. */
   readonly bodyLimitBytes?: number;
-  /** The largest file that may be uploaded. Default 32 MiB. */
+  /** Maximum size of an uploaded file. Default 32 MiB. */
   readonly fileLimitBytes?: number;
-  /** Fires when the server is about to stop: streams then end in good order, and whoever waits is answered. */
+  /** Aborts when the server is about to stop: streams then end properly and waiting requests are answered. */
   readonly signal?: AbortSignal;
 }
 
-/** Makes the HTTP face of a runtime. It keeps no state of turns: whatever it answers, the runtime has said. */
+/** Creates the HTTP interface of a runtime. It has no turn state of its own. */
 export function createApp(
   runtime: Runtime,
   {
@@ -80,23 +79,23 @@ export function createApp(
 }
 
 function watch(metrics: Metrics, { runtime, streams }: Host): void {
-  metrics.watch("troupe_streams", "Streams that are open.", () => streams.size);
-  metrics.watch("troupe_active_runs", "Runs that are held in memory.", () => runtime.health().activeRuns);
-  metrics.watch("troupe_active_turns", "Turns under way, without those that wait.", () => {
+  metrics.watch("troupe_streams", "Open streams.", () => streams.size);
+  metrics.watch("troupe_active_runs", "Runs in memory.", () => runtime.health().activeRuns);
+  metrics.watch("troupe_active_turns", "Running turns, without waiting ones.", () => {
     return runtime.health().activeTurns;
   });
 }
 
 /**
- * The root, and each agent's own path. Written out, because a router that finds no parameter where the
- * agent's name stands has nothing to search for.
+ * Routes at the root and below each agent's path. The agents' names are written out, because a router is
+ * faster without a parameter there.
  */
 function placesOf(runtime: Runtime): Place[] {
   const own = runtime.agents.map((agent) => ({ path: `/${agent}`, agent }));
   return [{ path: "", agent: undefined }, ...own];
 }
 
-/** The path of a URL, with doubled slashes and one at the end taken as slips of the pen. */
+/** The path of a URL, without doubled slashes and without a slash at the end. */
 function pathOf({ url }: Request): string {
   const start = url.indexOf("/", url.indexOf("://") + 3);
   const end = url.slice(start).search(/[?#]/);

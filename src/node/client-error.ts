@@ -6,7 +6,7 @@ import { toProblem } from "../http/messages/problem.ts";
 import type { ProblemReply } from "../http/messages/problem.ts";
 import { API_HEADERS } from "../http/messages/reply.ts";
 
-/** Answers what never became a request: too slow, too large, or not HTTP. Then closes the connection. */
+/** Answers data that is not a valid request: too slow, too large, or not HTTP. Then closes the connection. */
 export function answerClientError(error: Error & { readonly code?: string }, socket: Duplex): void {
   if (socket.writable && !isAnswered(socket)) socket.write(toAnswer(toProblemOf(error.code)));
   socket.destroy();
@@ -14,17 +14,17 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
 
 /** Refuses a CONNECT request: this server is not a proxy. Then closes the connection. */
 export function refuseConnect(_: unknown, socket: Duplex): void {
-  const error = new AgentError("method_not_allowed", "this server is not a proxy and takes no CONNECT");
+  const error = new AgentError("method_not_allowed", "this server is not a proxy; CONNECT is not supported");
   const { headers, ...problem } = toProblem(error);
-  // Without a listener of ours, a client that hangs up here would end the process.
+  // Without this listener, a client that disconnects here would end the process.
   socket.on("error", () => {});
   socket.write(toAnswer({ ...problem, headers: { ...headers, Allow: "GET, HEAD, POST, DELETE" } }));
   socket.destroy();
 }
 
-/** Whether an answer has begun; a second one in its middle would corrupt it. */
+/** Whether an answer has started; a second one would corrupt it. */
 function isAnswered(socket: Duplex): boolean {
-  // Node's own handling of this event looks at the same field.
+  // Node's own handler of this event reads the same field.
   const { _httpMessage: message } = socket as { readonly _httpMessage?: ServerResponse | null };
   return message?.headersSent === true;
 }
@@ -44,7 +44,7 @@ function toAnswer({ status, headers, body }: ProblemReply): string {
 function toProblemOf(code: string | undefined): ProblemReply {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return toProblem(new AgentError("request_timeout", "the request came too slowly"));
+      return toProblem(new AgentError("request_timeout", "the request arrived too slowly"));
     case "HPE_HEADER_OVERFLOW":
       return toProblem(
         new AgentError("too_large", "the request's target and headers are larger than 8192 bytes"),

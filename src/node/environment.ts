@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { nanoid } from "nanoid";
 import type { Environment, TurnAddress } from "../ports/environment.ts";
 
-/** The outside world as Node has it. */
+/** The environment of Node. */
 export function nodeEnvironment(): Environment {
   return {
     now: () => Date.now(),
@@ -15,14 +15,14 @@ export function nodeEnvironment(): Environment {
   };
 }
 
-/** The turn whose code is running, also in what that code left behind; `undefined` outside of any turn. */
+/** The turn whose code is running, including its asynchronous continuations; `undefined` outside any turn. */
 export function currentTurn(): TurnAddress | undefined {
   return turns.getStore();
 }
 
 const turns = new AsyncLocalStorage<TurnAddress>();
 
-/** The longest time that a timer of Node can take; it fires at once for a longer one. */
+/** The maximum delay of a Node timer; a longer one fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 function startTimer(ms: number, fire: () => void): () => void {

@@ -5,15 +5,15 @@ import { AgentError } from "../errors.ts";
 import { toProblem } from "../http/messages/problem.ts";
 import { ALREADY_SENT, API_HEADERS } from "../http/messages/reply.ts";
 
-/** Answers a request as a `fetch` handler does, with Node's own request and response beside it. */
+/** Answers a request like a `fetch` handler, with Node's request and response as bindings. */
 type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-/** Hears of an error that the server did not expect. */
+/** Reports an unexpected error. */
 type Report = (where: string, thrown: unknown) => void;
 
 /**
- * Makes the listener of an HTTP server. It never throws and never rejects: an error that nothing else
- * handles is answered by a problem, or cuts the connection when the answer has begun.
+ * Creates the listener of an HTTP server. It never throws or rejects: an unhandled error becomes a problem
+ * document, or closes the connection if the answer has started.
  */
 export function createListener(
   fetch: Fetch,
@@ -33,7 +33,7 @@ export function createListener(
     {
       hostname: "localhost",
       overrideGlobalObjects: false,
-      // The adapter would send a Response with a body even to HEAD, and fail. Rejecting leads to `refuse`.
+      // For HEAD the adapter would send a Response with a body and fail. Throwing leads to `refuse`.
       errorHandler: (thrown) => {
         throw thrown;
       },

@@ -9,27 +9,25 @@ import type { Runtime } from "../runtime/api.ts";
 import { answerClientError, refuseConnect } from "./client-error.ts";
 import { createListener } from "./listener.ts";
 
-/** What `serve` takes. */
 export interface ServeOptions extends Omit<AppOptions, "signal"> {
-  /** Address to bind. Default 127.0.0.1; any but a loopback address needs a token. */
+  /** Address to bind. Default 127.0.0.1; any address that is not loopback requires a token. */
   readonly hostname?: string;
-  /** Default 0, which takes any free port. */
+  /** Default 0, which uses any free port. */
   readonly port?: number;
 }
 
-/** A server that listens. */
 export interface Server {
   readonly url: string;
   /**
-   * Takes no more connections, ends all streams in good order, and waits for the answers under way;
-   * what is left after `graceMs` (default 1 s) is cut. The runtime goes on.
+   * Stops accepting connections, ends all streams properly, and waits for running answers; after `graceMs`
+   * (default 1 s) the rest is cut. The runtime keeps running.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
 /**
- * Serves a runtime over HTTP. Fails with `forbidden` where everybody on the network could use it without
- * a token, and with `unavailable` where it cannot listen.
+ * Serves a runtime over HTTP. Fails with `forbidden` if other machines could use it without a token, and with
+ * `unavailable` if it cannot listen.
  */
 export async function serve(
   runtime: Runtime,
@@ -49,7 +47,7 @@ export async function serve(
   const app = createApp(runtime, { ...options, metrics, allowedHosts, signal: stopping.signal });
   const listener = createListener(app.fetch, metrics.fault);
   const server = createServer(SETTINGS, listener);
-  // The size of the headers is limited. Node would drop the headers above a count without an error.
+  // The size of the headers is limited. Node would drop headers above a count without an error.
   server.maxHeadersCount = 0;
   server.maxConnections = 12_000;
   server.on("checkExpectation", listener);
@@ -66,7 +64,7 @@ export async function serve(
   };
 }
 
-/** Far below Node's own limits: a client that is slow on purpose must not hold what others need. */
+/** Far below Node's defaults: a deliberately slow client must not occupy connections. */
 const SETTINGS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -75,14 +73,14 @@ const SETTINGS = {
   maxHeaderSize: 8_192,
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
-  // The guard checks it. Node's own answer has no body.
+  // The guard checks it; Node's own answer has no body.
   requireHostHeader: false,
   rejectNonStandardBodyWrites: true,
 };
 
 const IDLE_CHECK_MS = 20;
 
-/** The names that a bound address gives the server; "all addresses" is no name. */
+/** The host names that a bound address implies; a wildcard address implies none. */
 function namesOf(hostname: string): string[] {
   if (hostname === "0.0.0.0" || hostname === "::") return [];
   return [hostname.includes(":") ? `[${hostname}]` : hostname];
@@ -104,7 +102,7 @@ async function listen(server: HttpServer, hostname: string, port: number): Promi
     throw new AgentError("unavailable", `cannot listen on ${hostname}, port ${port}: ${fact}`, { cause });
   }
   server.off("error", reject);
-  // From here on an error concerns one connection that could not be accepted; the others go on.
+  // Later errors concern a single connection that could not be accepted; the others continue.
   server.on("error", () => {});
 }
 
@@ -112,7 +110,7 @@ async function close(server: HttpServer, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  // A connection whose stream has just ended is kept alive for the next request, which will not be taken.
+  // After a stream has ended, its connection stays open for a next request, which would not be accepted.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   const grace = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;

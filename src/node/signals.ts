@@ -1,18 +1,17 @@
 import type { Runtime } from "../runtime/api.ts";
 import type { Server } from "./serve.ts";
 
-/** What `drainOnSignals` takes. */
 export interface DrainOptions {
-  /** How long running turns may take to end; what is cut continues after the next start. Default 5 s. */
+  /** Maximum time for running turns to end; interrupted ones continue after the next start. Default 5 s. */
   readonly drainMs?: number;
-  /** How the process ends. Default `process.exit`. */
+  /** Ends the process. Default `process.exit`. */
   readonly exit?: (code: number) => void;
 }
 
 /**
- * Ends the process in good order when it is told to: nothing new is taken, streams end so that their
- * readers come back, running turns get some time. A second signal ends it at once. Returns how to stop
- * listening.
+ * Stops the process properly on a signal: no new requests, streams end so that readers reconnect, running
+ * turns get some time. A second signal ends the process at once. Returns a function that removes the
+ * handlers.
  */
 export function drainOnSignals(
   server: Server,

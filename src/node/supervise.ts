@@ -3,19 +3,18 @@ import type { Runtime } from "../runtime/api.ts";
 import { errorMessage } from "../runtime/agent/error-message.ts";
 import { currentTurn } from "./environment.ts";
 
-/** What `superviseProcess` takes. */
 export interface SuperviseOptions {
-  /** Hears of every fault, with all that is known of it. */
+  /** Gets every fault with all details. */
   readonly telemetry: Pick<Telemetry, "fault">;
-  /** How long running turns may take when the process has to end. Default 1 s. */
+  /** Maximum time for running turns when the process must end. Default 1 s. */
   readonly drainMs?: number;
-  /** How the process ends. Default `process.exit`. */
+  /** Ends the process. Default `process.exit`. */
   readonly exit?: (code: number) => void;
 }
 
 /**
- * Makes an error that nobody caught cost what it has to and no more: one turn, if the code of a turn left
- * it behind; else, because nobody can know what is broken, the process. Returns how to stop.
+ * Limits the damage of an uncaught error: if it comes from the code of a turn, only that turn ends; otherwise
+ * the state is unknown and the process ends. Returns a function that removes the handlers.
  */
 export function superviseProcess(
   runtime: Runtime,
@@ -26,17 +25,17 @@ export function superviseProcess(
     try {
       telemetry.fault(message, thrown);
     } catch {
-      // An error that escapes from here would end the process. What is logged is user code, and so is the error.
+      // An error here would end the process. The error and the logger are user code.
     }
   };
   const react = (thrown: unknown): void => {
     const turn = currentTurn();
     if (turn !== undefined) {
-      report(`code of request ${turn.requestId} failed out of any call`, thrown);
+      report(`code of request ${turn.requestId} failed outside any call`, thrown);
       runtime.crash(turn, errorMessage(thrown));
       return;
     }
-    report("an error was caught by nobody; the process ends", thrown);
+    report("uncaught error; the process ends", thrown);
     if (isEnding) return;
     isEnding = true;
     const tooLong = setTimeout(() => exit(SOFTWARE_ERROR), drainMs * 2);

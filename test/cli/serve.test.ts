@@ -37,7 +37,7 @@ test("shows its durability", async () => {
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
 
   expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ durability: "relaxed" });
-  await command.match(/relaxed: a loss of power may cost the newest/);
+  await command.match(/relaxed: a power failure may lose the newest events/);
 });
 
 test("off loopback, only who has the token is served", async () => {
@@ -71,7 +71,7 @@ test.each(["--retain-days=0", "--retain-mb=much"])("%s is refused", async (optio
   const command = startCommand(["serve", "--port=0", option], { cwd });
 
   expect(await command.exited).toBe(2);
-  expect(command.output()).toContain("A number above 0 is expected.");
+  expect(command.output()).toContain("The value must be a number above 0.");
 });
 
 test("a second server on one data directory exits with 75", async () => {

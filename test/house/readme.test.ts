@@ -37,7 +37,7 @@ test("the tour by curl does what it says", { timeout: 120_000 }, async ({ skip }
   expect(asked).toContain('"output":{"receipt":"bob:30"}');
 
   const killed = await run("Kill the server while an agent waits");
-  expect(command.output()).toContain("starting it again");
+  expect(command.output()).toContain("restarting it");
   expect(killed).toContain('"status":"waiting"');
   expect(killed).toContain('"finish_reason":"success"');
   const history = JSON.parse(/\[\{"id":1,.*\]$/s.exec(killed.trim())?.[0] ?? "[]") as readonly Event[];

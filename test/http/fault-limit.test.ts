@@ -18,8 +18,8 @@ test("the same fault of many runs is one kind", () => {
   const isTold = createFaultLimit(() => 0);
   expect(isTold("the log refused an append to run run_1", new Error("1"))).toBe(true);
   expect(isTold("the log refused an append to run run_2", new Error("2"))).toBe(false);
-  expect(isTold("code of request a failed out of any call", new Error("3"))).toBe(true);
-  expect(isTold("code of request b failed out of any call", new Error("4"))).toBe(false);
+  expect(isTold("code of request a failed outside any call", new Error("3"))).toBe(true);
+  expect(isTold("code of request b failed outside any call", new Error("4"))).toBe(false);
 });
 
 test("metrics tell and count a flood of faults as one", async () => {

@@ -22,7 +22,7 @@ test.each(["timer", "rejection", "tick"])(
     expect(await chat(`${url}/sound/process`, { input: "?", wait: "completed" })).toMatchObject({
       result: "well",
     });
-    expect(server.output()).toContain("failed out of any call");
+    expect(server.output()).toContain("failed outside any call");
   },
   60_000,
 );

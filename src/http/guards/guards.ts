@@ -6,22 +6,21 @@ import { toProblem } from "../messages/problem.ts";
 import { replyEmpty, replyProblem } from "../messages/reply.ts";
 import { createTokenCheck } from "./token.ts";
 
-/** Who may talk to the server. */
+/** Access rules of the server. */
 export interface GuardOptions {
-  /** Names, with or without a port, under which the server may be addressed, beside the loopback names. */
+  /** Host names of the server, with or without a port, besides the loopback names. */
   readonly allowedHosts?: readonly string[];
-  /** Origins, such as `https://app.example`, whose pages may use the server. Default none but its own. */
+  /** Origins, for example `https://app.example`, whose pages may use the server. Default: only its own. */
   readonly allowedOrigins?: readonly string[];
-  /** When given, every request but those for health has to carry it as `Authorization: Bearer`. */
+  /** If given, every request except health checks must send it as `Authorization: Bearer`. */
   readonly token?: string;
-  /** Believe the `X-Forwarded-Host` and `X-Forwarded-For` of a proxy in front. Default false. */
+  /** Trust `X-Forwarded-Host` and `X-Forwarded-For` of a proxy. Default false. */
   readonly trustProxy?: boolean;
 }
 
 /**
- * Refuses, before anything else happens, what a page of another site may have sent: a browser that was
- * led here under a foreign name (421), or that runs somebody else's page (403). Programs that are no
- * browsers send no origin and pass.
+ * Refuses requests that another site may have caused: from a browser that reached the server under a foreign
+ * name (421), or from a page of another origin (403). Programs other than browsers send no origin and pass.
  */
 export function createGuard({
   allowedHosts = [],
@@ -49,7 +48,7 @@ export function createGuard({
   function checkHost(c: Context<AppEnv>, host: string): void {
     if (!isServed(host)) throw misdirected(host);
     const target = nodeOf(c)?.incoming.url;
-    // A target in absolute form names a host of its own, which counts as much as the header.
+    // A target in absolute form contains a host of its own, which is checked like the header.
     if (target === undefined || target.startsWith("/")) return;
     const named = new URL(c.req.url).host;
     if (!isServed(named)) throw misdirected(named);
@@ -65,7 +64,7 @@ export function createGuard({
     if (origin === undefined) {
       const site = c.req.header("sec-fetch-site");
       if ((site === "cross-site" || site === "same-site") && !isVisit(c)) {
-        throw new AgentError("forbidden", "a page of another site may not use this server");
+        throw new AgentError("forbidden", "pages of other sites may not use this server");
       }
       return undefined;
     }
@@ -79,7 +78,7 @@ export function createGuard({
   }
 }
 
-/** Names of this machine for itself. They match on any port, because a container's port may be mapped. */
+/** Names of the local machine. They match on any port, because a container's port can be mapped. */
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 const NAME_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/;
@@ -99,19 +98,19 @@ function hostOf(c: Context<AppEnv>, trustProxy: boolean): string {
   const forwarded = trustProxy ? c.req.header("x-forwarded-host") : undefined;
   const host = forwarded ?? c.req.header("host");
   if (host !== undefined && host !== "") {
-    // Two headers of that name are joined by a comma, which no host has.
+    // Two Host headers are joined by a comma, which no host contains.
     if (host.includes(","))
       throw new AgentError("invalid_request", "the request has more than one Host header");
     return host.toLowerCase();
   }
   if (nodeOf(c) !== undefined) throw new AgentError("invalid_request", "the request has no Host header");
-  // In process there is no header, only the URL.
+  // A request in process has no header, only the URL.
   return new URL(c.req.url).host;
 }
 
 function misdirected(host: string): AgentError {
   return new AgentError("misdirected", `this server is not ${shown(host)}`, {
-    hint: "allow the name with --allowed-host, or the option allowedHosts",
+    hint: "allow the name with --allowed-host or the option allowedHosts",
   });
 }
 
@@ -128,7 +127,7 @@ function refuseExpectation(c: Context<AppEnv>, expected: string): Response {
   return replyProblem(c, toProblem(error, { status: 417, title: "Expectation Failed" }));
 }
 
-/** Somebody who typed the address or followed a link to the front page. */
+/** A user who typed the address or followed a link to the front page. */
 function isVisit(c: Context<AppEnv>): boolean {
   return (
     c.req.method === "GET" &&

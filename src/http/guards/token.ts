@@ -5,8 +5,8 @@ import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 
 /**
- * Makes the check of the token: throws `unauthorized` for a wrong one, and `overloaded` for the next wrong
- * ones of a peer that was wrong ten times within a minute. The right one is always let in.
+ * Creates the token check. It throws `unauthorized` for a wrong token, and `overloaded` for further wrong
+ * tokens of a peer that sent ten within a minute. The right token is always accepted.
  */
 export function createTokenCheck(
   token: string,
@@ -28,23 +28,22 @@ export function createTokenCheck(
     }
     if (isRecent) failed.count += 1;
     else remember(peer, { count: 1, until: now() + WINDOW_MS });
-    const fact = given === undefined ? "the request carries no token" : "the token is wrong";
+    const fact = given === undefined ? "the request has no token" : "the token is wrong";
     throw new AgentError("unauthorized", fact, { hint: "send it as Authorization: Bearer TOKEN" });
   };
 
   function remember(peer: string, entry: Failures): void {
     failures.delete(peer);
-    // The oldest entry goes first: a Map keeps the order of insertion.
+    // A Map keeps insertion order, so the first entry is the oldest.
     const [oldest] = failures.keys();
     if (failures.size >= PEERS_LIMIT && oldest !== undefined) failures.delete(oldest);
     failures.set(peer, entry);
   }
 }
 
-/** What `createTokenCheck` takes. */
 export interface TokenCheckOptions {
   readonly trustProxy?: boolean;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
@@ -59,7 +58,7 @@ const PEERS_LIMIT = 10_000;
 const BEARER = /^Bearer +([^\s,]+)$/i;
 
 function peerOf(c: Context<AppEnv>, trustProxy: boolean): string {
-  // The last one is what our own proxy has seen; those before it anybody may have made up.
+  // Our own proxy added the last address; a client can forge those before it.
   const forwarded = trustProxy ? c.req.header("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;
   return forwarded ?? nodeOf(c)?.incoming.socket.remoteAddress ?? "";
 }

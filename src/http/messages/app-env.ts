@@ -1,9 +1,9 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 
-/** What our handlers find in their context. */
+/** The types of the context of our handlers. */
 export interface AppEnv {
-  /** Node's request and response, when Node serves the app. */
+  /** Node's request and response, if Node serves the app. */
   Bindings: Partial<HttpBindings>;
   Variables: {
     /** Set by the guard for a page of another origin that may read the answer. */
@@ -11,9 +11,9 @@ export interface AppEnv {
   };
 }
 
-/** Node's request and response; `undefined` on another host, and where a test calls the app in process. */
+/** Node's request and response; `undefined` on other hosts and for calls in process. */
 export function nodeOf(c: Context<AppEnv>): HttpBindings | undefined {
-  // Without bindings Hono leaves `env` undefined, whatever its type says.
+  // Without bindings Hono leaves `env` undefined, contrary to its type.
   const env = c.env as Partial<HttpBindings> | undefined;
   return env?.incoming && env.outgoing ? { incoming: env.incoming, outgoing: env.outgoing } : undefined;
 }

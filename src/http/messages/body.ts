@@ -6,14 +6,14 @@ import type { AppEnv } from "./app-env.ts";
 
 type Incoming = HttpBindings["incoming"];
 
-/** Reads a body that has to be JSON, up to a limit. */
+/** Reads a JSON body up to a size limit. */
 export async function readJson(c: Context<AppEnv>, limitBytes: number): Promise<unknown> {
   const type = c.req.header("content-type") ?? "";
   if (!JSON_TYPE.test(type)) {
-    throw new AgentError("unsupported_media_type", "the body has to be application/json, in UTF-8");
+    throw new AgentError("unsupported_media_type", "the body must be application/json, in UTF-8");
   }
   if ((c.req.header("content-encoding") ?? "identity") !== "identity") {
-    throw new AgentError("unsupported_media_type", "the body may not be compressed");
+    throw new AgentError("unsupported_media_type", "the body must not be compressed");
   }
   checkLength(c, limitBytes);
   const incoming = nodeOf(c)?.incoming;
@@ -21,18 +21,18 @@ export async function readJson(c: Context<AppEnv>, limitBytes: number): Promise<
   return parseJson(bytes);
 }
 
-/** The body as it comes in, for whoever counts its bytes. */
+/** The unread body, for callers that limit its size themselves. */
 export function bodyChunks(c: Context<AppEnv>, limitBytes: number): AsyncIterable<Uint8Array> {
   checkLength(c, limitBytes);
   const incoming = nodeOf(c)?.incoming;
-  // A reader that stops early still wants to answer: the connection has to outlive it.
+  // A reader that stops early still sends an answer, so the connection must stay open.
   if (incoming && "iterator" in incoming) return incoming.iterator({ destroyOnReturn: false });
   return c.req.raw.body ?? NOTHING;
 }
 
 const JSON_TYPE = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
 
-// A byte order mark is kept, and is then no JSON.
+// A byte order mark is kept, so it is invalid JSON.
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: async function* nothing() {} };
@@ -57,7 +57,7 @@ function cutOff(): AgentError {
   return new AgentError("invalid_request", "the body ended too early");
 }
 
-/** Reads Node's own stream: a web stream around it would cost more than the whole request. */
+/** Reads Node's stream directly: a web stream around it costs more than the rest of the request. */
 function collect(incoming: Incoming, limitBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
@@ -80,7 +80,7 @@ function collect(incoming: Incoming, limitBytes: number): Promise<Uint8Array> {
       if (isOver) return;
       isOver = true;
       settle();
-      // The listeners live as long as the connection, which may be a long stream; the body must not.
+      // The listeners live as long as the connection; the body must not.
       chunks = [];
     }
   });

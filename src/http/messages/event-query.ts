@@ -7,7 +7,7 @@ import { parseCursor, parseFlag } from "../../protocol/query.ts";
 import type { EventFilter } from "../../runtime/api.ts";
 import type { AppEnv } from "./app-env.ts";
 
-/** What the query of a route that reads events can say. */
+/** The query of routes that read events. */
 export interface EventQuery {
   readonly stream: boolean;
   readonly follow: boolean;
@@ -18,7 +18,7 @@ export interface EventQuery {
   readonly filter: EventFilter | undefined;
 }
 
-/** Reads the query of a route that reads events; a value that cannot be understood is an `invalid_request`. */
+/** Parses the query of a route that reads events; `invalid_request` for an invalid value. */
 export function parseEventQuery(query: URLSearchParams): EventQuery {
   return {
     stream: read(query, "stream", parseFlag) ?? false,
@@ -30,7 +30,7 @@ export function parseEventQuery(query: URLSearchParams): EventQuery {
   };
 }
 
-/** The query of a request, with its repetitions. */
+/** The query of a request, including repeated fields. */
 export function queryOf(c: Context<AppEnv>): URLSearchParams {
   const { url } = c.req;
   const at = url.indexOf("?");
@@ -38,8 +38,9 @@ export function queryOf(c: Context<AppEnv>): URLSearchParams {
 }
 
 /**
- * The id of the last event that a reader has, as `Last-Event-ID` says it; where a reader cannot send headers, as
- * `lastEventId` or `last_event_id` in the query. The largest counts; one that is no number is ignored.
+ * The id of the last event that a reader has: from `Last-Event-ID`, or from `lastEventId` or `last_event_id`
+ * in the query for readers that cannot send headers. The greatest counts; values that are not numbers are
+ * ignored.
  */
 export function lastEventId(c: Context<AppEnv>, query: URLSearchParams): number | undefined {
   const places = LAST_EVENT_ID.flatMap((name) => query.getAll(name));
@@ -50,7 +51,7 @@ export function lastEventId(c: Context<AppEnv>, query: URLSearchParams): number 
 
 const LAST_EVENT_ID = ["lastEventId", "last_event_id"];
 
-/** The `Link` header that leads to the next page: the same query from another place on. */
+/** The `Link` header of the next page: the same query from another position. */
 export function nextPage(
   c: Context<AppEnv>,
   query: URLSearchParams,
@@ -62,7 +63,7 @@ export function nextPage(
   return `<${c.req.path}?${next.toString()}>; rel="next"`;
 }
 
-/** The one value of a field of the query, understood; `undefined` when it is not there. */
+/** Parses the single value of a query field; `undefined` if it is absent. */
 export function read<Value>(
   query: URLSearchParams,
   name: string,
@@ -70,18 +71,18 @@ export function read<Value>(
 ): Value | undefined {
   const [text, ...others] = query.getAll(name);
   if (text === undefined) return undefined;
-  const parsed = others.length > 0 ? refuse("may be given once only") : parse(text);
+  const parsed = others.length > 0 ? refuse("may be given only once") : parse(text);
   if (parsed.ok) return parsed.value;
   const { message } = parsed;
   throw new AgentError("invalid_request", `${name} ${message}`, { issues: [{ path: name, message }] });
 }
 
-/** Reads a number of things. */
+/** Parses a count. */
 export function parseCount(text: string): Parsed<number> {
   return /^\d{1,9}$/.test(text) ? { ok: true, value: Number(text) } : refuse("must be a whole number");
 }
 
-/** Reads a name that a client gives to something. */
+/** Parses a name that a client chooses. */
 export function parseName(text: string): Parsed<string> {
   if (text !== "" && text.length <= NAME_LIMIT) return { ok: true, value: text };
   return refuse(`must have 1 to ${NAME_LIMIT} characters`);

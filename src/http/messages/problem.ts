@@ -1,17 +1,17 @@
 import { AgentError, isInstance, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 
-/** A refusal as it goes over the wire. */
+/** A refusal as an HTTP answer. */
 export interface ProblemReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** A line of JSON, as RFC 9457 has it. */
+  /** One line of JSON (RFC 9457). */
   readonly body: string;
 }
 
 /**
- * Translates whatever was thrown. What is not an AgentError tells the caller nothing but that it happened.
- * A status of its own is for what HTTP tells apart and our codes do not.
+ * Converts any thrown value to a problem. A value that is not an AgentError only tells the caller that it
+ * happened. `status` is for differences that HTTP knows and our codes do not.
  */
 export function toProblem(
   thrown: unknown,
@@ -40,7 +40,7 @@ export function toProblem(
   };
 }
 
-/** Whether something thrown is our own fault, which the caller cannot do anything about. */
+/** Whether a thrown value is a server fault, which the caller cannot fix. */
 export function isFault(thrown: unknown): boolean {
   return !isInstance(thrown, AgentError) || STATUSES[thrown.code].status === 500;
 }
@@ -48,7 +48,7 @@ export function isFault(thrown: unknown): boolean {
 interface Status {
   readonly status: number;
   readonly title: string;
-  /** The code on the wire, where it is another. */
+  /** The code on the wire, if it differs. */
   readonly as?: ErrorCode;
 }
 
@@ -69,11 +69,11 @@ const STATUSES: Readonly<Record<ErrorCode, Status>> = {
   unprocessable: { status: 422, title: "Unprocessable Content" },
   overloaded: { status: 429, title: "Too Many Requests" },
   internal: { status: 500, title: "Internal Server Error" },
-  // A failed call belongs to its turn; one that gets here escaped from it.
+  // A failed call belongs to a turn; here it escaped from it.
   call_failed: { status: 500, title: "Internal Server Error", as: "internal" },
   unavailable: { status: 503, title: "Service Unavailable" },
   timeout: { status: 504, title: "Gateway Timeout" },
 };
 
-/** When to come back, where the error does not say. */
+/** The default delay before a retry. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { overloaded: 1, unavailable: 1 };

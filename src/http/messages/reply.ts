@@ -3,7 +3,7 @@ import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 import type { ProblemReply } from "./problem.ts";
 
-/** How an answer differs from 200 with JSON. */
+/** Differences of an answer from 200 with JSON. */
 export interface ReplyOptions {
   readonly status?: number;
   readonly type?: string;
@@ -11,8 +11,8 @@ export interface ReplyOptions {
 }
 
 /**
- * Answers with a text, which is JSON unless told otherwise, and with the headers that all answers have.
- * A text ends its line, so that answers stand below each other in a terminal.
+ * Sends a text, by default JSON, with the headers of all answers. The text gets a line break at its end, so
+ * that answers are on separate lines in a terminal.
  */
 export function reply(
   c: Context<AppEnv>,
@@ -23,13 +23,12 @@ export function reply(
   const body = text === "" || text.endsWith("\n") ? text : `${text}\n`;
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing === undefined) return new Response(body, { status, headers: all });
-  // A Response, taken apart again by the adapter, would cost 50 µs, more than all the rest of a small answer.
+  // A Response would cost 50 µs in the adapter, more than the rest of a small answer.
   outgoing.writeHead(status, { ...all, "content-length": Buffer.byteLength(body) });
   outgoing.end(c.req.method === "HEAD" ? undefined : body);
   return ALREADY_SENT;
 }
 
-/** Answers with a problem. */
 export function replyProblem(
   c: Context<AppEnv>,
   { status, headers, body }: ProblemReply,
@@ -38,12 +37,11 @@ export function replyProblem(
   return reply(c, body, { status, type: "application/problem+json", headers: { ...headers, ...more } });
 }
 
-/** Answers without a body. */
 export function replyEmpty(c: Context<AppEnv>, headers?: Readonly<Record<string, string>>): Response {
   return new Response(null, { status: 204, headers: { ...API_HEADERS, ...corsOf(c), ...headers } });
 }
 
-/** What a browser must not do with our answers: sniff, frame, keep, or run anything in them. */
+/** Forbids browsers to sniff, frame, cache or run anything in our answers. */
 export const API_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -53,10 +51,10 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** The headers for a page of another origin that may read the answer; mostly none. */
+/** The headers for a page of another origin that may read the answer; usually none. */
 export function corsOf(c: Context<AppEnv>): Readonly<Record<string, string>> | undefined {
   return c.get("cors");
 }
 
-/** Tells Node's adapter that the answer is on its way already. */
+/** Tells Node's adapter that the answer was already sent. */
 export const ALREADY_SENT: Response = new Response(null, { headers: { "x-hono-already-sent": "true" } });

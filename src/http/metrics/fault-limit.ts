@@ -1,6 +1,6 @@
 import { fieldOf } from "../../errors.ts";
 
-/** Makes a function that says whether a fault is to be told of: each kind of them at most once a second. */
+/** Creates a function that returns whether a fault must be reported: each kind at most once a second. */
 export function createFaultLimit(
   now: () => number = () => performance.now(),
 ): (message: string, thrown: unknown) => boolean {
@@ -10,7 +10,7 @@ export function createFaultLimit(
     const kind = `${message.replaceAll(NAMED, "$1")} ${kindOf(thrown)}`;
     const at = now();
     if (at - (toldAt.get(kind) ?? -INTERVAL_MS) < INTERVAL_MS) return false;
-    // Names of errors come from agent code; a flood of different ones starts over.
+    // Error names come from agent code; when there are too many, the map is cleared.
     if (toldAt.size >= KINDS_LIMIT) toldAt.clear();
     toldAt.set(kind, at);
     return true;
@@ -21,7 +21,7 @@ const INTERVAL_MS = 1_000;
 const KINDS_LIMIT = 1_000;
 const NAME_LENGTH = 100;
 
-/** Of which run or request a message speaks makes no difference to its kind. */
+/** The run or request in a message does not change its kind. */
 const NAMED = /\b(run|request) \S+/g;
 
 function kindOf(thrown: unknown): string {

@@ -2,67 +2,66 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { createFaultLimit } from "./fault-limit.ts";
 
-/** What there is to see of a runtime and its server, as Prometheus text. Give it to both. */
+/** Metrics of a runtime and its server, in Prometheus format. Pass it to both. */
 export interface Metrics extends Telemetry {
   readonly contentType: string;
 
-  /** All metrics as text. */
+  /** All metrics in Prometheus format. */
   text(): Promise<string>;
 
-  /** Shows a number that is asked for whenever somebody looks; a second one of that name replaces the first. */
+  /** Adds a gauge whose value is read on each scrape; a second one with the same name replaces the first. */
   watch(name: string, help: string, number: () => number): void;
 }
 
-/** What `createMetrics` takes. */
 export interface MetricsOptions {
-  /** Hears of faults, of each kind at most once a second; default nobody. */
+  /** Gets faults, each kind at most once a second. Default: none. */
   readonly log?: (message: string, detail?: unknown) => void;
 }
 
-/** Counts what a runtime does. */
+/** Creates metrics that count what a runtime does. */
 export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
   const accepted = new Counter({
     name: "troupe_requests_accepted_total",
-    help: "Requests that were accepted.",
+    help: "Accepted requests.",
     labelNames: ["agent"],
     registers,
   });
   const turns = new Histogram({
     name: "troupe_turn_seconds",
-    help: "Time from the acceptance of a request to the end of its turn, waits included.",
+    help: "Time from accepting a request to the end of its turn, including waits.",
     labelNames: ["agent", "reason"],
     buckets: [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600, 3_600],
     registers,
   });
-  // Commits are frequent: plain counters take 3 ns each, a histogram would take 250.
+  // Commits are frequent: plain counters cost 3 ns each, a histogram 250 ns.
   const commits = new Counter({
     name: "troupe_commits_total",
-    help: "Batches that were committed.",
+    help: "Committed batches.",
     registers,
   });
-  const events = new Counter({ name: "troupe_events_total", help: "Events that were committed.", registers });
+  const events = new Counter({ name: "troupe_events_total", help: "Committed events.", registers });
   const commitSeconds = new Counter({
     name: "troupe_commit_seconds_total",
-    help: "Time that batches took to be committed.",
+    help: "Total time of all commits.",
     registers,
   });
   let longestCommitMs = 0;
-  watch("troupe_commit_seconds_max", "The longest that a batch took since somebody looked.", () => {
+  watch("troupe_commit_seconds_max", "The longest commit since the last scrape.", () => {
     const seconds = longestCommitMs / 1_000;
     longestCommitMs = 0;
     return seconds;
   });
   const dropped = new Counter({
     name: "troupe_dropped_total",
-    help: "What came too late and was dropped.",
+    help: "Late events and results that were dropped.",
     labelNames: ["what"],
     registers,
   });
   const faults = new Counter({
     name: "troupe_faults_total",
-    help: "Faults that no caller heard of; one of a kind is counted at most once a second.",
+    help: "Faults that were not reported to any caller; each kind counts at most once a second.",
     registers,
   });
   const isTold = createFaultLimit();
@@ -71,7 +70,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   return {
     contentType: registry.contentType,
     text: async () => {
-      // The process is watched from the first look on, so that nobody pays who never looks.
+      // Process metrics start with the first scrape, so that they cost nothing without one.
       if (!watchesProcess) collectDefaultMetrics({ register: registry });
       watchesProcess = true;
       return registry.metrics();

@@ -15,7 +15,7 @@ import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/sse.ts";
 import type { OpenedStream } from "../sse/sse.ts";
 
-/** Adds the routes that ask an agent; at the root they go to the default agent. */
+/** Adds the routes that send requests to an agent; at the root, to the default agent. */
 export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): void {
   const { runtime } = host;
   const agent = place.agent ?? runtime.defaultAgent;
@@ -31,7 +31,7 @@ export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): voi
     const body = await readJson(c, host.bodyLimitBytes);
     const incoming = toRequest(c, isUntyped(body) ? { ...body, type: "ConfigureRequest" } : body);
     if (incoming.request.type !== "ConfigureRequest") {
-      throw new AgentError("invalid_request", `configure takes no ${incoming.request.type}`);
+      throw new AgentError("invalid_request", `configure does not accept ${incoming.request.type}`);
     }
     return take(c, host, agent, incoming);
   });
@@ -40,8 +40,8 @@ export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): voi
     const body = await readJson(c, host.bodyLimitBytes);
     const { request } = toRequest(c, body);
     if (request.type === "CancelRequest" || request.type === "ConfigureRequest") {
-      throw new AgentError("invalid_request", `stream_request takes no ${request.type}`, {
-        hint: "send it to process",
+      throw new AgentError("invalid_request", `stream_request does not accept ${request.type}`, {
+        hint: "send it to the route process",
       });
     }
     return replyWithStream(c, host, {
@@ -58,16 +58,19 @@ export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): voi
     });
   });
 
-  /** Who has events of a request already sends it again to read on; that must not start a second turn. */
+  /**
+   * A client that has events of a request is retrying it to continue reading; that must not start a second
+   * turn.
+   */
   async function checkKnown({ request_id: id }: TurnRequest): Promise<void> {
-    const hint = "send the request_id of the first try, or leave the Last-Event-ID out to start a turn";
+    const hint = "send the request_id of the first attempt, or omit Last-Event-ID to start a turn";
     if (id === undefined)
       throw new AgentError("conflict", "a request with a Last-Event-ID has no request_id", { hint });
     try {
       await runtime.resolve(id);
     } catch (thrown) {
       if (toAgentError(thrown).code !== "not_found") throw thrown;
-      throw new AgentError("conflict", `there is no request ${id} to read on after a Last-Event-ID`, {
+      throw new AgentError("conflict", `there is no request ${id} to resume after a Last-Event-ID`, {
         hint,
       });
     }
@@ -83,7 +86,7 @@ function toRequest(c: Context<AppEnv>, body: unknown): IncomingRequest {
   throw new AgentError(REFUSALS[kind], message, { issues });
 }
 
-/** What the query says of a request; a field that it has twice is refused. */
+/** The request fields in the query; a repeated field is refused. */
 function toQuery(c: Context<AppEnv>): { readonly [name: string]: string } {
   if (!c.req.url.includes("?")) return {};
   const query = queryOf(c);
@@ -107,7 +110,7 @@ function isUntyped(body: unknown): body is object {
   return typeof body === "object" && body !== null && !Array.isArray(body) && !("type" in body);
 }
 
-/** Hands a request to the runtime and answers as its sender wants to be answered. */
+/** Passes a request to the runtime and answers in the way that the client asked for. */
 async function take(
   c: Context<AppEnv>,
   host: Host,
@@ -123,7 +126,7 @@ async function take(
   const location = `${c.req.path.slice(0, c.req.path.lastIndexOf("/"))}/getevents/${requestId}`;
   return reply(c, JSON.stringify({ request_id: requestId, run_id: runId }), {
     status: 202,
-    // A configuration is in no history, so there is no place to send its sender to.
+    // A configuration has no events, so it has no location.
     headers: { ...(kind !== "configure" && { location }), ...replayed },
   });
 }
@@ -134,10 +137,10 @@ async function acknowledge(
   receipt: Receipt,
   { wait, waitMs }: Delivery,
 ): Promise<string | undefined> {
-  // What had ended before it was canceled has its end to show, to whoever asks.
+  // A request that ended before the cancel answers with its end, whatever the client waits for.
   if (receipt.kind === "cancel" && receipt.replayed) return receipt.event;
   if (wait === "none") return undefined;
-  // Mostly the event is known already, and there is nothing to wait for.
+  // The event is usually already known, so there is no wait.
   if (wait === "acknowledged" && receipt.event !== undefined) return receipt.event;
   return waits.until(c, waitMs, (signal) =>
     runtime.acknowledgement(receipt, { until: wait, timeoutMs: waitMs, signal }),

@@ -8,7 +8,7 @@ import { checkId } from "./event-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { API_HEADERS, corsOf, reply } from "../messages/reply.ts";
 
-/** Adds the routes that take and give files; files belong to no agent, so that all paths lead to the same. */
+/** Adds the routes for uploads and downloads. Files belong to no agent, so all paths are equivalent. */
 export function addArtifactRoutes(
   app: Hono<AppEnv>,
   { runtime, fileLimitBytes, report }: Host,
@@ -41,10 +41,13 @@ const TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: *;[\x20-\x7e]{0,255})
 function typeOf(c: Context<AppEnv>): string {
   const type = c.req.header("content-type") ?? "application/octet-stream";
   if (TYPE.test(type)) return type;
-  throw new AgentError("invalid_request", "the Content-Type is not a media type");
+  throw new AgentError("invalid_request", "the Content-Type is not a valid media type");
 }
 
-/** Types that a browser may know of; they run nothing. Anything else, markup above all, is just bytes. */
+/**
+ * Types that are safe to declare to a browser; they run nothing. Everything else, markup above all, is sent
+ * as bytes.
+ */
 const SHOWN = new Map([
   ["image/png", "image/png"],
   ["image/jpeg", "image/jpeg"],
@@ -55,7 +58,7 @@ const SHOWN = new Map([
   ["application/json", "application/json"],
 ]);
 
-/** Whatever is in the file, it is saved and never shown in place of one of our pages. */
+/** Every file is a download and never displayed, whatever its content. */
 function toHeaders({ name, mimeType, sizeBytes }: StoredArtifact): Record<string, string> {
   const essence = mimeType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   return {
@@ -67,7 +70,7 @@ function toHeaders({ name, mimeType, sizeBytes }: StoredArtifact): Record<string
   };
 }
 
-/** A name as RFC 5987 has it: a header takes neither other letters nor quotes. */
+/** A name in the encoding of RFC 5987, for letters that a header cannot contain. */
 function toExtendedValue(name: string): string {
   return encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,
@@ -83,13 +86,13 @@ function toStream(chunks: AsyncIterable<Uint8Array>, report: Host["report"]): Re
       pull: async (controller) => {
         try {
           const next = await iterator.next();
-          // A client that has all bytes it was promised may be gone before their end is read.
+          // A client that has all its bytes may disconnect before the end of the stream.
           if (!wanted) return;
           if (next.done === true) controller.close();
           else controller.enqueue(next.value);
         } catch (thrown) {
           report("reading an artifact failed", thrown);
-          // What breaks the stream may reach the client as text, so it says nothing of the cause.
+          // The error can reach the client as text, so it contains no cause.
           controller.error(new AgentError("internal", "the artifact could not be read"));
         }
       },

@@ -9,7 +9,9 @@ import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/sse.ts";
 
-/** Adds the routes that read events: one handler, because an id says itself whether it names a request or a run. */
+/**
+ * Adds the routes that read events. They share one handler, because an id names either a request or a run.
+ */
 export function addEventRoutes(app: Hono<AppEnv>, host: Host, { path, agent }: Place): void {
   for (const route of ["getevents", "events"]) {
     app.get(`${path}/${route}`, (c) => readEvents(c, host, agent, namedInQuery(c)));
@@ -17,13 +19,13 @@ export function addEventRoutes(app: Hono<AppEnv>, host: Host, { path, agent }: P
   }
 }
 
-/** Refuses an id that cannot name anything. */
+/** Refuses an invalid id. */
 export function checkId(id: string): string {
   if (isId(id)) return id;
-  throw new AgentError("invalid_request", `${JSON.stringify(id.slice(0, 64))} is not an id`);
+  throw new AgentError("invalid_request", `${JSON.stringify(id.slice(0, 64))} is not a valid id`);
 }
 
-/** Says that an agent has nothing of that id; whether another has is none of the asker's business. */
+/** The error for an id that the agent does not have; whether another agent has it is not revealed. */
 export function unknown(id: string, agent: string): AgentError {
   return new AgentError("not_found", `agent ${agent} has no request or run ${id}`);
 }
@@ -52,7 +54,7 @@ interface EventRead {
 
 function stream(c: Context<AppEnv>, host: Host, { id, address, asked, query }: EventRead): Promise<Response> {
   const { since, follow: forever, filter } = asked;
-  // An EventSource that reconnects sends both: the address it was given, and its place.
+  // A reconnecting EventSource sends both: its original URL and its position.
   const last = lastEventId(c, query);
   const after = last === undefined ? since : Math.max(since ?? 0, last);
   const options = { forever, ...(after !== undefined && { after }), ...(filter && { filter }) };
@@ -69,7 +71,7 @@ async function poll(
 ): Promise<Response> {
   const { runtime, cursors, waits } = host;
   const { since, consumer, timeoutMs, filter } = asked;
-  // A run id asks for the history, which several may read; what is new to a reader is kept for a name.
+  // A run id reads the whole history, which several readers may poll; a cursor for it needs a consumer name.
   const hasCursor = since === undefined && (address.kind === "request" || consumer !== "");
   const after = hasCursor ? cursors.get(id, consumer) : (since ?? 0);
   let page = await runtime.read(address, { after, ...(filter && { filter }) });
@@ -78,20 +80,20 @@ async function poll(
     await waits.until(c, timeoutMs, (signal) => arrival(host, { address, asked }, cursor, signal));
     page = await runtime.read(address, { after: cursor, ...(filter && { filter }) });
   }
-  // HEAD moves no cursor.
+  // A HEAD request moves no cursor.
   if (hasCursor && c.req.method === "GET") cursors.advance(id, consumer, page.cursor);
   const headers = page.more ? { link: nextPage(c, query, "since", page.cursor) } : undefined;
   return reply(c, `[${page.events.join(",")}]`, headers && { headers });
 }
 
-/** Resolves when there is something to read after a cursor, or will never be, or the signal fires. */
+/** Resolves when there are events after a cursor, or there will never be any, or the signal aborts. */
 async function arrival(
   { runtime }: Host,
   { address, asked: { follow, filter } }: Pick<EventRead, "address" | "asked">,
   after: number,
   signal: AbortSignal,
 ): Promise<void> {
-  // Once a request is over nothing comes any more; a run may go on with another turn.
+  // A completed request gets no more events; a run can get another turn.
   const forever = follow || address.kind === "run";
   const feed = await runtime.follow(address, { after, forever, signal, ...(filter && { filter }) });
   if (feed.finished) return;
@@ -101,5 +103,5 @@ async function arrival(
 function namedInQuery(c: Context<AppEnv>): string {
   const id = c.req.query("request_id") ?? c.req.query("run_id");
   if (id !== undefined) return id;
-  throw new AgentError("invalid_request", "name what to read: request_id or run_id is missing");
+  throw new AgentError("invalid_request", "request_id or run_id is required");
 }

@@ -3,7 +3,7 @@ import type { PollCursors } from "./poll-cursors.ts";
 import type { OpenStreams } from "../sse/open-streams.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 
-/** What the routes work with. None of it knows of turns: that is the runtime's alone. */
+/** What the routes work with. Only the runtime knows about turns. */
 export interface Host {
   readonly runtime: Runtime;
   readonly streams: OpenStreams;
@@ -14,9 +14,9 @@ export interface Host {
   readonly fileLimitBytes: number;
 }
 
-/** Where a set of routes is served, and whose it is: one agent's, or at the root everybody's. */
+/** The path of a set of routes and its agent; at the root, all agents. */
 export interface Place {
-  /** Empty at the root, else `/` and the agent's name. */
+  /** Empty at the root, otherwise `/` and the agent's name. */
   readonly path: string;
   readonly agent: string | undefined;
 }

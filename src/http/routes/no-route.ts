@@ -3,13 +3,13 @@ import { AgentError, toAgentError } from "../../errors.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 
-/** Why a request met no route, and the headers that go with it. */
+/** Why no route matches a request, and the headers of the answer. */
 export interface NoRoute {
   readonly error: AgentError;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Finds out what is wrong: the method, the agent's name, or the whole path. */
+/** Finds the cause: the method, the agent's name, or the path. */
 export function explainNoRoute(c: Context<AppEnv>, app: Hono<AppEnv>, runtime: Runtime): NoRoute {
   const { method, path } = c.req;
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
@@ -42,7 +42,7 @@ const AGENT_ROUTES = new Set([
 
 function hasRoute(app: Hono<AppEnv>, method: string, path: string): boolean {
   const [matches] = app.router.match(method, path);
-  // What matches all methods is a guard and not a route.
+  // A handler for all methods is a guard, not a route.
   return matches.some(([[, route]]) => route.method === method);
 }
 
@@ -52,5 +52,5 @@ function unknownAgent(runtime: Runtime, agent: string): AgentError {
   } catch (thrown) {
     return toAgentError(thrown);
   }
-  return new AgentError("not_found", `agent ${agent} is not served`);
+  return new AgentError("not_found", `there is no agent ${agent}`);
 }

@@ -1,18 +1,16 @@
 import type { Json, JsonObject } from "../../protocol/json.ts";
 
-/** Answers by their status. */
 export type Responses = { readonly [status: string]: JsonObject };
 
-/** The schema of any text. */
 export const text: JsonObject = { type: "string" };
 
-/** The schema of a number of things, or of a place. */
+/** The schema of a count or a position. */
 export const whole: JsonObject = { type: "integer", minimum: 0 };
 
-/** The schema of yes or no. */
+/** The schema of a boolean. */
 export const flag: JsonObject = { type: "boolean" };
 
-/** A route's method: what it does, what it answers with beside a refusal, and what it takes. */
+/** A method of a route: its summary, its answers other than refusals, and its parameters. */
 export function operation(
   summary: string,
   responses: Responses,
@@ -31,7 +29,7 @@ export function operation(
   };
 }
 
-/** Gives every operation an id, made of its method and its path, for those who generate clients. */
+/** Adds an operation id to every operation, from its method and path, for client generators. */
 export function withOperationIds(paths: JsonObject): JsonObject {
   const items = Object.entries(paths).map(([path, item]) => {
     const methods = Object.entries(item as JsonObject).map(([method, operation]): [string, Json] => [
@@ -55,17 +53,16 @@ function toOperationId(method: string, path: string): string {
   return `${method}${name || "Agents"}${own === path ? "" : "OfAgent"}`;
 }
 
-/** Refers to a schema by its name. */
+/** A reference to a schema by name. */
 export function ref(name: string): JsonObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The schema of a list. */
 export function listOf(items: JsonObject): JsonObject {
   return { type: "array", items };
 }
 
-/** An answer of JSON. */
+/** A JSON answer. */
 export function json(schema: JsonObject, description: string): JsonObject {
   return { description, content: { "application/json": { schema } } };
 }
@@ -75,12 +72,12 @@ export function empty(description: string): JsonObject {
   return { description };
 }
 
-/** A field of the query. */
+/** A query parameter. */
 export function inQuery(name: string, schema: JsonObject, description: string): JsonObject {
   return { name, in: "query", schema, description };
 }
 
-/** A part of the path. */
+/** A path parameter. */
 export function inPath(name: string): JsonObject {
   return { name, in: "path", required: true, schema: text };
 }

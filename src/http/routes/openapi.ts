@@ -15,7 +15,9 @@ import {
 } from "./openapi-parts.ts";
 import type { Responses } from "./openapi-parts.ts";
 
-/** Describes all routes as an OpenAPI 3.1 document; the schemas are those that requests are checked with. */
+/**
+ * Describes all routes as an OpenAPI 3.1 document. The schemas are the ones that requests are validated with.
+ */
 export function createOpenApi(agents: readonly string[]): JsonObject {
   const agent = { name: "agent", in: "path", required: true, schema: { type: "string", enum: agents } };
   return {
@@ -23,9 +25,9 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
     info: {
       title: "Agent Protocol",
       version: "2025-draft",
-      description: "Agents as actors with one durable log, asked by requests and read as events.",
+      description: "Agents as actors with one durable event log: send requests, read events.",
     },
-    // A server without a token takes requests without one too.
+    // A server without a token also accepts requests without one.
     security: [{}, { bearer: [] }],
     paths: withOperationIds({
       ...serverPaths,
@@ -34,14 +36,14 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
       "/runs/{run_id}": {
         parameters: [inPath("run_id")],
         delete: operation("Removes an idle run with its events and artifacts.", {
-          "204": empty("It is removed."),
+          "204": empty("The run is removed."),
         }),
       },
       "/runs/{run_id}/fork": {
         parameters: [inPath("run_id")],
         post: operation(
-          "Begins a new run with this one's history up to the end of a turn.",
-          { "201": json(forked, "The new run; Location leads to its events.") },
+          "Creates a run with this one's history up to the end of a turn.",
+          { "201": json(forked, "The new run; Location is the path of its events.") },
           [],
           { "application/json": { schema: forkPoint } },
         ),
@@ -71,14 +73,14 @@ const forked: JsonObject = {
 
 const accepted = {
   "202": {
-    description: "The request was taken; Location leads to its events.",
+    description: "The request was accepted; Location is the path of its events.",
     headers: { Location: { schema: text } },
     content: { "application/json": { schema: ref("Accepted") } },
   },
 };
 
 const frames: JsonObject = {
-  description: "Frames of an id and one event as data.",
+  description: "Frames, each with an id and one event as data.",
   content: { "text/event-stream": { schema: text } },
 };
 
@@ -89,12 +91,12 @@ const eventQuery: readonly JsonObject[] = [
   inQuery(
     "timeout",
     { ...whole, maximum: 60_000 },
-    "How long a poll waits for a first event, in milliseconds.",
+    "Maximum wait of a poll for a first event, in milliseconds.",
   ),
-  inQuery("consumer", text, "Which reader polls without since."),
-  inQuery("types", text, "Types of events, separated by commas."),
-  inQuery("max_depth", whole, "No events from deeper down."),
-  inQuery("agent", text, "Only what this agent says."),
+  inQuery("consumer", text, "Name of the reader, for polls without since."),
+  inQuery("types", text, "Event types, separated by commas."),
+  inQuery("max_depth", whole, "Only events up to this depth."),
+  inQuery("agent", text, "Only events of this agent."),
 ];
 
 const serverPaths: JsonObject = {
@@ -106,14 +108,16 @@ const serverPaths: JsonObject = {
   "/openapi.json": { get: operation("This document.", { "200": json({}, "OpenAPI 3.1.") }) },
   "/schemas/{name}.json": {
     parameters: [inPath("name")],
-    get: operation("Gives the JSON Schema of a request, an event or an answer.", {
+    get: operation("Returns the JSON Schema of a request, an event or an answer.", {
       "200": { description: "The schema.", content: { "application/schema+json": {} } },
     }),
   },
-  "/healthz": { get: operation("Tells that the server lives.", { "200": json({}, "It does.") }) },
-  "/readyz": { get: operation("Tells whether the server takes requests.", { "200": json({}, "It does.") }) },
+  "/healthz": { get: operation("Reports that the process is alive.", { "200": json({}, "It is alive.") }) },
+  "/readyz": {
+    get: operation("Reports whether the server accepts requests.", { "200": json({}, "It does.") }),
+  },
   "/metrics": {
-    get: operation("Numbers for Prometheus.", {
+    get: operation("Metrics for Prometheus.", {
       "200": { description: "Prometheus text.", content: { "text/plain": { schema: text } } },
     }),
   },
@@ -125,13 +129,13 @@ function agentPaths(base: string, parameters: readonly JsonObject[]): JsonObject
       summary,
       {
         "200": {
-          description: "Events, oldest first; a Link header leads to more.",
+          description: "Events, oldest first; a Link header has the next page.",
           content: {
             "application/json": { schema: listOf(ref("Event")) },
             "text/event-stream": { schema: text },
           },
         },
-        "204": empty("A stream that is over, with nothing after the given place."),
+        "204": empty("The stream has ended; there is nothing after the given position."),
       },
       query,
     );
@@ -142,17 +146,17 @@ function agentPaths(base: string, parameters: readonly JsonObject[]): JsonObject
   ];
   const ask = (schema: JsonObject, responses: Responses, summary: string): JsonObject =>
     operation(summary, responses, [], { "application/json": { schema } });
-  const event = json(ref("Event"), "The event that was waited for.");
+  const event = json(ref("Event"), "The event that the client waited for.");
 
   const paths: { [path: string]: JsonObject } = {
     "/describe": {
       get: operation("Describes the agent.", { "200": json(ref("AgentDescriptor"), "The agent.") }),
     },
-    "/process": { post: ask(ref("Request"), { "200": event, ...accepted }, "Takes a request.") },
+    "/process": { post: ask(ref("Request"), { "200": event, ...accepted }, "Accepts a request.") },
     "/configure": {
       post: ask(
         ref("ConfigureRequest"),
-        { "200": json(ref("ConfigureCompleted"), "It is configured."), ...accepted },
+        { "200": json(ref("ConfigureCompleted"), "The configuration was accepted."), ...accepted },
         "Configures a run, or the agent for later runs.",
       ),
     },
@@ -160,7 +164,7 @@ function agentPaths(base: string, parameters: readonly JsonObject[]): JsonObject
       post: ask(
         ref("Request"),
         { "200": frames },
-        "Takes a request that starts or continues a turn, and streams its events.",
+        "Accepts a request that starts or continues a turn, and streams its events.",
       ),
     },
     "/getevents": { get: read("Reads the events of a request or a run.", byName) },
@@ -169,29 +173,33 @@ function agentPaths(base: string, parameters: readonly JsonObject[]): JsonObject
     "/events/{id}": { parameters: [inPath("id")], get: read("Reads the events of a request or a run.") },
     "/artifacts": {
       post: operation(
-        "Takes a file, whose bytes are the body and whose type is the Content-Type.",
-        { "201": json(ref("UploadedArtifact"), "The file is kept.") },
-        [inQuery("name", text, "Its name."), inQuery("run_id", text, "The run it belongs to.")],
+        "Uploads a file: its bytes are the body, its type is the Content-Type.",
+        { "201": json(ref("UploadedArtifact"), "The file is stored.") },
+        [inQuery("name", text, "Its name."), inQuery("run_id", text, "The run to add the file to.")],
         { "*/*": {} },
       ),
     },
     "/artifacts/{artifact_id}": {
       parameters: [inPath("artifact_id")],
-      get: operation("Gives a file.", { "200": { description: "Its bytes.", content: { "*/*": {} } } }),
+      get: operation("Downloads a file.", { "200": { description: "Its bytes.", content: { "*/*": {} } } }),
     },
     "/request/{request_id}": {
       parameters: [inPath("request_id")],
-      get: operation("Tells how a request stands.", { "200": json(ref("RequestStatus"), "Its state.") }),
+      get: operation("Returns the state of a request.", { "200": json(ref("RequestStatus"), "Its state.") }),
     },
     "/runs": {
       get: operation(
         "Lists runs, the most recently updated first.",
-        { "200": json(listOf(ref("RunSummary")), "A page; a Link header leads to the next.") },
+        { "200": json(listOf(ref("RunSummary")), "A page; a Link header has the next one.") },
         [
-          inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "At most so many."),
+          inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of runs."),
           inQuery("agent", text, "Only runs of this agent."),
-          inQuery("status", { type: "string", enum: ["idle", "running", "waiting"] }, "Only such runs."),
-          inQuery("cursor", text, "Where to go on; taken from the Link header."),
+          inQuery(
+            "status",
+            { type: "string", enum: ["idle", "running", "waiting"] },
+            "Only runs with this status.",
+          ),
+          inQuery("cursor", text, "Position of the page; taken from the Link header."),
         ],
       ),
     },

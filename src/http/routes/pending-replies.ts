@@ -2,12 +2,14 @@ import type { Context } from "hono";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 
-/** The answers that are being waited for. They end early when the asker hangs up, or the server is stopping. */
+/**
+ * Requests that wait for an answer. A wait ends early when the client disconnects or the server is stopping.
+ */
 export class PendingReplies {
   readonly #open = new Set<AbortController>();
   #isClosed = false;
 
-  /** Waits for something on behalf of a request. The signal fires when waiting is of no more use. */
+  /** Waits for a result on behalf of a request. The signal aborts when the result is no longer needed. */
   async until<Result>(
     c: Context<AppEnv>,
     timeoutMs: number,
@@ -21,7 +23,7 @@ export class PendingReplies {
     this.#open.add(stop);
     try {
       const result = wait(stop.signal);
-      // Only now, because a signal that has fired already tells those nothing who listen to it later.
+      // Checked here, because a listener added later is not called for an aborted signal.
       if (this.#isClosed || outgoing?.destroyed === true) giveUp();
       return await result;
     } finally {
@@ -31,7 +33,7 @@ export class PendingReplies {
     }
   }
 
-  /** Ends all waits, also those to come. */
+  /** Ends all current and future waits. */
   close(): void {
     this.#isClosed = true;
     for (const stop of this.#open) stop.abort();

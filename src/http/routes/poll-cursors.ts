@@ -1,26 +1,26 @@
 /**
- * How far each reader has come that polls without saying so: one cursor per thing that is read and per
- * consumer. Kept in memory only, and only for so many readers: one that was forgotten, or polls after
- * a restart, gets events again that it has had.
+ * The position of each reader that polls without `since`: one cursor per request or run and consumer. Kept in
+ * memory, and only for a limited number of readers: after a restart, or when its cursor was dropped, a reader
+ * gets events again.
  */
 export class PollCursors {
   readonly #limit: number;
-  // A Map keeps the order of insertion, so the reader that has not polled for longest is the first.
+  // A Map keeps insertion order, so the reader with the oldest poll is first.
   readonly #cursors = new Map<string, number>();
 
   constructor(limit: number = 10_000) {
     this.#limit = limit;
   }
 
-  /** The id of the last event the reader has had, 0 at first. */
+  /** The id of the last event that the reader has; 0 at first. */
   get(id: string, consumer: string): number {
     return this.#cursors.get(keyOf(id, consumer)) ?? 0;
   }
 
-  /** Moves a reader forward. */
+  /** Advances a reader. */
   advance(id: string, consumer: string, cursor: number): void {
     const key = keyOf(id, consumer);
-    // Of two polls at once the slower one must not take the reader back.
+    // Of two concurrent polls, the slower one must not move the cursor back.
     const furthest = Math.max(cursor, this.#cursors.get(key) ?? 0);
     this.#cursors.delete(key);
     const [oldest] = this.#cursors.keys();

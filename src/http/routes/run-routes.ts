@@ -12,7 +12,7 @@ import type { Host, Place } from "./host.ts";
 import { reply, replyEmpty } from "../messages/reply.ts";
 import { readRunsPage } from "./runs-page.ts";
 
-/** Adds the routes that tell of requests and runs; below an agent's path, of its own only. */
+/** Adds the routes for requests and runs; below an agent's path, only for its own. */
 export function addRunRoutes(
   app: Hono<AppEnv>,
   { runtime, bodyLimitBytes }: Host,
@@ -51,8 +51,8 @@ export function addRunRoutes(
 function parseForkPoint(body: unknown): number {
   const after = (body as { readonly after?: unknown } | null)?.after;
   if (typeof after === "number" && Number.isSafeInteger(after) && after >= 0) return after;
-  throw new AgentError("invalid_request", "after has to be the id of an event, or 0", {
-    issues: [{ path: "after", message: "a whole number of 0 or more is expected" }],
+  throw new AgentError("invalid_request", "after must be the id of an event, or 0", {
+    issues: [{ path: "after", message: "must be a whole number of 0 or more" }],
   });
 }
 

@@ -1,14 +1,14 @@
 import type { Runtime, RunsQuery } from "../../runtime/api.ts";
 import { byteLength } from "../../runtime/journal/json-limits.ts";
 
-/** A page of the list of runs as text. */
+/** A page of the list of runs as JSON text. */
 export interface RunsText {
   readonly json: string;
-  /** Where the next page begins; absent for the last one. */
+  /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
 }
 
-/** Reads a page of the list of runs: as many as are asked for, but only up to a bound of bytes, and at least one. */
+/** Reads a page of the list of runs: up to a number of runs and of bytes, but at least one run. */
 export async function readRunsPage(
   runtime: Pick<Runtime, "runs">,
   { limit, cursor: start, ...chosen }: RunsQuery,
@@ -31,7 +31,7 @@ export async function readRunsPage(
     } else if (fitting === 0 && texts.length > 0) {
       return toText(texts, cursor);
     } else {
-      // Only the list knows where its next page begins, so it is asked again, for no more than fits.
+      // Only the list knows the cursor of the next page, so the list is read again for the runs that fit.
       piece = Math.max(fitting, 1);
     }
   }
@@ -39,7 +39,7 @@ export async function readRunsPage(
 
 const PAGE_BYTES = 1_048_576;
 
-/** So few runs are read at a time that even the largest ones take little memory. */
+/** Reads few runs at a time, so that even the largest ones need little memory. */
 const PIECE = 32;
 
 function countFitting(texts: readonly string[], room: number): number {
@@ -48,7 +48,7 @@ function countFitting(texts: readonly string[], room: number): number {
   return index === -1 ? texts.length : index;
 }
 
-/** A text and its comma. */
+/** The size of a text and its comma. */
 function sizeOf(text: string): number {
   return byteLength(text) + 1;
 }

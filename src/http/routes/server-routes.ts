@@ -7,14 +7,13 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { createOpenApi } from "./openapi.ts";
 import { reply } from "../messages/reply.ts";
 
-/** What the routes of the server itself need beside the host. */
+/** State that only the server's own routes need. */
 export interface ServerState {
   readonly metrics: Metrics;
-  /** Whether the server is about to stop. */
   readonly isStopping: () => boolean;
 }
 
-/** Adds the routes that tell of the server: its agents, its interface, its health. */
+/** Adds the routes of the server: its agents, its interface, its health. */
 export function addServerRoutes(
   app: Hono<AppEnv>,
   { runtime }: Host,
@@ -39,7 +38,7 @@ export function addServerRoutes(
         "not_found",
         `there is no schema ${JSON.stringify(c.req.param("file").slice(0, 64))}`,
         {
-          hint: `schemas are ${Object.keys(schemas).join(", ")}, with .json behind the name`,
+          hint: `the schemas are ${Object.keys(schemas).join(", ")}; append .json to the name`,
         },
       );
     }
@@ -57,8 +56,9 @@ export function addServerRoutes(
   app.get("/readyz", (c) => {
     const { ready, closing, log } = runtime.health();
     if (closing || isStopping()) throw new AgentError("unavailable", "the server is stopping");
-    if (!ready) throw new AgentError("unavailable", "the server is still continuing what was interrupted");
-    if (!log.writable) throw new AgentError("unavailable", log.reason ?? "the log takes nothing at present");
+    if (!ready) throw new AgentError("unavailable", "the server is still resuming interrupted turns");
+    if (!log.writable)
+      throw new AgentError("unavailable", log.reason ?? "the log cannot be written at present");
     return reply(c, JSON.stringify({ status: "ok" }));
   });
 

@@ -1,20 +1,20 @@
 import { idOf } from "../../protocol/encode.ts";
 
 /**
- * One event as a frame. It has no `event:` line, so that it reaches the `onmessage` of an EventSource;
- * an encoded event has no line breaks, so one `data:` line holds it.
+ * An event as a frame. It has no `event:` line, so that `onmessage` of an EventSource receives it. An encoded
+ * event has no line breaks, so one `data:` line is enough.
  */
 export function toFrame(event: string): string {
   return `id: ${idOf(event)}\ndata: ${event}\n\n`;
 }
 
-/** Keeps a connection alive, and tells the reader how far it has come even where a filter hid everything. */
+/** Keeps a connection alive, and gives the reader its position even if a filter drops all events. */
 export function toHeartbeat(cursor: number | undefined): string {
   return cursor === undefined ? ":\n\n" : `id: ${cursor}\n\n`;
 }
 
 /**
- * How long a reader waits before it connects again. Every stream opens with it, and a stream that ends before
- * its last event ends with it too.
+ * The delay before a reader reconnects. Every stream starts with it, and a stream that closes before its last
+ * event also ends with it.
  */
 export const RETRY = "retry: 1000\n\n";

@@ -1,12 +1,12 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Pipe, PipeOptions } from "./pipe.ts";
 
-/** A pipe into Node's response itself, which costs half of what a web stream around it does. */
+/** A pipe into Node's response, at half the cost of a web stream around it. */
 export class NodePipe implements Pipe {
   readonly #outgoing: Outgoing;
   readonly #isChunked: boolean;
   readonly #options: PipeOptions;
-  /** Whether the head of the answer is on its way. */
+  /** Whether the response headers were sent. */
   #isOpen = false;
   #hasEnded = false;
 
@@ -14,11 +14,11 @@ export class NodePipe implements Pipe {
     this.#outgoing = outgoing;
     this.#options = options;
     outgoing.writeHead(200, headers);
-    // Node sends the length, the text and the line ends of a chunk as four pieces. Put together here they
-    // are one, which saves 15 % of all that a stream costs.
+    // Node writes the length, the text and the line ends of a chunk separately. Writing them together saves
+    // 15 % of the cost of a stream.
     this.#isChunked = outgoing.chunkedEncoding;
     outgoing.chunkedEncoding = false;
-    // A reader that hangs up in the middle of a write is no fault; "close" follows.
+    // A disconnect during a write is not a fault; "close" follows.
     outgoing.on("error", ignore);
     outgoing.once("close", () => {
       if (!this.#hasEnded) options.gone();
@@ -34,8 +34,8 @@ export class NodePipe implements Pipe {
   }
 
   /**
-   * Where the next bytes go: into the response until its head is on the way and the connection is its own,
-   * from then on into the socket, which spares each event a third of what Node does for it.
+   * The target of the next bytes: the response until the headers are sent and the connection belongs to it,
+   * then the socket itself, which saves a third of Node's work per event.
    */
   get #way(): Way {
     const { socket } = this.#outgoing;
@@ -58,7 +58,7 @@ export class NodePipe implements Pipe {
 
   end(text: string): void {
     this.#hasEnded = true;
-    // Nobody watches the stream from here on, so the socket has to watch itself.
+    // The stream is no longer supervised, so the socket needs its own timeout.
     this.#outgoing.socket?.setTimeout(this.#options.stallMs);
     const bytes = Buffer.byteLength(text);
     const data = bytes === 0 ? "" : this.#chunk(text, bytes);
@@ -78,7 +78,7 @@ type Outgoing = HttpBindings["outgoing"];
 
 function ignore(): void {}
 
-/** What takes bytes, be it a response or its socket. */
+/** A response or its socket. */
 interface Way {
   readonly writableNeedDrain: boolean;
   write(text: string, encoding: "latin1" | "utf8"): boolean;
@@ -86,7 +86,7 @@ interface Way {
   off(event: "drain" | "close", listener: () => void): unknown;
 }
 
-/** How a text of so many bytes is sent: ASCII goes out as it is in memory. */
+/** The encoding of a text with this byte length; ASCII is sent without conversion. */
 function encodingOf(text: string, bytes: number): "latin1" | "utf8" {
   return bytes === text.length ? "latin1" : "utf8";
 }

@@ -1,23 +1,22 @@
 import { AgentError } from "../../errors.ts";
 import type { Stream, StreamTimes } from "./stream.ts";
 
-/** How many streams there may be, and how long they last. */
+/** Limits of streams. */
 export interface StreamOptions {
-  /** At most so many at a time. Default 10,000. */
+  /** Maximum number of streams. Default 10,000. */
   readonly limit?: number;
-  /** At most so many of one request or run. Default 256. */
+  /** Maximum number of streams of one request or run. Default 256. */
   readonly limitEach?: number;
-  /** How long a stream is quiet before it says that it is alive. Default 15 s. */
+  /** Time without an event before a heartbeat. Default 15 s. */
   readonly heartbeatMs?: number;
-  /** How long a reader may take nothing before it is cut off. Default 30 s. */
+  /** Time after which a reader that accepts nothing is disconnected. Default 30 s. */
   readonly stallMs?: number;
-  /** How long a stream lasts, give or take a tenth, before its reader has to open it anew. Default 15 min. */
+  /** Lifetime of a stream, plus or minus a tenth; then its reader must reconnect. Default 15 min. */
   readonly lifeMs?: number;
 }
 
-/** All open streams. One timer looks after all of them, so that an idle one costs next to nothing. */
+/** All open streams. One timer serves all of them, so an idle stream costs almost nothing. */
 export class OpenStreams {
-  /** What is the same for all of them. */
   readonly times: StreamTimes;
   readonly #lifeMs: number;
   readonly #limit: number;
@@ -42,31 +41,34 @@ export class OpenStreams {
     this.#lifeMs = lifeMs;
   }
 
-  /** How many there are. */
   get size(): number {
     return this.#taken;
   }
 
   /**
-   * Takes a place among the streams of an id, or throws when there are too many; without an id only all
-   * of them are counted. The place is given back with `leave`.
+   * Reserves a stream of an id, or throws if there are too many; without an id only the total counts. `leave`
+   * releases it.
    */
   take(id: string | undefined): void {
     if (this.#isClosed) throw new AgentError("unavailable", "the server is stopping");
     if (this.#taken >= this.#limit) {
-      throw new AgentError("unavailable", `the server has ${this.#limit} streams open`, { retryAfterS: 5 });
+      throw new AgentError("unavailable", `the server has reached its limit of ${this.#limit} open streams`, {
+        retryAfterS: 5,
+      });
     }
     if (id !== undefined) {
       const count = this.#perId.get(id) ?? 0;
       if (count >= this.#limitEach) {
-        throw new AgentError("overloaded", `${id} has ${this.#limitEach} streams open`, { retryAfterS: 5 });
+        throw new AgentError("overloaded", `${id} has reached its limit of ${this.#limitEach} open streams`, {
+          retryAfterS: 5,
+        });
       }
       this.#perId.set(id, count + 1);
     }
     this.#taken += 1;
   }
 
-  /** Gives a place back. */
+  /** Releases a reservation. */
   leave(id: string | undefined): void {
     this.#taken -= 1;
     if (id === undefined) return;
@@ -75,12 +77,12 @@ export class OpenStreams {
     else this.#perId.delete(id);
   }
 
-  /** When a stream that starts now has to end; not all at once, or they would all come back at once. */
+  /** The end of a stream that starts now; randomized, so that streams do not all reconnect at once. */
   endOfLife(): number {
     return performance.now() + this.#lifeMs * (0.9 + Math.random() * 0.2);
   }
 
-  /** Looks after a stream from now on, until the answer is called. */
+  /** Supervises a stream until the returned function is called. */
   add(stream: Stream): () => void {
     const place: Place = { stream };
     this.#open.add(place);
@@ -91,7 +93,7 @@ export class OpenStreams {
     return () => this.#remove(place);
   }
 
-  /** Asks all readers to come back later, also those to come. */
+  /** Tells all current and future readers to reconnect later. */
   close(): void {
     this.#isClosed = true;
     for (const { stream } of this.#open) stream?.leave();
@@ -119,7 +121,7 @@ export class OpenStreams {
     return timer;
   }
 
-  // The head of an answer usually travels with its first event. Where no event comes soon it has to go alone.
+  // The headers usually go out with the first event. If none comes soon, they are sent alone.
   #openFresh(): void {
     const places = this.#fresh;
     this.#fresh = [];
@@ -128,9 +130,9 @@ export class OpenStreams {
 }
 
 /**
- * Where a stream is kept, empty when it is over. A set that members come to and leave makes a new table
- * every now and then, and whoever was in the old one lives until the garbage of all the heap is collected:
- * that may be a place, but not a stream with its request and its connection.
+ * A slot of a stream, empty when the stream is over. A set with frequent changes reallocates its table, and
+ * objects in the old table live until the next full garbage collection. So the set contains small slots
+ * instead of streams with their request and connection.
  */
 interface Place {
   stream: Stream | undefined;

@@ -1,19 +1,19 @@
-/** The way of a stream's text to its reader. */
+/** Sends a stream's text to its reader. */
 export interface Pipe {
-  /** Sends a text. False when the reader is behind: then wait for `drained` before the next one. */
+  /** Sends a text. Returns false if the reader is behind: then wait for `drained` before the next write. */
   write(text: string): boolean;
-  /** Resolves when the reader has caught up, or has gone. */
+  /** Resolves when the reader has caught up or disconnected. */
   drained(): Promise<void>;
-  /** Ends the answer in good order, with a text that may be empty. */
+  /** Ends the response properly, with a last text that may be empty. */
   end(text: string): void;
-  /** Breaks the connection. */
+  /** Closes the connection abruptly. */
   cut(): void;
 }
 
-/** What a pipe is told of its reader. */
+/** Options of a pipe. */
 export interface PipeOptions {
-  /** Called when the reader has gone, for whatever reason. */
+  /** Called when the reader has disconnected, for any reason. */
   readonly gone: () => void;
-  /** How long the last bytes may take to be taken. */
+  /** Maximum time to deliver the last bytes. */
   readonly stallMs: number;
 }

@@ -9,32 +9,32 @@ import { Stream } from "./stream.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { webPipe } from "./web-pipe.ts";
 
-/** What a stream is answered from. */
+/** The source of a stream. */
 export interface StreamSource {
-  /** What is streamed: the id of a request or a run, where it is known before. */
+  /** The id of the request or run, if it is known before `open`. */
   readonly id: string | undefined;
-  /** Finds the events; what it throws becomes an ordinary problem. */
+  /** Opens the events; an error becomes an ordinary problem document. */
   open(signal: AbortSignal): Promise<OpenedStream>;
 }
 
-/** A feed, and what else there is to know of it. */
+/** A feed and its context. */
 export interface OpenedStream {
   readonly feed: Feed;
-  /** Where it begins, if that is known. */
+  /** The start position, if known. */
   readonly after: number | undefined;
-  /** What the head of the answer says of it. */
+  /** Headers of the response. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where streams are kept and faults are told. */
+/** The open streams and the fault report. */
 export interface StreamHost {
   readonly streams: OpenStreams;
   readonly report: (where: string, thrown: unknown) => void;
 }
 
 /**
- * Answers with a stream of events, or with 204 when nothing will ever come, which keeps an EventSource
- * from asking again. A reader that goes away ends its stream and nothing else.
+ * Answers with an event stream, or with 204 if no event will ever come, which keeps an EventSource from
+ * reconnecting. A reader that disconnects ends only its stream.
  */
 export async function replyWithStream(
   c: Context<AppEnv>,
@@ -63,7 +63,7 @@ interface Started extends OpenedStream {
   readonly stop: AbortController;
 }
 
-/** Hooks the feed to the connection and lets them run. What it leaves behind does not hold on to the request. */
+/** Connects the feed to the response. The closures do not keep the request alive. */
 function start(c: Context<AppEnv>, host: StreamHost, { id, feed, after, stop, headers }: Started): Response {
   const { streams } = host;
   const cors = corsOf(c);
@@ -93,10 +93,10 @@ function run(stream: Stream, feed: Feed, id: string | undefined, { streams, repo
 const SSE_HEADERS: Readonly<Record<string, string>> = {
   ...API_HEADERS,
   "content-type": "text/event-stream",
-  // Nothing on the way may keep, compress or gather the frames.
+  // No proxy may store, compress or buffer the frames.
   "cache-control": "no-store, no-transform",
   "x-accel-buffering": "no",
 };
 
-/** Made once, because an error costs more than the rest of ending a stream. */
-const GONE = new AgentError("request_timeout", "the reader has gone");
+/** Created once, because creating an error costs more than the rest of ending a stream. */
+const GONE = new AgentError("request_timeout", "the reader has disconnected");

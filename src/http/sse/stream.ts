@@ -2,17 +2,17 @@ import type { Feed, FeedPage, FeedReader, PageSink } from "../../runtime/api.ts"
 import type { Pipe } from "./pipe.ts";
 import { RETRY, toFrame, toHeartbeat } from "./format.ts";
 
-/** When a stream says that it is alive, and when it gives up on its reader. */
+/** Times for heartbeats and slow readers. */
 export interface StreamTimes {
   readonly heartbeatMs: number;
   readonly stallMs: number;
 }
 
-/** Where a stream begins and when it ends. */
+/** The start and end of a stream. */
 export interface StreamSpan {
-  /** The reader's place in the log, where that is known. */
+  /** The reader's position in the log, if known. */
   readonly after: number | undefined;
-  /** When its reader has to open it anew, in milliseconds of `performance.now`. */
+  /** When its reader must reconnect, in milliseconds of `performance.now`. */
   readonly endsAt: number;
 }
 
@@ -25,11 +25,11 @@ export class Stream implements PageSink {
   readonly #stop: () => void;
   readonly #times: StreamTimes;
   readonly #endsAt: number;
-  /** The reader's place in the log; may be unknown before the first page. */
+  /** The reader's position in the log; may be unknown before the first page. */
   #cursor: number | undefined;
   #quietSince: number = performance.now();
   #isOpen = false;
-  /** Whether the reader has not taken all that was written. */
+  /** Whether the reader has not yet accepted all written data. */
   #isBehind = false;
   #isLeaving = false;
   #reader: FeedReader | undefined;
@@ -72,12 +72,12 @@ export class Stream implements PageSink {
     this.#ended?.(error);
   }
 
-  /** Sends the head of the answer and the opening of the stream, if nothing was sent yet. */
+  /** Sends the headers and the opening of the stream, if nothing was sent yet. */
   open(): void {
     if (!this.#isOpen) this.#write("");
   }
 
-  /** Does what is due; called every now and then. */
+  /** Does periodic work. */
   tick(now: number): void {
     const { heartbeatMs, stallMs } = this.#times;
     const quietMs = now - this.#quietSince;
@@ -90,7 +90,7 @@ export class Stream implements PageSink {
     }
   }
 
-  /** Ends the stream before its time; the reader is asked to come back. */
+  /** Ends the stream early; the reader is told to reconnect. */
   leave(): void {
     this.#isLeaving = true;
     this.#stop();
@@ -101,7 +101,7 @@ export class Stream implements PageSink {
     return this.#pipe.write(this.#withOpening(text));
   }
 
-  /** What is sent first begins with the opening. */
+  /** Adds the opening to the first text. */
   #withOpening(text: string): string {
     if (this.#isOpen) return text;
     this.#isOpen = true;

@@ -55,5 +55,5 @@ export function webPipe({ gone }: PipeOptions): {
 
 const encoder = new TextEncoder();
 
-/** How much may wait for the reader of a web stream. */
+/** Maximum unread text of a web stream. */
 const BUFFER_BYTES = 65_536;
