@@ -139,7 +139,8 @@ const FINAL: ReadonlySet<number> = new Set([EXIT.usage, EXIT.port, EXIT.damaged,
 
 /**
  * Counts early deaths of the server in a row. A server that cannot start is not started again, and one that
- * keeps dying needs a change. A turn that kills the server each time it continues is ended after a few starts.
+ * keeps dying needs a change. A turn that kills the server each time it continues is ended after five deaths, and
+ * three more for each other turn like it.
  */
 function createPatience(): (end: ServerEnd) => boolean {
   let deaths = 0;
@@ -151,7 +152,7 @@ function createPatience(): (end: ServerEnd) => boolean {
 }
 
 const SOON_MS = 2_000;
-const DEATHS_LIMIT = 5;
+const DEATHS_LIMIT = 20;
 
 /** A promise for the next change of a file, and whether it has come. */
 interface Change {

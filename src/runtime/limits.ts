@@ -26,7 +26,7 @@ export interface Limits {
   readonly configBytes: number;
   /** Bytes of one artifact. Default 32 MiB. */
   readonly artifactBytes: number;
-  /** How often a call whose outcome is unknown is tried. Default 3. */
+  /** How often a call whose outcome is unknown is tried, without the attempts that other turns may have ended. Default 3. */
   readonly attempts: number;
   /** Runs held in memory although they are idle or wait. Default 1,000. */
   readonly idleRuns: number;

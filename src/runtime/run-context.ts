@@ -2,6 +2,7 @@ import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
 import type { SecretVersions } from "./agent/secret-versions.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
@@ -22,6 +23,8 @@ export interface RunContext {
   readonly files: RunArtifacts;
   /** Commits texts of all runs together; absent when texts are committed as they come. */
   readonly groupCommit: GroupCommitTimer | undefined;
+  /** Decides when handlers run. */
+  readonly gate: StartGate;
   /** The present time as events carry it. */
   readonly timestamp: () => string;
 }

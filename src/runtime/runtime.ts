@@ -2,6 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
+import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { SecretVersions } from "./agent/secret-versions.ts";
 import type { Runtime } from "./api.ts";
@@ -48,6 +49,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agents,
     files: new RunArtifacts(artifacts, log),
     groupCommit,
+    gate: new StartGate({ environment, telemetry }),
     timestamp: createTimestamp(environment.now),
   };
   const queries = new Queries(log, environment);
@@ -82,9 +84,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return (await router.send(runId, message as unknown as Json)) as unknown as Reply;
   }
 
-  async function recoverRun(runId: RunId): Promise<void> {
+  async function recoverRun(runId: RunId, alone = false): Promise<void> {
     try {
-      await send(runId, { kind: "recover" });
+      await send(runId, { kind: "recover", alone });
     } catch (error) {
       telemetry.fault(`run ${runId} could not be recovered`, error);
     }
@@ -93,7 +95,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
     await loadConfigurations(context);
-    await recovery.run();
+    await recovery.start();
     ready = true;
   }
 

@@ -47,6 +47,17 @@ export interface History {
   readonly entries: readonly (Event | LogRecord)[];
 }
 
+/** How many starts of a turn the log spares its calls: another turn may have ended the process. */
+export function countSpared(entries: readonly (Event | LogRecord)[], requestId: string): number {
+  return entries.filter(
+    (entry) =>
+      "n" in entry &&
+      entry.type === "RecoveryStarted" &&
+      entry["request_id"] === requestId &&
+      entry["spared"] === true,
+  ).length;
+}
+
 /** Reads a turn out of a log. */
 export async function readHistory(log: EventLog, runId: RunId, requestId: RequestId): Promise<History> {
   const { events, records } = await log.read(runId, { after: 0, records: true });

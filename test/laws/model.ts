@@ -191,10 +191,11 @@ export function levelIn({ level = 0 }: JsonObject = {}): Json {
 
 /** Whether a completion may have ended with an error: the model gave it up, or it was asked too often. */
 function mayFail({ failures, fatal }: CompletionCall, attempts: number): boolean {
-  return (fatal && attempts > failures) || attempts === MOST_ATTEMPTS;
+  return (fatal && attempts > failures) || attempts >= LEAST_ATTEMPTS;
 }
 
-const MOST_ATTEMPTS = 3;
+/** A model is not given up before so many attempts. */
+const LEAST_ATTEMPTS = 3;
 
 const BLOCKED_AT_ONCE: Expected = { items: [], state: "blocked", value: null, memory: null };
 

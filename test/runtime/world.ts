@@ -136,6 +136,13 @@ export class World {
     this.#environmentOf(this.#life).macrotask(run);
   }
 
+  /** Waits as agent code does: a process that has died does not come back from it. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#environmentOf(this.#life).timer(ms, resolve);
+    });
+  }
+
   #start(): Runtime {
     const { agents, limits } = this.#options;
     return createRuntime({

@@ -4,7 +4,7 @@ import type { Event } from "../../src/protocol/events.ts";
 import type { EventPage } from "../../src/runtime/api.ts";
 import type { AcceptedRequest } from "../../src/runtime/journal/records.ts";
 import { SECRET } from "../laws/cast.ts";
-import { openWaits, toHistory } from "../laws/history.ts";
+import { countSpared, openWaits, toHistory } from "../laws/history.ts";
 import type { History } from "../laws/history.ts";
 import type { Onlooker } from "./disk.ts";
 
@@ -198,13 +198,17 @@ export class Witness implements Onlooker {
       case "ToolCall": {
         const { function_name: name, args, attempt = 1, tool_call_id: callId } = event;
         const { key, program } = args as { readonly key?: string; readonly program?: number };
-        this.#begun(`${event.request_id} ${callId}`, { key: key ?? String(program ?? name), attempt }, wrong);
+        this.#begun(
+          `${event.request_id} ${callId}`,
+          { key: key ?? String(program ?? name), attempt, most: this.#mostAttempts(event) },
+          wrong,
+        );
         return;
       }
       case "CompletionCall":
         this.#begun(
           `${event.request_id} ${event.call_id}`,
-          { key: event.model, attempt: event.attempt },
+          { key: event.model, attempt: event.attempt, most: this.#mostAttempts(event) },
           wrong,
         );
         return;
@@ -220,17 +224,21 @@ export class Witness implements Onlooker {
     }
   }
 
+  #mostAttempts({ run_id: runId, request_id: requestId }: Event): number {
+    return 3 + countSpared(this.#run(runId).records, String(requestId));
+  }
+
   /** Something outside is begun, by the name that whoever does it knows. */
   #begun(
     id: string,
-    { key, attempt }: { readonly key: string; readonly attempt: number },
+    { key, attempt, most }: { readonly key: string; readonly attempt: number; readonly most: number },
     wrong: (what: string) => void,
   ): void {
     const deed = this.#calls.get(id) ?? { times: 0, attempts: 0, settled: false };
     this.#calls.set(id, deed);
     this.#deeds.set(key, deed);
     deed.attempts += 1;
-    if (attempt !== deed.attempts || attempt > 3) wrong("it is not the next attempt");
+    if (attempt !== deed.attempts || attempt > most) wrong("it is not the next attempt");
     if (deed.settled) wrong("it is tried again after its outcome");
   }
 

@@ -6,11 +6,12 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
 import { endPassivatedTurn, versionMismatch } from "./passivated-turn.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
-import { newJournal } from "../replay/turn-journal.ts";
+import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
-import type { AcceptedRequest } from "../journal/records.ts";
+import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
+import { Continuation, toContinuedStart } from "./continuation.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
@@ -34,8 +35,11 @@ export interface WaitingRequests {
   take(): AcceptedRequest | undefined;
 }
 
-/** The number of recoveries of a turn without progress in between. */
+/** A turn is ended when so many of its starts without progress count against it. */
 const RECOVERIES = 3;
+
+/** A turn that was under way at so many deaths without progress is ended too, although another may have caused them. */
+const DEATHS = 50;
 
 /**
  * The place of the one started turn of a run. The turn is either active, with a running handler, or
@@ -50,6 +54,8 @@ export class TurnSlot implements TurnListener {
   #handler: RunningHandler | undefined;
   #passivated: TurnJournal | undefined;
   readonly #mark: RequestIndex;
+  /** Set from when the turn is to be continued until it ends. */
+  #continuation: Continuation | undefined;
 
   constructor(
     context: RunContext,
@@ -75,9 +81,9 @@ export class TurnSlot implements TurnListener {
     return this.#ledger.started?.accepted.requestId;
   }
 
-  /** Whether the turn is in memory. */
+  /** Whether the turn is in memory, or about to be continued. */
   get active(): boolean {
-    return this.#turn !== undefined;
+    return this.#turn !== undefined || this.#continuation !== undefined;
   }
 
   /** Whether the turn is suspended: it only waits or sleeps. */
@@ -107,7 +113,8 @@ export class TurnSlot implements TurnListener {
     ledger.enter("start");
     const turn = this.#open(newJournal(version));
     // No agent code runs before the start of its turn is committed.
-    if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
+    const pass = (): void => this.#context.gate.pass(() => turn && this.#run(turn));
+    if (turn) ledger.recorder.committed().then(pass, ignore);
     return started.text;
   }
 
@@ -120,27 +127,23 @@ export class TurnSlot implements TurnListener {
 
   /**
    * Continues a passivated turn that is not parked, after a crash or a long sleep. The recovery is recorded
-   * first, so that a turn that crashes the process again and again is detected and ended.
+   * first, so that a turn that crashes the process again and again is detected and ended. `alone` says that no
+   * other turn was under way when the process died.
    */
-  recover(): void {
+  recover(alone: boolean): void {
     const ledger = this.#ledger;
     const open = ledger.started;
-    if (open === undefined || this.#passivated === undefined) return;
-    const count = open.recoveries + 1;
-    if (count > RECOVERIES) {
-      const message = `the turn was continued ${RECOVERIES} times and got nowhere`;
-      this.#context.telemetry.fault(`request ${open.accepted.requestId} is poisoned`);
-      this.#endPassivated({
-        finishReason: "error",
-        result: null,
-        output: null,
-        error: { code: "poisoned", message },
-      });
+    if (open === undefined || this.#passivated === undefined || this.#continuation !== undefined) return;
+    const died = open.released !== true && this.#mark.wakeAt === undefined;
+    const start = toContinuedStart(open, { died, alone });
+    if (start.count > RECOVERIES || start.deaths > DEATHS) {
+      this.#poison(open.accepted.requestId);
       return;
     }
-    ledger.change({ type: "RecoveryStarted", request_id: open.accepted.requestId, count });
-    const turn = this.#open(this.#passivated);
-    if (turn) ledger.recorder.committed().then(() => this.#run(turn), ignore);
+    const { requestId } = open.accepted;
+    const run = (): void => this.#continue(start);
+    this.#continuation = new Continuation({ ledger, requestId, start, among: open.among ?? 0, run });
+    this.#context.gate.continue(this.#continuation);
   }
 
   /** Whether an answer with this name was given before. */
@@ -176,6 +179,7 @@ export class TurnSlot implements TurnListener {
 
   /** Adds the changes of the request's index entry to the batch that is about to be committed. */
   beforeCommit(): void {
+    this.#continuation?.beforeCommit();
     if (this.#turn && !this.#turn.ended) this.#mark.beforeCommit(this.#turn);
   }
 
@@ -191,6 +195,7 @@ export class TurnSlot implements TurnListener {
 
   /** Passivates the turn: it ends in memory only. */
   release(): void {
+    this.#continuation?.end();
     this.#turn?.release();
     this.#handler?.stop();
   }
@@ -236,9 +241,30 @@ export class TurnSlot implements TurnListener {
 
   /** Runs the handler of the passivated turn again. */
   #revive(): ActiveTurn | undefined {
+    // A turn that is about to be continued runs for its answer instead.
+    this.#continuation?.end();
     const turn = this.#passivated && this.#open(this.#passivated);
-    if (turn) this.#run(turn);
+    if (turn) this.#context.gate.pass(() => this.#run(turn));
     return turn;
+  }
+
+  /** Runs the handler of a turn again whose start is written down. */
+  #continue({ spared }: ContinuedStart): void {
+    const journal = this.#passivated;
+    const turn = journal && this.#open(spared ? withSpared(journal) : journal);
+    if (turn) this.#ledger.recorder.committed().then(() => this.#run(turn), ignore);
+  }
+
+  /** Ends a turn that would end the process again. */
+  #poison(requestId: RequestId): void {
+    this.#context.telemetry.fault(`request ${requestId} is poisoned`);
+    const message = `the turn was continued ${RECOVERIES} times and made no progress`;
+    this.#endPassivated({
+      finishReason: "error",
+      result: null,
+      output: null,
+      error: { code: "poisoned", message },
+    });
   }
 
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
@@ -255,6 +281,8 @@ export class TurnSlot implements TurnListener {
     const { environment, telemetry } = this.#context;
     const text = this.#ledger.end(speaker, accepted, end);
     telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt);
+    this.#continuation?.end();
+    this.#continuation = undefined;
     this.#handler?.stop();
     this.#handler = undefined;
     this.#turn = undefined;

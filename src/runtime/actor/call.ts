@@ -161,8 +161,9 @@ async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt)
   const { recorder, journal } = caller.turn;
   const { limits } = caller.turn.context;
   const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
+  const counted = before - (journal.spared.get(call.callId) ?? 0);
   if (before > 0 && doubt === "continue") return before;
-  if (before > 0 && (doubt === "unsafe" || before >= limits.attempts)) {
+  if (before > 0 && (doubt === "unsafe" || counted >= limits.attempts)) {
     fail(caller, open, "interrupted", `${call.name} was interrupted; whether it took effect is unknown`);
     return 0;
   }

@@ -42,6 +42,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
   const started = environment.monotonic();
   const before = logged ? (journal.attempts.get(callId) ?? 1) : 0;
+  const most = limits.attempts + (journal.spared.get(callId) ?? 0);
   const end = (result: Json, usage: Usage, error?: string): void => {
     if (!turn.calls.accepts(open)) return;
     const outcome =
@@ -62,7 +63,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
     );
   };
   for (let attempt = before + 1; ; attempt += 1) {
-    if (attempt > limits.attempts) {
+    if (attempt > most) {
       end(null, {}, `${name} was asked ${limits.attempts} times and did not answer`);
       return;
     }
@@ -83,7 +84,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
       return;
     } catch (thrown) {
       if (!isWanted(caller, open)) return;
-      const again = isInstance(thrown, ModelError) && thrown.transient && attempt < limits.attempts;
+      const again = isInstance(thrown, ModelError) && thrown.transient && attempt < most;
       if (!again) {
         end(null, {}, errorMessage(thrown));
         return;

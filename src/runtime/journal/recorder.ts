@@ -8,6 +8,7 @@ import type { RunContext } from "../run-context.ts";
 import { addEvent, addRecord, committedOf, newPending, notCommitted, rejectPending } from "./batch.ts";
 import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
+import { isRetry } from "./retry.ts";
 
 /** The owner of a recorder. */
 export interface RecorderListener {
@@ -44,6 +45,7 @@ export class Recorder {
   #pending: OpenBatch | undefined;
   #nextId: number;
   #nextRecord: number;
+  #retries = 0;
   /** The batch that is being committed. */
   #inFlight: OpenBatch | undefined;
   /** The start of that commit. */
@@ -91,6 +93,11 @@ export class Recorder {
     return this.#inFlight === undefined && this.#pending === undefined;
   }
 
+  /** How many events and records there are that say something new, committed or not: all but the retries of calls. */
+  get news(): number {
+    return this.head + this.records - this.#retries;
+  }
+
   /** How many events and records wait for their commit. */
   get uncommitted(): number {
     return entriesOf(this.#pending) + entriesOf(this.#inFlight);
@@ -102,6 +109,7 @@ export class Recorder {
     const text = encodeEvent(speaker, id, this.#context.timestamp(), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
+    if (isRetry(body)) this.#retries += 1;
     this.#push(text, body.type !== "TextOutput");
     this.subscriber?.recorded(speaker, text);
     return { id, text };

@@ -31,12 +31,26 @@ export interface MachineTimer {
   readonly event: JsonObject;
 }
 
+/** What is known when a turn is continued; all of it is forgotten once the turn makes progress. */
+export interface ContinuedStart {
+  /** The starts that count against the turn, this one included. One counts if the process died while nothing else ran. */
+  readonly count: number;
+  /** How often the process has died since the turn last made progress, whatever turn ended it. */
+  readonly deaths?: number;
+  /** How many turns run until this one makes progress, this one included; absent where any number may. */
+  readonly among?: number;
+  /** The attempts of calls that the last start made do not count: it may have been another turn that ended the process. */
+  readonly spared?: true;
+}
+
 /** The journal entries of the runtime: what the log must hold although no client sees it. */
 export type RecordBody =
   /** A request was taken; its turn may start much later. */
   | { readonly type: "Accepted"; readonly accepted: AcceptedRequest }
-  /** A turn is about to be continued after a crash or a long sleep, for the n-th time without progress in between. */
-  | { readonly type: "RecoveryStarted"; readonly request_id: RequestId; readonly count: number }
+  /** A turn is about to be continued after a crash or a long sleep. */
+  | ({ readonly type: "RecoveryStarted"; readonly request_id: RequestId } & ContinuedStart)
+  /** The turns are more now that run beside a turn that has not made progress since it was continued. */
+  | { readonly type: "Accompanied"; readonly request_id: RequestId }
   /** The process let go of a running turn in good order; the next recovery is not counted. */
   | { readonly type: "Released"; readonly request_id: RequestId }
   /** A turn sleeps until a time. */

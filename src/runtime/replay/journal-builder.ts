@@ -25,7 +25,7 @@ import {
   sleepSignature,
   waitSignature,
 } from "./signature.ts";
-import { addUsage } from "./turn-journal.ts";
+import { addSpared, addUsage } from "./turn-journal.ts";
 
 /** Collects a turn's journal from the entries of its run's log. */
 export class JournalBuilder {
@@ -34,6 +34,8 @@ export class JournalBuilder {
   readonly #order: Delivery[] = [];
   readonly #outcomes = new Map<CallId, Outcome>();
   readonly #attempts = new Map<CallId, number>();
+  #spared = new Map<CallId, number>();
+  #tried = new Set<CallId>();
   readonly #wakeTimes = new Map<CallId, number>();
   readonly #openCalls = new Map<CallId, LoggedCall>();
   readonly #waits = new Map<CallId, OpenWait>();
@@ -69,6 +71,10 @@ export class JournalBuilder {
   /** Takes the next record of the run. */
   record(record: RecordBody): void {
     switch (record.type) {
+      case "RecoveryStarted":
+        if (record.spared) this.#spared = addSpared(this.#spared, this.#tried);
+        this.#tried = new Set();
+        return;
       case "Sleep":
         this.#call(record.call_id, sleepSignature(record.ms));
         this.#wakeTimes.set(record.call_id, record.until);
@@ -122,6 +128,8 @@ export class JournalBuilder {
       deliveries: this.#order.filter(({ callId }) => !isPast(callId)),
       outcomes: orNone(this.#outcomes),
       attempts: orNone(this.#attempts),
+      spared: orNone(this.#spared),
+      tried: this.#tried.size === 0 ? NO_SET : this.#tried,
       wakeTimes: orNone(this.#wakeTimes),
       waits: orNone(new Map([...this.#waits].filter(([callId]) => !isPast(callId)))),
       openCalls: orNone(this.#openCalls),
@@ -162,7 +170,7 @@ export class JournalBuilder {
         return;
       }
       case "ToolCall":
-        this.#attempts.set(event.tool_call_id, event.attempt ?? 1);
+        this.#try(event.tool_call_id, event.attempt ?? 1);
         if ((event.attempt ?? 1) > 1) return;
         this.#openCalls.set(event.tool_call_id, {
           callId: event.tool_call_id,
@@ -174,7 +182,7 @@ export class JournalBuilder {
         this.#call(event.tool_call_id, callSignature(event.function_name, event.args));
         return;
       case "CompletionCall":
-        this.#attempts.set(event.call_id, event.attempt);
+        this.#try(event.call_id, event.attempt);
         this.#said.get(spoken())?.retract(event.call_id);
         if (event.attempt > 1) return;
         this.#call(event.call_id, COMPLETION);
@@ -249,9 +257,15 @@ export class JournalBuilder {
     else items.push(item);
   }
 
+  #try(callId: CallId, attempt: number): void {
+    this.#attempts.set(callId, attempt);
+    this.#tried.add(callId);
+  }
+
   #settle(callId: CallId, outcome: Outcome): void {
     this.#outcomes.set(callId, outcome);
     this.#openCalls.delete(callId);
+    this.#tried.delete(callId);
     for (const [agent, holder] of this.#holders) if (holder === callId) this.#holders.delete(agent);
     this.#order.push({ callId, outcome });
   }

@@ -1,12 +1,13 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog, Snapshot } from "../../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
-import type { EventType } from "../../protocol/events.ts";
+import type { Event, EventType } from "../../protocol/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { JournalBuilder } from "./journal-builder.ts";
 import type { RecordBody } from "../journal/records.ts";
+import { isRetry } from "../journal/retry.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
 import type { OpenRequest, RunState } from "./run-state.ts";
 
@@ -182,17 +183,27 @@ interface Heading {
   readonly type: EventType;
   /** Whether a turn begins or ends with it. */
   readonly edge: boolean;
+  /** Whether it repeats a call, which is no progress. */
+  readonly isRetry: boolean;
 }
 
 function toHeading(text: string): Heading {
   const type = typeOf(text);
   const mayBeEdge = type === "RequestStarted" || type === "RequestCompleted";
   const requestId = requestIdOf(text);
-  return { requestId, type, edge: mayBeEdge && depthOf(text) === 0 };
+  return {
+    requestId,
+    type,
+    edge: mayBeEdge && depthOf(text) === 0,
+    isRetry: CALLS.has(type) && isRetry(JSON.parse(text) as Event),
+  };
 }
 
-function withEvent(state: RunState, { requestId, type, edge }: Heading): RunState {
-  if (requestId === null) return state;
+/** The events that begin a call, of which few are parsed. */
+const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
+
+function withEvent(state: RunState, { requestId, type, edge, isRetry }: Heading): RunState {
+  if (requestId === null || isRetry) return state;
   if (!edge) return withProgress(state);
   return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
 }
@@ -203,6 +214,7 @@ function withRecord(state: RunState, record: RecordBody): RunState {
     case "ConfigRecorded":
     case "Forked":
     case "MemoryCommitted":
+    case "Accompanied":
     case "RecoveryStarted":
     case "Released":
       return evolve(state, record);
@@ -211,8 +223,8 @@ function withRecord(state: RunState, record: RecordBody): RunState {
   }
 }
 
-/** Something came of the turn since it was last recovered. */
+/** The turn has made progress since it was last continued. */
 function withProgress(state: RunState): RunState {
-  const recovered = state.open.find(({ recoveries }) => recoveries > 0);
-  return recovered ? evolve(state, { type: "Progress", requestId: recovered.accepted.requestId }) : state;
+  const continued = state.open.find(({ recoveries, released = false }) => recoveries > 0 || released);
+  return continued ? evolve(state, { type: "Progress", requestId: continued.accepted.requestId }) : state;
 }

@@ -20,8 +20,14 @@ export interface OpenRequest {
   readonly turn?: number;
   /** The configuration in force when it started. */
   readonly config?: RunConfig | null;
-  /** Recoveries since it last made progress. */
+  /** The starts that count against it since it last made progress. */
   readonly recoveries: number;
+  /** How often the process has died since then. */
+  readonly deaths?: number;
+  /** How many turns ran beside it when it was last continued, itself included; 0 where any number did. */
+  readonly among?: number;
+  /** Whether the process closed in good order after its last start. */
+  readonly released?: boolean;
 }
 
 /** The configuration of a run, and how often it was changed. */
@@ -41,6 +47,9 @@ export type RunChange =
 /** A run that nothing has happened to. */
 export const newRun: RunState = { turns: 0, open: [], memory: {}, config: null };
 
+/** What is held against a turn that makes progress. */
+const UNSUSPECTED = { recoveries: 0, deaths: 0, among: 0 } as const;
+
 /** The state after a change; the only place where a run's state changes, live or when it is rebuilt. */
 export function evolve(state: RunState, change: RunChange): RunState {
   switch (change.type) {
@@ -56,12 +65,16 @@ export function evolve(state: RunState, change: RunChange): RunState {
     }
     case "RequestCompleted":
       return { ...state, open: state.open.filter(({ accepted }) => accepted.requestId !== change.requestId) };
-    case "RecoveryStarted":
-      return { ...state, open: patch(state.open, change.request_id, { recoveries: change.count }) };
+    case "RecoveryStarted": {
+      const { request_id: requestId, count: recoveries, deaths = 0, among = 0 } = change;
+      return { ...state, open: patch(state.open, requestId, { recoveries, deaths, among, released: false }) };
+    }
+    case "Accompanied":
+      return { ...state, open: patch(state.open, change.request_id, { among: 0 }) };
     case "Released":
-      return { ...state, open: patch(state.open, change.request_id, { recoveries: 0 }) };
+      return { ...state, open: patch(state.open, change.request_id, { ...UNSUSPECTED, released: true }) };
     case "Progress":
-      return { ...state, open: patch(state.open, change.requestId, { recoveries: 0 }) };
+      return { ...state, open: patch(state.open, change.requestId, { ...UNSUSPECTED, released: false }) };
     case "MemoryCommitted":
       if (change.call_id !== undefined) return state;
       return { ...state, memory: { ...state.memory, [change.agent]: change.value } };

@@ -63,6 +63,10 @@ export interface TurnJournal {
   readonly outcomes: ReadonlyMap<CallId, Outcome>;
   /** How often each call was tried. */
   readonly attempts: ReadonlyMap<CallId, number>;
+  /** How many of those do not count, because another turn may have ended the process. */
+  readonly spared: ReadonlyMap<CallId, number>;
+  /** The calls that the last start of the turn has tried and that have no outcome. */
+  readonly tried: ReadonlySet<CallId>;
   /** When each sleep ends, in milliseconds since 1970. */
   readonly wakeTimes: ReadonlyMap<CallId, number>;
   /** The open waits by call, oldest first. */
@@ -105,6 +109,8 @@ const emptyJournal: TurnJournal = {
   deliveries: [],
   outcomes: new Map(),
   attempts: new Map(),
+  spared: new Map(),
+  tried: new Set(),
   wakeTimes: new Map(),
   waits: new Map(),
   openCalls: new Map(),
@@ -129,4 +135,20 @@ export function addUsage(a: Usage, b: Usage): Usage {
     return a[key] === undefined && b[key] === undefined ? {} : { [key]: total };
   };
   return { ...sum("input_tokens"), ...sum("output_tokens"), ...sum("cost") };
+}
+
+/** The journal in which the attempts of the last start do not count. */
+export function withSpared(journal: TurnJournal): TurnJournal {
+  if (journal.tried.size === 0) return journal;
+  return { ...journal, spared: addSpared(journal.spared, journal.tried), tried: new Set() };
+}
+
+/** Counts one more attempt of each call among those that do not count. */
+export function addSpared(
+  spared: ReadonlyMap<CallId, number>,
+  tried: ReadonlySet<CallId>,
+): Map<CallId, number> {
+  const added = new Map(spared);
+  for (const callId of tried) added.set(callId, (added.get(callId) ?? 0) + 1);
+  return added;
 }

@@ -18,9 +18,16 @@ export type Message =
   | CreateMessage
   | UploadMessage
   | ForkMessage
-  | { readonly kind: "recover" }
+  | RecoverMessage
   /** The run is to be removed, and let go of by its owner. */
   | { readonly kind: "remove" };
+
+/** The run is to continue with what the log has open in it. */
+export interface RecoverMessage {
+  readonly kind: "recover";
+  /** Whether no other turn was under way when the process died. */
+  readonly alone?: boolean;
+}
 
 /** Changes the configuration of a run, or of an agent. */
 export interface ConfigureMessage {

@@ -7,7 +7,7 @@ import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toReply } from "./messages.ts";
-import type { Reply } from "./messages.ts";
+import type { RecoverMessage, Reply } from "./messages.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 
@@ -92,10 +92,10 @@ export class RequestQueue {
   }
 
   /** Continues the open request after a crash. */
-  recover(): Reply {
+  recover({ alone = false }: RecoverMessage): Reply {
     const ledger = this.#ledger;
     if (this.slot.requestId === undefined) this.slot.startNext();
-    else if (ledger.phase === "running") this.slot.recover();
+    else if (ledger.phase === "running") this.slot.recover(alone);
     return toReply(ledger.runId, ledger.recorder.head);
   }
 }

@@ -144,7 +144,7 @@ export class Run implements RecorderListener {
       case "fork":
         return this.#copy(message);
       case "recover":
-        return this.#requests.recover();
+        return this.#requests.recover(message);
       case "remove":
         return this.#remove();
       default: {

@@ -1,3 +1,4 @@
+import type { RequestEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunContext } from "../run-context.ts";
 import { WakeTimer, inLanes } from "./wake-timer.ts";
@@ -6,7 +7,7 @@ import { WakeTimer, inLanes } from "./wake-timer.ts";
 export interface RecoveryOptions {
   readonly context: RunContext;
   /** Has a run go on with what is open in it. Never rejects. */
-  readonly recoverRun: (runId: RunId) => Promise<void>;
+  readonly recoverRun: (runId: RunId, alone: boolean) => Promise<void>;
   /** Removes what a crash or a failed commit left behind. */
   readonly cleanUp: () => Promise<void>;
 }
@@ -30,16 +31,36 @@ export class Recovery {
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
-    this.#wakeTimer = new WakeTimer({ context: options.context, wake: options.recoverRun });
+    this.#wakeTimer = new WakeTimer({
+      context: options.context,
+      wake: (runId) => options.recoverRun(runId, false),
+    });
   }
 
-  /** Resolves when every open request is continued, started, or will be woken. */
-  async run(): Promise<void> {
-    const { context, recoverRun, cleanUp } = this.#options;
-    const runs = new Set((await context.log.open()).map(({ runId }) => runId));
-    await inLanes([...runs], AT_ONCE, recoverRun);
+  /**
+   * What a new process does. Resolves when every open request is continued, started, or will be woken; after several
+   * deaths in succession, when the first suspect is about to be continued.
+   */
+  async start(): Promise<void> {
+    const { context, recoverRun } = this.#options;
+    const open = await context.log.open();
+    // A turn that was the only one under way is the one that ended the process, if a turn did.
+    const alone = open.filter(({ phase }) => phase === "running").length === 1;
+    await inLanes(runsOf(open), AT_ONCE, (runId) => recoverRun(runId, alone));
+    await context.gate.open();
+    await this.#finish();
+  }
+
+  /** Continues what a failed commit took along. */
+  async #run(): Promise<void> {
+    const { context, recoverRun } = this.#options;
+    await inLanes(runsOf(await context.log.open()), AT_ONCE, (runId) => recoverRun(runId, false));
+    await this.#finish();
+  }
+
+  async #finish(): Promise<void> {
     await this.#wakeTimer.start();
-    await cleanUp();
+    await this.#options.cleanUp();
   }
 
   /** Once the log takes events again, has everything go on that a failed commit took along, as after a restart. */
@@ -49,7 +70,7 @@ export class Recovery {
     this.#stopProbe ??= environment.timer(PROBE_MS, () => {
       this.#stopProbe = undefined;
       if (!log.health().writable) this.runWhenWritable();
-      else this.run().catch((error: unknown) => telemetry.fault("recovery failed", error));
+      else this.#run().catch((error: unknown) => telemetry.fault("recovery failed", error));
     });
   }
 
@@ -60,7 +81,12 @@ export class Recovery {
 
   stop(): void {
     this.#stopped = true;
+    this.#options.context.gate.stop();
     this.#stopProbe?.();
     this.#wakeTimer.stop();
   }
+}
+
+function runsOf(requests: readonly RequestEntry[]): readonly RunId[] {
+  return [...new Set(requests.map(({ runId }) => runId))];
 }

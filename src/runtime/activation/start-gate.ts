@@ -1,0 +1,139 @@
+import type { Environment } from "../../ports/environment.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+
+/** A turn that is to be continued, as the gate knows it. */
+export interface Suspect {
+  /** How often the process has died since the turn last made progress. */
+  readonly deaths: number;
+  /** The starts that count against it. */
+  readonly count: number;
+  /** How many turns its last start ran beside, itself included; 0 where any number did. */
+  readonly among: number;
+  /** Continues the turn beside so many, itself included; 0 for any number. Resolves when that is written down. */
+  begin(among: number): Promise<void>;
+  /** Resolves when the turn has made progress, waits or sleeps, or has ended. */
+  readonly sound: Promise<void>;
+  /** Writes down that any number of turns run beside it from now on. */
+  accompany(): Promise<void>;
+}
+
+/** What the gate is made with. */
+export interface StartGateOptions {
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+}
+
+/** A turn that was under way at so many deaths in succession is a suspect. */
+const SUSPICIOUS_DEATHS = 2;
+
+/** So long a suspect has to make progress or survive, in milliseconds; doubled for each further death. */
+const TRIAL_MS = { first: 1_000, most: 60_000 };
+
+/** Where there are many suspects, they continue in so many groups, and the group that dies in smaller ones. */
+const GROUPS = 16;
+
+/**
+ * Decides when the handlers of turns run. Usually that is at once. After the process has died twice in succession,
+ * the turns that were under way both times continue one after the other while all others wait, so that a turn that
+ * ends the process is found, and only its own starts count against it.
+ */
+export class StartGate {
+  readonly #options: StartGateOptions;
+  /** What waits for the gate to open; `undefined` when it is open. */
+  #waiting: (() => void)[] | undefined = [];
+  #continued: Suspect[] = [];
+  #stopWindow = (): void => {};
+  #stopped = false;
+
+  constructor(options: StartGateOptions) {
+    this.#options = options;
+  }
+
+  /** Runs code of a turn that is not continued after a crash: now, or when the gate opens. */
+  pass(run: () => void): void {
+    if (this.#waiting === undefined) run();
+    else this.#waiting.push(run);
+  }
+
+  /** Continues a turn: now, or when the gate opens. */
+  continue(turn: Suspect): void {
+    if (this.#waiting === undefined) void turn.begin(0);
+    else this.#continued.push(turn);
+  }
+
+  /**
+   * Opens the gate when all turns are known that are to be continued. Resolves when they are, or when the first
+   * suspect is about to be: the rest follows by itself.
+   */
+  async open(): Promise<void> {
+    if (this.#stopped) return;
+    const suspects = this.#continued.filter(({ deaths }) => deaths >= SUSPICIOUS_DEATHS);
+    if (suspects.length === 0) {
+      await this.#openNow();
+      return;
+    }
+    this.#continued = this.#continued.filter(({ deaths }) => deaths < SUSPICIOUS_DEATHS);
+    if (suspects.length > 1) {
+      const what = `the process died ${SUSPICIOUS_DEATHS} times or more while the same ${suspects.length} turns ran`;
+      this.#options.telemetry.fault(`${what}; they continue one at a time, and all other turns wait`);
+    }
+    void this.#try(suspects);
+  }
+
+  /** Nothing that waits begins any more. */
+  stop(): void {
+    this.#stopped = true;
+    this.#stopWindow();
+  }
+
+  async #try(suspects: readonly Suspect[]): Promise<void> {
+    for (const group of toGroups(suspects)) {
+      if (this.#stopped) return;
+      await Promise.all(group.map((turn) => turn.begin(group.length)));
+      await this.#watch(group);
+      if (this.#stopped) return;
+      await Promise.all(group.map((turn) => turn.accompany()));
+    }
+    await this.#openNow();
+  }
+
+  /** Resolves when all turns of a group have made progress, or have had the time to end the process. */
+  async #watch(group: readonly Suspect[]): Promise<void> {
+    const deaths = Math.max(...group.map((turn) => turn.deaths));
+    const ms = Math.min(TRIAL_MS.first * 2 ** (deaths - SUSPICIOUS_DEATHS), TRIAL_MS.most);
+    await new Promise<void>((resolve) => {
+      const stopTimer = this.#options.environment.timer(ms, resolve);
+      this.#stopWindow = () => {
+        stopTimer();
+        resolve();
+      };
+      void Promise.all(group.map(({ sound }) => sound)).then(this.#stopWindow);
+    });
+  }
+
+  async #openNow(): Promise<void> {
+    const waiting = this.#waiting ?? [];
+    const continued = this.#continued;
+    this.#waiting = undefined;
+    this.#continued = [];
+    for (const run of waiting) run();
+    await Promise.all(continued.map((turn) => turn.begin(0)));
+  }
+}
+
+/** The suspects in the order in which they are tried: first those of which least is known. */
+function toGroups(suspects: readonly Suspect[]): readonly (readonly Suspect[])[] {
+  const groups: Suspect[][] = [];
+  const size = ({ among }: Suspect): number => (among === 0 ? Infinity : among);
+  const sorted = suspects.toSorted((a, b) =>
+    size(a) === size(b) ? a.count - b.count : size(b) > size(a) ? 1 : -1,
+  );
+  for (let start = 0; start < sorted.length;) {
+    const among = size(sorted[start] as Suspect);
+    const alike = sorted.filter((turn) => size(turn) === among);
+    const length = Math.min(Math.ceil(alike.length / GROUPS), Math.max(1, Math.floor(among / 2)));
+    for (let at = 0; at < alike.length; at += length) groups.push(alike.slice(at, at + length));
+    start += alike.length;
+  }
+  return groups;
+}

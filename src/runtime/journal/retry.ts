@@ -1,0 +1,13 @@
+import type { EventBody } from "../../protocol/events.ts";
+
+/** Whether an event begins a call again. That alone is no progress of the turn. */
+export function isRetry(event: EventBody): boolean {
+  switch (event.type) {
+    case "ToolCall":
+      return (event.attempt ?? 1) > 1;
+    case "CompletionCall":
+      return event.attempt > 1;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,33 @@
+// Agents that take the process down with them, and one that only has work to do.
+import { setTimeout as pause } from "node:timers/promises";
+import { defineAgent } from "troupe";
+import type { Turn } from "troupe";
+
+/** Ends the process after so many milliseconds of each life, from inside an effect or beside it. */
+export const deadly = defineAgent({
+  name: "deadly",
+  purpose:
+    "Ends the process: `exit 20` or `kill 20` after 20 ms, `effect 20` in an effect that may be repeated.",
+  async chat(input, turn) {
+    const [way = "", ms = ""] = input.split(" ");
+    const end = async (): Promise<void> => {
+      await pause(Number(ms));
+      if (way === "kill") process.kill(process.pid, "SIGKILL");
+      process.exit(1);
+    };
+    if (way === "effect") await turn.effect("end", end, { effect: "idempotent" });
+    else await end();
+  },
+});
+
+/** Does something that takes as many milliseconds as the input says, and may be repeated. */
+export const innocent = defineAgent({
+  name: "innocent",
+  purpose: "Works for a while.",
+  chat: (input, turn) => work(turn, Number(input)),
+});
+
+async function work(turn: Turn, ms: number): Promise<string> {
+  await turn.effect("work", () => pause(ms), { effect: "idempotent" });
+  return "done";
+}

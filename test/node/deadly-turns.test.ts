@@ -1,0 +1,24 @@
+import { test } from "vitest";
+import { RestartedServer } from "./restarted-server.ts";
+
+const INNOCENTS = 8;
+
+test.concurrent.for([
+  { about: "one that exits", guilty: ["exit 20"], workMs: 500 },
+  { about: "two, one of them in an effect", guilty: ["kill 20", "effect 40"], workMs: 500 },
+  { about: "one that exits late", guilty: ["exit 1500"], workMs: 2_500 },
+])(
+  "a turn that ends the process again and again is given up, and no other turn suffers: $about",
+  { timeout: 180_000 },
+  async ({ guilty, workMs }, { expect }) => {
+    await using server = new RestartedServer("deadly-agents");
+    const others = Promise.all(
+      Array.from({ length: INNOCENTS }, (_, at) => server.ask("innocent", `${workMs}`, `work-${at}`)),
+    );
+    const ends = await Promise.all(guilty.map((input, at) => server.ask("deadly", input, `deadly-${at}`)));
+    expect(ends.map(({ error }) => error?.code)).toEqual(guilty.map(() => "poisoned"));
+    expect((await others).map(({ finish_reason: reason }) => reason)).toEqual(
+      Array.from({ length: INNOCENTS }, () => "success"),
+    );
+  },
+);
