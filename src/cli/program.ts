@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { AgentError, isInstance } from "../errors.ts";
 import { conformanceCommand } from "./conformance.ts";
 import { devCommand } from "./dev.ts";
+import { readEnvFile } from "./env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
 import { toText } from "./print-fault.ts";
@@ -19,6 +20,10 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     program.addCommand(command.copyInheritedSettings(program));
   }
   for (const command of [program, ...program.commands]) command.exitOverride();
+  // Before its options are parsed: the file may give some of them.
+  program.hook("preSubcommand", (_, command) => {
+    if (command.name() === "dev") readEnvFile();
+  });
   try {
     await program.parseAsync(argv);
   } catch (thrown) {

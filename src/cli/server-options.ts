@@ -22,11 +22,16 @@ export interface ServerOptions {
 /** Adds the server options to a command. */
 export function addServerOptions(command: Command): Command {
   return command
-    .option("--port <number>", "port to listen on; 0 uses any free port", parsePort, 4100)
-    .option(
-      "--host <address>",
-      "address to bind; any but a loopback address requires TROUPE_TOKEN",
-      "127.0.0.1",
+    .addOption(
+      withVariable("PORT", new Option("--port <number>", "port to listen on; 0 uses any free port"))
+        .argParser(parsePort)
+        .default(4100),
+    )
+    .addOption(
+      withVariable(
+        "HOST",
+        new Option("--host <address>", "address to bind; any but a loopback address requires TROUPE_TOKEN"),
+      ).default("127.0.0.1"),
     )
     .option("--agents <directory>", "directory of the agent files", "agents")
     .option("--data <directory>", "directory for runs and artifacts", ".troupe")
@@ -38,7 +43,12 @@ export function addServerOptions(command: Command): Command {
         .choices(["full", "relaxed"])
         .default("full"),
     )
-    .option("--allowed-host <name>", "another host name of this server; repeatable", collect, [])
+    .option(
+      "--allowed-host <name>",
+      "another host name of this server, or * for any; repeatable",
+      collect,
+      [],
+    )
     .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", collect, [])
     .option("--trust-proxy", "trust the X-Forwarded headers of a proxy", false)
     .option("--accept-loss", "start even if the log has lost entries", false)
@@ -61,6 +71,11 @@ export function toArguments(options: ServerOptions): string[] {
     ...(options.retainDays === undefined ? [] : [`--retain-days=${options.retainDays}`]),
     ...(options.retainMb === undefined ? [] : [`--retain-mb=${options.retainMb}`]),
   ];
+}
+
+/** Lets an environment variable give an option that is not on the command line; an empty one counts as absent. */
+function withVariable(name: string, option: Option): Option {
+  return process.env[name] === "" ? option : option.env(name);
 }
 
 function parsePort(text: string): number {

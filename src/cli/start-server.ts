@@ -89,9 +89,9 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       ...(token !== "" && { token }),
     });
   } catch (thrown) {
-    const { code, message, cause } = toAgentError(thrown);
-    if (code === "forbidden") {
-      throw new Exit(EXIT.refused, message, "set TROUPE_TOKEN, or remove --host");
+    const { code, message, cause, details } = toAgentError(thrown);
+    if (code === "forbidden" || code === "invalid_request") {
+      throw new Exit(EXIT.refused, message, details.hint);
     }
     if (code !== "unavailable") throw thrown;
     const taken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";

@@ -38,7 +38,7 @@ export async function serve(
       "forbidden",
       `${hostname} can be reached from other machines, and there is no token`,
       {
-        hint: "set a token, or bind 127.0.0.1",
+        hint: "set a token (TROUPE_TOKEN), or bind 127.0.0.1 (--host)",
       },
     );
   }

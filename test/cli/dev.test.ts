@@ -33,6 +33,21 @@ test("a changed agent is served at the same address, and the runs are kept", asy
   expect(after).toMatchObject({ result: "after", run_id: before.run_id, id: before.id + 3 });
 });
 
+test("dev reads .env, which what is set otherwise overrules, again at each start", async () => {
+  const cwd = await createProject({
+    "agents/speaker.ts": agentOf("process.env.WORD + process.env.OTHER"),
+    ".env": "WORD=file\nOTHER=file\nHOST=localhost\n",
+  });
+  const command = startCommand(["dev", "--port=0"], { cwd, env: { OTHER: "shell" } });
+  const [url] = await command.match(/http:\/\/localhost:\d+/);
+  expect((await chat(url, "speaker")).result).toBe("fileshell");
+
+  await writeFile(join(cwd, ".env"), "WORD=changed");
+  await writeFile(join(cwd, "agents/speaker.ts"), agentOf("process.env.WORD"));
+  await command.match(/ready again/);
+  expect((await chat(url, "speaker")).result).toBe("changed");
+});
+
 test("a file that breaks is explained, and the agents from before are served until it is repaired", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
   const { command, url } = await startDev(cwd);
@@ -226,4 +241,11 @@ async function startByNpm(): Promise<RunningCommand> {
     "package.json": JSON.stringify({ type: "module", scripts: { start } }),
   });
   return startProgram("npm", ["start"], { cwd, hasGroup: true });
+}
+
+/** The source of an agent whose chat answers a value. */
+function agentOf(value: string): string {
+  return `import { defineAgent } from "troupe";
+export const speaker = defineAgent({ name: "speaker", purpose: "Says it.", chat: () => ${value} });
+`;
 }

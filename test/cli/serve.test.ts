@@ -110,6 +110,40 @@ test("an address off loopback without a token exits with 78", async () => {
   expect(command.output()).toContain("TROUPE_TOKEN");
 });
 
+test.each([
+  ["a token that nobody can send", [], { TROUPE_TOKEN: "a b" }, "the token cannot be sent in a header"],
+  ["a token with other letters than ASCII", [], { TROUPE_TOKEN: "schlüssel" }, "letters outside ASCII"],
+  ["every host without a token", ["--allowed-host=*"], {}, "allowedHosts has *, and there is no token"],
+  ["a host that is a URL", ["--allowed-host=https://a.test"], {}, "is not a host name"],
+  ["every origin", ["--allowed-origin=*"], {}, "is not an origin"],
+  ["an address off loopback in HOST", [], { HOST: "0.0.0.0" }, "0.0.0.0 can be reached from other machines"],
+])("%s exits with 78", async (_, args, env, message) => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+
+  const command = startCommand(["serve", "--port=0", ...args], { cwd, env: { TROUPE_TOKEN: "", ...env } });
+
+  expect(await command.exited).toBe(78);
+  expect(command.output()).toContain(message);
+  expect(command.output()).not.toMatch(/a b|schlüssel|\bat /);
+});
+
+test("PORT and HOST say where to listen, options go before them, and empty ones do not count", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const byVariables = startCommand(["serve"], { cwd, env: { PORT: "0", HOST: "localhost" } });
+  const [, port] = await byVariables.match(/http:\/\/localhost:(\d+)/);
+  expect(port).not.toBe("4100");
+
+  const both = startCommand(["serve", "--port=0", "--host=127.0.0.1", "--data=other"], {
+    cwd,
+    env: { PORT: String(port), HOST: "" },
+  });
+  await both.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  const wrong = startCommand(["serve"], { cwd, env: { PORT: "http" } });
+  expect(await wrong.exited).toBe(2);
+  expect(wrong.output()).toContain("from env 'PORT' is invalid. A port is a number from 0 to 65535.");
+});
+
 test("two agents with one name exit with 65", async () => {
   const cwd = await createProject({
     "agents/a.ts": agentSaying("one"),

@@ -39,6 +39,64 @@ test("names of the server's own are allowed with any port, or with the given one
   expect(await statusOf("other.example")).toBe(421);
 });
 
+test("with a token every name may be allowed, without one that is refused", async () => {
+  await using server = await startApp({ allowedHosts: ["*"], token: "secret" });
+  const headers = { host: "anything.test:81", authorization: "Bearer secret" };
+  expect((await server.app.request(LIST, from(headers))).status).toBe(200);
+  await expect(startApp({ allowedHosts: ["*"] })).rejects.toMatchObject({
+    code: "forbidden",
+    message: "allowedHosts has *, and there is no token",
+  });
+});
+
+test.each(["https://app.example", "*.example", "app.example/", "app.example:port", "a b", ""])(
+  "the allowed host %j, which no request could have, is refused",
+  async (host) => {
+    await expect(startApp({ allowedHosts: [host] })).rejects.toMatchObject({
+      code: "invalid_request",
+      message: `the allowed host ${JSON.stringify(host)} is not a host name`,
+    });
+  },
+);
+
+test.each(["app.example", "https://app.example/path", "*", "null", "file:///a", ""])(
+  "the allowed origin %j, which no page could have, is refused",
+  async (origin) => {
+    await expect(startApp({ allowedOrigins: [origin] })).rejects.toMatchObject({
+      code: "invalid_request",
+      message: `the allowed origin ${JSON.stringify(origin)} is not an origin`,
+    });
+  },
+);
+
+test.each(["https://app.example", "https://app.example/", "HTTPS://App.Example:443"])(
+  "the allowed origin %s is that of a page",
+  async (entry) => {
+    await using server = await startApp({ allowedOrigins: [entry] });
+    expect((await server.app.request(LIST, from({ origin: "https://app.example" }))).status).toBe(200);
+  },
+);
+
+test.each(["10.0.0.7:4100", "10.0.0.7", "[fd00::7]:4100"])(
+  "metrics are shown to who asks the instance by its address %s, and nothing else is",
+  async (host) => {
+    await using server = await startApp();
+    expect((await server.app.request(`${LIST}metrics`, from({ host }))).status).toBe(200);
+    for (const path of ["", "runs", "echo/describe", "metrics/x"]) {
+      expect((await server.app.request(`${LIST}${path}`, from({ host }))).status).toBe(421);
+    }
+  },
+);
+
+test("a refused page, and a wrong host, are told how to be allowed", async () => {
+  await using server = await startApp();
+  const hintOf = async (headers: Record<string, string>): Promise<unknown> =>
+    (await bodyOf(await server.app.request(LIST, from(headers))))["hint"];
+  expect(await hintOf({ origin: "http://evil.test" })).toContain("--allowed-origin");
+  expect(await hintOf({ "sec-fetch-site": "cross-site" })).toContain("--allowed-origin");
+  expect(await hintOf({ host: "evil.test" })).toContain("--allowed-host");
+});
+
 test("health is shown under any name", async () => {
   await using server = await startApp();
   for (const path of ["healthz", "readyz"]) {

@@ -33,6 +33,20 @@ test.each([
   expect((await server.app.request("/", { headers })).status).toBe(401);
 });
 
+test.each([
+  ["it has a space or a line end", "a b"],
+  ["it has a space or a line end", "secret\n"],
+  ["it is empty", ""],
+  ["it has a comma", "a,b"],
+  ["it has letters outside ASCII", "schlüssel"],
+  ["it is too long", "x".repeat(5_000)],
+])("a token that nobody can send, because %s, is refused at once", async (why, token) => {
+  await expect(startApp({ token })).rejects.toMatchObject({
+    code: "invalid_request",
+    message: `the token cannot be sent in a header: ${why}`,
+  });
+});
+
 test("a token in the query counts for nothing", async () => {
   await using server = await startApp({ token: TOKEN });
   expect((await server.app.request(`/?token=${TOKEN}&access_token=${TOKEN}`)).status).toBe(401);

@@ -6,12 +6,14 @@ import type { AppEnv } from "../messages/app-env.ts";
 
 /**
  * Creates the token check. It throws `unauthorized` for a wrong token, and `overloaded` for further wrong
- * tokens of a peer that sent ten within a minute. The right token is always accepted.
+ * tokens of a peer that sent ten within a minute. The right token is always accepted. A token that no client
+ * can send is refused here, with `invalid_request`.
  */
 export function createTokenCheck(
   token: string,
   { trustProxy = false, now = () => performance.now() }: TokenCheckOptions = {},
 ): (c: Context<AppEnv>) => Promise<void> {
+  checkSendable(token);
   const failures = new Map<string, Failures>();
 
   return async (c) => {
@@ -56,6 +58,23 @@ const FAILURES_LIMIT = 10;
 const WINDOW_MS = 60_000;
 const PEERS_LIMIT = 10_000;
 const BEARER = /^Bearer +([^\s,]+)$/i;
+
+/** What fits behind `Bearer` in a header: ASCII that can be seen, without the comma that joins two headers. */
+const SENDABLE = /^[\x21-\x2b\x2d-\x7e]{1,4096}$/;
+
+function checkSendable(token: string): void {
+  if (SENDABLE.test(token)) return;
+  throw new AgentError("invalid_request", `the token cannot be sent in a header: ${faultOf(token)}`, {
+    hint: "use 1 to 4096 ASCII letters, digits and signs, without spaces, commas and line ends",
+  });
+}
+
+function faultOf(token: string): string {
+  if (token === "") return "it is empty";
+  if (/\s/.test(token)) return "it has a space or a line end";
+  if (token.includes(",")) return "it has a comma";
+  return token.length > 4_096 ? "it is too long" : "it has letters outside ASCII";
+}
 
 function peerOf(c: Context<AppEnv>, trustProxy: boolean): string {
   // Our own proxy added the last address; a client can forge those before it.

@@ -1,0 +1,83 @@
+import type { Context } from "hono";
+import { AgentError } from "../../errors.ts";
+import { nodeOf } from "../messages/app-env.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { quoted } from "./quoted.ts";
+
+/** The hosts that a server answers to. */
+export interface HostCheck {
+  /** Throws `misdirected` when the request is addressed to another host. */
+  check(c: Context<AppEnv>, host: string): void;
+  /** The same, for a route that is also served under any IP address. */
+  checkNameOrAddress(c: Context<AppEnv>, host: string): void;
+}
+
+/**
+ * Creates the check against DNS rebinding, in which the name of another site resolves to this server: the browser
+ * then sends that name as the host. The entry `*` allows every name. That is safe only with a token.
+ */
+export function createHostCheck(allowedHosts: readonly string[], hasToken: boolean): HostCheck {
+  const allowed = new Set([...LOOPBACK, ...allowedHosts.map(toName)]);
+  const any = allowed.has("*");
+  if (any && !hasToken) {
+    throw new AgentError("forbidden", "allowedHosts has *, and there is no token", {
+      hint: "set a token, or list the names: without both, a web page can use the server by DNS rebinding",
+    });
+  }
+
+  function isServed(host: string): boolean {
+    const name = NAME_AND_PORT.exec(host)?.[1];
+    return name !== undefined && (any || allowed.has(name) || allowed.has(host));
+  }
+
+  function checkBy(isRight: (host: string) => boolean, c: Context<AppEnv>, host: string): void {
+    if (!isRight(host)) throw misdirected(host);
+    const target = nodeOf(c)?.incoming.url;
+    // A target in absolute form contains a host of its own, which is checked like the header.
+    if (target === undefined || target.startsWith("/")) return;
+    const named = new URL(c.req.url).host;
+    if (!isRight(named)) throw misdirected(named);
+  }
+
+  return {
+    check: (c, host) => checkBy(isServed, c, host),
+    checkNameOrAddress: (c, host) => checkBy((given) => isServed(given) || ADDRESS.test(given), c, host),
+  };
+}
+
+/** The host that a request is addressed to, in lower case; throws `invalid_request` for none or several. */
+export function hostOf(c: Context<AppEnv>, trustProxy: boolean): string {
+  const forwarded = trustProxy ? c.req.header("x-forwarded-host") : undefined;
+  const host = forwarded ?? c.req.header("host");
+  if (host !== undefined && host !== "") {
+    // Two Host headers are joined by a comma, which no host contains.
+    if (host.includes(","))
+      throw new AgentError("invalid_request", "the request has more than one Host header");
+    return host.toLowerCase();
+  }
+  if (nodeOf(c) !== undefined) throw new AgentError("invalid_request", "the request has no Host header");
+  // A request in process has no header, only the URL.
+  return new URL(c.req.url).host;
+}
+
+/** Names of the local machine. They match on any port, because a container's port can be mapped. */
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+
+const NAME_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/;
+
+/** An IP address, but not the one that stands for all addresses; with or without a port. */
+const ADDRESS = /^(?!0\.0\.0\.0|\[::\])(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
+function toName(entry: string): string {
+  const name = entry.toLowerCase();
+  if (name === "*" || NAME_AND_PORT.test(name)) return name;
+  throw new AgentError("invalid_request", `the allowed host ${quoted(entry)} is not a host name`, {
+    hint: "write app.example or app.example:8443, or * for every name",
+  });
+}
+
+function misdirected(host: string): AgentError {
+  return new AgentError("misdirected", `this server is not ${quoted(host)}`, {
+    hint: "allow the name with --allowed-host or the option allowedHosts",
+  });
+}

@@ -1,0 +1,66 @@
+import type { Context } from "hono";
+import { AgentError } from "../../errors.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { quoted } from "./quoted.ts";
+
+/** What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. */
+export type OriginCheck = (c: Context<AppEnv>, host: string) => "preflight" | "served";
+
+/**
+ * Creates the check of the page that sent a request. Pages of allowed origins may also read the answer. Programs other
+ * than browsers send no origin and pass.
+ */
+export function createOriginCheck(allowedOrigins: readonly string[]): OriginCheck {
+  const allowed = new Set(allowedOrigins.map(toOrigin));
+
+  return (c, host) => {
+    const origin = c.req.header("origin");
+    if (origin === undefined) {
+      const site = c.req.header("sec-fetch-site");
+      if ((site === "cross-site" || site === "same-site") && !isVisit(c)) {
+        throw new AgentError("forbidden", "pages of other sites may not use this server", { hint: HINT });
+      }
+      return "served";
+    }
+    if (allowed.has(origin)) {
+      c.set("cors", { ...CORS, "access-control-allow-origin": origin });
+      const asks = c.req.method === "OPTIONS" && c.req.header("access-control-request-method") !== undefined;
+      return asks ? "preflight" : "served";
+    }
+    if (origin === `http://${host}` || origin === `https://${host}`) return "served";
+    throw new AgentError("forbidden", `pages of ${quoted(origin)} may not use this server`, { hint: HINT });
+  };
+}
+
+/** The headers of the answer to a preflight. */
+export const PREFLIGHT: Readonly<Record<string, string>> = {
+  "access-control-allow-methods": "GET, POST, DELETE",
+  "access-control-allow-headers": "content-type, authorization, last-event-id",
+  "access-control-max-age": "600",
+};
+
+const CORS = {
+  "access-control-expose-headers": "Location, Link, Retry-After, Idempotent-Replayed",
+  vary: "Origin",
+};
+
+const HINT = "allow the page's origin with --allowed-origin or the option allowedOrigins";
+
+/** An entry as browsers send it: `https://app.example`, without a path. */
+function toOrigin(entry: string): string {
+  const url = URL.canParse(entry) ? new URL(entry) : undefined;
+  if (url !== undefined && url.origin !== "null" && `${url.origin}/` === url.href) return url.origin;
+  throw new AgentError("invalid_request", `the allowed origin ${quoted(entry)} is not an origin`, {
+    hint: "write https://app.example or http://localhost:3000; there is no entry for all origins",
+  });
+}
+
+/** A user who typed the address or followed a link to the front page. */
+function isVisit(c: Context<AppEnv>): boolean {
+  return (
+    c.req.method === "GET" &&
+    c.req.path === "/" &&
+    c.req.header("sec-fetch-mode") === "navigate" &&
+    c.req.header("sec-fetch-dest") === "document"
+  );
+}
