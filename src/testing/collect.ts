@@ -3,8 +3,8 @@ import type { ResumeWithInput, TurnRequest } from "../protocol/requests.ts";
 import type { Runtime } from "../runtime/api.ts";
 
 /**
- * Asks an agent and gathers the events of the answer: up to the end of the request, or to where
- * everything that it has open waits for its caller. Those of an answer to a wait start with that answer.
+ * Sends a request to an agent and collects the events: up to the end of the request, or until all its open
+ * calls wait for their caller. For an answer to a wait, the events start with that answer.
  */
 export async function collect(
   runtime: Runtime,
@@ -12,7 +12,7 @@ export async function collect(
   request: TurnRequest | ResumeWithInput,
 ): Promise<readonly Event[]> {
   const { requestId, after } = await runtime.process(agent, request);
-  // The current segment and not merely what is new, because an older wait that is still open ends the stream.
+  // Reads the current segment, not only new events, because an older open wait also ends the stream.
   const feed = await runtime.follow(await runtime.resolve(requestId), {});
   const events: Event[] = [];
   for await (const page of feed.pages) {

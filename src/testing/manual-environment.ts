@@ -1,32 +1,31 @@
 import type { Environment } from "../ports/environment.ts";
 import { createRandom } from "./event-log/random.ts";
 
-/** What a manual environment begins with. */
 export interface ManualEnvironmentOptions {
   /**
-   * Decides which of several macrotasks runs next, and the random numbers; the same seed gives the
-   * same course. Default 0, which leaves macrotasks in their order.
+   * Determines the order of ready macrotasks and the random numbers; the same seed gives the same order.
+   * Default 0, which runs macrotasks in the order of their creation.
    */
   readonly seed?: number;
-  /** What the clock shows at first, in milliseconds since 1970. Default the beginning of 2026. */
+  /** The initial time in milliseconds since 1970. Default: the start of 2026. */
   readonly startMs?: number;
 }
 
-/** An environment whose time stands still until a test moves it, and whose ids are counted. */
+/** An environment whose time only moves when a test advances it, and whose ids are sequential. */
 export interface ManualEnvironment extends Environment {
-  /** How many timers are armed. */
+  /** The number of active timers. */
   readonly timers: number;
-  /** In how many milliseconds the next timer fires; `undefined` when none is armed. */
+  /** The time until the next timer in milliseconds; `undefined` if there is none. */
   readonly nextTimerMs: number | undefined;
-  /** Resolves when nothing is left to do at the present time. */
+  /** Resolves when no work is left at the current time. */
   idle(): Promise<void>;
-  /** Lets time pass: fires the timers that fall due, one after the other, and all that follows from each. */
+  /** Advances the time: fires due timers one after the other, with all work that follows from each. */
   advance(ms: number): Promise<void>;
 }
 
 /**
- * Makes an environment for tests. Macrotasks run by themselves, one in each turn of the event loop;
- * timers fire only when time is told to pass.
+ * Creates an environment for tests. Macrotasks run by themselves, one per turn of the event loop; timers fire
+ * only when the time is advanced.
  */
 export function manualEnvironment({
   seed = 0,
@@ -57,7 +56,7 @@ export function manualEnvironment({
       for (const resolve of waiting) resolve();
       return;
     }
-    // First, so that the loop goes on even if the task throws.
+    // Scheduled first, so that the loop continues even if the task throws.
     setImmediate(runNext);
     task();
   }

@@ -3,10 +3,10 @@ import { Fenced } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { events, nextEvents, openFor, record, requestId, row, runId, startRun } from "./subject.ts";
 
-/** Appends, claims, and what they do to each other. */
+/** Appends, claims, and their interactions. */
 export function testAppending(subject: EventLogSubject): void {
   describe("appending", () => {
-    test("events are numbered 1, 2, 3 … over all appends of a run", async () => {
+    test("events are numbered 1, 2, 3 … across all appends of a run", async () => {
       const log = await openFor(subject);
       const first = await startRun(log, "run", 2);
       const second = await log.append(first, nextEvents(first, 3));
@@ -16,7 +16,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect(page).toEqual({ events: events(1, 5), records: [], head: 5 });
     });
 
-    test("a batch may have records only, a row only, or nothing", async () => {
+    test("a batch can have only records, only a row, or nothing", async () => {
       const log = await openFor(subject);
       const { cursor } = await log.claim(runId("run"));
       const named = await log.append(cursor, { events: [], records: [], run: row() });
@@ -28,7 +28,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect(page).toEqual({ events: [], records: [record(1, 0), record(2, 0)], head: 0 });
     });
 
-    test("an event comes back byte for byte", async () => {
+    test("an event is read back byte for byte", async () => {
       const log = await openFor(subject);
       const texts = ["é€😀", "line\nbreak \u2028 and \\n", '"', "\u0000", "x".repeat(200_000)];
       const encoded = texts.map((content, index) => JSON.stringify({ id: index + 1, content }));
@@ -38,7 +38,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect((await log.read(runId("run"), { after: 0 })).events).toEqual(encoded);
     });
 
-    test("runs do not mix when they are appended to at the same time", async () => {
+    test("concurrent appends to several runs do not mix", async () => {
       const log = await openFor(subject);
       const ids = Array.from({ length: 40 }, (_, index) => `run-${index}`);
       await Promise.all(ids.map((id, index) => startRun(log, id, index + 1)));
@@ -49,7 +49,7 @@ export function testAppending(subject: EventLogSubject): void {
       }
     });
 
-    test("a cursor that was appended with before is fenced, and nothing changes", async () => {
+    test("a used cursor is fenced, and nothing changes", async () => {
       const log = await openFor(subject);
       const { cursor } = await log.claim(runId("run"));
       const next = await log.append(cursor, nextEvents(cursor, 2));
@@ -59,7 +59,7 @@ export function testAppending(subject: EventLogSubject): void {
       await expect(log.append(next, nextEvents(next, 1))).resolves.toMatchObject({ head: 3 });
     });
 
-    test("a cursor that has only records behind it is fenced too", async () => {
+    test("a cursor is fenced after an append of only records", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       await log.append(cursor, { events: [], records: [record(1, 1)] });
@@ -70,7 +70,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect(page.records).toEqual([record(1, 1)]);
     });
 
-    test("a claim raises the epoch and fences every older cursor", async () => {
+    test("a claim increments the epoch and fences every older cursor", async () => {
       const log = await openFor(subject);
       const old = await startRun(log, "run", 2);
       const { cursor } = await log.claim(runId("run"));
@@ -94,7 +94,7 @@ export function testAppending(subject: EventLogSubject): void {
       await expect(log.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 3 });
     });
 
-    test("a claim that comes during an append finds it whole or not at all", async () => {
+    test("a claim during an append finds all of it or nothing", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       const appended = log.append(cursor, nextEvents(cursor, 3)).then(
@@ -108,7 +108,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: claim.cursor.head });
     });
 
-    test("a released cursor is dead", async () => {
+    test("a released cursor is fenced", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       log.release(cursor);
@@ -119,7 +119,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect(claim.cursor.epoch).toBeGreaterThan(cursor.epoch);
     });
 
-    test("releasing an older cursor does not take the run from its owner", async () => {
+    test("releasing an older cursor does not affect the owner of the run", async () => {
       const log = await openFor(subject);
       const old = await startRun(log, "run", 1);
       const { cursor } = await log.claim(runId("run"));
@@ -128,7 +128,7 @@ export function testAppending(subject: EventLogSubject): void {
       await expect(log.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 2 });
     });
 
-    test("a claim that was released without an append leaves no run behind", async () => {
+    test("a claim that is released without an append creates no run", async () => {
       const log = await openFor(subject);
       const { cursor, run } = await log.claim(runId("run"));
       log.release(cursor);
@@ -139,7 +139,7 @@ export function testAppending(subject: EventLogSubject): void {
       await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Fenced);
     });
 
-    test("a claim finds the newest snapshot and what it covers", async () => {
+    test("a claim finds the newest snapshot and its coverage", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 2);
       expect((await log.claim(runId("run"))).snapshot).toBeUndefined();

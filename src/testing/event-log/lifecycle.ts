@@ -14,15 +14,15 @@ import {
   startRun,
 } from "./subject.ts";
 
-/** Opening, closing and opening again. */
+/** Opening, closing and reopening. */
 export function testLifecycle(subject: EventLogSubject): void {
   describe("opening and closing", () => {
-    test("an open log takes appends", async () => {
+    test("an open log accepts appends", async () => {
       const log = await openFor(subject);
       expect(log.health()).toEqual({ writable: true });
     });
 
-    test("closing settles the appends under way", async () => {
+    test("closing settles running appends", async () => {
       const log = await subject.open();
       const cursors = await Promise.all(
         Array.from({ length: 20 }, (_, index) => startRun(log, `run-${index}`, 1)),
@@ -38,7 +38,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       await Promise.all(appends);
     });
 
-    test("a closed log takes no appends and says so", async () => {
+    test("a closed log refuses appends and reports it", async () => {
       const log = await subject.open();
       const cursor = await startRun(log, "run", 1);
       await log.close();
@@ -47,7 +47,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
     });
 
-    test("closing twice is closing once", async () => {
+    test("closing twice has no further effect", async () => {
       const log = await subject.open();
       await Promise.all([log.close(), log.close()]);
       await expect(log.close()).resolves.toBeUndefined();
@@ -56,7 +56,7 @@ export function testLifecycle(subject: EventLogSubject): void {
     const reopen = subject.reopen?.bind(subject);
     if (reopen === undefined) return;
 
-    test("what was acknowledged is there when the log is opened again", async () => {
+    test("acknowledged data is there after a reopen", async () => {
       const log = await openFor(subject);
       let cursor = await startRun(log, "run", 3);
       cursor = await log.append(cursor, {
@@ -96,7 +96,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       expect(claim.cursor).toMatchObject({ head: 6, records: 2 });
     });
 
-    test("a cursor from before is fenced, and a new claim has a higher epoch", async () => {
+    test("after a reopen an old cursor is fenced, and a new claim has a higher epoch", async () => {
       const log = await openFor(subject);
       const old = await startRun(log, "run", 2);
       const again = await reopenFor(reopen, log);

@@ -1,10 +1,10 @@
-/** Numbers that look random and are the same on every run of a test. */
+/** Pseudorandom numbers that are the same in every test run. */
 export interface Random {
-  /** A whole number from 0 up to but not including `limit`. */
+  /** A whole number from 0 (included) to `limit` (excluded). */
   below(limit: number): number;
 }
 
-/** Creates numbers from a seed (the generator is mulberry32). */
+/** Creates a generator from a seed (mulberry32). */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return {

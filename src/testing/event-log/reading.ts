@@ -5,16 +5,16 @@ import { createRandom } from "./random.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { events, nextEvents, openFor, record, row, runId, startRun } from "./subject.ts";
 
-/** Reading, page by page and live. */
+/** Reading in pages and live. */
 export function testReading(subject: EventLogSubject): void {
   describe("reading", () => {
-    test("an unknown run has nothing", async () => {
+    test("an unknown run is empty", async () => {
       const log = await openFor(subject);
       const page = await log.read(runId("none"), { after: 0, records: true });
       expect(page).toEqual({ events: [], records: [], head: 0 });
     });
 
-    test("a page holds what follows a position, up to a limit", async () => {
+    test("a page contains the events after a position, up to a limit", async () => {
       const log = await openFor(subject);
       let cursor = await startRun(log, "run", 4);
       cursor = await log.append(cursor, nextEvents(cursor, 1));
@@ -29,7 +29,7 @@ export function testReading(subject: EventLogSubject): void {
       expect(await read(99)).toEqual({ events: [], records: [], head: 10 });
     });
 
-    test("a page stops before its events exceed the limit in bytes, but never before the first", async () => {
+    test("a page stops before its events exceed the byte limit, but has at least one event", async () => {
       const log = await openFor(subject);
       // Characters of one, two, three and four bytes.
       const encoded = ['"12345678"', '"éé€😀"', `"${"x".repeat(98)}"`, '"abcdefgh"'];
@@ -61,7 +61,7 @@ export function testReading(subject: EventLogSubject): void {
       expect(await counts("parts")).toEqual(expected);
     });
 
-    test("a page holds the records from its position to its last event, both included", async () => {
+    test("a page contains the records from its position to its last event, both included", async () => {
       const log = await openFor(subject);
       const { cursor } = await log.claim(runId("run"));
       const first = await log.append(cursor, {
@@ -83,7 +83,7 @@ export function testReading(subject: EventLogSubject): void {
       expect((await log.read(runId("run"), { after: 0 })).records).toEqual([]);
     });
 
-    test("a record comes back with all its fields", async () => {
+    test("a record is read back with all its fields", async () => {
       const log = await openFor(subject);
       const full: LogRecord = { n: 1, after: 0, type: "Accepted", request: { a: [1, "é\n", null] } };
       const { cursor } = await log.claim(runId("run"));
@@ -92,7 +92,7 @@ export function testReading(subject: EventLogSubject): void {
       expect((await log.read(runId("run"), { after: 0, records: true })).records).toEqual([full]);
     });
 
-    test("from any position, in pages of any size, a reader finds the same history", async () => {
+    test("every position and page size gives the same history", async () => {
       const log = await openFor(subject);
       const random = createRandom(7);
       let { cursor } = await log.claim(runId("run"));
@@ -118,7 +118,7 @@ export function testReading(subject: EventLogSubject): void {
       }
     });
 
-    test("a reader that follows by tail and read gets every event once and in order", async () => {
+    test("following with tail and read gives every event once and in order", async () => {
       const log = await openFor(subject);
       const random = createRandom(11);
       const batches = 80;
@@ -136,7 +136,7 @@ export function testReading(subject: EventLogSubject): void {
       }
     });
 
-    test("an append can be read when its tail wakes, and when it is acknowledged", async () => {
+    test("an append can be read when its tail wakes and when it is acknowledged", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       const woken = new Promise<number>((resolve, reject) => {
@@ -170,16 +170,16 @@ async function readToEnd(log: EventLog, id: RunId, after: number, limit: () => n
     const position = after + found.length;
     const page = await log.read(id, { after: position, limit: limit(), records: true });
     found.push(...page.events);
-    // The records at the seam of two pages are in both.
+    // Records on the border of two pages are in both.
     const known = records.at(-1)?.n ?? 0;
     records.push(...page.records.filter(({ n }) => n > known));
     if (position + page.events.length >= page.head) return { events: found, records };
-    // An engine that gives nothing here would be asked for ever.
+    // Without this, an engine that returns an empty page would cause an endless loop.
     expect(page.events.length).toBeGreaterThan(0);
   }
 }
 
-/** Reads until event `end`, and waits for the tail whenever there is nothing more. */
+/** Reads until event `end`; waits for the tail when there is nothing more. */
 async function follow(log: EventLog, id: RunId, after: number, end: number): Promise<readonly string[]> {
   const found: string[] = [];
   let wake = (): void => {};
@@ -195,7 +195,7 @@ async function follow(log: EventLog, id: RunId, after: number, end: number): Pro
     const page = await log.read(id, { after: after + found.length, limit: 7 });
     found.push(...page.events);
     if (after + found.length >= end) break;
-    // An engine that gives nothing here would be asked for ever.
+    // Without this, an engine that returns an empty page would cause an endless loop.
     expect(page.events.length > 0 || page.head <= after + found.length).toBe(true);
     if (after + found.length < page.head) continue;
     await woken;

@@ -4,7 +4,7 @@ import type { Cursor, RequestMark, SleepQuery } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { events, nextEvents, openFor, requestId, row, runId, startRun } from "./subject.ts";
 
-/** The index of requests, and the names of runs. */
+/** The request index and run aliases. */
 export function testRequests(subject: EventLogSubject): void {
   describe("requests", () => {
     test("an unknown request is not found", async () => {
@@ -13,7 +13,7 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await log.open()).toEqual([]);
     });
 
-    test("the marks of a request add up, over batches and within one", async () => {
+    test("the marks of a request are merged, across batches and within one", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       const queued = accepted("first", { createdAt: 5_000, accepted: { n: 3, after: 1 } });
@@ -41,7 +41,7 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await log.lookup(requestId("first"))).toEqual(completed);
     });
 
-    test("a request may come and go in one batch", async () => {
+    test("a request can start and complete in one batch", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       const mark = accepted("quick", { createdAt: 7, accepted: { n: 1, after: 1 } });
@@ -54,7 +54,7 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await log.open()).toEqual([]);
     });
 
-    test("what the index says of a request can be read at once", async () => {
+    test("an event that the index refers to can be read at once", async () => {
       const log = await openFor(subject);
       for (let round = 0; round < 50; round += 1) {
         const cursor = await startRun(log, `round-${round}`, 1);
@@ -75,7 +75,7 @@ export function testRequests(subject: EventLogSubject): void {
           expect(readable.length).toBeGreaterThanOrEqual(completed);
           expect(head).toBe(readable.length);
           expect(row?.head).toBeLessThanOrEqual((await log.read(cursor.runId, { after: 0 })).head);
-          // The append goes on between two turns of the loop.
+          // The append runs between two turns of the event loop.
           await new Promise<void>((resolve) => {
             setImmediate(resolve);
           });
@@ -84,7 +84,7 @@ export function testRequests(subject: EventLogSubject): void {
       }
     });
 
-    test("open lists what has something to do, oldest first", async () => {
+    test("open lists the requests with work to do, oldest first", async () => {
       const log = await openFor(subject);
       for (const [index, createdAt] of [30, 10, 20, 40].entries()) {
         const cursor = await startRun(log, `run-${index}`, 1);
@@ -100,7 +100,7 @@ export function testRequests(subject: EventLogSubject): void {
       expect(open[1]).toMatchObject({ runId: "run-0", phase: "queued" });
     });
 
-    test("what waits or sleeps is not open, nor what is queued behind it, until it goes on", async () => {
+    test("a request that waits or sleeps is not open, nor are those queued behind it, until it continues", async () => {
       const log = await openFor(subject);
       const mark = async (cursor: Cursor, ...requests: RequestMark[]): Promise<Cursor> =>
         log.append(cursor, { events: [], records: [], requests });
@@ -128,7 +128,7 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await log.lookup(requestId("sleeps"))).not.toHaveProperty("wakeAt");
     });
 
-    test("asleep lists what sleeps, the first to wake first", async () => {
+    test("asleep lists the sleeping requests by wake time", async () => {
       const log = await openFor(subject);
       const times = [7_000, 5_000, 2 ** 42, 6_000];
       for (const [index, wakeAt] of times.entries()) {
@@ -175,7 +175,7 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await log.find("chat 7")).toBeUndefined();
     });
 
-    test("an alias of another run is a conflict that leaves everything as it was", async () => {
+    test("an alias of another run is a conflict that changes nothing", async () => {
       const log = await openFor(subject);
       const { cursor } = await log.claim(runId("run"));
       await log.append(cursor, { events: [], records: [], run: row(), alias: "name" });
@@ -198,7 +198,7 @@ export function testRequests(subject: EventLogSubject): void {
       expect((await log.claim(runId("other"))).snapshot).toBeUndefined();
     });
 
-    test("a batch that was refused for its alias may be followed by another one", async () => {
+    test("after a batch was refused for its alias, the next one can be appended", async () => {
       const log = await openFor(subject);
       const { cursor } = await log.claim(runId("run"));
       await log.append(cursor, { events: [], records: [], run: row(), alias: "name" });
@@ -209,7 +209,7 @@ export function testRequests(subject: EventLogSubject): void {
       await expect(log.append(other, nextEvents(other, 1))).resolves.toMatchObject({ head: 2 });
     });
 
-    test("of many runs that ask for one alias at the same time, one gets it", async () => {
+    test("when many runs request one alias concurrently, one gets it", async () => {
       const log = await openFor(subject);
       const attempts = Array.from({ length: 8 }, async (_, index) => {
         const { cursor } = await log.claim(runId(`run-${index}`));

@@ -13,7 +13,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect((await log.claim(runId("none"))).run).toBeUndefined();
     });
 
-    test("a row is replaced whole, and stays when a batch has none", async () => {
+    test("a row is replaced completely, and kept if a batch has none", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       const full = row({
@@ -34,7 +34,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect((await log.list({ limit: 10 })).runs).toEqual([entry]);
     });
 
-    test("a row and a request are found while their run is appended to without a pause", async () => {
+    test("a row and a request are found during continuous appends to their run", async () => {
       const log = await openFor(subject);
       let cursor = await startRun(log, "run", 1);
       const requests = [{ requestId: requestId("request"), phase: "running", createdAt: 1 } as const];
@@ -52,7 +52,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect(request).toMatchObject({ phase: "running" });
     });
 
-    test("the list shows the most recently updated first", async () => {
+    test("the list starts with the most recently updated run", async () => {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30]);
       const cursor = (await log.claim(runId("run-2"))).cursor;
@@ -64,7 +64,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect(next).toBeUndefined();
     });
 
-    test("the pages of the list have every run once, also where times are equal", async () => {
+    test("the pages of the list contain every run once, also when times are equal", async () => {
       const log = await openFor(subject);
       await startRuns(log, [5, 5, 5, 9, 5, 1, 5, 9, 5]);
 
@@ -75,7 +75,7 @@ export function testRuns(subject: EventLogSubject): void {
       }
     });
 
-    test("the list is narrowed by agent and by status", async () => {
+    test("the list is filtered by agent and by status", async () => {
       const log = await openFor(subject);
       const agents = ["echo", "order"];
       const statuses = ["idle", "running", "waiting"] as const;
@@ -95,7 +95,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await ids({ agent: "team" })).toEqual([]);
     });
 
-    test("the list can begin with what has long been left alone", async () => {
+    test("the list can start with the least recently updated run", async () => {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30, 10]);
       for (const limit of [1, 2, 5]) {
@@ -105,7 +105,7 @@ export function testRuns(subject: EventLogSubject): void {
       }
     });
 
-    test("the size of the log grows with its runs, and a run that was removed counts no more", async () => {
+    test("the size of the log grows with its runs, and a removed run no longer counts", async () => {
       const log = await openFor(subject);
       const before = await log.size();
       const text = JSON.stringify({ text: "x".repeat(100_000) });
@@ -123,17 +123,17 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await log.size()).toBeGreaterThan(before + 900_000);
       await log.remove(large);
       expect(await log.size(runId("large"))).toBe(0);
-      // Also while what it leaves behind is being cleared away.
+      // This must also hold while the removed run's chunks are being deleted.
       for (let look = 0; look < 50; look += 1) expect(await log.size()).toBeLessThan(before + 500_000);
     });
 
-    test("a cursor that the list did not give is refused", async () => {
+    test("a cursor that the list did not return is refused", async () => {
       const log = await openFor(subject);
       const list = log.list({ limit: 1, cursor: "?" });
       await expect(list).rejects.toMatchObject({ code: "invalid_request" });
     });
 
-    test("a removed run is gone with everything in it", async () => {
+    test("a removed run is gone with all its content", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 2);
       const full = await log.append(cursor, {
@@ -162,7 +162,7 @@ export function testRuns(subject: EventLogSubject): void {
       await expect(log.append(full, nextEvents(full, 1))).rejects.toBeInstanceOf(Fenced);
     });
 
-    test("the id of a removed run is not used again, its alias may be", async () => {
+    test("the id of a removed run is not used again; its alias can be", async () => {
       const log = await openFor(subject);
       const first = await startRun(log, "run", 1);
       await log.remove(await log.append(first, { events: [], records: [], alias: "name" }));
@@ -195,7 +195,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await log.unreferenced(["shared"])).toEqual(["shared"]);
     });
 
-    test("the id of a request of a removed run is not used again", async () => {
+    test("the request ids of a removed run are not used again", async () => {
       const log = await openFor(subject);
       const requests = [
         { requestId: requestId("request"), phase: "completed", createdAt: 1, completed: 2 } as const,
@@ -209,7 +209,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await log.lookup(requestId("request"))).toMatchObject({ runId: "run", removed: true });
     });
 
-    test("only the owner removes a run, and no other run goes with it", async () => {
+    test("only the owner can remove a run, and no other run is removed", async () => {
       const log = await openFor(subject);
       const old = await startRun(log, "run", 1);
       await startRun(log, "other", 2);
@@ -224,7 +224,7 @@ export function testRuns(subject: EventLogSubject): void {
   });
 }
 
-/** Starts a run for each time, updated then. */
+/** Starts one run per time, updated at that time. */
 async function startRuns(log: EventLog, times: readonly number[]): Promise<void> {
   for (const [index, updatedAt] of times.entries()) {
     const { cursor } = await log.claim(runId(`run-${index}`));
@@ -241,7 +241,7 @@ async function listAll(log: EventLog, query: RunQuery) {
     expect(page.runs.length).toBeGreaterThan(0);
     expect(page.runs.length).toBeLessThanOrEqual(query.limit);
     found.push(...page.runs);
-    // An engine whose list turned in a circle would be asked for ever.
+    // Without this, an engine whose list has a cycle would cause an endless loop.
     expect(found.length).toBeLessThan(100);
     next = page.next;
   }

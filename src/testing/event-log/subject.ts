@@ -2,17 +2,17 @@ import { onTestFinished } from "vitest";
 import type { Batch, Cursor, EventLog, LogRecord, RunRow } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
-/** An engine to be tested. */
+/** An engine under test. */
 export interface EventLogSubject {
-  /** How the engine is called in the test report. */
+  /** The name of the engine in the test report. */
   readonly name: string;
   /** Opens an empty log; the suite closes it. */
   open(): Promise<EventLog>;
-  /** For an engine that outlives its process: closes the log and opens the same data again. */
+  /** For a durable engine: closes the log and opens the same data again. */
   reopen?(log: EventLog): Promise<EventLog>;
 }
 
-/** Opens an empty log for the length of a test. */
+/** Opens an empty log for the duration of a test. */
 export async function openFor(subject: EventLogSubject): Promise<EventLog> {
   const log = await subject.open();
   onTestFinished(() => log.close());
@@ -62,7 +62,7 @@ export function record(n: number, after: number): LogRecord {
   return { n, after, type: "Now", value: n * 10 };
 }
 
-/** A batch of `count` events that goes on from the cursor, with a row for a run that has none yet. */
+/** A batch of `count` events that continues from the cursor, with a row if the run has none yet. */
 export function nextEvents(cursor: Cursor, count: number): Batch {
   return {
     events: events(cursor.head + 1, cursor.head + count),
@@ -71,7 +71,7 @@ export function nextEvents(cursor: Cursor, count: number): Batch {
   };
 }
 
-/** Claims a run and gives it its first events. */
+/** Claims a run and appends its first events. */
 export async function startRun(log: EventLog, id: string, count: number): Promise<Cursor> {
   const { cursor } = await log.claim(runId(id));
   return log.append(cursor, nextEvents(cursor, count));

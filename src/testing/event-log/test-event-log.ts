@@ -7,8 +7,8 @@ import { testRuns } from "./runs.ts";
 import type { EventLogSubject } from "./subject.ts";
 
 /**
- * Checks an engine against the promises of `EventLog`. Call it in a test file of vitest:
- * `testEventLog({ name: "memory", open: async () => memoryLog() })`.
+ * Checks an engine against the guarantees of `EventLog`. Call it in a vitest file: `testEventLog({ name:
+ * "memory", open: async () => memoryLog() })`.
  */
 export function testEventLog(subject: EventLogSubject): void {
   describe(`the ${subject.name} log`, () => {

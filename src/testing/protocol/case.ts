@@ -1,17 +1,17 @@
 import type { Context } from "./context.ts";
 import type { Role } from "./roles.ts";
 
-/** What a case cannot do without: an agent, a way to restart the server, or the time for a long one. */
+/** A requirement of a case: an agent, a way to restart the server, or time for a slow case. */
 export type Need = Role | "restart" | "thorough";
 
-/** One thing that a server has to do, and how to see that it does. */
+/** One requirement on a server, and its check. */
 export interface Case {
-  /** A number, with a letter where several cases belong together. */
+  /** A number, with a letter for related cases. */
   readonly id: string;
-  /** A sentence: what happens when. */
+  /** A sentence about the expected behavior. */
   readonly title: string;
   readonly needs: readonly Need[];
-  /** Returns when the server did it; throws a Mismatch when it did not. */
+  /** Returns if the server meets the requirement; throws a Mismatch if not. */
   run(context: Context): Promise<void>;
 }
 

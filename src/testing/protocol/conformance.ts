@@ -5,22 +5,21 @@ import { suite } from "./suite.ts";
 import { createTarget } from "./target.ts";
 import type { Target, TargetOptions } from "./target.ts";
 
-/** What `runConformance` takes. */
 export interface ConformanceOptions extends TargetOptions {
-  /** Which cases to run; default all. */
+  /** Selects the cases to run; default all. */
   readonly filter?: (candidate: CaseInfo) => boolean;
-  /** Hears of each case as soon as it is over. */
+  /** Called after each case. */
   readonly onResult?: (result: CaseResult) => void;
 }
 
-/** Which case. */
+/** Identifies a case. */
 export interface CaseInfo {
   readonly id: string;
   readonly theme: string;
   readonly title: string;
 }
 
-/** How a case went. */
+/** The result of a case. */
 export interface CaseResult extends CaseInfo {
   readonly outcome: "passed" | "failed" | "skipped";
   /** Why it failed or was skipped. */
@@ -28,7 +27,7 @@ export interface CaseResult extends CaseInfo {
   readonly elapsedMs: number;
 }
 
-/** How all cases went. */
+/** The results of all cases. */
 export interface Report {
   readonly passed: number;
   readonly failed: number;
@@ -37,8 +36,8 @@ export interface Report {
 }
 
 /**
- * Holds a server to the protocol, over its socket, one case after the other. The server may be written
- * in anything; give it no other work meanwhile. Fails only when no server answers at all.
+ * Checks a server against the protocol, over its socket, one case after the other. The server can be written
+ * in any language; it should have no other load. Throws only if no server answers at all.
  */
 export async function runConformance({
   filter = () => true,
@@ -61,7 +60,7 @@ export async function runConformance({
   return { passed: count("passed"), failed: count("failed"), skipped: count("skipped"), results };
 }
 
-/** Runs one case against a server; never throws. */
+/** Runs one case; never throws. */
 export async function runCase(
   { id, needs, run }: Case,
   target: Target,
@@ -86,7 +85,7 @@ function lacking(needs: readonly Need[], target: Target): string | undefined {
     if (need === "restart") {
       if (!target.canRestart) return "needs a way to kill and restart the server (option restart)";
     } else if (need === "thorough") {
-      if (!target.thorough) return "takes long: runs only when thorough";
+      if (!target.thorough) return "is slow; runs only with the option thorough";
     } else if (!target.has(need)) {
       return `needs an agent "${target.nameOf(need)}", which the server does not list`;
     }
@@ -96,6 +95,6 @@ function lacking(needs: readonly Need[], target: Target): string | undefined {
 
 function toReason(thrown: unknown): string {
   if (thrown instanceof Mismatch) return thrown.message;
-  // Anything else is a fault of the suite, whose place is worth knowing.
+  // Any other error is a fault of the suite, whose stack is useful.
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }

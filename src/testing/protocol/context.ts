@@ -6,7 +6,7 @@ import type { Answer, Query, Wire } from "./wire.ts";
 import { toEvent, toEvents } from "./wire-event.ts";
 import type { WireEvent } from "./wire-event.ts";
 
-/** A turn that a case has started. */
+/** A turn that a case started. */
 export interface StartedTurn {
   readonly role: Role;
   readonly requestId: string;
@@ -15,7 +15,7 @@ export interface StartedTurn {
   readonly started: WireEvent;
 }
 
-/** What a case can do: the moves of a client, in few words each. Times out, but decides nothing else. */
+/** The client operations of a case, with timeouts and without checks of their own. */
 export class Context {
   readonly wire: Wire;
   readonly #host: ContextHost;
@@ -26,27 +26,27 @@ export class Context {
     this.#host = host;
   }
 
-  /** The path of the agent with a role. */
+  /** The path of the agent for a role. */
   path(role: Role): string {
     return this.#host.path(role);
   }
 
-  /** How often to repeat something: few times, or the full figure in a thorough run. */
+  /** The number of repetitions: few, or the full number in a thorough run. */
   times(quick: number, full: number): number {
     return this.#host.thorough ? full : quick;
   }
 
-  /** A new id that no server has seen. */
+  /** A new unique id. */
   newId(): string {
     return `req_${crypto.randomUUID()}`;
   }
 
-  /** Kills the server and starts it again with the same data; the answer is the way to the new one. */
+  /** Kills the server and restarts it with the same data. Returns a context for the new one. */
   async restart(): Promise<Context> {
     return new Context(await this.#host.restart(), this.#host);
   }
 
-  /** Posts a request to the agent with a role. */
+  /** Sends a request to the agent for a role. */
   process(role: Role, body: unknown, query: Query = {}): Promise<Answer> {
     return this.wire.ask("POST", `${this.path(role)}/process`, { body, query });
   }
@@ -58,7 +58,7 @@ export class Context {
     return toTurn(role, toEvent(bodyOf(answer, 200), answer.asked));
   }
 
-  /** Starts a turn that does not end in time by itself; it is canceled when the case is over. */
+  /** Starts a turn that does not end by itself in time; it is canceled after the case. */
   async startEndless(role: Role, input: string, extra: Fields = {}): Promise<StartedTurn> {
     const turn = await this.start(role, input, extra);
     this.#endless.push(turn);
@@ -83,13 +83,13 @@ export class Context {
     return eventsOf(await this.wire.ask("GET", path, { query }));
   }
 
-  /** Reads the first page of a run's history, from its beginning. */
+  /** Reads the first page of a run's history, from its first event. */
   async history(turn: StartedTurn): Promise<WireEvent[]> {
     const path = `${this.path(turn.role)}/getevents/${turn.runId}`;
     return eventsOf(await this.wire.ask("GET", path, { query: { since: 0 } }));
   }
 
-  /** Asks how a request stands. */
+  /** Reads the state of a request. */
   async status(turn: StartedTurn): Promise<Fields> {
     const path = `${this.path(turn.role)}/request/${turn.requestId}`;
     return bodyOf(await this.wire.ask("GET", path), 200);
@@ -107,20 +107,20 @@ export class Context {
     return this.process(turn.role, { type: "CancelRequest", request_id: turn.requestId }, query);
   }
 
-  /** Ends what the case has left running. */
+  /** Ends the turns that the case left running. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#endless.map((turn) => this.cancel(turn, { wait: true })));
   }
 }
 
-/** What a context gets from whoever runs the cases. */
+/** What the runner of the cases provides. */
 export interface ContextHost {
   readonly thorough: boolean;
   path(role: Role): string;
   restart(): Promise<Wire>;
 }
 
-/** The turn that a RequestStarted tells of. */
+/** The turn of a RequestStarted. */
 export function toTurn(role: Role, started: WireEvent | undefined): StartedTurn {
   check(started?.type === "RequestStarted", "a RequestStarted", started);
   const { request_id: requestId, run_id: runId } = started;
@@ -129,13 +129,12 @@ export function toTurn(role: Role, started: WireEvent | undefined): StartedTurn 
   return { role, requestId, runId, started };
 }
 
-/** The events in the answer of a poll. */
 export function eventsOf(answer: Answer): WireEvent[] {
   checkStatus(answer, 200);
   return toEvents(answer.json, answer.asked);
 }
 
-/** Does something so many times, so many at once, and gives the results in order. */
+/** Repeats something with limited concurrency and returns the results in order. */
 export async function repeat<Result>(
   times: number,
   atOnce: number,

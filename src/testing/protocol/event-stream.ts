@@ -4,7 +4,7 @@ import type { Frame } from "./frames.ts";
 import { toEvent } from "./wire-event.ts";
 import type { WireEvent } from "./wire-event.ts";
 
-/** A stream of events as it comes from the server; no wait for a frame is longer than the limit. */
+/** An event stream from the server; each wait for a frame has a time limit. */
 export class EventStream {
   readonly asked: string;
   readonly status: number;
@@ -29,7 +29,7 @@ export class EventStream {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The next frame, heartbeats included; `undefined` at the end of the stream. */
+  /** The next frame, including heartbeats; `undefined` at the end of the stream. */
   async frame(timeoutMs: number = this.#timeoutMs): Promise<Frame | undefined> {
     const timer = setTimeout(() => {
       this.#stop.abort(new Mismatch(`a frame or the end within ${timeoutMs} ms`, this));
@@ -39,7 +39,7 @@ export class EventStream {
         const piece = await this.#body?.next();
         if (piece === undefined || piece.done === true) {
           const { unfinished } = this.#decoder;
-          check(unfinished === "", `a stream that ends behind a whole frame on ${this.asked}`, unfinished);
+          check(unfinished === "", `a stream that ends after a complete frame on ${this.asked}`, unfinished);
           return undefined;
         }
         this.#frames = this.#decoder.push(this.#text.decode(piece.value, { stream: true }));
@@ -53,7 +53,7 @@ export class EventStream {
     }
   }
 
-  /** The next frame that carries data; `undefined` at the end of the stream. */
+  /** The next frame with data; `undefined` at the end of the stream. */
   async data(): Promise<Frame | undefined> {
     for (;;) {
       const frame = await this.frame();
@@ -82,7 +82,7 @@ export class EventStream {
     return frames.map((frame) => toEvent(frame.data, this.asked));
   }
 
-  /** The events up to and with the first one that is wanted. */
+  /** The events up to and including the first one that matches. */
   async until(wanted: (event: WireEvent) => boolean, what: string): Promise<WireEvent[]> {
     const events: WireEvent[] = [];
     for (;;) {
@@ -93,7 +93,6 @@ export class EventStream {
     }
   }
 
-  /** Hangs up. */
   close(): void {
     this.#stop.abort();
   }

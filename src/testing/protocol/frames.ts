@@ -1,33 +1,33 @@
-/** One frame of a server-sent event stream, with everything that stood in it. */
+/** One frame of a server-sent event stream, with all its fields. */
 export interface Frame {
   readonly id: string | undefined;
   /** The custom event name, if there was one. */
   readonly event: string | undefined;
   /** The data lines, joined by line breaks; absent in a heartbeat. */
   readonly data: string | undefined;
-  /** How many data lines there were. */
+  /** The number of data lines. */
   readonly dataLines: number;
-  /** How long the server wants its reader to wait before it connects again. */
+  /** The reconnect delay that the server asks for. */
   readonly retry: string | undefined;
 }
 
-/** Turns the text of a stream, piece by piece, into frames. */
+/** Parses the text of a stream in chunks. */
 export class FrameDecoder {
   #rest = "";
   #lines: string[] = [];
 
-  /** What has come of a frame that is not whole yet. */
+  /** The part of an incomplete frame. */
   get unfinished(): string {
     return [...this.#lines, this.#rest].join("\n");
   }
 
-  /** Takes the next piece, and gives the frames that are whole with it. */
+  /** Parses the next chunk. Returns the complete frames. */
   push(text: string): Frame[] {
     this.#rest += text;
     const frames: Frame[] = [];
     for (;;) {
       const end = LINE_END.exec(this.#rest);
-      // A carriage return at the end of a piece may be the first half of a line end.
+      // A carriage return at the end of a chunk may be the first half of a line end.
       if (end === null || (end[0] === "\r" && end.index === this.#rest.length - 1)) return frames;
       const line = this.#rest.slice(0, end.index);
       this.#rest = this.#rest.slice(end.index + end[0].length);

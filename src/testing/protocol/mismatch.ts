@@ -1,4 +1,4 @@
-/** What a case throws when the server does not do what the protocol says. */
+/** Thrown by a case when the server does not follow the protocol. */
 export class Mismatch extends Error {
   override readonly name = "Mismatch";
 
@@ -7,7 +7,7 @@ export class Mismatch extends Error {
   }
 }
 
-/** Throws a Mismatch unless the condition holds; `came` is what the server really said. */
+/** Throws a Mismatch unless the condition holds; `came` is the server's actual answer. */
 export function check(condition: boolean, expected: string, came: unknown): asserts condition {
   if (!condition) throw new Mismatch(expected, came);
 }
@@ -19,7 +19,7 @@ export function checkEqual(actual: unknown, wanted: unknown, what: string): void
   }
 }
 
-/** An answer with its status, events as a list, anything else as JSON. */
+/** A short form of a value: a status with a body, a list of events, or JSON. */
 function excerpt(value: unknown): string {
   if (Array.isArray(value) && value.length > 0 && value.every(isEventLike)) {
     return cut(`[${value.map((event) => `${String(event.id)} ${String(event.type)}`).join(", ")}]`);

@@ -5,16 +5,16 @@ import { suite } from "./suite.ts";
 import { createTarget } from "./target.ts";
 import type { Target, TargetOptions } from "./target.ts";
 
-/** What `testProtocol` takes: as `runConformance`, and the address may come later. */
+/** The options of `runConformance`, except that the address can be determined later. */
 export interface TestProtocolOptions extends Omit<TargetOptions, "baseUrl"> {
-  /** Where the server is, or a function that starts it and says where it is. */
+  /** The address of the server, or a function that starts it and returns the address. */
   readonly baseUrl: string | (() => string | Promise<string>);
-  /** Which cases to register; default all. */
+  /** Selects the cases to register; default all. */
   readonly filter?: (candidate: CaseInfo) => boolean;
 }
 
 /**
- * Registers the cases of the protocol as tests of vitest against one server. Call it in a test file:
+ * Registers the cases of the protocol as vitest tests of one server. Call it in a test file:
  * `testProtocol({ baseUrl: "http://127.0.0.1:4100" })`.
  */
 export function testProtocol({ baseUrl, filter = () => true, ...options }: TestProtocolOptions): void {
@@ -39,5 +39,5 @@ export function testProtocol({ baseUrl, filter = () => true, ...options }: TestP
   });
 }
 
-// Single waits end much earlier; this is for the cases that repeat something very often.
+// Single waits have much shorter limits; this one is for cases with many repetitions.
 const CASE_TIMEOUT_MS = 1_800_000;

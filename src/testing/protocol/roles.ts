@@ -1,9 +1,9 @@
 /**
- * What the suite needs an agent for. Each role is filled by the agent of the same name, or by the one
- * that the caller names for it; cases whose agent is missing are skipped.
+ * The roles of agents in the suite. An agent fills the role of its name, or the role that the caller assigns
+ * to it; cases without an agent are skipped.
  *
- * - `echo` answers a chat with its input, one text per word; its operation `repeat {text, times}` says
- *   the text so many times, one text each, and gives `{text}`.
+ * - `echo` answers a chat with its input, one text per word; its operation `repeat {text, times}` writes
+ *   the text that many times, one text each, and returns `{text}`.
  * - `notebook` answers with the numbered list of all chat inputs of the run.
  * - `ticker` answers the chat `N MS` with the lines 1 to N, one text each MS milliseconds.
  * - `calculator` answers `A op B` (op is one of + - * /) by calling a tool of its own, and `= value`; dividing
@@ -13,7 +13,7 @@
  * - `team` answers `the moon` by calling an agent that calls another; `buy a lamp for 5` calls an agent that
  *   asks for `approved`.
  * - `pdf-writer` answers `Title: text` with a PDF as an artifact.
- * - `stubborn` says something, then ignores that it was canceled for a minute or more.
+ * - `stubborn` writes a text, then ignores a cancel for a minute or more.
  */
 export const ROLES = [
   "echo",
@@ -27,8 +27,8 @@ export const ROLES = [
   "stubborn",
 ] as const;
 
-/** What the suite needs an agent for. */
+/** The roles of agents in the suite. */
 export type Role = (typeof ROLES)[number];
 
-/** Names of agents for roles, where they differ. */
+/** The names of agents for roles, where they differ. */
 export type RoleNames = { readonly [role in Role]?: string };

@@ -18,7 +18,7 @@ import { tools } from "./cases/tools.ts";
 import { turns } from "./cases/turns.ts";
 import { waits } from "./cases/waits.ts";
 
-/** All cases, in the order in which they run. */
+/** All cases, in execution order. */
 export const suite: readonly Theme[] = [
   { name: "discovery", cases: discovery },
   { name: "process", cases: process },

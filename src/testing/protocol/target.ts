@@ -2,23 +2,26 @@ import type { ContextHost } from "./context.ts";
 import type { Role, RoleNames } from "./roles.ts";
 import { Wire, isRecord } from "./wire.ts";
 
-/** Which server to hold to the protocol, and how. */
+/** The server to check, and options. */
 export interface TargetOptions {
-  /** Where `GET /` of the protocol is. */
+  /** The URL of the protocol's `GET /`. */
   readonly baseUrl: string;
-  /** Names of agents that fill roles, where they differ from the roles' own. */
+  /** The names of agents for roles, where they differ from the names of the roles. */
   readonly agents?: RoleNames;
-  /** Kills the server without warning, starts it again on the same data, and gives its base url. Without it some cases are skipped. */
+  /**
+   * Kills the server, restarts it on the same data, and returns its base URL. Without it some cases are
+   * skipped.
+   */
   readonly restart?: () => Promise<string>;
-  /** Also the cases that take long, and the full number of repetitions. Default false. */
+  /** Also runs slow cases, and the full number of repetitions. Default false. */
   readonly thorough?: boolean;
-  /** How long any single answer or event may take. Default 10,000. */
+  /** Maximum time for any single answer or event. Default 10,000. */
   readonly timeoutMs?: number;
   /** Sent as bearer token. */
   readonly token?: string;
 }
 
-/** A server under test: where it is at present, and which agents it has. */
+/** A server under test: its current address and its agents. */
 export interface Target extends ContextHost {
   readonly wire: Wire;
   readonly canRestart: boolean;
@@ -26,7 +29,7 @@ export interface Target extends ContextHost {
   nameOf(role: Role): string;
 }
 
-/** Finds out which agents a server has. */
+/** Reads the agents of a server. */
 export async function createTarget({
   baseUrl,
   agents = {},
@@ -48,7 +51,7 @@ export async function createTarget({
     has: (role) => paths.has(nameOf(role)),
     path: (role) => paths.get(nameOf(role)) ?? `/${nameOf(role)}`,
     async restart() {
-      if (restart === undefined) throw new Error("there is no way to restart the server");
+      if (restart === undefined) throw new Error("the option restart is missing");
       wire = new Wire(await restart(), { timeoutMs, token });
       return wire;
     },

@@ -1,20 +1,20 @@
 import { Mismatch, check } from "./mismatch.ts";
 
-/** An event as it comes from a server; nothing but its id and type has been looked at. */
+/** An event as received; only its id and type are checked. */
 export interface WireEvent {
   readonly id: number;
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** Reads an event from its text, or from a value that was JSON. */
+/** Parses an event from its text, or from a JSON value. */
 export function toEvent(source: unknown, asked: string): WireEvent {
   const value: unknown = typeof source === "string" ? parseJson(source, asked) : source;
   check(isEvent(value), `an event with an integer id and a type on ${asked}`, value);
   return value;
 }
 
-/** Reads a list of events, which is the answer of a poll. */
+/** Parses a list of events, the answer of a poll. */
 export function toEvents(value: unknown, asked: string): WireEvent[] {
   check(Array.isArray(value), `a JSON array of events on ${asked}`, value);
   return value.map((item: unknown) => toEvent(item, asked));
@@ -32,7 +32,7 @@ export function only(events: readonly WireEvent[], type: string): WireEvent {
   return first;
 }
 
-/** The texts that the agent itself said, put together. */
+/** The joined texts of the agent itself. */
 export function textOf(events: readonly WireEvent[]): string {
   return ofType(events, "TextOutput")
     .filter((event) => event.depth === 0)
@@ -40,13 +40,13 @@ export function textOf(events: readonly WireEvent[]): string {
     .join("");
 }
 
-/** Checks that ids rise by one from the first on. */
+/** Checks that ids increase by one from the first one. */
 export function checkGapless(events: readonly WireEvent[], first: number): void {
   const gapless = events.every((event, index) => event.id === first + index);
   check(gapless, `ids that rise by one from ${first}`, events);
 }
 
-/** Checks that a turn, read in one piece, starts once, ends once, and has nothing before or behind. */
+/** Checks that a complete turn has one start and one end, with nothing before or after. */
 export function checkWholeTurn(events: readonly WireEvent[], reason?: string): WireEvent {
   const started = only(events, "RequestStarted");
   const completed = only(events, "RequestCompleted");

@@ -1,32 +1,32 @@
 import { Mismatch, check } from "./mismatch.ts";
 import { EventStream } from "./event-stream.ts";
 
-/** What a server answered: status, headers and the whole body. */
+/** An answer of the server: status, headers and the whole body. */
 export interface Answer {
-  /** What was asked, for messages. */
+  /** The request, for messages. */
   readonly asked: string;
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Uint8Array;
   readonly text: string;
-  /** The body as JSON; `undefined` when it is none. */
+  /** The body as JSON; `undefined` if it is not JSON. */
   readonly json: unknown;
 }
 
-/** What goes along with a method and a path. */
+/** The parts of a request besides method and path. */
 export interface Ask {
   readonly query?: Query;
   /** Sent as JSON, unless it is bytes or `raw` is given. */
   readonly body?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly raw?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Query parameters; a list is a parameter that is repeated. */
+/** Query parameters; a list is a repeated parameter. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
-/** The way to the server under test; nothing on it waits longer than the limit. */
+/** The connection to the server under test; every wait has a time limit. */
 export class Wire {
   readonly baseUrl: string;
   readonly timeoutMs: number;
@@ -38,12 +38,15 @@ export class Wire {
     this.#token = token;
   }
 
-  /** The whole address of a url that a server gave, be it absolute, from the root or relative. */
+  /** Resolves a URL that a server gave: absolute, from the root or relative. */
   resolve(url: string): string {
     return new URL(url, `${this.baseUrl}/`).href;
   }
 
-  /** Asks, and reads the whole answer; the path goes behind the base url, unless it is a whole address. */
+  /**
+   * Sends a request and reads the whole answer; a path is appended to the base URL, an absolute URL is used
+   * as it is.
+   */
   async ask(method: string, path: string, options: Ask = {}): Promise<Answer> {
     const stop = new AbortController();
     const asked = `${method} ${withQuery(path, options.query)}`;
@@ -58,7 +61,7 @@ export class Wire {
     }
   }
 
-  /** Asks for a stream of events; anything but a stream is a Mismatch. */
+  /** Sends a request for an event stream; any other answer is a Mismatch. */
   async stream(path: string, { method = "GET", ...options }: AskForStream = {}): Promise<EventStream> {
     const stop = new AbortController();
     const asked = `${method} ${withQuery(path, options.query)}`;
@@ -91,7 +94,7 @@ export class Wire {
       method,
       signal,
       redirect: "manual",
-      // A copy, since the type of a body wants bytes of its own.
+      // A copy, because the type of a body requires its own buffer.
       body: content instanceof Uint8Array ? new Uint8Array(content) : content,
       headers: {
         accept: "application/json, text/event-stream",
@@ -103,23 +106,23 @@ export class Wire {
   }
 }
 
-/** The limits and keys of a way to a server. */
+/** The limits and credentials for a server. */
 export interface WireOptions {
   readonly timeoutMs: number;
   readonly token: string | undefined;
 }
 
-/** A question whose answer is a stream. */
+/** A request whose answer is a stream. */
 export interface AskForStream extends Ask {
   readonly method?: string;
 }
 
-/** Checks that an answer has one of some statuses. */
+/** Checks that an answer has one of the given statuses. */
 export function checkStatus(answer: Answer, ...statuses: readonly number[]): void {
   check(statuses.includes(answer.status), `status ${statuses.join(" or ")}`, answer);
 }
 
-/** Checks the status of an answer and gives its body, which must be a JSON object. */
+/** Checks the status of an answer and returns its body, which must be a JSON object. */
 export function bodyOf(answer: Answer, status: number): Readonly<Record<string, unknown>> {
   checkStatus(answer, status);
   const { json } = answer;
@@ -127,7 +130,7 @@ export function bodyOf(answer: Answer, status: number): Readonly<Record<string, 
   return json;
 }
 
-/** Says whether a value is an object with keys. */
+/** Whether a value is an object with keys. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

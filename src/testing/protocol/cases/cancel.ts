@@ -7,11 +7,11 @@ import type { WireEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 import { checkBrackets } from "./tools.ts";
 
-/** How a request is canceled, wherever it is. */
+/** Canceling requests in every phase. */
 export const cancel: readonly Case[] = [
   {
     id: "44",
-    title: "a running request is canceled, and its readers come to the end",
+    title: "a running request is canceled, and its readers receive the end",
     needs: ["ticker"],
     async run(context) {
       const turn = await context.startEndless("ticker", "2 600000");
@@ -34,7 +34,7 @@ export const cancel: readonly Case[] = [
   },
   {
     id: "44a",
-    title: "a cancel that is not waited for is a 202",
+    title: "a cancel without wait is a 202",
     needs: ["ticker"],
     async run(context) {
       const turn = await context.startEndless("ticker", "2 600000");
@@ -44,7 +44,7 @@ export const cancel: readonly Case[] = [
   },
   {
     id: "44b",
-    title: "hanging up cancels nothing",
+    title: "disconnecting cancels nothing",
     needs: ["ticker"],
     async run(context) {
       const turn = await context.start("ticker", "30 20");
@@ -73,7 +73,7 @@ export const cancel: readonly Case[] = [
   },
   {
     id: "45a",
-    title: "a cancel ends the calls under way, the deepest first",
+    title: "a cancel ends the open calls, the deepest first",
     needs: ["team"],
     async run(context) {
       const turn = await context.startEndless("team", "buy a lamp for 5");
@@ -83,7 +83,7 @@ export const cancel: readonly Case[] = [
       checkWholeTurn(events, "canceled");
       checkBrackets(events);
       const errors = ofType(events, "ToolError");
-      check(errors.length > 0, "a ToolError for each call under way", events);
+      check(errors.length > 0, "a ToolError for each open call", events);
       for (const { code } of errors) checkEqual(code, "canceled", "the code");
       const depths = errors.map(({ depth }) => Number(depth));
       checkEqual(
@@ -115,7 +115,7 @@ export const cancel: readonly Case[] = [
   },
   {
     id: "47",
-    title: "the cancel of a completed request gives its end, and adds nothing",
+    title: "the cancel of a completed request returns its end, and adds nothing",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "hello there");
@@ -153,19 +153,19 @@ export const cancel: readonly Case[] = [
   },
   {
     id: "50",
-    title: "an agent that ignores the cancel is ended within a second, and heard no more",
+    title: "an agent that ignores the cancel is ended within a second, and its later output is dropped",
     needs: ["stubborn"],
     async run(context) {
       const turn = await context.start("stubborn", "hello");
-      await (await context.stream(turn)).until(({ type }) => type !== "RequestStarted", "a sign of life");
+      await (await context.stream(turn)).until(({ type }) => type !== "RequestStarted", "any output");
       bodyOf(await context.cancel(turn, { wait: true }), 200);
       const events = await context.history(turn);
       checkWholeTurn(events, "canceled");
       const elapsedMs = timeOf(only(events, "RequestCompleted")) - timeOf(only(events, "CancelRequest"));
       check(elapsedMs <= CANCEL_LIMIT_MS, `the end within ${CANCEL_LIMIT_MS} ms`, `${elapsedMs} ms`);
-      // The agent is still talking; what it says belongs to no turn any more.
+      // The agent still produces output, which no longer belongs to a turn.
       const next = await context.startEndless("stubborn", "hello", { run_id: turn.runId });
-      await (await context.stream(next)).until(({ type }) => type === "TextOutput", "a sign of life");
+      await (await context.stream(next)).until(({ type }) => type === "TextOutput", "any output");
       const later = await context.history(turn);
       checkGapless(later, 1);
       checkEqual(later.slice(0, events.length), events, "the events up to the end");
@@ -176,10 +176,10 @@ export const cancel: readonly Case[] = [
   },
 ];
 
-// A second, and what a busy machine may add to it.
+// One second, plus a margin for a loaded machine.
 const CANCEL_LIMIT_MS = 1_500;
 
-/** Sends a request behind the one that keeps its run busy. */
+/** Sends a request that is queued behind a running one. */
 export async function enqueue(context: Context, busy: StartedTurn, input: string): Promise<StartedTurn> {
   const body = { type: "ChatRequest", input, run_id: busy.runId };
   const { request_id } = bodyOf(await context.process(busy.role, body), 202);

@@ -5,7 +5,7 @@ import { bodyOf } from "../wire.ts";
 import { checkGapless } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** How an agent or a run is configured. */
+/** Configuring agents and runs. */
 export const configuration: readonly Case[] = [
   {
     id: "15",
@@ -19,7 +19,7 @@ export const configuration: readonly Case[] = [
   },
   {
     id: "15a",
-    title: "a body without type is a configuration when it has args",
+    title: "a body without type is a configuration if it has args",
     needs: ["echo"],
     async run(context) {
       const answer = await context.process("echo", { args: { style: "plain" } }, { wait: true });
@@ -28,7 +28,7 @@ export const configuration: readonly Case[] = [
   },
   {
     id: "15b",
-    title: "the configuration of a run stands in no history",
+    title: "the configuration of a run is not in its history",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "hello");
@@ -43,7 +43,7 @@ export const configuration: readonly Case[] = [
   },
   {
     id: "15c",
-    title: "a configuration that is not waited for is a 202, and has a route of its own",
+    title: "a configuration without wait is a 202, and has its own route",
     needs: ["echo"],
     async run(context) {
       const body = { type: "ConfigureRequest", args: { style: "plain" } };
@@ -64,7 +64,7 @@ export const configuration: readonly Case[] = [
   },
   {
     id: "15e",
-    title: "a secret in a configuration is on no event",
+    title: "a secret of a configuration is in no event",
     needs: ["echo"],
     async run(context: Context) {
       const turn = await context.start("echo", "hello");
@@ -83,6 +83,6 @@ export const configuration: readonly Case[] = [
 function checkConfigured(event: Readonly<Record<string, unknown>>, runId: string | null): void {
   checkEqual(event.type, "RequestCompleted", "the type");
   checkEqual(event.finish_reason, "success", "the finish_reason");
-  checkEqual(event.id, 0, "the id, since it is in no history,");
+  checkEqual(event.id, 0, "the id of an event outside any history");
   checkEqual(event.run_id, runId, "the run_id");
 }

@@ -4,7 +4,7 @@ import { check, checkEqual } from "../mismatch.ts";
 import { bodyOf, checkStatus, isRecord } from "../wire.ts";
 import type { Answer } from "../wire.ts";
 
-/** What is there, and what each agent says of itself. */
+/** The list of agents and their descriptions. */
 export const discovery: readonly Case[] = [
   {
     id: "1",
@@ -18,7 +18,7 @@ export const discovery: readonly Case[] = [
   },
   {
     id: "1a",
-    title: "GET /?format=pairs lists the same as pairs",
+    title: "GET /?format=pairs lists the same agents as pairs",
     needs: [],
     async run(context) {
       const { agents } = await listAgents(context);
@@ -57,7 +57,7 @@ export const discovery: readonly Case[] = [
   },
   {
     id: "4",
-    title: "chat is among the operations of each agent",
+    title: "each agent has the operation chat",
     needs: [],
     async run(context) {
       for (const { descriptor } of await describeAll(context)) {
@@ -69,7 +69,7 @@ export const discovery: readonly Case[] = [
   },
   {
     id: "5",
-    title: "an unknown agent is a 404 that says so as a problem",
+    title: "an unknown agent is a 404 with a problem document",
     needs: [],
     async run(context) {
       const answer = await context.wire.ask("GET", "/no-such-agent/describe");
@@ -105,7 +105,7 @@ export const discovery: readonly Case[] = [
   },
   {
     id: "5c",
-    title: "the server says that it is alive and ready",
+    title: "the server reports that it is alive and ready",
     needs: [],
     async run(context) {
       for (const path of ["/healthz", "/readyz"]) {

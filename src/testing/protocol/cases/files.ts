@@ -4,11 +4,11 @@ import { bodyOf, checkStatus } from "../wire.ts";
 import { checkWholeTurn, only } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** How files come out of a turn, and into one. */
+/** Files of agents and of clients. */
 export const files: readonly Case[] = [
   {
     id: "56",
-    title: "an artifact has a name and a type, and its url gives its bytes",
+    title: "an artifact has a name and a type, and its url returns its bytes",
     needs: ["pdf-writer"],
     async run(context) {
       const events = await context.read(await context.start("pdf-writer", "Moon: it is far away"));
@@ -29,7 +29,7 @@ export const files: readonly Case[] = [
   },
   {
     id: "56d",
-    title: "an artifact is there after the server was killed",
+    title: "an artifact survives a kill of the server",
     needs: ["pdf-writer", "restart"],
     async run(context) {
       const events = await context.read(await context.start("pdf-writer", "Moon: it is far away"));
@@ -52,7 +52,7 @@ export const files: readonly Case[] = [
   },
   {
     id: "56b",
-    title: "a file that was uploaded can go along with a request",
+    title: "an uploaded file can be attached to a request",
     needs: ["echo"],
     async run(context) {
       const raw = crypto.getRandomValues(new Uint8Array(10_000));
@@ -63,7 +63,7 @@ export const files: readonly Case[] = [
       check(typeof artifact_id === "string" && typeof url === "string", "artifact_id and url", uploaded);
       const { bytes } = await context.wire.ask("GET", context.wire.resolve(url));
       const equal = bytes.length === raw.length && bytes.every((byte, index) => byte === raw[index]);
-      check(equal, "the bytes that were uploaded", bytes.length);
+      check(equal, "the uploaded bytes", bytes.length);
       const turn = await context.start("echo", "hello", { attachments: [artifact_id] });
       checkEqual(turn.started.attachments, [artifact_id], "the attachments");
     },

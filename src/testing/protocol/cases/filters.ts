@@ -3,11 +3,11 @@ import { check, checkEqual } from "../mismatch.ts";
 import { checkGapless, ofType } from "../wire-event.ts";
 import type { WireEvent } from "../wire-event.ts";
 
-/** How a reader sees only some of the events. */
+/** Readers that get only some of the events. */
 export const filters: readonly Case[] = [
   {
     id: "25c",
-    title: "types= leaves out the other types, but never what every reader needs",
+    title: "types= filters out other types, except those that every reader needs",
     needs: ["team"],
     async run(context) {
       const turn = await context.startEndless("team", "buy a lamp for 5");
@@ -21,7 +21,7 @@ export const filters: readonly Case[] = [
   },
   {
     id: "25d",
-    title: "max_depth= and agent= leave out what other agents say",
+    title: "max_depth= and agent= filter out events of other agents",
     needs: ["team"],
     async run(context) {
       const turn = await context.start("team", "the moon");
@@ -45,7 +45,7 @@ export const filters: readonly Case[] = [
   },
   {
     id: "25e",
-    title: "a page moves on over what the filter hides",
+    title: "a page advances past filtered events",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one two three");
@@ -56,12 +56,12 @@ export const filters: readonly Case[] = [
         ["RequestStarted", "RequestCompleted"],
         "the types",
       );
-      checkEqual(await context.poll(turn, { consumer: "picky" }), [], "the poll behind it");
+      checkEqual(await context.poll(turn, { consumer: "picky" }), [], "the next poll");
     },
   },
   {
     id: "25f",
-    title: "logging_level chooses what readers of the request get, not what is in the log",
+    title: "logging_level selects what readers of the request get, not what is in the log",
     needs: ["calculator"],
     async run(context) {
       const shown = async (level: string): Promise<WireEvent[]> =>
@@ -76,7 +76,7 @@ export const filters: readonly Case[] = [
   },
   {
     id: "25g",
-    title: "the run's history and a reader that names types see past the level",
+    title: "the level does not apply to the run's history, nor to a reader that names types",
     needs: ["calculator"],
     async run(context) {
       const turn = await context.start("calculator", "6 * 7", { logging_level: "minimal" });

@@ -6,11 +6,11 @@ import type { Answer } from "../wire.ts";
 import { checkWholeTurn, ofType, toEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** What happens when the same request is sent again. */
+/** Sending the same request again. */
 export const idempotency: readonly Case[] = [
   {
     id: "13",
-    title: "a request sent many times at once runs once and is answered alike",
+    title: "a request that is sent many times concurrently runs once, with equal answers",
     needs: ["echo"],
     async run(context) {
       const body = chat(context, "only once");
@@ -27,7 +27,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "13a",
-    title: "a request sent again after its end is answered as the first time",
+    title: "a request that is repeated after its end gets the first answer",
     needs: ["echo"],
     async run(context) {
       const body = chat(context, "only once");
@@ -43,7 +43,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "13b",
-    title: "metadata, run_context, callers and the way of waiting do not make a request another one",
+    title: "metadata, run_context, callers and wait are ignored when requests are compared",
     needs: ["echo"],
     async run(context) {
       const body = chat(context, "only once");
@@ -58,7 +58,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "13c",
-    title: "an id that is a number is read as text",
+    title: "a number as id is read as text",
     needs: ["echo"],
     async run(context) {
       const request_id = crypto.getRandomValues(new Uint32Array(1))[0];
@@ -68,7 +68,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "13d",
-    title: "stream_request sent again streams the request that is there",
+    title: "a repeated stream_request streams the existing request",
     needs: ["echo"],
     async run(context) {
       const ask = { method: "POST", body: chat(context, "only once") };
@@ -81,7 +81,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "13e",
-    title: "stream_request sent again with a Last-Event-ID goes on behind it",
+    title: "a repeated stream_request with a Last-Event-ID resumes after that event",
     needs: ["echo"],
     async run(context) {
       const body = chat(context, "one two three");
@@ -97,7 +97,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "13f",
-    title: "stream_request with a Last-Event-ID and no known request is a 409 and starts nothing",
+    title: "stream_request with a Last-Event-ID but no known request is a 409 and starts nothing",
     needs: ["echo"],
     async run(context) {
       const body = chat(context, "never");
@@ -127,7 +127,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "14a",
-    title: "a request_id used by another agent is a 409",
+    title: "a request_id that was used for another agent is a 409",
     needs: ["echo", "notebook"],
     async run(context) {
       const body = chat(context, "hello");
@@ -137,7 +137,7 @@ export const idempotency: readonly Case[] = [
   },
   {
     id: "14b",
-    title: "a request_id that is the id of a run is refused",
+    title: "a request_id that equals the id of a run is refused",
     needs: ["echo"],
     async run(context) {
       const { runId: request_id } = await context.start("echo", "hello");

@@ -8,11 +8,11 @@ import type { WireEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 import { repeat } from "./process.ts";
 
-/** How events are polled. */
+/** Polling events. */
 export const polling: readonly Case[] = [
   {
     id: "24",
-    title: "a second poll has only what is newer, and never waits for it",
+    title: "a second poll has only newer events, and does not wait for them",
     needs: ["payments"],
     async run(context) {
       const turn = await context.startEndless("payments", "pay 30 to bob");
@@ -28,7 +28,7 @@ export const polling: readonly Case[] = [
   },
   {
     id: "24a",
-    title: "each consumer has a cursor of its own, which since does not move",
+    title: "each consumer has its own cursor, which since does not move",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one two");
@@ -42,7 +42,7 @@ export const polling: readonly Case[] = [
   },
   {
     id: "24b",
-    title: "a poll of a running turn answers at once with what there is",
+    title: "a poll of a running turn answers at once with the existing events",
     needs: ["ticker"],
     async run(context) {
       const turn = await context.startEndless("ticker", "2 600000");
@@ -70,7 +70,7 @@ export const polling: readonly Case[] = [
   },
   {
     id: "24d",
-    title: "a poll of a run without since gives its history each time; only a named consumer moves on",
+    title: "a poll of a run without since returns its history each time; only a named consumer has a cursor",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one two");
@@ -92,7 +92,7 @@ export const polling: readonly Case[] = [
   },
   {
     id: "25",
-    title: "since is exact and repeatable, and beyond the end is nothing",
+    title: "since is exact and repeatable, and after the end there is nothing",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one two three");
@@ -107,7 +107,7 @@ export const polling: readonly Case[] = [
   },
   {
     id: "25a",
-    title: "a since that is no event id is a 400",
+    title: "an invalid since is a 400",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "hello");
@@ -121,7 +121,7 @@ export const polling: readonly Case[] = [
   },
   {
     id: "25b",
-    title: "a long history comes in pages that link to the next",
+    title: "a long history has several pages, each with a link to the next",
     needs: ["echo"],
     async run(context) {
       const first = await context.start("echo", repeat("a", 900));

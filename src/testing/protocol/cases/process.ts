@@ -5,7 +5,7 @@ import { bodyOf } from "../wire.ts";
 import { checkWholeTurn, ofType, textOf, toEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** How a request starts a turn, in a new run or in an old one. */
+/** Starting turns, in new and existing runs. */
 export const process: readonly Case[] = [
   {
     id: "6",
@@ -32,7 +32,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "6b",
-    title: "wait may also stand in the body, and be spelled True or 1",
+    title: "wait can be in the body, and be spelled True or 1",
     needs: ["echo"],
     async run(context) {
       for (const query of [{ wait: "True" }, { wait: "1" }]) {
@@ -45,7 +45,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "6c",
-    title: "a request may name its callers; one that stands too deep among them is a 409 and starts nothing",
+    title: "a request can name its callers; one that is nested too deep is a 409 and starts nothing",
     needs: ["echo"],
     async run(context) {
       const caller = [{ server: "https://far.example", run_id: "run_far", request_id: "req_far" }];
@@ -72,7 +72,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "7",
-    title: "a chat that is not waited for is a 202 whose Location leads to the events",
+    title: "a chat without wait is a 202 whose Location is the path of the events",
     needs: ["echo"],
     async run(context) {
       const answer = await context.process("echo", { type: "ChatRequest", input: "hello there" });
@@ -90,7 +90,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "8",
-    title: "a body without type is a chat when it has an input",
+    title: "a body without type is a chat if it has an input",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", { input: "no type" });
@@ -99,7 +99,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "8a",
-    title: "an operation gives text and a structured output",
+    title: "an operation returns text and a structured output",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", repeat("ab", 3));
@@ -116,7 +116,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "10",
-    title: "requests without run_id, or with null, start a run each",
+    title: "requests without run_id, or with null, each create a run",
     needs: ["echo"],
     async run(context) {
       const turns = [
@@ -130,7 +130,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "11",
-    title: "a request with run_id goes on in that run, and the agent remembers",
+    title: "a request with run_id continues that run, and the agent remembers",
     needs: ["notebook"],
     async run(context) {
       const first = await context.start("notebook", "buy milk");
@@ -143,7 +143,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "11a",
-    title: "run_id may stand in the query",
+    title: "run_id can be in the query",
     needs: ["notebook"],
     async run(context) {
       const first = await context.start("notebook", "buy milk");
@@ -155,7 +155,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "16",
-    title: "any JSON in request_metadata and run_context is taken and not said again",
+    title: "any JSON in request_metadata and run_context is accepted, and is in no event",
     needs: ["echo"],
     async run(context) {
       const canary = context.newId();
@@ -168,7 +168,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "29",
-    title: "stream_request gives the same events as process and getevents",
+    title: "stream_request returns the same events as process and getevents",
     needs: ["echo"],
     async run(context) {
       const body = { type: "ChatRequest", input: "the very same words" };
@@ -191,7 +191,7 @@ export const process: readonly Case[] = [
   },
   {
     id: "29a",
-    title: "stream_request takes no cancel and no configuration",
+    title: "stream_request accepts no cancel and no configuration",
     needs: ["echo"],
     async run(context) {
       const path = `${context.path("echo")}/stream_request`;

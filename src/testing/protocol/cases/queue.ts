@@ -6,7 +6,7 @@ import { checkGapless, checkWholeTurn, only, textOf } from "../wire-event.ts";
 import { enqueue } from "./cancel.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** How requests to one run, and runs beside each other, get along. */
+/** Several requests to one run, and parallel runs. */
 export const queue: readonly Case[] = [
   {
     id: "52",
@@ -37,7 +37,7 @@ export const queue: readonly Case[] = [
   },
   {
     id: "52b",
-    title: "on_busy=interrupt cancels the turn under way, then runs",
+    title: "on_busy=interrupt cancels the running turn, then runs",
     needs: ["ticker"],
     async run(context) {
       const busy = await context.startEndless("ticker", "2 600000");
@@ -53,7 +53,7 @@ export const queue: readonly Case[] = [
   },
   {
     id: "52c",
-    title: "a run takes eight requests in advance; the next is a 429 that says when to come again",
+    title: "a run queues eight requests; the next is a 429 with Retry-After",
     needs: ["ticker"],
     async run(context) {
       const busy = await context.startEndless("ticker", "2 600000");
@@ -69,7 +69,7 @@ export const queue: readonly Case[] = [
   },
   {
     id: "53",
-    title: "runs beside each other never mix",
+    title: "parallel runs never mix",
     needs: ["notebook"],
     async run(context) {
       const count = context.times(10, 50);
@@ -78,7 +78,7 @@ export const queue: readonly Case[] = [
   },
   {
     id: "54",
-    title: "turns, streams and long polls under way do not delay others",
+    title: "running turns, streams and long polls do not delay others",
     needs: ["ticker", "echo"],
     async run(context) {
       const busy = await context.startEndless("ticker", "2 600000");
@@ -101,7 +101,7 @@ export const queue: readonly Case[] = [
   },
 ];
 
-/** Sends some notes of its own to a run of its own, and looks that no others are there. */
+/** Sends notes to its own run and checks that the run contains only them. */
 async function keepNotes(context: Context): Promise<void> {
   const notes = Array.from({ length: 3 }, () => crypto.randomUUID());
   let turn: StartedTurn | undefined;

@@ -4,15 +4,15 @@ import { check, checkEqual } from "../mismatch.ts";
 import { checkStatus } from "../wire.ts";
 import { checkGapless, checkWholeTurn, ofType } from "../wire-event.ts";
 
-/** What happens when a cancel comes at a bad moment. */
+/** A cancel that races with other events. */
 export const races: readonly Case[] = [
   {
     id: "51",
-    title: "a cancel that races with the end: what is logged first decides, and there is one end",
+    title: "a cancel races with the end: the first one in the log decides, and there is one end",
     needs: ["ticker"],
     async run(context) {
       await repeat(context.times(200, 10_000), 8, async (index) => {
-        // From turns that have ended before the cancel can come to turns that outlive it.
+        // Some turns end before the cancel and some outlive it.
         const turn = await context.start("ticker", `${1 + (index % 8)} 1`);
         const [answer, live] = await Promise.all([context.cancel(turn, { wait: true }), context.read(turn)]);
         checkStatus(answer, 200);
@@ -29,7 +29,7 @@ export const races: readonly Case[] = [
   },
   {
     id: "51a",
-    title: "many cancels at once are answered alike and logged once",
+    title: "many concurrent cancels get equal answers and are logged once",
     needs: ["ticker"],
     async run(context) {
       const turn = await context.startEndless("ticker", "2 600000");
@@ -44,7 +44,7 @@ export const races: readonly Case[] = [
   },
   {
     id: "51b",
-    title: "a cancel that races with an answer: one end, and nothing behind it",
+    title: "a cancel races with an answer: there is one end, and nothing after it",
     needs: ["payments"],
     async run(context) {
       await repeat(context.times(40, 1_000), 4, async () => {

@@ -8,11 +8,11 @@ import { checkStatus } from "../wire.ts";
 import type { Query } from "../wire.ts";
 import { ofType, only, toEvent } from "../wire-event.ts";
 
-/** How a reader that was cut off goes on. */
+/** Readers that reconnect. */
 export const reconnecting: readonly Case[] = [
   {
     id: "26",
-    title: "a reader that reconnects in mid-stream misses nothing and gets nothing twice",
+    title: "a reader that reconnects in mid-stream gets no gaps and no duplicates",
     needs: ["ticker"],
     async run(context) {
       const turn = await context.start("ticker", "30 10");
@@ -32,7 +32,7 @@ export const reconnecting: readonly Case[] = [
   },
   {
     id: "26a",
-    title: "of since and Last-Event-ID the larger one counts",
+    title: "the greater of since and Last-Event-ID counts",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one two three");
@@ -59,9 +59,9 @@ export const reconnecting: readonly Case[] = [
       const wanted = await context.read(turn);
       for (const name of ["lastEventId", "last_event_id"]) {
         const stream = await context.stream(turn, { [name]: 3 });
-        checkEqual(await stream.rest(), wanted.slice(3), `the stream behind ${name}`);
+        checkEqual(await stream.rest(), wanted.slice(3), `the stream after ${name}`);
         const larger = await context.stream(turn, { [name]: 2, since: 1 }, lastEventId("4"));
-        checkEqual(await larger.rest(), wanted.slice(4), "the stream behind the largest of three places");
+        checkEqual(await larger.rest(), wanted.slice(4), "the stream after the greatest of three positions");
         const ignored = await context.stream(turn, { [name]: "abc" });
         checkEqual(await ignored.rest(), wanted, `the stream for a malformed ${name}`);
         await checkNothing(context, turn, { [name]: wanted.length });
@@ -70,7 +70,7 @@ export const reconnecting: readonly Case[] = [
   },
   {
     id: "26b",
-    title: "a Last-Event-ID that is no number is ignored",
+    title: "a Last-Event-ID that is not a number is ignored",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one two");
@@ -83,7 +83,7 @@ export const reconnecting: readonly Case[] = [
   },
   {
     id: "26c",
-    title: "a reader that has everything of a finished request gets a 204",
+    title: "a reader that has all events of a completed request gets a 204",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one two");
@@ -95,7 +95,7 @@ export const reconnecting: readonly Case[] = [
   },
   {
     id: "26d",
-    title: "a reader that has seen the open wait stays until the answer is worked off",
+    title: "a reader that already has the open wait stays connected until the answer is processed",
     needs: ["payments"],
     async run(context) {
       const turn = await context.start("payments", "pay 30 to bob");
@@ -109,7 +109,7 @@ export const reconnecting: readonly Case[] = [
   },
   {
     id: "26e",
-    title: "an idle stream sends heartbeats that carry its cursor, also over what a filter hides",
+    title: "an idle stream sends heartbeats with its cursor, also past filtered events",
     needs: ["ticker", "thorough"],
     async run(context) {
       const turn = await context.startEndless("ticker", "2 600000");
@@ -123,7 +123,7 @@ export const reconnecting: readonly Case[] = [
   },
   {
     id: "26f",
-    title: "the heartbeats of a reader that has missed nothing carry its cursor too",
+    title: "the heartbeats of a reader that has all events contain its cursor too",
     needs: ["payments", "thorough"],
     async run(context) {
       const turn = await context.startEndless("payments", "pay 30 to bob");
@@ -137,7 +137,7 @@ export const reconnecting: readonly Case[] = [
   },
   {
     id: "30",
-    title: "a reader that comes at the very moment of the end sees it exactly once",
+    title: "a reader that connects at the moment of the end gets it exactly once",
     needs: ["echo"],
     async run(context) {
       await repeat(context.times(200, 10_000), 8, async (index) => {
@@ -145,7 +145,7 @@ export const reconnecting: readonly Case[] = [
         const [first, second, late] = await Promise.all([
           context.read(turn),
           context.read(turn),
-          // Comes back with what it saw one, two or three events before the end.
+          // Reconnects with a position one to four events before the end.
           readLate(context, turn, 1 + (index % 4)),
         ]);
         for (const events of [first, second]) {
@@ -164,7 +164,7 @@ export const reconnecting: readonly Case[] = [
 
 const HEARTBEAT_LIMIT_MS = 20_000;
 
-/** The next frame that is not the opening of the stream. */
+/** The next frame after the opening of the stream. */
 async function heartbeat(stream: EventStream): Promise<Frame | undefined> {
   for (;;) {
     const frame = await stream.frame(HEARTBEAT_LIMIT_MS);
@@ -183,7 +183,7 @@ async function checkNothing(context: Context, turn: StartedTurn, query: Query, i
   checkStatus(answer, 204);
 }
 
-/** Reads a stream up to an event, hangs up, and goes on from there at once. */
+/** Reads a stream up to an event, disconnects, and resumes at once. */
 async function readLate(
   context: Context,
   turn: StartedTurn,

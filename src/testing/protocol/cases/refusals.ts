@@ -5,7 +5,7 @@ import { checkStatus } from "../wire.ts";
 import { textOf } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** What a server does not take, and that it says so without having started anything. */
+/** Refusals, and that they start nothing. */
 export const refusals: readonly Case[] = [
   {
     id: "9",
@@ -23,7 +23,7 @@ export const refusals: readonly Case[] = [
   },
   {
     id: "9a",
-    title: "an unknown type is a 400 that names the known ones, and nothing starts",
+    title: "an unknown type is a 400 that lists the known ones, and nothing starts",
     needs: ["echo"],
     async run(context) {
       const request_id = context.newId();
@@ -37,7 +37,7 @@ export const refusals: readonly Case[] = [
   },
   {
     id: "9b",
-    title: "an envelope with a field of the wrong kind is a 400, and nothing starts",
+    title: "a request with a field of the wrong type is a 400, and nothing starts",
     needs: ["echo"],
     async run(context) {
       const request_id = context.newId();
@@ -60,7 +60,7 @@ export const refusals: readonly Case[] = [
   },
   {
     id: "9c",
-    title: "an unknown operation is a 404, an input that does not fit it a 422 that says where",
+    title: "an unknown operation is a 404; an input that does not fit is a 422 with the path",
     needs: ["echo"],
     async run(context) {
       const request_id = context.newId();
@@ -75,7 +75,7 @@ export const refusals: readonly Case[] = [
   },
   {
     id: "9d",
-    title: "only JSON is taken, and only up to a limit",
+    title: "only JSON is accepted, and only up to a limit",
     needs: ["echo"],
     async run(context) {
       const path = `${context.path("echo")}/process`;
@@ -87,7 +87,7 @@ export const refusals: readonly Case[] = [
   },
   {
     id: "9e",
-    title: "a known path with another method is a 405",
+    title: "another method on a known path is a 405",
     needs: ["echo"],
     async run(context) {
       checkProblem(await context.wire.ask("GET", `${context.path("echo")}/process`), 405);
@@ -108,7 +108,7 @@ export const refusals: readonly Case[] = [
   },
   {
     id: "9g",
-    title: "deep nesting and keys that reach into prototypes do no harm",
+    title: "deep nesting and keys like __proto__ do no harm",
     needs: ["echo"],
     async run(context) {
       const path = `${context.path("echo")}/process`;
@@ -134,7 +134,7 @@ export const refusals: readonly Case[] = [
   },
   {
     id: "12a",
-    title: "an id that is none is refused, never an internal error",
+    title: "an invalid id is refused without an internal error",
     needs: ["echo"],
     async run(context) {
       for (const id of ["..%2f..%2fetc", "a%00b", "%0d%0aset-cookie:a", "x".repeat(500), "%C3%A4"]) {

@@ -6,7 +6,7 @@ import type { Answer } from "../wire.ts";
 import { checkGapless, ofType } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** Which answers are taken. */
+/** Accepted and refused answers. */
 export const resume: readonly Case[] = [
   {
     id: "37",
@@ -26,7 +26,7 @@ export const resume: readonly Case[] = [
   },
   {
     id: "37a",
-    title: "an answer that is no object is a 400",
+    title: "an answer that is not an object is a 400",
     needs: ["payments"],
     async run(context) {
       const turn = await ask(context);
@@ -38,7 +38,7 @@ export const resume: readonly Case[] = [
   },
   {
     id: "38",
-    title: "the same answer again is answered alike; another one is a 409",
+    title: "the same answer again gets the same reply; a different one is a 409",
     needs: ["payments"],
     async run(context) {
       const turn = await ask(context);
@@ -65,7 +65,7 @@ export const resume: readonly Case[] = [
   },
   {
     id: "38a",
-    title: "of different answers at once exactly one wins",
+    title: "of several concurrent answers exactly one wins",
     needs: ["payments"],
     async run(context) {
       for (let round = 0; round < context.times(5, 100); round += 1) {
@@ -84,7 +84,7 @@ export const resume: readonly Case[] = [
   },
   {
     id: "38b",
-    title: "an answer sent again is marked as replayed, and resume_id makes it the same answer",
+    title: "a repeated answer is marked as replayed, also when it is identified by resume_id",
     needs: ["payments"],
     async run(context) {
       const turn = await ask(context);
@@ -116,7 +116,7 @@ export const resume: readonly Case[] = [
   },
   {
     id: "43a",
-    title: "when several waits are open an answer has to say which",
+    title: "when several waits are open, an answer must name one",
     needs: ["interviewer"],
     async run(context) {
       const turn = await context.startEndless("interviewer", "ask me");
@@ -131,7 +131,7 @@ export const resume: readonly Case[] = [
   },
   {
     id: "43b",
-    title: "a chat to a waiting run is a 409 that says what is asked",
+    title: "a chat to a waiting run is a 409 with the open questions",
     needs: ["payments"],
     async run(context) {
       const turn = await ask(context);

@@ -5,11 +5,11 @@ import { checkStatus, isRecord } from "../wire.ts";
 import type { Query } from "../wire.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** What is known of runs and requests afterwards. */
+/** Runs and requests as seen later. */
 export const runs: readonly Case[] = [
   {
     id: "55",
-    title: "GET /runs lists runs, the newest first, each with its facts",
+    title: "GET /runs lists runs with their data, the newest first",
     needs: ["echo", "payments"],
     async run(context) {
       const older = await context.start("echo", "hello there");
@@ -32,14 +32,14 @@ export const runs: readonly Case[] = [
           turns: 1,
           last_event_id: events.length,
         },
-        "the facts of the run",
+        "the data of the run",
       );
       checkEqual(rows[newerAt]?.status, "waiting", "the status of the waiting run");
     },
   },
   {
     id: "55a",
-    title: "GET /request tells how a request stands",
+    title: "GET /request returns the state of a request",
     needs: ["echo", "ticker"],
     async run(context) {
       const done = await context.start("echo", "hello there");
@@ -83,7 +83,7 @@ export const runs: readonly Case[] = [
   },
   {
     id: "55b",
-    title: "histories, statuses and the list of runs are the same after the server was killed",
+    title: "histories, statuses and the list of runs are the same after a kill of the server",
     needs: ["echo", "notebook", "team", "restart"],
     async run(context) {
       const turns: StartedTurn[] = [
@@ -105,7 +105,7 @@ export const runs: readonly Case[] = [
   },
   {
     id: "55c",
-    title: "a run is deleted when nothing is open in it, and gone afterwards",
+    title: "a run without open requests can be deleted, and is gone then",
     needs: ["payments"],
     async run(context) {
       const turn = await context.startEndless("payments", "pay 30 to bob");
@@ -122,7 +122,7 @@ export const runs: readonly Case[] = [
   },
   {
     id: "55d",
-    title: "the list of runs comes in pages, and can be chosen by agent and status",
+    title: "the list of runs has pages, and filters by agent and status",
     needs: ["echo", "payments"],
     async run(context) {
       const waiting = await context.startEndless("payments", "pay 30 to bob");

@@ -6,11 +6,11 @@ import { checkStatus } from "../wire.ts";
 import { checkWholeTurn, ofType, toEvent } from "../wire-event.ts";
 import { checkProblem } from "./discovery.ts";
 
-/** How events are streamed. */
+/** Streaming events. */
 export const streaming: readonly Case[] = [
   {
     id: "21",
-    title: "a frame is an id and one line of data, and nothing on the way may keep or change it",
+    title: "a frame is an id and one line of data, and proxies must not cache or change it",
     needs: ["echo"],
     async run(context) {
       const stream = await context.stream(await context.start("echo", "one\ntwo three"));
@@ -32,7 +32,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "21a",
-    title: "a stream opens with retry: 1000, also where no event comes for a while",
+    title: "a stream starts with retry: 1000, even if no event comes for a while",
     needs: ["echo", "payments"],
     async run(context) {
       const done = await (await context.stream(await context.start("echo", "one"))).frame();
@@ -60,7 +60,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "22a",
-    title: "reading a finished request again and again keeps nobody waiting",
+    title: "reading a completed request again and again is fast",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "hello there");
@@ -72,7 +72,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "23",
-    title: "many readers at once get the same bytes",
+    title: "many concurrent readers get the same bytes",
     needs: ["ticker"],
     async run(context) {
       const turn = await context.start("ticker", "20 20");
@@ -87,7 +87,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "27",
-    title: "all ways to name a request or a run lead to the same events",
+    title: "all ways to name a request or a run give the same events",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "hello there");
@@ -114,7 +114,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "27a",
-    title: "under an agent's path the ids of another agent are unknown",
+    title: "below an agent's path, ids of other agents are unknown",
     needs: ["echo", "notebook"],
     async run(context) {
       const { requestId, runId } = await context.start("echo", "hello");
@@ -125,7 +125,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "28",
-    title: "an unknown id is a 404 on every route, and the server goes on",
+    title: "an unknown id is a 404 on every route, and the server keeps working",
     needs: ["echo"],
     async run(context) {
       const id = context.newId();
@@ -144,7 +144,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "28a",
-    title: "the stream of an idle run gives its latest turn and ends; since=0 gives all of it",
+    title: "the stream of an idle run has its latest turn and ends; since=0 gives the whole run",
     needs: ["echo"],
     async run(context) {
       const first = await context.start("echo", "one");
@@ -160,7 +160,7 @@ export const streaming: readonly Case[] = [
   },
   {
     id: "28b",
-    title: "a reader that follows a run stays from turn to turn",
+    title: "a reader that follows a run stays connected across turns",
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", "one");

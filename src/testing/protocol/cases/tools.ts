@@ -3,7 +3,7 @@ import { check, checkEqual } from "../mismatch.ts";
 import { checkGapless, checkWholeTurn, ofType, only, textOf } from "../wire-event.ts";
 import type { WireEvent } from "../wire-event.ts";
 
-/** What is seen of the tools and agents that an agent calls. */
+/** Calls of tools and agents. */
 export const tools: readonly Case[] = [
   {
     id: "31",
@@ -24,7 +24,7 @@ export const tools: readonly Case[] = [
   },
   {
     id: "32",
-    title: "a tool that throws is a ToolError, the turn goes on, and nothing internal is seen",
+    title: "a tool that throws gives a ToolError without internals, and the turn continues",
     needs: ["calculator"],
     async run(context) {
       const events = await context.read(await context.start("calculator", "1 / 0"));
@@ -39,7 +39,7 @@ export const tools: readonly Case[] = [
   },
   {
     id: "33",
-    title: "what a called agent says stands one deeper, between the call and its result",
+    title: "events of a called agent are one level deeper, between the call and its result",
     needs: ["team"],
     async run(context) {
       const events = await context.read(await context.start("team", "the moon"));
@@ -57,7 +57,7 @@ export const tools: readonly Case[] = [
   },
   {
     id: "33a",
-    title: "the result of a called agent is what it said",
+    title: "the result of a called agent is its text",
     needs: ["team"],
     async run(context) {
       const events = await context.read(await context.start("team", "the moon"));
@@ -71,7 +71,7 @@ export const tools: readonly Case[] = [
   },
   {
     id: "34",
-    title: "an agent called by a called agent stands two deeper, by the same rules",
+    title: "an agent called by a called agent is two levels deeper, by the same rules",
     needs: ["team"],
     async run(context) {
       const events = await context.read(await context.start("team", "the moon"));
@@ -90,7 +90,7 @@ export const tools: readonly Case[] = [
   },
 ];
 
-/** Checks that each call has one end, and that all that is deeper stands between a call and its end. */
+/** Checks that each call has one end, and that all deeper events are between a call and its end. */
 export function checkBrackets(events: readonly WireEvent[]): void {
   const ends = events.filter(({ type }) => type === "ToolResult" || type === "ToolError");
   const calls = ofType(events, "ToolCall");
@@ -114,6 +114,6 @@ export function checkBrackets(events: readonly WireEvent[]): void {
   }
 }
 
-/** Stacks, places in source files, and the names that some languages give to objects without text. */
+/** Stack traces, source positions, and default texts that languages give to objects. */
 const INTERNALS =
   /\\n\s+at |Traceback|node:internal|node_modules|file:\/\/|\.[jt]s:\d+|\[object |<\w+ object at/;

@@ -5,11 +5,11 @@ import { check, checkEqual } from "../mismatch.ts";
 import { checkGapless, checkWholeTurn, ofType, textOf } from "../wire-event.ts";
 import type { WireEvent } from "../wire-event.ts";
 
-/** What the events of a turn look like. */
+/** The events of a turn. */
 export const turns: readonly Case[] = [
   {
     id: "17",
-    title: "a stream begins with RequestStarted, ends with RequestCompleted, and closes",
+    title: "a stream starts with RequestStarted, ends with RequestCompleted, and closes",
     needs: ["echo"],
     async run(context) {
       const events = await context.read(await context.start("echo", "one two three"));
@@ -25,7 +25,7 @@ export const turns: readonly Case[] = [
   })),
   {
     id: "19",
-    title: "ids rise by one from turn to turn",
+    title: "ids increase by one across turns",
     needs: ["echo"],
     async run(context) {
       const first = await context.start("echo", "one two three");
@@ -39,7 +39,7 @@ export const turns: readonly Case[] = [
   },
   {
     id: "20",
-    title: "the result is the text that was said, whatever it is made of",
+    title: "the result is the whole text, with any characters",
     needs: ["echo"],
     async run(context) {
       for (const input of [
@@ -70,14 +70,14 @@ export const turns: readonly Case[] = [
   },
   {
     id: "20a",
-    title: "a stream carries a thousand events in a few seconds",
+    title: "a stream delivers a thousand events in a few seconds",
     needs: ["echo"],
     async run(context) {
       const input = { text: "a", times: 1000 };
       const turn = await context.start("echo", { type: "OperationRequest", operation: "repeat", input });
       const live = await context.read(turn);
       checkEqual(ofType(live, "TextOutput").length, 1000, "the number of texts");
-      // How fast the agent speaks depends on the log and its disk; what it said is only to be carried.
+      // The agent's speed depends on the log and its disk, so only the delivery is measured.
       const start = performance.now();
       checkEqual(await context.read(turn), live, "the later stream");
       const elapsedMs = performance.now() - start;
@@ -111,7 +111,7 @@ const ROLE_OF_TYPE: Readonly<Record<string, string>> = {
   CancelRequest: "user",
 };
 
-/** What each type has of its own, and of which kind. */
+/** The type-specific fields and their types. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   RequestStarted: { operation: "string" },
   RequestCompleted: { finish_reason: "string" },

@@ -6,7 +6,7 @@ import { checkGapless, ofType, only, textOf, toEvent } from "../wire-event.ts";
 import type { WireEvent } from "../wire-event.ts";
 import { checkBrackets } from "./tools.ts";
 
-/** How an agent asks, and goes on with the answer. */
+/** Questions of agents and their answers. */
 export const waits: readonly Case[] = [
   {
     id: "35",
@@ -38,7 +38,7 @@ export const waits: readonly Case[] = [
   },
   {
     id: "36",
-    title: "the answer goes on with the same request, without asking again",
+    title: "the answer continues the same request, which does not ask again",
     needs: ["payments"],
     async run(context) {
       const turn = await context.startEndless("payments", "pay 30 to bob");
@@ -59,7 +59,7 @@ export const waits: readonly Case[] = [
   },
   {
     id: "36a",
-    title: "an answer that is not waited for is a 202; with wait=completed it is the end",
+    title: "an answer without wait is a 202; with wait=completed the reply is the end",
     needs: ["payments"],
     async run(context) {
       const first = await context.start("payments", "pay 30 to bob");
@@ -74,7 +74,7 @@ export const waits: readonly Case[] = [
   },
   {
     id: "36b",
-    title: "an answer may name the run, and may be sent by stream_request",
+    title: "an answer can name the run, and can be sent by stream_request",
     needs: ["payments"],
     async run(context) {
       const turn = await context.startEndless("payments", "pay 30 to bob");
@@ -88,7 +88,7 @@ export const waits: readonly Case[] = [
   },
   {
     id: "40",
-    title: "an answer in one run is never seen in another",
+    title: "an answer to one run is never in another run",
     needs: ["interviewer"],
     async run(context) {
       const names = ["Ada", "Grace", "Edsger"].map((name) => `${name} ${crypto.randomUUID()}`);
@@ -104,7 +104,7 @@ export const waits: readonly Case[] = [
   },
   {
     id: "41",
-    title: "a wait of a called agent reaches the caller, and the answer the called agent",
+    title: "a wait of a called agent reaches the client, and the answer reaches the called agent",
     needs: ["team"],
     async run(context) {
       const turn = await context.startEndless("team", "buy a lamp for 5");
@@ -121,7 +121,7 @@ export const waits: readonly Case[] = [
   },
   {
     id: "42",
-    title: "a wait survives that the server is killed",
+    title: "a wait survives a kill of the server",
     needs: ["payments", "team", "interviewer", "restart"],
     async run(context) {
       const roles = { payments: "pay 30 to bob", team: "buy a lamp for 5", interviewer: "ask me" } as const;
@@ -146,7 +146,7 @@ export const waits: readonly Case[] = [
   },
   {
     id: "43",
-    title: "two waits of one turn are answered out of order",
+    title: "two waits of one turn can be answered out of order",
     needs: ["interviewer"],
     async run(context) {
       const turn = await context.startEndless("interviewer", "ask me");
@@ -158,7 +158,7 @@ export const waits: readonly Case[] = [
         await context.resume(turn, answerTo(second, "Second"), { wait_id: second.id }, { wait: "completed" }),
         200,
       );
-      checkEqual(next.id, first.id, "the wait that is left");
+      checkEqual(next.id, first.id, "the remaining wait");
       checkEqual(await status(), "waiting", "the status after one answer");
       bodyOf(
         await context.resume(turn, answerTo(first, "First"), { wait_id: first.id }, { wait: true }),
@@ -181,7 +181,7 @@ export const waits: readonly Case[] = [
   },
 ];
 
-/** Reads a turn until it waits, answers all that it asks, and waits for its end. */
+/** Reads a turn until it waits, answers all its questions, and waits for its end. */
 async function answerAll(
   context: Context,
   turn: StartedTurn,
