@@ -7,6 +7,7 @@ import type { RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import type { Batch } from "../../src/ports/event-log.ts";
+import type { JsonObject } from "../../src/protocol/json.ts";
 import type { SecretStore } from "../../src/ports/secret-store.ts";
 import { fsSecrets } from "../../src/storage/fs/secrets.ts";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
@@ -96,6 +97,65 @@ test("secrets whose keys have dots are told from those further down", async () =
   expect(JSON.parse(result)).toEqual(args);
   await runtime.close();
 });
+
+const CANARY = "canary-7";
+
+const SECRET_NAMES = `
+  secret clientSecret token max_token password passwd pwd DB_PWD smtp_pass passphrase api_key apiKey APIKEY x-api-key
+  openai_key openaiKey key keys aws_access_key_id private_key signingKey credentials auth basicAuth auth_header
+  Authorization authorisation oauth bearer jwt session_cookie dsn SENTRY_DSN connection_string connectionString conn_str
+  AzureConnectionString`;
+
+test.each(SECRET_NAMES.trim().split(/\s+/))("a value under the name %s is a secret", async (name) => {
+  expect(await logOf({ [name]: CANARY })).not.toContain(CANARY);
+});
+
+test.each([
+  `https://ada:${CANARY}@example.test/path`,
+  `https://${CANARY}@example.test`,
+  `postgres://app:${CANARY}@db:5432/main?sslmode=require`,
+  `redis://:${CANARY}@cache`,
+  `see https://a.test and amqp://u:${CANARY}@b.test/`,
+  `https://example.test/hook?room=1&token=${CANARY}`,
+  `https://example.test/?api_key=${CANARY}`,
+  `Server=db;User Id=app;Password=${CANARY};`,
+  `password=${CANARY}`,
+  `Bearer ${CANARY}`,
+])("the value %j is a secret under any name", async (value) => {
+  expect(await logOf({ place: value, list: [value], deep: { place: value } })).not.toContain(CANARY);
+});
+
+test.each([
+  { author: "ada", authority: "b", keyboard: "c", passenger: "d", compass_mode: "e", tone: "f" },
+  { url: "https://example.test:8443/a?b=c@d", mail: "ada@example.test", text: "a: b = c; d" },
+])("%j has no secrets", async (args) => {
+  const log = await logOf(args);
+  for (const value of Object.values(args)) expect(log).toContain(value);
+});
+
+test.each(["password", "://a:", "?a", "Bearer ", ";", "key=", "a&", " ", "@", "="])(
+  "a long value that repeats %j is searched in time",
+  async (part) => {
+    // Quadratic time would be longer than the test may take.
+    expect(await logOf({ a: part.repeat(100_000 / part.length) })).not.toBe("[]");
+  },
+);
+
+/** What the log holds of a configuration, after the agent has got it as it was given. */
+async function logOf(args: JsonObject): Promise<string> {
+  const appended: Batch[] = [];
+  const runtime = createRuntime({
+    agents: [reader],
+    log: watchedLog({ append: (batch) => appended.push(batch) }),
+  });
+  await runtime.process("reader", { type: "ConfigureRequest", args });
+  const logged = JSON.stringify(appended);
+  const receipt = await runtime.process("reader", { type: "ChatRequest", input: "?" });
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  expect(JSON.parse((JSON.parse(end ?? "") as { readonly result: string }).result)).toEqual(args);
+  await runtime.close();
+  return logged;
+}
 
 test("a client cannot refer to a secret that somebody else has given", async () => {
   const runtime = createRuntime({ agents: [reader] });

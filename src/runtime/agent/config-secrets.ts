@@ -1,15 +1,13 @@
 import { AgentError } from "../../errors.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { hasSecret, isSecretName } from "./secret-names.ts";
 
 /** A configuration with names in the place of secret values, and the values by these names. */
 export interface WithoutSecrets {
   readonly args: JsonObject;
   readonly secrets: Readonly<Record<string, string>>;
 }
-
-/** Keys whose values are taken for secrets. */
-const SECRET_KEY = /secret|token|passw|api[-_]?key|credential|private[-_]?key|authorization/iu;
 
 /** What stands in the log for a secret value. */
 const REFERENCE = "$secret";
@@ -18,7 +16,7 @@ const REFERENCE = "$secret";
 export function withoutSecrets(args: JsonObject, version: string): WithoutSecrets {
   const secrets: Record<string, string> = {};
   const hide = (value: Json, path: string, secret: boolean): Json => {
-    if (secret && value !== null && typeof value !== "object") {
+    if ((secret && value !== null && typeof value !== "object") || hasSecret(value)) {
       secrets[path] = JSON.stringify(value);
       return { [REFERENCE]: path };
     }
@@ -32,7 +30,7 @@ export function withoutSecrets(args: JsonObject, version: string): WithoutSecret
     return Object.fromEntries(
       entries.map(([key, field]) => [
         key,
-        hide(field, `${path}.${toStep(key)}`, secret || SECRET_KEY.test(key)),
+        hide(field, `${path}.${toStep(key)}`, secret || isSecretName(key)),
       ]),
     );
   };
