@@ -122,7 +122,7 @@ test("where no server answers, the suite says so instead of running", async () =
 const HARMLESS = new Set(["1", "5c"]);
 
 /** Either why a case was skipped, or which case failed, what was expected and what came. */
-const READABLE = /^(?:needs|takes) |^case \w+: expected .+; came /;
+const READABLE = /^needs |^is slow|^case \w+: expected .+; came /;
 
 async function openTiny(fault?: Fault): Promise<{ url: string; close(): void }> {
   const server = await serveTiny(fault);
