@@ -1,8 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createRuntime, defineAgent } from "troupe";
-import type { Runtime } from "troupe";
-import { expect, test } from "vitest";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { Runtime, Turn } from "troupe";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import { expect, test, vi } from "vitest";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as (options?: { readonly type: "minor" }) => void;
@@ -34,3 +35,80 @@ async function takeTurns(runtime: Runtime, count: number): Promise<void> {
     await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 10_000 });
   }
 }
+
+/** A log that keeps the rows and the index, but no events and records, so that the heap shows what a turn keeps. */
+function emptyLog(): EventLog {
+  const log = memoryLog();
+  return {
+    ...log,
+    async append(cursor, batch) {
+      const { head, records } = cursor;
+      const next = await log.append(
+        { ...cursor, head: 0, records: 0 },
+        { ...batch, events: [], records: [] },
+      );
+      return { ...next, head: head + batch.events.length, records: records + batch.records.length };
+    },
+  };
+}
+
+/** Runs a turn that does something many times, and returns by how many bytes each time let the heap grow. */
+async function growthPerCall(toCall: (turn: Turn) => Promise<unknown>): Promise<number> {
+  let growth = 0;
+  const caller = defineAgent({
+    name: "caller",
+    purpose: "Makes many calls in one turn.",
+    async chat(_input, turn) {
+      for (let call = 0; call < WARM_UP; call += 1) await toCall(turn);
+      collectGarbage();
+      const before = process.memoryUsage().heapUsed;
+      for (let call = 0; call < CALLS; call += 1) await toCall(turn);
+      collectGarbage();
+      growth = process.memoryUsage().heapUsed - before;
+    },
+  });
+  const runtime = createRuntime({
+    agents: [caller],
+    log: emptyLog(),
+    limits: { agentCalls: Infinity, runEvents: Infinity },
+  });
+  const receipt = await runtime.process("caller", { type: "ChatRequest", input: "" });
+  await vi.waitFor(() => expect(growth).not.toBe(0), { timeout: 60_000, interval: 50 });
+  await runtime.close();
+  expect(receipt.runId).not.toBeNull();
+  return growth / CALLS;
+}
+
+const WARM_UP = 1_000;
+const CALLS = 10_000;
+
+test("a turn keeps nothing of a call that was dropped", { timeout: 60_000 }, async () => {
+  const careless = defineAgent({
+    name: "careless",
+    purpose: "Ends while its sleep is open.",
+    async chat(_input, turn) {
+      void turn.sleep(60_000);
+      return "done";
+    },
+  });
+
+  expect(await growthPerCall((turn) => turn.call(careless, "chat", { input: "" }))).toBeLessThan(40);
+});
+
+test(
+  "a turn keeps nothing of a call that waited for the memory of its agent",
+  { timeout: 60_000 },
+  async () => {
+    const keeper = defineAgent({
+      name: "keeper",
+      purpose: "Shares its memory of the run.",
+      memory: "run",
+      chat: (input) => input,
+    });
+
+    const growth = await growthPerCall((turn) =>
+      Promise.all([turn.call(keeper, "chat", { input: "" }), turn.call(keeper, "chat", { input: "" })]),
+    );
+    expect(growth).toBeLessThan(40);
+  },
+);

@@ -14,7 +14,7 @@ export class Activity {
   /** The sequences by their scope. */
   readonly #sequences = new Map<string, SequenceActivity>();
   /** The sequences activated since the last look. */
-  #noted: SequenceActivity[] = [];
+  readonly #noted = new Set<SequenceActivity>();
   #activeCount = 0;
   #count = 0;
   readonly #listener: ActivityListener;
@@ -46,7 +46,6 @@ export class Activity {
       above,
       branches: undefined,
       activatedAt: 0,
-      isNoted: false,
     };
     if (above) (above.branches ??= new Set()).add(sequence);
     this.#sequences.set(scope, sequence);
@@ -74,13 +73,11 @@ export class Activity {
 
   /** Deactivates the sequences without an activation after a count that wait for a call, or for their branches. */
   deactivateSince(count: number, waits: (scope: string) => boolean): void {
-    const noted = this.#noted;
-    this.#noted = [];
-    for (const sequence of noted) {
-      sequence.isNoted = false;
-      if (sequence.activatedAt > count) this.#note(sequence);
+    for (const sequence of this.#noted) {
+      if (sequence.activatedAt > count) continue;
+      this.#noted.delete(sequence);
       // Other code is deactivated when it makes its next call.
-      else if (waits(sequence.scope) || (sequence.branches?.size ?? 0) > 0) this.#deactivate(sequence);
+      if (waits(sequence.scope) || (sequence.branches?.size ?? 0) > 0) this.#deactivate(sequence);
     }
   }
 
@@ -100,12 +97,7 @@ export class Activity {
   #activate(sequence: SequenceActivity): void {
     if (sequence.activatedAt === 0) this.#activeCount += 1;
     sequence.activatedAt = this.#count;
-    if (!sequence.isNoted) this.#note(sequence);
-  }
-
-  #note(sequence: SequenceActivity): void {
-    sequence.isNoted = true;
-    this.#noted.push(sequence);
+    this.#noted.add(sequence);
   }
 
   #deactivate(sequence: SequenceActivity): void {
@@ -117,6 +109,7 @@ export class Activity {
   #end(sequence: SequenceActivity): void {
     for (const branch of sequence.branches ?? []) this.#end(branch);
     this.#deactivate(sequence);
+    this.#noted.delete(sequence);
     this.#sequences.delete(sequence.scope);
     sequence.above?.branches?.delete(sequence);
   }
@@ -130,6 +123,4 @@ interface SequenceActivity {
   branches: Set<SequenceActivity> | undefined;
   /** The count of its last activation; 0 for an inactive one. */
   activatedAt: number;
-  /** Whether it is among those to look at next. */
-  isNoted: boolean;
 }

@@ -19,9 +19,9 @@ export class DeliveryQueue {
   readonly #following = new Map<CallId, (event: Event) => void>();
   /** The number of deliveries by call whose commit is pending. */
   readonly #uncommitted = new Map<CallId, number>();
-  /** The calls whose deliveries are skipped. */
+  /** The calls whose logged deliveries are skipped. Empty when the logged deliveries are over. */
   readonly #forgotten = new Set<CallId>();
-  /** The calls under which the code makes no more calls. Logged deliveries under them are skipped. */
+  /** The calls under which the code makes no more calls, so that logged deliveries under them are skipped. */
   readonly #closed = new Set<string>();
   /** The length of the part of the queue that came from the log. */
   #logged: number;
@@ -80,6 +80,7 @@ export class DeliveryQueue {
 
   /** Adds a delivery that is committed. */
   push(delivery: Delivery): void {
+    if (this.#stopped) return;
     const count = this.#uncommitted.get(delivery.callId) ?? 0;
     if (count > 1) this.#uncommitted.set(delivery.callId, count - 1);
     else this.#uncommitted.delete(delivery.callId);
@@ -92,13 +93,13 @@ export class DeliveryQueue {
   forget(callId: CallId): void {
     this.#following.delete(callId);
     this.#waitNoMore(callId);
-    this.#forgotten.add(callId);
+    if (this.#isReplaying) this.#forgotten.add(callId);
     this.#skip();
   }
 
   /** Skips the logged deliveries under a call, because the code will not make those calls any more. */
   dropUnreplayed(above: CallId): void {
-    if (this.#next >= this.#logged) return;
+    if (!this.#isReplaying) return;
     this.#closed.add(above);
     this.#skip();
   }
@@ -122,6 +123,11 @@ export class DeliveryQueue {
     this.#stopped = true;
     this.#waiting.clear();
     this.#waitingIn.clear();
+  }
+
+  /** Whether deliveries of the log are left. */
+  get #isReplaying(): boolean {
+    return this.#next < this.#logged;
   }
 
   #pause(): void {
@@ -162,6 +168,10 @@ export class DeliveryQueue {
   #skip(): void {
     const before = this.#next;
     while (this.#isUnwanted(this.#queue[this.#next])) this.#next += 1;
+    if (!this.#isReplaying) {
+      this.#forgotten.clear();
+      this.#closed.clear();
+    }
     if (this.#next === before) return;
     this.#pause();
     this.#activity.deliverySkipped();
@@ -169,9 +179,11 @@ export class DeliveryQueue {
 
   #isUnwanted(delivery: Delivery | undefined): boolean {
     if (delivery === undefined || this.#waiting.has(delivery.callId)) return false;
+    // Code waits for a new call from the time it makes it. Replayed code may not have made its call yet.
+    if (!this.#isReplaying) return true;
     const { callId } = delivery;
     if (this.#forgotten.has(callId)) return true;
-    if (this.#closed.size === 0 || this.#next >= this.#logged) return false;
+    if (this.#closed.size === 0) return false;
     return pathTo(callId).some((above) => above !== callId && this.#closed.has(above));
   }
 

@@ -2,7 +2,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { isUnder, pathTo } from "../journal/call-id.ts";
 
-/** A call that waits until its agent's memory of the run is free. */
+/** A call that waits until the memory of its agent is free. */
 interface Waiting {
   readonly callId: CallId;
   readonly agent: string;
@@ -10,17 +10,17 @@ interface Waiting {
 }
 
 /**
- * What agents that share their memory of the run make of it in one turn. Of each such agent one call is
- * at work at a time and finds what the one before it has left.
+ * The memory that agents share over the run, as it changes in one turn. Each such agent has one active call at a
+ * time, which starts with the memory that the previous call left.
  */
 export class SharedMemory {
-  /** What the calls that have ended want to keep, by agent. */
+  /** The memory that ended calls have set, by agent. */
   readonly values: Map<string, Json>;
   readonly #holders: Map<string, CallId>;
   readonly #waiting = new Map<CallId, Waiting>();
-  /** Those that wait by their agent, the oldest first. */
+  /** The waiting calls by agent, oldest first. */
   readonly #waitingFor = new Map<string, Set<Waiting>>();
-  /** How many wait for each agent under each call. */
+  /** The number of waiting calls by call above them and by agent. */
   readonly #waitingUnder = new Map<string, Map<string, number>>();
 
   constructor({
@@ -35,8 +35,8 @@ export class SharedMemory {
   }
 
   /**
-   * Starts a call as soon as no other has the memory of its agent, `isNew` unless the log says that it
-   * was started before. The answer is no, and nothing starts, when it would wait for itself.
+   * Starts a call as soon as no other call holds the memory of its agent; `isNew` is false if the log says that
+   * it was started before. Returns false, and starts nothing, if the call would wait for itself.
    */
   enter(callId: CallId, agent: string, start: (isNew: boolean) => void): boolean {
     const holder = this.#holders.get(agent);
@@ -60,7 +60,7 @@ export class SharedMemory {
       if (next === undefined) continue;
       this.#waitNoMore(next);
       this.#holders.set(agent, next.callId);
-      // Later, when all that goes with the end of the call is recorded.
+      // In a microtask, after the end of the call is recorded.
       queueMicrotask(() => next.start(true));
     }
   }
@@ -85,18 +85,22 @@ export class SharedMemory {
 
   #waitNoMore(waiting: Waiting | undefined): void {
     if (waiting === undefined) return;
-    this.#waiting.delete(waiting.callId);
-    this.#waitingFor.get(waiting.agent)?.delete(waiting);
+    const { callId, agent } = waiting;
+    this.#waiting.delete(callId);
+    const queue = this.#waitingFor.get(agent);
+    queue?.delete(waiting);
+    if (queue?.size === 0) this.#waitingFor.delete(agent);
     this.#count(waiting, -1);
   }
 
   #count({ callId, agent }: Waiting, step: number): void {
     for (const above of pathTo(callId)) {
       const counts = this.#waitingUnder.get(above) ?? new Map<string, number>();
-      this.#waitingUnder.set(above, counts);
       const count = (counts.get(agent) ?? 0) + step;
       if (count > 0) counts.set(agent, count);
       else counts.delete(agent);
+      if (counts.size > 0) this.#waitingUnder.set(above, counts);
+      else this.#waitingUnder.delete(above);
     }
   }
 }
