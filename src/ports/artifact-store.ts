@@ -15,7 +15,7 @@ export interface ArtifactStore {
   /** Reads the bytes in chunks; fails with `not_found` if there are none. */
   read(artifactId: ArtifactId): AsyncIterable<Uint8Array>;
 
-  /** Adds an artifact without a run to this run; does nothing if it has a run or does not exist. */
+  /** Adds a run to the runs of an artifact; does nothing if the artifact does not exist. */
   attach(artifactId: ArtifactId, runId: RunId): Promise<void>;
 
   /**
@@ -24,10 +24,10 @@ export interface ArtifactStore {
    */
   removeUnattached(before: number): Promise<number>;
 
-  /** The total bytes of all artifacts, or of a run's artifacts. */
+  /** The total bytes of all artifacts, or of those that only this run has, which go when it is removed. */
   size(runId?: RunId): Promise<number>;
 
-  /** Removes all artifacts of a run. */
+  /** Removes a run from the runs of its artifacts, and the artifacts that no other run has. */
   removeRun(runId: RunId): Promise<void>;
 
   close(): Promise<void>;
@@ -36,7 +36,7 @@ export interface ArtifactStore {
 /** The bytes of a new artifact and its metadata. */
 export interface NewArtifact {
   readonly artifactId: ArtifactId;
-  /** The run it belongs to, if any. */
+  /** The first run it belongs to, if any. */
   readonly runId?: RunId;
   /** In milliseconds since 1970. */
   readonly createdAt?: number;
@@ -50,7 +50,8 @@ export interface NewArtifact {
 /** The metadata of an artifact. */
 export interface StoredArtifact {
   readonly artifactId: ArtifactId;
-  readonly runId?: RunId;
+  /** The runs it belongs to. It is stored as long as there is one. */
+  readonly runIds: readonly RunId[];
   /** In milliseconds since 1970; absent if unknown. */
   readonly createdAt?: number;
   readonly name: string;

@@ -25,8 +25,8 @@ test("a file belongs to a run once its request is in the log, and to none that n
   world.runtime.process("echo", request).catch(() => {});
   await world.environment.idle();
   await world.restart();
-  expect((await world.artifacts.get(artifactId))?.runId).toBeUndefined();
+  expect((await world.artifacts.get(artifactId))?.runIds).toEqual([]);
 
   const { runId } = await world.ask("echo", request);
-  expect((await world.artifacts.get(artifactId))?.runId).toBe(runId);
+  expect((await world.artifacts.get(artifactId))?.runIds).toEqual([runId]);
 });

@@ -112,6 +112,9 @@ test("a file that is attached while its run is being removed goes with it", asyn
   const { attach, removeRun } = world.artifacts;
   const removing = Promise.withResolvers<void>();
   let removed = false;
+  const attachments = [artifactId];
+  const request = { type: "ChatRequest", input: "first", request_id: "asked twice", attachments } as const;
+  await world.ask("echo", request);
   Object.assign(world.artifacts, {
     async attach(...given: Parameters<typeof attach>) {
       await removing.promise;
@@ -127,8 +130,8 @@ test("a file that is attached while its run is being removed goes with it", asyn
     },
   });
   await world.restart();
-  const attachments = [artifactId];
-  const answer = world.runtime.process("echo", { type: "ChatRequest", input: "first", attachments });
+  // The request that is sent again attaches its file again.
+  const answer = world.runtime.process("echo", request);
   await world.environment.idle();
   const [run] = (await world.log.list({ limit: 1 })).runs;
   await world.runtime.removeRun(run?.runId as RunId);

@@ -41,7 +41,7 @@ test("a file that a request attaches stays as long as its run", async () => {
     attachments: [file],
   });
   await environment.advance(100 * HOUR_MS);
-  expect((await runtime.artifact(file)).info).toMatchObject({ runId: started?.run_id });
+  expect((await runtime.artifact(file)).info).toMatchObject({ runIds: [started?.run_id] });
 
   if (started !== undefined) await runtime.removeRun(started.run_id);
   await expect(runtime.artifact(file)).rejects.toMatchObject(unknown);

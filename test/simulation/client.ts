@@ -226,5 +226,5 @@ function addressOf({ runId, requestId, agent }: Invocation): Address {
   return { kind: "request", runId: runId as RunId, requestId, agent };
 }
 
-/** The ways in which a run that is busy does not take a request. */
-const REFUSALS: ReadonlySet<string> = new Set(["conflict", "overloaded", "gone"]);
+/** How a request is refused: its run is busy or removed, or a file of the request is removed with its run. */
+const REFUSALS: ReadonlySet<string> = new Set(["conflict", "overloaded", "gone", "unprocessable"]);

@@ -12,6 +12,12 @@ import type { Surroundings } from "./line.ts";
 import { Reader } from "./reader.ts";
 import type { Settings, Told } from "./settings.ts";
 
+/** A file that clients attach to requests. */
+interface UploadedFile {
+  readonly artifactId: ArtifactId;
+  readonly content: string;
+}
+
 /** What a life leaves behind, and what all lives of a world share. */
 export interface Shared {
   /** What each request performs. */
@@ -21,6 +27,8 @@ export interface Shared {
   /** What comes with each request. */
   readonly given: Map<string, Given & { readonly told: Told }>;
   readonly settings: Settings;
+  /** The files that clients have uploaded for requests. */
+  readonly files: UploadedFile[];
   readonly readers: Reader[];
   /** How many readers there are to be. */
   readonly mostReaders: number;
@@ -83,11 +91,11 @@ export class Life {
     const number = (this.#shared.requests += 1);
     const requestId = `asked-${number}` as RequestId;
     const busy = pick.of(ON_BUSY);
-    const file = pick.chance(8) ? `the file of ${requestId}` : undefined;
-    const attached = file === undefined ? {} : { attachments: [await this.#upload(file)] };
+    const file = pick.chance(8) ? await this.#file(requestId) : undefined;
+    const attached = file === undefined ? {} : { attachments: [file.artifactId] };
     this.#shared.given.set(requestId, {
       partOf: farPart,
-      files: file === undefined ? [] : [file],
+      files: file === undefined ? [] : [file.content],
       told: this.#shared.settings.told,
     });
     const fields = {
@@ -118,6 +126,16 @@ export class Life {
     const { settings } = this.#shared;
     const agent = runId === undefined ? pick.of(["root", "agent", "keeper"]) : "root";
     await settings.configure(this.#around, this.#line, { agent, ...(runId !== undefined && { runId }) });
+  }
+
+  /** A new file, or one that came with another request and may belong to a run, or be removed with it. */
+  async #file(requestId: RequestId): Promise<UploadedFile> {
+    const { files } = this.#shared;
+    if (files.length > 0 && this.#around.pick.chance(40)) return this.#around.pick.of(files);
+    const content = `the file of ${requestId}`;
+    const file = { artifactId: await this.#upload(content), content };
+    files.push(file);
+    return file;
   }
 
   /** Stores a file, which belongs to no run yet. */

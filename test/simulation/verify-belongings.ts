@@ -20,22 +20,26 @@ export async function verifyBelongings({
   const files = new Map<string, StoredArtifact>(
     (await artifacts.all()).map((file) => [file.artifactId, file]),
   );
-  for (const { artifactId, runId } of files.values())
-    if (runId !== undefined && runs.get(runId)?.removed !== false)
-      faults.push(
-        `file ${artifactId} belongs to run ${runId}, which ${runs.has(runId) ? "was removed" : "never was"}`,
-      );
+  for (const { artifactId, runIds } of files.values())
+    for (const runId of runIds)
+      if (runs.get(runId)?.removed !== false)
+        faults.push(
+          `file ${artifactId} belongs to run ${runId}, which ${runs.has(runId) ? "was removed" : "never was"}`,
+        );
   verifySecrets(witness, secrets);
   for (const [runId, { events, removed, hidden }] of runs) {
     if (removed) continue;
     if (hidden) faults.push(`run ${runId} is neither there nor gone`);
     for (const event of events) {
-      if (event.type !== "ArtifactGenerated" && event.type !== "ArtifactUploaded") continue;
-      const file = files.get(event.artifact_id);
-      // The files of a run that was forked stay its own.
-      if (event.forked_from) continue;
-      if (file?.runId !== runId || file.sizeBytes !== event.size_bytes)
-        faults.push(`run ${runId} has lost file ${event.artifact_id}`);
+      const named = event.type === "RequestStarted" ? [...(event.attachments ?? [])] : [];
+      if (event.type === "ArtifactGenerated" || event.type === "ArtifactUploaded") {
+        named.push(event.artifact_id);
+        if (files.get(event.artifact_id)?.sizeBytes !== event.size_bytes)
+          faults.push(`file ${event.artifact_id} does not have its bytes`);
+      }
+      for (const artifactId of named)
+        if (files.get(artifactId)?.runIds.includes(runId) !== true)
+          faults.push(`run ${runId} has lost file ${artifactId}`);
     }
   }
 }

@@ -65,6 +65,7 @@ export class World {
       steps: new Map(),
       given: new Map(),
       settings: new Settings(),
+      files: [],
       readers: [],
       mostReaders: this.plan.readers,
       requests: 0,

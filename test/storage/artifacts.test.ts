@@ -20,7 +20,7 @@ describe.each([
 
     expect(info).toEqual({
       artifactId: id,
-      runId: "run",
+      runIds: ["run"],
       name: "../odd name é.pdf",
       mimeType: "application/pdf",
       sizeBytes: 6,
@@ -90,7 +90,7 @@ describe.each([
 
     expect(await store.get(id)).toBeUndefined();
     await expect(readAll(store, id)).rejects.toMatchObject({ code: "not_found" });
-    expect(await store.get("artifact-2")).toMatchObject({ runId: "run-2" });
+    expect(await store.get("artifact-2")).toMatchObject({ runIds: ["run-2"] });
     expect(await store.get("artifact-3")).toBeDefined();
   });
 
@@ -106,20 +106,46 @@ describe.each([
     await store.put({ ...file(young), createdAt: 2_000 });
     await store.put({ ...file(id), createdAt: 1_000, runId: "run-1" });
     await store.attach(taken, "run-2");
-    await store.attach(taken, "run-3");
     await store.attach("none", "run-3");
 
     expect(await store.removeUnattached(2_000)).toBe(1);
     expect(await store.get(old)).toBeUndefined();
     expect(await store.get(young)).toMatchObject({ createdAt: 2_000 });
-    expect(await store.get(taken)).toMatchObject({ runId: "run-2" });
+    expect(await store.get(taken)).toMatchObject({ runIds: ["run-2"] });
     expect((await readAll(store, taken)).toString()).toBe("bytes");
-    expect(await store.get(id)).toMatchObject({ runId: "run-1" });
+    expect(await store.get(id)).toMatchObject({ runIds: ["run-1"] });
     await store.removeRun("run-3");
     expect(await store.get(taken)).toBeDefined();
     await store.removeRun("run-2");
     expect(await store.get(taken)).toBeUndefined();
     expect(await store.removeUnattached(3_000)).toBe(0);
+  });
+
+  test("of several runs stay until the last of these is removed", async () => {
+    const store = open();
+    await store.put({ ...file(id), runId: "run-1" });
+    await Promise.all([store.attach(id, "run-2"), store.attach(id, "run-3"), store.attach(id, "run-2")]);
+    expect((await store.get(id))?.runIds).toEqual(["run-1", "run-2", "run-3"]);
+    await store.put({ ...file(id), runId: "run-1" });
+    expect((await store.get(id))?.runIds).toEqual(["run-1", "run-2", "run-3"]);
+
+    await Promise.all([store.removeRun("run-1"), store.removeRun("run-3")]);
+    expect((await store.get(id))?.runIds).toEqual(["run-2"]);
+    expect((await readAll(store, id)).toString()).toBe("bytes");
+    expect(await store.removeUnattached(Infinity)).toBe(0);
+    await store.removeRun("run-2");
+    expect(await store.get(id)).toBeUndefined();
+    expect(await store.size()).toBe(0);
+  });
+
+  test("that several runs have count for no single run, and for the store once", async () => {
+    const store = open();
+    await store.put({ ...file(id), runId: "run-1", body: Buffer.alloc(100) });
+    await store.attach(id, "run-2");
+    expect(await store.size("run-1")).toBe(0);
+    expect(await store.size()).toBe(100);
+    await store.removeRun("run-1");
+    expect(await store.size("run-2")).toBe(100);
   });
 
   test("that nobody put are not found", async () => {
@@ -143,6 +169,28 @@ describe("artifact files", () => {
     expect((await readAll(again, id)).toString()).toBe("kept");
     expect(readdirSync(join(directory, "incoming"))).toEqual([]);
     expect(readdirSync(directory)).not.toContain("unknown.bytes");
+  });
+
+  test("of an older version belong to the run that their file names", async () => {
+    const directory = temporaryDirectory();
+    const before = fsArtifacts(directory);
+    for (const artifactId of ["artifact-1", "artifact-2"])
+      await before.put({ ...file(artifactId), runId: "run-1" });
+    await before.put({ ...file("artifact-3"), createdAt: 1 });
+    for (const name of ["artifact-1", "artifact-2", "artifact-3"]) {
+      const path = join(directory, `${name}.json`);
+      const { runIds, ...info } = JSON.parse(readFileSync(path, "utf8")) as { runIds: string[] };
+      writeFileSync(path, JSON.stringify({ ...info, ...(runIds[0] && { runId: runIds[0] }) }));
+    }
+
+    const store = fsArtifacts(directory);
+    expect((await store.get("artifact-1"))?.runIds).toEqual(["run-1"]);
+    await store.attach("artifact-1", "run-2");
+    await store.removeRun("run-1");
+    expect((await store.get("artifact-1"))?.runIds).toEqual(["run-2"]);
+    expect(await store.get("artifact-2")).toBeUndefined();
+    expect(await store.removeUnattached(2)).toBe(0);
+    expect(await store.get("artifact-3")).toBeUndefined();
   });
 
   test("are named by id, hold the bytes alone, and only their owner can read them", async () => {

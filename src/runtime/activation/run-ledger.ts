@@ -12,7 +12,7 @@ import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
-import { NO_AGENT } from "../journal/system-runs.ts";
+import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 
@@ -85,7 +85,7 @@ export class RunLedger {
   /** Takes the run from the list of runs, and from all who look for it. */
   hide(): void {
     if (this.#row === undefined) return;
-    this.#row = { ...this.#row, agent: NO_AGENT };
+    this.#row = { ...this.#row, agent: NO_AGENT, metadata: REMOVING };
     this.recorder.row(this.#row);
   }
 

@@ -1,24 +1,29 @@
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
+import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
-import { isUnfinished } from "../journal/system-runs.ts";
+import { isLeaving } from "../journal/system-runs.ts";
 
 /**
- * The files of runs. Before those of a run are removed, what its turns were still storing has been; what comes
- * for a run that was removed, perhaps by another process, does not stay.
+ * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits until its turns have
+ * stored their files, and a file that is stored for a run after its removal is removed.
  */
 export class RunArtifacts {
   readonly #artifacts: ArtifactStore;
   readonly #log: EventLog;
-  /** Kept here and not with the run, which may be let go of meanwhile. */
+  /** Kept here and not in the run, which may be passivated meanwhile. */
   readonly #storing = new Map<RunId, Set<Promise<unknown>>>();
+  /** Requests with files that are not accepted or refused yet. */
+  readonly #attaching = new Set<Promise<unknown>>();
+  /** Removals under way. */
+  readonly #removing = new Set<Promise<unknown>>();
 
   constructor(artifacts: ArtifactStore, log: EventLog) {
     this.#artifacts = artifacts;
     this.#log = log;
   }
 
-  /** Stores a file, which goes on when the turn that asked for it has ended. */
+  /** Stores a file, also when the turn that asked for it ends meanwhile. */
   put(artifact: NewArtifact & { readonly runId: RunId }): Promise<StoredArtifact> {
     const { runId } = artifact;
     const stored = this.take(artifact);
@@ -32,30 +37,67 @@ export class RunArtifacts {
     return stored;
   }
 
-  /** Stores a file of a client, who may take its time: no removal waits for it. */
+  /** Stores a file of a client. A client may be slow, so no removal waits for it. */
   async take(artifact: NewArtifact & { readonly runId: RunId }): Promise<StoredArtifact> {
     const stored = await this.#artifacts.put(artifact);
     await this.#keepNoneOfRemoved(artifact.runId);
     return stored;
   }
 
-  /** Makes files of a client part of a run. */
+  /** Has a run refer to files. */
   async attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
+    if (artifactIds.length === 0) return;
     for (const artifactId of artifactIds) await this.#artifacts.attach(artifactId, runId);
     await this.#keepNoneOfRemoved(runId);
   }
 
-  /** Removes the files of a run. */
-  async remove(runId: RunId): Promise<void> {
-    const storing = this.#storing.get(runId);
-    if (storing) await Promise.allSettled(storing);
-    await this.#artifacts.removeRun(runId);
+  /**
+   * Accepts a request with files, to which its run then refers. Until then no removal of another run removes them.
+   * Throws `unprocessable` for a file that does not exist.
+   */
+  accept<Accepted extends { readonly runId: RunId | null }>(
+    artifactIds: readonly ArtifactId[],
+    accept: () => Promise<Accepted>,
+  ): Promise<Accepted> {
+    if (artifactIds.length === 0) return accept();
+    const before = [...this.#removing];
+    return track(this.#attaching, async () => {
+      await Promise.all(before);
+      for (const artifactId of artifactIds) await this.#checkThere(artifactId);
+      const accepted = await accept();
+      if (accepted.runId !== null) await this.attach(artifactIds, accepted.runId);
+      return accepted;
+    });
   }
 
-  /** A removal that has come so far that it may have missed a file is seen in the run's row. */
+  /** Removes the files of a run that no other run refers to. */
+  remove(runId: RunId): Promise<void> {
+    const before = [...(this.#storing.get(runId) ?? []), ...this.#attaching];
+    return track(this.#removing, async () => {
+      await Promise.allSettled(before);
+      await this.#artifacts.removeRun(runId);
+    });
+  }
+
+  async #checkThere(artifactId: ArtifactId): Promise<void> {
+    if ((await this.#artifacts.get(artifactId)) !== undefined) return;
+    throw new AgentError("unprocessable", `there is no artifact ${artifactId}`, {
+      issues: [{ path: "attachments", message: `${artifactId} is unknown` }],
+    });
+  }
+
+  /** The row of the run shows a removal that may have missed a file. */
   async #keepNoneOfRemoved(runId: RunId): Promise<void> {
     const run = await this.#log.run(runId);
-    if (run !== undefined && (run.removed === true || isUnfinished(run)))
-      await this.#artifacts.removeRun(runId);
+    if (run !== undefined && isLeaving(run)) await this.#artifacts.removeRun(runId);
   }
+}
+
+/** Keeps the end of some work in a set until it comes. */
+function track<Result>(set: Set<Promise<unknown>>, work: () => Promise<Result>): Promise<Result> {
+  const done = work();
+  const forget = (): void => void set.delete(ended);
+  const ended: Promise<void> = done.then(forget, forget);
+  set.add(ended);
+  return done;
 }

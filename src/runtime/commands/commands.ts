@@ -61,15 +61,12 @@ export class Commands {
   }
 
   async #turn(agentName: string, request: TurnRequest): Promise<Receipt> {
-    const { agents, environment, log } = this.#options.context;
+    const { agents, environment, files, log } = this.#options.context;
     const agent = agents.get(agentName);
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(this.#options.context, agent, request);
-      const named = `req_${environment.newId()}` as RequestId;
-      const receipt = await this.#accept(agentName, request, named);
-      await this.#attach(request, receipt);
-      return receipt;
+      return this.#accept(agentName, request, `req_${environment.newId()}` as RequestId);
     }
     const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
       await checkTurnRequest(this.#options.context, agent, request);
@@ -78,17 +75,18 @@ export class Commands {
       }
       return this.#accept(agentName, request, requestId);
     });
-    await this.#attach(request, receipt);
+    // The request may have been accepted just before a crash.
+    if (receipt.replayed && receipt.runId !== null)
+      await files.attach(request.attachments ?? [], receipt.runId);
     return receipt;
   }
 
-  /** Makes the files of a request part of its run, once that is in the log; a request that is sent again does it again. */
-  async #attach({ attachments = [] }: TurnRequest, { runId }: Receipt): Promise<void> {
-    if (runId !== null && attachments.length > 0)
-      await this.#options.context.files.attach(attachments, runId);
+  #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
+    const { files } = this.#options.context;
+    return files.accept(request.attachments ?? [], () => this.#sendTurn(agent, request, requestId));
   }
 
-  async #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
+  async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
     const { context, queries, send } = this.#options;
     const { environment } = context;
     const { run_id: named } = request;

@@ -16,7 +16,7 @@ const ADDRESS_BYTES = 2_048;
 
 /** Checks all of a request that can be checked before it is accepted; throws what its client did wrong. */
 export async function checkTurnRequest(
-  { artifacts, environment }: RunContext,
+  { environment }: RunContext,
   agent: Agent,
   request: TurnRequest,
 ): Promise<void> {
@@ -32,13 +32,6 @@ export async function checkTurnRequest(
   if (asked && request.type === "OperationRequest") {
     const what = `the input of ${agent.name}.${asked.name}`;
     await checkWith(environment, asked.operation.input, asked.input, what);
-  }
-  for (const artifactId of request.attachments ?? []) {
-    if ((await artifacts.get(artifactId)) === undefined) {
-      throw new AgentError("unprocessable", `there is no artifact ${artifactId}`, {
-        issues: [{ path: "attachments", message: `${artifactId} is unknown` }],
-      });
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { RunId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 
 /** The agent of a run that is shown to nobody: it holds only a configuration, or it is not whole. */
 export const NO_AGENT = "";
@@ -18,6 +19,18 @@ export function isConfigRun(runId: RunId): boolean {
 /** Whether a run is one that no client may see. */
 export function isHidden({ agent }: { readonly agent: string }): boolean {
   return agent === NO_AGENT;
+}
+
+/** The metadata of a run whose removal has begun. */
+export const REMOVING: JsonObject = { removing: true };
+
+/** Whether a run was removed, or its removal has begun. */
+export function isLeaving(run: {
+  readonly agent: string;
+  readonly metadata: JsonObject;
+  readonly removed?: boolean;
+}): boolean {
+  return run.removed === true || (isHidden(run) && run.metadata["removing"] === true);
 }
 
 /** Whether a run is shown to nobody because it is being copied or removed, or that was cut off. */

@@ -1,9 +1,11 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog, RunEntry } from "../../ports/event-log.ts";
 import { depthOf, idOf, typeOf } from "../../protocol/encode.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { Event, EventType } from "../../protocol/events.ts";
+import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
-import { isUnfinished } from "../journal/system-runs.ts";
+import { isLeaving } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
 
 /** So many events are copied in one commit. */
@@ -27,17 +29,21 @@ export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, a
  * and the place where they stood. Agents remember there what they did at that point.
  */
 export async function copyHistory(
-  log: EventLog,
+  { log, files }: RunContext,
   ledger: RunLedger,
   { source, after, target }: { readonly source: RunEntry; readonly after: number; readonly target: RunId },
 ): Promise<void> {
   const { recorder } = ledger;
+  const named = new Set<ArtifactId>();
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
     const { events } = await log.read(source.runId, { after: copied, limit });
     // What is not there any more would be waited for without end.
     if (events.length === 0) throw gone(source.runId);
-    for (const text of events) recorder.encoded(toCopy(text, source.runId, target));
+    for (const text of events) {
+      recorder.encoded(toCopy(text, source.runId, target));
+      for (const artifactId of filesIn(text)) named.add(artifactId);
+    }
     copied += events.length;
     await ledger.committed();
   }
@@ -47,10 +53,32 @@ export async function copyHistory(
   if (config) ledger.change({ type: "ConfigRecorded", ...config });
   ledger.change({ type: "Forked", turns });
   await ledger.committed();
+  await files.attach([...named], target);
   // A source that is removed meanwhile may have been read in part. What it refers to outside the log is kept from here on.
   const now = await log.run(source.runId);
-  if (now === undefined || now.removed === true || isUnfinished(now)) throw gone(source.runId);
+  if (now === undefined || isLeaving(now)) throw gone(source.runId);
 }
+
+/** The files that an event names. */
+function filesIn(text: string): readonly ArtifactId[] {
+  if (!MAY_NAME_FILES.has(typeOf(text))) return [];
+  const event = JSON.parse(text) as Event;
+  switch (event.type) {
+    case "ArtifactGenerated":
+    case "ArtifactUploaded":
+      return [event.artifact_id];
+    case "RequestStarted":
+      return event.attachments ?? [];
+    default:
+      return [];
+  }
+}
+
+const MAY_NAME_FILES: ReadonlySet<EventType> = new Set([
+  "ArtifactGenerated",
+  "ArtifactUploaded",
+  "RequestStarted",
+]);
 
 function gone(runId: RunId): AgentError {
   return new AgentError("gone", `run ${runId} was removed`);

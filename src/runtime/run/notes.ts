@@ -76,7 +76,7 @@ export class RunUpdates {
     // The run is hidden until its history is complete.
     ledger.begin(NO_AGENT, null, {}, undefined);
     ledger.save();
-    await copyHistory(log, ledger, { source, after, target: ledger.runId });
+    await copyHistory(this.#context, ledger, { source, after, target: ledger.runId });
     const forkedFrom = { forked_from: { run_id: sourceId, id: after } };
     const config = after === 0 ? agents.configOf(source.agent) : undefined;
     ledger.begin(source.agent, source.initialInput, { ...source.metadata, ...forkedFrom }, config);

@@ -48,7 +48,9 @@ export class Run implements RecorderListener {
     const { log } = context;
     const claim = await claimRun(log, runId);
     try {
-      return new Run(context, listener, claim, await loadRun(log, claim));
+      const loaded = await loadRun(log, claim);
+      await keepFiles(context, runId, loaded);
+      return new Run(context, listener, claim, loaded);
     } catch (error) {
       log.release(claim.cursor);
       throw error;
@@ -192,6 +194,20 @@ export class Run implements RecorderListener {
 
   #checkThere(): void {
     if (this.#removal !== "none") throw new AgentError("gone", `run ${this.runId} was removed`);
+  }
+}
+
+/** Has the run refer to the files of its open requests, in case a crash came after a request was accepted. */
+async function keepFiles(
+  { files, telemetry }: RunContext,
+  runId: RunId,
+  { state }: LoadedRun,
+): Promise<void> {
+  const named = state.open.flatMap(({ accepted }) => accepted.request.attachments ?? []);
+  try {
+    await files.attach(named, runId);
+  } catch (error) {
+    telemetry.fault(`the files of run ${runId} could not be attached`, error);
   }
 }
 

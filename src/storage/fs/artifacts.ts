@@ -20,6 +20,8 @@ export function fsArtifacts(directory: string): ArtifactStore {
   const runs = join(directory, "runs");
   // The same for artifacts without a run.
   const unattached = join(directory, "unattached");
+  // Changes of metadata run one after the other, because each one depends on the one before.
+  let last: Promise<unknown> = Promise.resolve();
   const ready = prepare();
   // A failure is reported by the calls that await it.
   ready.catch(() => {});
@@ -53,11 +55,24 @@ export function fsArtifacts(directory: string): ArtifactStore {
       if (isNew) await rm(join(unattached, artifactId), { force: true });
       throw error;
     }
-    const info = toStored(artifact, sizeBytes);
-    // The artifact exists as soon as this file exists.
-    await writeWhole(`${path}.json`, [Buffer.from(JSON.stringify(info))]);
+    return change(async () => {
+      const info = toStored(artifact, sizeBytes, await get(artifactId));
+      await write(info);
+      return info;
+    });
+  }
+
+  function change<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = last.then(work);
+    // The caller gets the error.
+    last = done.catch(() => {});
+    return done;
+  }
+
+  /** Writes the metadata of an artifact, which exists as soon as this file exists. */
+  async function write(info: StoredArtifact): Promise<void> {
+    await writeWhole(`${toPath(directory, info.artifactId)}.json`, [Buffer.from(JSON.stringify(info))]);
     await syncDirectory(directory);
-    return info;
   }
 
   /** Adds an artifact to the list of its run, or of those without a run. */
@@ -86,7 +101,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
   async function get(artifactId: ArtifactId): Promise<StoredArtifact | undefined> {
     if (!isId(artifactId)) return undefined;
     const text = await readFile(`${toPath(directory, artifactId)}.json`, "utf8").catch(missing);
-    return text === undefined ? undefined : (JSON.parse(text) as StoredArtifact);
+    return text === undefined ? undefined : fromFile(JSON.parse(text) as ArtifactFile);
   }
 
   async function* read(artifactId: ArtifactId): AsyncIterable<Uint8Array> {
@@ -97,25 +112,29 @@ export function fsArtifacts(directory: string): ArtifactStore {
   }
 
   async function attach(artifactId: ArtifactId, runId: RunId): Promise<void> {
-    const info = await get(artifactId);
-    if (info === undefined || info.runId !== undefined) return;
     await ready;
-    await list(artifactId, runId);
-    await writeWhole(`${toPath(directory, artifactId)}.json`, [
-      Buffer.from(JSON.stringify({ ...info, runId })),
-    ]);
-    await rm(join(unattached, artifactId), { force: true });
-    await syncDirectory(directory);
+    await change(async () => {
+      const info = await get(artifactId);
+      if (info === undefined || info.runIds.includes(runId)) return;
+      // First the list, so that the removal of the run finds the artifact.
+      await list(artifactId, runId);
+      await write({ ...info, runIds: [...info.runIds, runId] });
+      await rm(join(unattached, artifactId), { force: true });
+    });
   }
 
   async function removeUnattached(before: number): Promise<number> {
     await ready;
+    return change(() => removeOld(before));
+  }
+
+  async function removeOld(before: number): Promise<number> {
     let kept = 0;
     for (const name of await readdir(unattached)) {
       const artifactId = name as ArtifactId;
       const info = await get(artifactId);
       const stays = info === undefined || (info.createdAt ?? 0) >= before;
-      if (info !== undefined && info.runId === undefined && !stays) await remove(artifactId);
+      if (info?.runIds.length === 0 && !stays) await remove(artifactId);
       if (stays) kept += 1;
       else await rm(join(unattached, artifactId), { force: true });
     }
@@ -124,9 +143,12 @@ export function fsArtifacts(directory: string): ArtifactStore {
 
   async function size(runId?: RunId): Promise<number> {
     await ready;
-    const names = runId === undefined ? await allIds() : await idsOf(runId);
     let bytes = 0;
-    for (const artifactId of names) bytes += (await get(artifactId))?.sizeBytes ?? 0;
+    for (const artifactId of runId === undefined ? await allIds() : await idsOf(runId)) {
+      const info = await get(artifactId);
+      const isCounted = runId === undefined || info?.runIds.every((other) => other === runId);
+      if (info !== undefined && isCounted) bytes += info.sizeBytes;
+    }
     return bytes;
   }
 
@@ -141,8 +163,15 @@ export function fsArtifacts(directory: string): ArtifactStore {
 
   async function removeRun(runId: RunId): Promise<void> {
     await ready;
-    for (const artifactId of await idsOf(runId)) await remove(artifactId);
-    await rm(toPath(runs, runId), { recursive: true, force: true });
+    await change(async () => {
+      for (const artifactId of await idsOf(runId)) {
+        const info = await get(artifactId);
+        const runIds = info?.runIds.filter((other) => other !== runId) ?? [];
+        if (info === undefined || runIds.length === 0) await remove(artifactId);
+        else if (runIds.length < info.runIds.length) await write({ ...info, runIds });
+      }
+      await rm(toPath(runs, runId), { recursive: true, force: true });
+    });
   }
 
   async function remove(artifactId: ArtifactId): Promise<void> {
@@ -152,6 +181,13 @@ export function fsArtifacts(directory: string): ArtifactStore {
   }
 
   return { put, get, read, attach, removeUnattached, size, removeRun, close: () => ready };
+}
+
+/** The metadata as a file has it; older files name one run. */
+type ArtifactFile = StoredArtifact & { readonly runId?: RunId };
+
+function fromFile({ runId, ...info }: ArtifactFile): StoredArtifact {
+  return { ...info, runIds: info.runIds ?? (runId === undefined ? [] : [runId]) };
 }
 
 function toPath(directory: string, id: string): string {

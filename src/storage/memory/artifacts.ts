@@ -16,7 +16,7 @@ export function memoryArtifacts(): ArtifactStore {
         chunks.push(chunk.slice());
         sizeBytes += chunk.byteLength;
       }
-      const info = toStored(artifact, sizeBytes);
+      const info = toStored(artifact, sizeBytes, artifacts.get(artifact.artifactId)?.info);
       artifacts.set(artifact.artifactId, { info, chunks });
       return info;
     },
@@ -30,14 +30,14 @@ export function memoryArtifacts(): ArtifactStore {
     },
     async attach(artifactId, runId) {
       const artifact = artifacts.get(artifactId);
-      if (artifact !== undefined && artifact.info.runId === undefined) {
-        artifacts.set(artifactId, { ...artifact, info: { ...artifact.info, runId } });
-      }
+      if (artifact === undefined || artifact.info.runIds.includes(runId)) return;
+      const runIds = [...artifact.info.runIds, runId];
+      artifacts.set(artifactId, { ...artifact, info: { ...artifact.info, runIds } });
     },
     async removeUnattached(before) {
       let kept = 0;
       for (const [artifactId, { info }] of artifacts) {
-        if (info.runId !== undefined) continue;
+        if (info.runIds.length > 0) continue;
         if ((info.createdAt ?? 0) < before) artifacts.delete(artifactId);
         else kept += 1;
       }
@@ -46,12 +46,17 @@ export function memoryArtifacts(): ArtifactStore {
     async size(runId) {
       let bytes = 0;
       for (const { info } of artifacts.values())
-        if (runId === undefined || info.runId === runId) bytes += info.sizeBytes;
+        if (runId === undefined || (info.runIds.length === 1 && info.runIds[0] === runId))
+          bytes += info.sizeBytes;
       return bytes;
     },
     async removeRun(runId) {
-      for (const [artifactId, { info }] of artifacts) {
-        if (info.runId === runId) artifacts.delete(artifactId);
+      for (const [artifactId, artifact] of artifacts) {
+        const { info } = artifact;
+        if (!info.runIds.includes(runId)) continue;
+        const runIds = info.runIds.filter((other) => other !== runId);
+        if (runIds.length === 0) artifacts.delete(artifactId);
+        else artifacts.set(artifactId, { ...artifact, info: { ...info, runIds } });
       }
     },
     async close() {

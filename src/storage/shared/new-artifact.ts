@@ -17,14 +17,15 @@ export async function* limitedBody({
   }
 }
 
-/** The metadata of a stored artifact. */
+/** The metadata of a stored artifact; if it is stored again, it keeps its runs. */
 export function toStored(
   { artifactId, runId, createdAt, name, mimeType }: NewArtifact,
   sizeBytes: number,
+  before: StoredArtifact | undefined,
 ): StoredArtifact {
   return {
     artifactId,
-    ...(runId !== undefined && { runId }),
+    runIds: [...new Set([...(before?.runIds ?? []), ...(runId === undefined ? [] : [runId])])],
     ...(createdAt !== undefined && { createdAt }),
     name,
     mimeType,
