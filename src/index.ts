@@ -7,22 +7,30 @@ import { memoryArtifacts } from "./storage/memory/artifacts.ts";
 import { memoryLog } from "./storage/memory/log.ts";
 import { memorySecrets } from "./storage/memory/secrets.ts";
 
-/** The agents, and optional engines that replace the ones in memory. */
+/** What `createRuntime` takes: the agents, and engines where those in memory do not suffice. */
 export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<RuntimeOptions>;
 
 /**
- * Starts a runtime. By default its log and artifacts are in memory and are lost with the process; use
- * `sqliteLog` and `fsArtifacts` to keep them.
+ * Starts a runtime. By default its log, artifacts and secrets are in memory and are lost with the process.
+ * With `log: sqliteLog(directory)` all three are in that directory.
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
+  const given = withoutUndefined(options);
+  const { log = memoryLog() } = given;
   return createRuntimeOn({
-    environment: nodeEnvironment(),
-    log: options.log ?? memoryLog(),
-    artifacts: options.artifacts ?? memoryArtifacts(),
-    secrets: options.secrets ?? memorySecrets(),
-    router: options.router ?? localRouter(),
-    ...options,
+    ...given,
+    log,
+    artifacts: given.artifacts ?? log.artifacts?.() ?? memoryArtifacts(),
+    secrets: given.secrets ?? log.secrets?.() ?? memorySecrets(),
+    environment: given.environment ?? nodeEnvironment(),
+    router: given.router ?? localRouter(),
+    limits: withoutUndefined(given.limits ?? {}),
   });
+}
+
+/** An option that is undefined counts as absent. */
+function withoutUndefined<Options extends object>(options: Options): Options {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
 }
 
 export { AgentError } from "./errors.ts";
@@ -96,3 +104,4 @@ export type {
 export type { Limits } from "./runtime/limits.ts";
 export { memoryArtifacts } from "./storage/memory/artifacts.ts";
 export { memoryLog } from "./storage/memory/log.ts";
+export type { MemoryLog } from "./storage/memory/log.ts";

@@ -12,8 +12,6 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { createRuntime } from "../runtime/runtime.ts";
-import { fsArtifacts } from "../storage/fs/artifacts.ts";
-import { fsSecrets } from "../storage/fs/secrets.ts";
 import { DamagedLog, DirectoryInUse } from "../storage/sqlite/format/errors.ts";
 import { sqliteLog } from "../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "./exit.ts";
@@ -38,8 +36,8 @@ export async function startServer(options: ServerOptions, agents: readonly Agent
   const runtime = createRuntime({
     agents,
     log,
-    artifacts: fsArtifacts(join(data, "artifacts")),
-    secrets: fsSecrets(join(data, "secrets.json")),
+    artifacts: log.artifacts(),
+    secrets: log.secrets(),
     router: localRouter(),
     environment: nodeEnvironment(),
     telemetry: metrics,
@@ -57,7 +55,7 @@ export async function startServer(options: ServerOptions, agents: readonly Agent
   }
 }
 
-function openLog({ data, durability, acceptLoss }: ServerOptions): EventLog {
+function openLog({ data, durability, acceptLoss }: ServerOptions): Required<EventLog> {
   try {
     return sqliteLog(data, { durability, acceptLoss });
   } catch (thrown) {

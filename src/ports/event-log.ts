@@ -1,6 +1,8 @@
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { RequestPhase, RunPhase } from "../protocol/status.ts";
+import type { ArtifactStore } from "./artifact-store.ts";
+import type { SecretStore } from "./secret-store.ts";
 
 /**
  * The durable log of all runs: the source of truth.
@@ -92,6 +94,12 @@ export interface EventLog {
 
   /** Whether the log accepts appends, and if not, why. */
   health(): LogHealth;
+
+  /** Opens the artifact store that belongs to the log. A runtime uses it if it is given no other store. */
+  artifacts?(): ArtifactStore;
+
+  /** Opens the secret store that belongs to the log. A runtime uses it if it is given no other store. */
+  secrets?(): SecretStore;
 
   /** Closes the log after running appends have settled. */
   close(): Promise<void>;

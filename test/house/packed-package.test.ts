@@ -34,6 +34,28 @@ test("every TypeScript block of the documentation compiles in a project made by 
   await compile("documentation", Object.fromEntries(blocks));
 });
 
+test("an agent is tested with the package alone, and a crash too", async () => {
+  const program = `
+    import { createRuntime, defineAgent, memoryLog } from "troupe";
+    import { collect } from "troupe/testing";
+    const asker = defineAgent({
+      name: "asker",
+      purpose: "Asks for a name.",
+      async chat(_, turn) {
+        return "Hello, " + (await turn.waitForInput({ name: "Who are you?" })).name;
+      },
+    });
+    const log = memoryLog();
+    const before = createRuntime({ agents: [asker], log });
+    await collect(before, "asker", { type: "ChatRequest", input: "", request_id: "name" });
+    const after = createRuntime({ agents: [asker], log: log.reopen() });
+    const answer = { type: "ResumeWithInput", request_id: "name", request_keys: { name: "Ada" } };
+    console.log((await collect(after, "asker", answer)).at(-1).result);
+  `;
+  await writeFile(join(project, "crash.mjs"), program);
+  expect(await run(process.execPath, ["crash.mjs"], project)).toBe("Hello, Ada\n");
+});
+
 /** Compiles files as a part of the project with the settings of `tsc --init`; rejects with the errors. */
 async function compile(name: string, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = join(project, name);

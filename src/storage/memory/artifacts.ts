@@ -59,8 +59,7 @@ export function memoryArtifacts(): ArtifactStore {
         else artifacts.set(artifactId, { ...artifact, info: { ...info, runIds } });
       }
     },
-    async close() {
-      artifacts.clear();
-    },
+    // The artifacts stay, for a runtime that uses the store again.
+    async close() {},
   };
 }

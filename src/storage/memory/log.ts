@@ -15,16 +15,31 @@ import type {
   RunRow,
   Snapshot,
 } from "../../ports/event-log.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Unavailable } from "../../ports/event-log.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
 import { compareRuns, positionOf, toListCursor, toRemovedEntry } from "../shared/run-list.ts";
 import type { ListPosition } from "../shared/run-list.ts";
 import { Tails } from "../shared/tails.ts";
+import { memoryArtifacts } from "./artifacts.ts";
+import { memorySecrets } from "./secrets.ts";
 import { countFitting, surelyFit } from "../shared/utf8.ts";
 
+/** A log in memory, whose data can be opened again. */
+export interface MemoryLog extends EventLog {
+  artifacts(): ArtifactStore;
+  secrets(): SecretStore;
+  /**
+   * Opens the same data again, as a new process opens the log of a dead one: the old log refuses appends from
+   * then on, whether it was closed or not. With this, a test can crash and restart a runtime.
+   */
+  reopen(): MemoryLog;
+}
+
 /** A log in memory, for tests and for agents whose history may be lost with the process. */
-export function memoryLog(): EventLog {
+export function memoryLog(): MemoryLog {
   const runs = new Map<RunId, Run>();
   const removed = new Set<RunId>();
   const requests = new Map<RequestId, RequestEntry>();
@@ -37,10 +52,12 @@ export function memoryLog(): EventLog {
   const tails = new Tails();
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
-  let closed = false;
+  // Which opening of the log accepts appends.
+  let current = 0;
+  const artifacts = memoryArtifacts();
+  const secrets = memorySecrets();
 
   function owned(cursor: Cursor): Run {
-    if (closed) throw new Unavailable("the log is closed");
     const run = runs.get(cursor.runId);
     if (run === undefined || run.epoch !== cursor.epoch) {
       throw new Fenced(`run ${cursor.runId} has another owner`);
@@ -159,63 +176,84 @@ export function memoryLog(): EventLog {
     return things.filter((thing) => !referrers.has(thing));
   }
 
-  return {
-    durability: "memory",
-    reliableTail: true,
-    async claim(runId) {
-      const run = runs.get(runId) ?? newRun();
-      runs.set(runId, run);
-      epochs += 1;
-      run.epoch = epochs;
-      const entry = find(runId);
-      return {
-        cursor: { runId, epoch: epochs, head: run.events.length, records: run.records.length },
-        ...(entry && { run: entry }),
-        ...(run.snapshot && { snapshot: run.snapshot }),
-      };
-    },
-    append: async (cursor, batch) => append(cursor, batch),
-    release({ runId, epoch }) {
-      const run = runs.get(runId);
-      if (run?.epoch !== epoch) return;
-      run.epoch = 0;
-      if (run.row === undefined) runs.delete(runId);
-    },
-    read(runId, options) {
-      const run = runs.get(runId);
-      return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
-    },
-    tail: (runId, wake) => tails.add(runId, wake),
-    lookup: async (requestId) => lookup(requestId),
-    run: async (runId) => find(runId),
-    find: async (alias) => aliases.get(alias),
-    list: async (query) => list(query),
-    async size(runId) {
-      const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
-      return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
-    },
-    async open() {
-      const entries = openEntries();
-      const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
-      return entries
-        .filter(({ phase, runId, wakeAt }) =>
-          phase === "queued" ? !begun.has(runId) : phase === "running" && wakeAt === undefined,
-        )
-        .sort((a, b) => a.createdAt - b.createdAt);
-    },
-    async asleep({ after = -Infinity, notAfter = Infinity, limit }) {
-      return openEntries()
-        .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
-        .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
-        .slice(0, limit);
-    },
-    unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
-    remove: async (cursor) => remove(cursor),
-    health: () => (closed ? { writable: false, reason: "the log is closed" } : { writable: true }),
-    async close() {
-      closed = true;
-    },
-  };
+  function open(): MemoryLog {
+    current += 1;
+    const own = current;
+    // Fences the cursors of the opening before.
+    for (const run of runs.values()) run.epoch = 0;
+    const checkOpen = (): void => {
+      if (own !== current) throw new Unavailable("the log is closed");
+    };
+    return {
+      durability: "memory",
+      reliableTail: true,
+      async claim(runId) {
+        checkOpen();
+        const run = runs.get(runId) ?? newRun();
+        runs.set(runId, run);
+        epochs += 1;
+        run.epoch = epochs;
+        const entry = find(runId);
+        return {
+          cursor: { runId, epoch: epochs, head: run.events.length, records: run.records.length },
+          ...(entry && { run: entry }),
+          ...(run.snapshot && { snapshot: run.snapshot }),
+        };
+      },
+      async append(cursor, batch) {
+        checkOpen();
+        return append(cursor, batch);
+      },
+      release({ runId, epoch }) {
+        const run = runs.get(runId);
+        if (run?.epoch !== epoch) return;
+        run.epoch = 0;
+        if (run.row === undefined) runs.delete(runId);
+      },
+      read(runId, options) {
+        const run = runs.get(runId);
+        return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
+      },
+      tail: (runId, wake) => tails.add(runId, wake),
+      lookup: async (requestId) => lookup(requestId),
+      run: async (runId) => find(runId),
+      find: async (alias) => aliases.get(alias),
+      list: async (query) => list(query),
+      async size(runId) {
+        const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
+        return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
+      },
+      async open() {
+        const entries = openEntries();
+        const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
+        return entries
+          .filter(({ phase, runId, wakeAt }) =>
+            phase === "queued" ? !begun.has(runId) : phase === "running" && wakeAt === undefined,
+          )
+          .sort((a, b) => a.createdAt - b.createdAt);
+      },
+      async asleep({ after = -Infinity, notAfter = Infinity, limit }) {
+        return openEntries()
+          .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
+          .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
+          .slice(0, limit);
+      },
+      unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
+      async remove(cursor) {
+        checkOpen();
+        return remove(cursor);
+      },
+      health: () => (own === current ? { writable: true } : { writable: false, reason: "the log is closed" }),
+      artifacts: () => artifacts,
+      secrets: () => secrets,
+      async close() {
+        if (own === current) current += 1;
+      },
+      reopen: open,
+    };
+  }
+
+  return open();
 }
 
 interface Run {

@@ -1,7 +1,10 @@
+import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import type { Batch, Claim, Cursor, EventLog, Page, ReadOptions, RunEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { fsArtifacts } from "../fs/artifacts.ts";
+import { fsSecrets } from "../fs/secrets.ts";
 import { Tails } from "../shared/tails.ts";
 import { advance, Claims } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
@@ -24,7 +27,7 @@ export function sqliteLog(
     commitIntervalMs = 0,
     cacheBytes = 16 * 1024 * 1024,
   }: SqliteLogOptions = {},
-): EventLog {
+): Required<EventLog> {
   const { reader, head, file, unlock, ...opened } = openDirectory(directory, { durability, acceptLoss });
   const claims = new Claims(head.epoch);
   const cache = new TailCache(cacheBytes);
@@ -213,6 +216,8 @@ export function sqliteLog(
     unreferenced: async (things) => unreferenced(things),
     remove,
     health,
+    artifacts: () => fsArtifacts(join(directory, "artifacts")),
+    secrets: () => fsSecrets(join(directory, "secrets.json")),
     close: () => (closing ??= close()),
   };
 }
