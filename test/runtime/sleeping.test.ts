@@ -210,3 +210,63 @@ test("a turn that sleeps outlives three crashes like any other: that it is woken
     expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
   }
 });
+
+test.each([
+  ["a handler", sleeper, undefined],
+  ["a handler that stays in memory", sleeper, { idleRuns: 1_000 }],
+  ["a machine's delay", delayed, undefined],
+])(
+  "%s wakes after what it asked for when the clock went back over a restart",
+  async (_, agent: Agent, more) => {
+    const world = new World({ agents: [agent], limits: more ?? limits });
+    await world.ask(agent.name, chat);
+    await world.environment.advance(10 * DAY_MS);
+    world.clockMs = -365 * DAY_MS;
+    await world.restart();
+    await world.environment.advance(MONTH_MS - 1);
+    expect(ofType(await world.events(asked), "RequestCompleted")).toEqual([]);
+    await world.environment.advance(1);
+    expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  },
+);
+
+test("after the clock went back, further restarts do not begin a sleep anew", async () => {
+  const world = new World({ agents: [sleeper], limits });
+  await world.ask("sleeper", chat);
+  world.clockMs = -365 * DAY_MS;
+  for (let day = 0; day < 30; day += 1) {
+    await world.restart();
+    expect(ofType(await world.events(asked), "RequestCompleted")).toEqual([]);
+    await world.environment.advance(DAY_MS);
+  }
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test("a clock that goes back by less than a sleep's rest lets it wake by the clock", async () => {
+  const world = new World({ agents: [sleeper], limits });
+  await world.ask("sleeper", chat);
+  await world.environment.advance(20 * DAY_MS);
+  world.clockMs = -5 * DAY_MS;
+  const { commits } = world;
+  await world.restart();
+  expect(world.commits).toBe(commits);
+  await world.environment.advance(15 * DAY_MS - 1);
+  expect(ofType(await world.events(asked), "RequestCompleted")).toEqual([]);
+  await world.environment.advance(1);
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test.each([
+  ["in memory", 1_000, MONTH_MS],
+  ["out of memory", 0, 2 * MONTH_MS],
+])(
+  "a clock that goes back under a running process makes no turn %s sleep for ever",
+  async (_, idleRuns, ms) => {
+    const world = new World({ agents: [sleeper], limits: { idleRuns } });
+    await world.ask("sleeper", chat);
+    await world.environment.advance(10 * DAY_MS);
+    world.clockMs = -365 * DAY_MS;
+    await world.environment.advance(ms - 10 * DAY_MS);
+    expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  },
+);

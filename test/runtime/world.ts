@@ -40,6 +40,8 @@ export class World {
   /** What the runtime told its own log of faults. */
   readonly faults: string[] = [];
   readonly dropped: string[] = [];
+  /** How far the clock of the process is ahead of the time that passes, in milliseconds. */
+  clockMs = 0;
   /** How many commits were begun. */
   commits = 0;
   #options: WorldOptions;
@@ -170,6 +172,7 @@ export class World {
     const { environment } = this;
     return {
       ...environment,
+      now: () => environment.now() + this.clockMs,
       timer: (ms, fire) => life.timer(environment, ms, fire),
       macrotask: (run) =>
         environment.macrotask(() => {

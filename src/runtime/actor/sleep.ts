@@ -2,7 +2,10 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 
-/** Wakes an actor after a time that a restart does not start again. */
+/**
+ * Wakes an actor after a time that a restart does not start again. When the clock went back meanwhile, the sleep ends
+ * after the time that the code asked for, at the latest.
+ */
 export function sleep(
   caller: Actor,
   { callId, logged }: { readonly callId: CallId; readonly logged: boolean },
@@ -12,10 +15,11 @@ export function sleep(
   const { recorder, journal } = turn;
   const { environment } = turn.context;
   const now = environment.now();
-  const until = journal.wakeTimes.get(callId) ?? now + ms;
+  const loggedUntil = journal.wakeTimes.get(callId) ?? Infinity;
+  const until = Math.min(loggedUntil, now + ms);
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
-  if (!logged) recorder.record({ type: "Sleep", call_id: callId, ms, until });
+  if (!logged || until < loggedUntil) recorder.record({ type: "Sleep", call_id: callId, ms, until });
   turn.quiescence.sleeping(callId, until, now);
   stop = environment.timer(Math.max(until - now, 0), () => {
     if (!turn.calls.accepts(open)) return;

@@ -76,7 +76,8 @@ export class JournalBuilder {
         this.#tried = new Set();
         return;
       case "Sleep":
-        this.#call(record.call_id, sleepSignature(record.ms));
+        // A second record of a sleep has its new end only.
+        if (!this.#wakeTimes.has(record.call_id)) this.#call(record.call_id, sleepSignature(record.ms));
         this.#wakeTimes.set(record.call_id, record.until);
         return;
       case "Woke":

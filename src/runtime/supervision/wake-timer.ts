@@ -4,24 +4,24 @@ import type { RunContext } from "../run-context.ts";
 /** What a wake timer needs. */
 export interface WakeTimerOptions {
   readonly context: RunContext;
-  /** Has a run go on; does nothing for one that is in memory and wakes by itself. Never rejects. */
+  /** Continues a run; does nothing for a run in memory, which wakes by itself. Never rejects. */
   readonly wake: (runId: RunId) => Promise<void>;
 }
 
-/** So many runs are woken at a time. */
+/** How many runs are woken at a time. */
 const AT_ONCE = 64;
 
-/** After so long a log is asked again that could not be read, in milliseconds. */
+/** The time until a log that could not be read is read again, in milliseconds. */
 const RETRY_MS = 1_000;
 
 /**
- * Wakes the runs that sleep and are not in memory. However many there are, they have one timer, set to
- * the first time in the log's index.
+ * Wakes the sleeping runs that are not in memory. All of them share one timer, which is set to the first wake time in
+ * the log's index.
  */
 export class WakeTimer {
   readonly #options: WakeTimerOptions;
-  /** All that was to wake until then has been woken. */
-  #lookedMs = 0;
+  /** All runs with a wake time up to this one have been woken. */
+  #wokenMs = 0;
   /** When the timer fires. */
   #setMs = Infinity;
   #stopTimer = (): void => {};
@@ -31,16 +31,18 @@ export class WakeTimer {
     this.#options = options;
   }
 
-  /** Wakes all that should have woken by now, and from then on whatever is due. */
+  /** Wakes all runs whose wake time has passed, and from now on each run at its wake time. */
   async start(): Promise<void> {
-    this.#lookedMs = 0;
-    await this.#look();
+    const nowMs = this.#options.context.environment.now();
+    this.#wokenMs = 0;
+    await this.#wakeUntil(nowMs);
+    await this.#wakeFromFuture(nowMs);
   }
 
-  /** Takes note of a run that is let go of while it sleeps. */
+  /** Notes that a sleeping run was passivated. */
   add(wakeAtMs: number): void {
-    // Only a clock that was set back has a time to come before one at which everything was looked at.
-    this.#lookedMs = Math.min(this.#lookedMs, wakeAtMs - 1);
+    // Only after the clock was set back there is a wake time before one that has passed.
+    this.#wokenMs = Math.min(this.#wokenMs, wakeAtMs - 1);
     this.#set(wakeAtMs);
   }
 
@@ -49,22 +51,38 @@ export class WakeTimer {
     this.#stopTimer();
   }
 
-  async #look(): Promise<void> {
+  async #wakeUntil(notAfter: number): Promise<void> {
     const { context, wake } = this.#options;
     const { log, environment } = context;
-    const after = this.#lookedMs;
-    const notAfter = environment.now();
-    this.#lookedMs = notAfter;
+    const after = this.#wokenMs;
+    this.#wokenMs = notAfter;
     try {
       const due = await log.asleep({ after, notAfter });
       await inLanes(due, AT_ONCE, ({ runId }) => wake(runId));
-      const [next] = await log.asleep({ after: this.#lookedMs, limit: 1 });
+      const [next] = await log.asleep({ after: this.#wokenMs, limit: 1 });
       if (next?.wakeAt !== undefined) this.#set(next.wakeAt);
     } catch (error) {
-      this.#lookedMs = Math.min(this.#lookedMs, after);
+      this.#wokenMs = Math.min(this.#wokenMs, after);
       this.#set(environment.now() + RETRY_MS);
       throw error;
     }
+  }
+
+  /**
+   * Wakes the runs that fell asleep at a time that is still to come: the clock went back since. Their code then limits
+   * the sleep to the time it asked for.
+   */
+  async #wakeFromFuture(nowMs: number): Promise<void> {
+    const { context, wake } = this.#options;
+    const { log } = context;
+    const isFromFuture = async (runId: RunId): Promise<boolean> => {
+      return ((await log.run(runId))?.updatedAt ?? 0) > nowMs;
+    };
+    const { runs } = await log.list({ limit: 1 });
+    if ((runs[0]?.updatedAt ?? 0) <= nowMs) return;
+    await inLanes(await log.asleep({ after: nowMs }), AT_ONCE, async ({ runId }) => {
+      if (await isFromFuture(runId)) await wake(runId);
+    });
   }
 
   #set(atMs: number): void {
@@ -74,12 +92,15 @@ export class WakeTimer {
     this.#setMs = atMs;
     this.#stopTimer = environment.timer(Math.max(atMs - environment.now(), 0), () => {
       this.#setMs = Infinity;
-      this.#look().catch((error: unknown) => telemetry.fault("runs that sleep could not be woken", error));
+      // The time has passed, also when the clock was set back meanwhile.
+      this.#wakeUntil(Math.max(atMs, environment.now())).catch((error: unknown) =>
+        telemetry.fault("sleeping runs could not be woken", error),
+      );
     });
   }
 }
 
-/** Does something for each of many, so many at a time, in their order. */
+/** Works on all items in their order, a limited number at a time. */
 export async function inLanes<Item>(
   items: readonly Item[],
   lanes: number,
