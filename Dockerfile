@@ -2,6 +2,7 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY test/openapi/package.json ./test/openapi/
 # The dev dependency `node` would download a Node that the image already has.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./

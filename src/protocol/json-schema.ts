@@ -41,7 +41,9 @@ export const schemas: Schemas = lazy((name) => {
 /** The same schemas for `components.schemas` of an OpenAPI 3.1 document, with references to each other. */
 export const components: Schemas = lazy((name) => {
   const members = FAMILIES.get(name);
-  return members === undefined ? toJsonSchema(name) : { oneOf: toRefs(members, "#/components/schemas/") };
+  return members === undefined
+    ? withOneKeyword(toJsonSchema(name))
+    : { oneOf: toRefs(members, "#/components/schemas/") };
 });
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
@@ -67,6 +69,12 @@ function toJsonSchema(name: string): JsonObject {
   if (!Object.hasOwn(requestSchemas, name)) return schema;
   const properties = { ...asObject(schema["properties"]), ...asObject(convert(besideSchema)["properties"]) };
   return { ...schema, properties };
+}
+
+/** Generators of types read the fields beside an `anyOf` as one more alternative, so both become parts of an `allOf`. */
+function withOneKeyword({ anyOf, description, ...fields }: JsonObject): JsonObject {
+  if (anyOf === undefined) return { ...fields, ...(description !== undefined && { description }) };
+  return { allOf: [fields, { anyOf }], ...(description !== undefined && { description }) };
 }
 
 function convert(schema: z.ZodType): JsonObject {

@@ -123,6 +123,10 @@ export const requestSchemas: {
       request_keys: jsonObject.describe("A value for each requested key."),
       resume_id: optional(clientId).describe("Chosen by the client, makes the answer idempotent."),
     } satisfies Shape<ResumeWithInput>)
-    .meta({ anyOf: [{ required: ["request_id"] }, { required: ["run_id"] }] })
+    .meta({ anyOf: ["request_id", "run_id"].map(isRequired) })
     .describe("Answers a request that waits for input."),
 };
+
+function isRequired(name: string): object {
+  return { properties: { [name]: { type: "string" } }, required: [name] };
+}

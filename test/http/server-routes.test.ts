@@ -67,11 +67,17 @@ test("the OpenAPI document describes every route that is served, and all its ref
   const document = await bodyOf(await server.app.request("/openapi.json"));
   expect(document["openapi"]).toBe("3.1.0");
   const paths = document["paths"] as Record<string, Record<string, unknown>>;
-  const described = Object.entries(paths).flatMap(([path, item]) =>
+  const described = Object.entries(paths).flatMap(([path, { servers, ...item }]) =>
     Object.keys(item)
       .filter((key) => key !== "parameters")
-      .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, "*")}`),
+      // A path without servers of its own is below the path of each agent too.
+      .flatMap((method) => (servers === undefined ? ["", "/*"] : [""]).map((base) => [method, base] as const))
+      .map(([method, base]) => `${method.toUpperCase()} ${base}${path.replaceAll(/\{\w+\}/g, "*")}`),
   );
+  expect(document["servers"]).toMatchObject([
+    { url: "." },
+    { url: "./{agent}", variables: { agent: { enum: ["echo", "payments", "ticker"] } } },
+  ]);
   const served = server.app.routes
     .filter(({ method }) => method !== "ALL")
     .map(
@@ -91,11 +97,13 @@ test("the OpenAPI document gives each operation an id, and says how to send the 
   await using server = await startApp();
   const document = await bodyOf(await server.app.request("/openapi.json"));
   const items = Object.values(document["paths"] as Record<string, Record<string, unknown>>);
-  const operations = items.flatMap(({ parameters: _parameters, ...methods }) => Object.values(methods));
+  const operations = items.flatMap(({ parameters: _parameters, servers: _servers, ...methods }) =>
+    Object.values(methods),
+  );
   const ids = operations.map((operation) => (operation as { readonly operationId?: string }).operationId);
   expect(new Set(ids).size).toBe(operations.length);
   for (const id of ids) expect(id).toMatch(/^(get|post|delete)[A-Za-z]+$/);
-  expect(ids).toEqual(expect.arrayContaining(["getAgents", "postProcess", "getEventsByIdOfAgent"]));
+  expect(ids).toEqual(expect.arrayContaining(["getAgents", "postProcess", "getEventsById"]));
   expect(document["components"]).toMatchObject({
     securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
   });

@@ -4,7 +4,7 @@ import { schemas } from "../../protocol/json-schema.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import type { Host } from "./host.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { createOpenApi } from "./openapi.ts";
+import { createOpenApi } from "../openapi/document.ts";
 import { reply } from "../messages/reply.ts";
 
 /** State that only the server's own routes need. */

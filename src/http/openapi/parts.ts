@@ -10,31 +10,39 @@ export const whole: JsonObject = { type: "integer", minimum: 0 };
 /** The schema of a boolean. */
 export const flag: JsonObject = { type: "boolean" };
 
-/** A method of a route: its summary, its answers other than refusals, and its parameters. */
-export function operation(
-  summary: string,
-  responses: Responses,
-  parameters: readonly JsonObject[] = [],
-  content?: JsonObject,
-): JsonObject {
-  const problem = {
-    description: "A refusal.",
-    content: { "application/problem+json": { schema: ref("Problem") } },
-  };
+/** What an operation is made of. */
+export interface OperationParts {
+  readonly summary: string;
+  readonly description?: string;
+  /** Its answers other than refusals. */
+  readonly responses: Responses;
+  readonly parameters?: readonly JsonObject[];
+  /** The content of its body. */
+  readonly content?: JsonObject;
+}
+
+/** A method of a route. */
+export function operation({ content, responses, ...parts }: OperationParts): JsonObject {
+  const problem = { $ref: "#/components/responses/Refusal" };
   return {
-    summary,
-    ...(parameters.length > 0 && { parameters }),
+    ...parts,
     ...(content && { requestBody: { required: true, content } }),
-    responses: { ...responses, default: problem },
+    responses: { ...responses, "4XX": problem, "5XX": problem },
   };
 }
+
+/** Every refusal. */
+export const refusal: JsonObject = {
+  description: "A refusal.",
+  content: { "application/problem+json": { schema: ref("Problem") } },
+};
 
 /** Adds an operation id to every operation, from its method and path, for client generators. */
 export function withOperationIds(paths: JsonObject): JsonObject {
   const items = Object.entries(paths).map(([path, item]) => {
     const methods = Object.entries(item as JsonObject).map(([method, operation]): [string, Json] => [
       method,
-      method === "parameters"
+      method === "parameters" || method === "servers"
         ? operation
         : { operationId: toOperationId(method, path), ...(operation as JsonObject) },
     ]);
@@ -44,13 +52,12 @@ export function withOperationIds(paths: JsonObject): JsonObject {
 }
 
 function toOperationId(method: string, path: string): string {
-  const own = path.replace(/^\/\{agent\}/, "");
-  const words = own
+  const words = path
     .replaceAll("{", "by/")
     .split(/[^a-z]+/i)
     .filter((word) => word !== "" && word !== "json");
   const name = words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join("");
-  return `${method}${name || "Agents"}${own === path ? "" : "OfAgent"}`;
+  return `${method}${name || "Agents"}`;
 }
 
 /** A reference to a schema by name. */
@@ -60,6 +67,16 @@ export function ref(name: string): JsonObject {
 
 export function listOf(items: JsonObject): JsonObject {
   return { type: "array", items };
+}
+
+/** The schema of a value that fits one of several. */
+export function anyOf(...schemas: readonly JsonObject[]): JsonObject {
+  return { anyOf: schemas };
+}
+
+/** The schema of an object. */
+export function object(properties: JsonObject, required: readonly string[]): JsonObject {
+  return { type: "object", properties, required };
 }
 
 /** A JSON answer. */

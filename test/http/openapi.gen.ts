@@ -1,0 +1,1582 @@
+export interface paths {
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the agents. */
+        get: operations["getAgents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns this document. */
+        get: operations["getOpenapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schemas/{name}.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** Returns the JSON Schema of a request, an event or an answer. */
+        get: operations["getSchemasByName"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns 200 while the server is alive. */
+        get: operations["getHealthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns whether the server accepts requests. */
+        get: operations["getReadyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Metrics for Prometheus. */
+        get: operations["getMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes an idle run with its events and artifacts. */
+        delete: operations["deleteRunsByRunId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runs/{run_id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Creates a run with the history of this one up to the end of a turn. */
+        post: operations["postRunsByRunIdFork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/describe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Describes the agent. */
+        get: operations["getDescribe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes a request. */
+        post: operations["postProcess"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/configure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Configures a run, or the agent for later runs. */
+        post: operations["postConfigure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/stream_request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes a request that starts or continues a turn, and streams its events. */
+        post: operations["postStreamRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/getevents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the events of a request or a run. */
+        get: operations["getGetevents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/getevents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Returns the events of a request or a run. */
+        get: operations["getGeteventsById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the events of a request or a run. */
+        get: operations["getEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Returns the events of a request or a run. */
+        get: operations["getEventsById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/request/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        /** Returns the state of a request. */
+        get: operations["getRequestByRequestId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists runs, the most recently updated first. */
+        get: operations["getRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stores the body as a file. Its type is the Content-Type. */
+        post: operations["postArtifacts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/artifacts/{artifact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        /** Returns a file. */
+        get: operations["getArtifactsByArtifactId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["RunCreated"] | components["schemas"]["RequestCompleted"];
+        ChatRequest: {
+            /** @constant */
+            type: "ChatRequest";
+            input: string;
+            request_id?: string;
+            run_id?: string;
+            request_metadata?: {
+                [key: string]: unknown;
+            };
+            /** @enum {string} */
+            logging_level?: "minimal" | "default" | "tools" | "llm" | "agents" | "all";
+            /** @enum {string} */
+            on_busy?: "enqueue" | "reject" | "interrupt";
+            attachments?: string[];
+            caller?: {
+                server?: string;
+                run_id: string;
+                request_id: string;
+            }[];
+            depth?: number;
+            wait?: boolean | ("none" | "acknowledged" | "completed");
+            wait_ms?: number;
+            run_context?: {
+                [key: string]: unknown;
+            };
+        };
+        OperationRequest: {
+            /** @constant */
+            type: "OperationRequest";
+            operation: string;
+            input: unknown;
+            request_id?: string;
+            run_id?: string;
+            request_metadata?: {
+                [key: string]: unknown;
+            };
+            /** @enum {string} */
+            logging_level?: "minimal" | "default" | "tools" | "llm" | "agents" | "all";
+            /** @enum {string} */
+            on_busy?: "enqueue" | "reject" | "interrupt";
+            attachments?: string[];
+            caller?: {
+                server?: string;
+                run_id: string;
+                request_id: string;
+            }[];
+            depth?: number;
+            wait?: boolean | ("none" | "acknowledged" | "completed");
+            wait_ms?: number;
+            run_context?: {
+                [key: string]: unknown;
+            };
+        };
+        ConfigureRequest: {
+            /** @constant */
+            type: "ConfigureRequest";
+            args: {
+                [key: string]: unknown;
+            };
+            run_id?: string;
+            wait?: boolean | ("none" | "acknowledged" | "completed");
+            wait_ms?: number;
+            run_context?: {
+                [key: string]: unknown;
+            };
+        };
+        CancelRequest: {
+            /** @constant */
+            type: "CancelRequest";
+            request_id: string;
+            wait?: boolean | ("none" | "acknowledged" | "completed");
+            wait_ms?: number;
+            run_context?: {
+                [key: string]: unknown;
+            };
+        };
+        ResumeWithInput: {
+            /** @constant */
+            type: "ResumeWithInput";
+            request_id?: string;
+            run_id?: string;
+            wait_id?: number;
+            request_keys: {
+                [key: string]: unknown;
+            };
+            resume_id?: string;
+            wait?: boolean | ("none" | "acknowledged" | "completed");
+            wait_ms?: number;
+            run_context?: {
+                [key: string]: unknown;
+            };
+        } & ({
+            request_id: string;
+        } | {
+            run_id: string;
+        });
+        RequestStarted: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestStarted";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            operation: string;
+            input: unknown;
+            attachments?: string[];
+            config_version?: number;
+            agent_version?: string;
+        };
+        WaitForInput: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "WaitForInput";
+            /** @constant */
+            role: "assistant";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            request_keys: {
+                [key: string]: string;
+            };
+            schema?: {
+                [key: string]: unknown;
+            };
+            call_id: string;
+            wait_id: number;
+        };
+        ResumeWithInputEvent: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ResumeWithInput";
+            /** @constant */
+            role: "user";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            wait_id: number;
+            request_keys: {
+                [key: string]: unknown;
+            };
+            resume_id?: string;
+        };
+        CancelRequestEvent: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "CancelRequest";
+            /** @constant */
+            role: "user";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+        };
+        TextOutput: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "TextOutput";
+            /** @constant */
+            role: "assistant";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            content: string;
+            branch?: string;
+            call_id?: string;
+            attempt?: number;
+        };
+        ToolCall: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ToolCall";
+            /** @constant */
+            role: "tool";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            function_name: string;
+            args: unknown;
+            tool_call_id: string;
+            attempt?: number;
+        };
+        ToolResult: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ToolResult";
+            /** @constant */
+            role: "tool";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            function_name: string;
+            text_result: string;
+            result: unknown;
+            tool_call_id: string;
+        };
+        ToolError: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ToolError";
+            /** @constant */
+            role: "tool";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            function_name: string;
+            content: string;
+            /** @enum {string} */
+            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout";
+            tool_call_id: string;
+        };
+        ToolTextOutput: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ToolTextOutput";
+            /** @constant */
+            role: "tool";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            content: string;
+            tool_call_id: string;
+            branch?: string;
+            /** @constant */
+            progress?: true;
+        };
+        CompletionCall: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "CompletionCall";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            model: string;
+            call_id: string;
+            attempt: number;
+        };
+        CompletionResult: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "CompletionResult";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            model: string;
+            call_id: string;
+            usage: {
+                input_tokens?: number;
+                output_tokens?: number;
+                cost?: number;
+            };
+            elapsed_ms: number;
+            result: unknown;
+            error?: string;
+        };
+        ReasoningOutput: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ReasoningOutput";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            content: string;
+            call_id: string;
+            attempt: number;
+        };
+        ArtifactGenerated: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ArtifactGenerated";
+            /** @constant */
+            role: "assistant";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            name: string;
+            artifact_id: string;
+            url: string;
+            mime_type: string;
+            size_bytes: number;
+        };
+        ArtifactUploaded: {
+            id: number;
+            run_id: string;
+            request_id: null;
+            agent: string;
+            /** @constant */
+            type: "ArtifactUploaded";
+            /** @constant */
+            role: "user";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            name: string;
+            artifact_id: string;
+            url: string;
+            mime_type: string;
+            size_bytes: number;
+        };
+        RunCreated: {
+            id: number;
+            run_id: string;
+            request_id: null;
+            agent: string;
+            /** @constant */
+            type: "RunCreated";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            input: unknown;
+            metadata: {
+                [key: string]: unknown;
+            };
+        };
+        RequestCompleted: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestCompleted";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            /** @enum {string} */
+            finish_reason: "success" | "error" | "canceled";
+            result: string | null;
+            result_truncated?: boolean;
+            output: unknown;
+            error?: {
+                /** @enum {string} */
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+                message: string;
+            };
+            usage?: {
+                input_tokens?: number;
+                output_tokens?: number;
+                cost?: number;
+            };
+        };
+        ConfigureCompleted: {
+            /** @constant */
+            id: 0;
+            run_id: string | null;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestCompleted";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            /** @enum {string} */
+            finish_reason: "success" | "error" | "canceled";
+            result: string | null;
+            result_truncated?: boolean;
+            output: unknown;
+            error?: {
+                /** @enum {string} */
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+                message: string;
+            };
+            usage?: {
+                input_tokens?: number;
+                output_tokens?: number;
+                cost?: number;
+            };
+        };
+        AgentEntry: {
+            name: string;
+            path: string;
+        };
+        AgentDescriptor: {
+            name: string;
+            purpose: string;
+            version?: string;
+            endpoints: string[];
+            operations: {
+                name: string;
+                description: string;
+                input_schema?: {
+                    [key: string]: unknown;
+                };
+                output_schema?: {
+                    [key: string]: unknown;
+                };
+            }[];
+            tools: string[];
+            config_schema?: {
+                [key: string]: unknown;
+            };
+        };
+        Accepted: {
+            request_id: string;
+            run_id: string | null;
+        };
+        RequestStatus: {
+            request_id: string;
+            run_id: string;
+            agent: string;
+            operation: string;
+            /** @enum {string} */
+            status: "queued" | "running" | "waiting" | "completed";
+            /** @enum {string} */
+            finish_reason?: "success" | "error" | "canceled";
+            result?: string | null;
+            output?: unknown;
+            error?: {
+                /** @enum {string} */
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+                message: string;
+            };
+            request_keys?: {
+                [key: string]: string;
+            };
+            wait_id?: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            completed_at?: string;
+            last_event_id: number;
+        };
+        RunSummary: {
+            run_id: string;
+            agent: string;
+            /** @enum {string} */
+            status: "idle" | "running" | "waiting";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            initial_input: unknown;
+            turns: number;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            last_event_id: number;
+        };
+        UploadedArtifact: {
+            artifact_id: string;
+            url: string;
+        };
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            /** @enum {string} */
+            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "internal" | "unavailable" | "timeout";
+            detail: string;
+            hint?: string;
+            errors?: {
+                path: string;
+                message: string;
+            }[];
+        };
+    };
+    responses: {
+        Refusal: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    getAgents: {
+        parameters: {
+            query?: {
+                format?: "pairs";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentEntry"][] | [
+                        string,
+                        string
+                    ][];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getOpenapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getSchemasByName: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/schema+json": Record<string, never>;
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getHealthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                        durability: string;
+                        log: {
+                            writable: boolean;
+                            reason?: string;
+                        };
+                        active_runs: number;
+                        active_turns: number;
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getReadyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getMetrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    deleteRunsByRunId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postRunsByRunIdFork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    after: number;
+                };
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        run_id: string;
+                        forked_from: {
+                            run_id: string;
+                            id: number;
+                        };
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getDescribe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentDescriptor"];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postProcess: {
+        parameters: {
+            query?: {
+                request_id?: string;
+                run_id?: string;
+                logging_level?: "minimal" | "default" | "tools" | "llm" | "agents" | "all";
+                on_busy?: "enqueue" | "reject" | "interrupt";
+                wait?: boolean | ("none" | "acknowledged" | "completed");
+                wait_ms?: number;
+                wait_id?: number;
+                resume_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Request"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"] | components["schemas"]["ConfigureCompleted"];
+                };
+            };
+            202: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postConfigure: {
+        parameters: {
+            query?: {
+                run_id?: string;
+                wait?: boolean | ("none" | "acknowledged" | "completed");
+                wait_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfigureRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigureCompleted"];
+                };
+            };
+            202: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postStreamRequest: {
+        parameters: {
+            query?: {
+                request_id?: string;
+                run_id?: string;
+                logging_level?: "minimal" | "default" | "tools" | "llm" | "agents" | "all";
+                on_busy?: "enqueue" | "reject" | "interrupt";
+                wait_id?: number;
+                resume_id?: string;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["ResumeWithInput"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getGetevents: {
+        parameters: {
+            query?: {
+                request_id?: string;
+                run_id?: string;
+                since?: number;
+                stream?: boolean;
+                follow?: boolean;
+                timeout?: number;
+                consumer?: string;
+                types?: string;
+                max_depth?: number;
+                agent?: string;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"][];
+                };
+            };
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getGeteventsById: {
+        parameters: {
+            query?: {
+                since?: number;
+                stream?: boolean;
+                follow?: boolean;
+                timeout?: number;
+                consumer?: string;
+                types?: string;
+                max_depth?: number;
+                agent?: string;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"][];
+                };
+            };
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getEvents: {
+        parameters: {
+            query?: {
+                request_id?: string;
+                run_id?: string;
+                since?: number;
+                stream?: boolean;
+                follow?: boolean;
+                timeout?: number;
+                consumer?: string;
+                types?: string;
+                max_depth?: number;
+                agent?: string;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"][];
+                };
+            };
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getEventsById: {
+        parameters: {
+            query?: {
+                since?: number;
+                stream?: boolean;
+                follow?: boolean;
+                timeout?: number;
+                consumer?: string;
+                types?: string;
+                max_depth?: number;
+                agent?: string;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"][];
+                };
+            };
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getRequestByRequestId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestStatus"];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getRuns: {
+        parameters: {
+            query?: {
+                limit?: number;
+                agent?: string;
+                status?: "idle" | "running" | "waiting";
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunSummary"][];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postArtifacts: {
+        parameters: {
+            query?: {
+                name?: string;
+                run_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadedArtifact"];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getArtifactsByArtifactId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+}
