@@ -7,41 +7,41 @@ import type { EventType } from "../protocol/events.ts";
 import type { LoggingLevel, Request } from "../protocol/requests.ts";
 import type { RequestStatus, RunPhase, RunSummary } from "../protocol/status.ts";
 
-/** A running set of agents with one log: what every wire serves. Everything it throws is an AgentError. */
+/** A running set of agents with one log. It throws only AgentErrors. */
 export interface Runtime {
-  /** Name of the agent that the root routes go to. */
+  /** The name of the agent behind the root routes. */
   readonly defaultAgent: string;
 
   /** The names of the served agents, in the order they were given. */
   readonly agents: readonly string[];
 
-  /** What an agent says of itself; `not_found`, with the known names as hint, for an unknown one. */
+  /** The description of an agent; `not_found` with the known names as hint for an unknown one. */
   describe(agent: string): AgentDescriptor;
 
   /** Resolves when every request that was open at the start has been resumed, re-armed or ended. */
   ready(): Promise<void>;
 
   /**
-   * Takes a request for an agent. Resolves when it is accepted, that is in the log, which is before
-   * its turn starts if the run is busy.
+   * Accepts a request for an agent. Resolves when it is accepted, which means that it is in the log; if the
+   * run is busy, its turn starts later.
    */
   process(agent: string, request: Request): Promise<Receipt>;
 
   /**
-   * Waits for what acknowledges a receipt: for a turn its RequestStarted, for `completed` its
-   * RequestCompleted or, when it is parked, its oldest open WaitForInput; for a resume the logged
-   * ResumeWithInput, for a cancel or a configuration its RequestCompleted. The answer is an encoded
-   * event, or `undefined` when the time is over or the signal fires first.
+   * Waits for the event that acknowledges a receipt. A turn: its RequestStarted, or with `completed` its
+   * RequestCompleted or, if it is parked, its oldest open WaitForInput. A resume: the logged ResumeWithInput.
+   * A cancel or a configuration: its RequestCompleted. Returns the encoded event, or `undefined` after the
+   * time limit or when the signal aborts.
    */
   acknowledgement(receipt: Receipt, options: AcknowledgementOptions): Promise<string | undefined>;
 
-  /** Finds what an id names: a request first, then a run. `not_found`, or `gone` for a removed run. */
+  /** Finds the request or run of an id, in this order. `not_found`, or `gone` for a removed run. */
   resolve(id: string): Promise<Address>;
 
-  /** Reads one page of events after a cursor, without waiting for more. */
+  /** Reads one page of events after a cursor, without waiting. */
   read(address: Address, options: ReadEventsOptions): Promise<EventPage>;
 
-  /** Opens a stream of events, from a cursor on, that ends by itself. */
+  /** Opens a stream of events after a cursor, which ends by itself. */
   follow(address: Address, options: FollowOptions): Promise<Feed>;
 
   status(requestId: RequestId): Promise<RequestStatus>;
@@ -49,22 +49,22 @@ export interface Runtime {
   /** Lists runs, most recently updated first. */
   runs(query: RunsQuery): Promise<RunsPage>;
 
-  /** Creates a run without a turn, or finds the one that was created with the same alias. */
+  /** Creates a run without a turn, or finds the run that was created with the same alias. */
   createRun(agent: string, options: CreateRunOptions): Promise<RunId>;
 
   /**
-   * Begins a new run with the history of another up to an event, for trying again from there: 0 or the
-   * id of a turn's RequestCompleted, else `conflict`. The other run is not touched.
+   * Creates a run with the history of another run up to an event, to try again from there: 0 or the id of a
+   * turn's RequestCompleted, otherwise `conflict`. The other run does not change.
    */
   fork(runId: RunId, options: { readonly after: number }): Promise<RunId>;
 
   /** Removes an idle run with its events and artifacts; `conflict` while a request is open. */
   removeRun(runId: RunId): Promise<void>;
 
-  /** Stores a file for later requests, or, with a run, as part of it. */
+  /** Stores a file for later requests, or as part of a run. */
   upload(file: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }>;
 
-  /** Finds an artifact and opens its bytes; `not_found` when there is none. */
+  /** Finds an artifact and opens its bytes; `not_found` if there is none. */
   artifact(artifactId: ArtifactId): Promise<{
     readonly info: StoredArtifact;
     readonly body: AsyncIterable<Uint8Array>;
@@ -73,27 +73,29 @@ export interface Runtime {
   health(): RuntimeHealth;
 
   /**
-   * Ends a turn from outside, for a fault that its code caused out of any call. Does nothing when the
-   * request is not running here.
+   * Ends a turn whose code caused a fault outside any call. Does nothing if the request is not running here.
    */
   crash(turn: { readonly runId: RunId; readonly requestId: RequestId }, reason: string): void;
 
-  /** Stops taking requests, gives running turns up to `drainMs`, then lets go of everything; what was cut continues after the next start. */
+  /**
+   * Stops accepting requests, waits up to `drainMs` for running turns, then passivates everything;
+   * interrupted turns continue after the next start.
+   */
   close(options?: { readonly drainMs?: number }): Promise<void>;
 }
 
-/** What the acceptance of a request tells. */
+/** The result of accepting a request. */
 export interface Receipt {
-  /** For a configuration, an id minted for its answer. */
+  /** For a configuration, a new id for its answer. */
   readonly requestId: RequestId;
   /** `null` only for the configuration of an agent. */
   readonly runId: RunId | null;
   readonly kind: "turn" | "resume" | "cancel" | "configure";
   /** True when the same request was accepted before. */
   readonly replayed: boolean;
-  /** The encoded event that acknowledges it, where that is known at once. */
+  /** The encoded event that acknowledges it, if it is known at once. */
   readonly event?: string;
-  /** The id of the event before the part that answers this receipt. */
+  /** The id of the event before those that answer this receipt. */
   readonly after: number;
 }
 
@@ -103,7 +105,7 @@ export interface AcknowledgementOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What an id names. */
+/** The request or run of an id. */
 export type Address =
   | {
       readonly kind: "request";
@@ -113,12 +115,12 @@ export type Address =
     }
   | { readonly kind: "run"; readonly runId: RunId; readonly agent: string };
 
-/** Which of the events a reader wants to see. Those that every reader needs are never hidden. */
+/** Selects the events for a reader. Events that every reader needs are never filtered out. */
 export interface EventFilter {
   readonly types?: readonly EventType[];
   readonly maxDepth?: number;
   readonly agent?: string;
-  /** Without it, and without `types`, the level that the request was sent with. */
+  /** Without it, and without `types`, the level of the request applies. */
   readonly level?: LoggingLevel;
 }
 
@@ -135,16 +137,19 @@ export interface ReadEventsOptions {
 export interface EventPage {
   /** Encoded events, oldest first. */
   readonly events: readonly string[];
-  /** Where the next page goes on: past everything seen, also what the filter hid. */
+  /** The start of the next page: after everything read, including filtered events. */
   readonly cursor: number;
-  /** Whether there is more to read at once. */
+  /** Whether there are more events to read now. */
   readonly more: boolean;
 }
 
 export interface FollowOptions {
-  /** Events with a greater id; clamped to the newest event. Default: the current segment. */
+  /** Events with a greater id, at most the newest one. Default: the current segment. */
   readonly after?: number;
-  /** Stays open across waits and turns. Default false: the stream ends when the request or run is parked or done. */
+  /**
+   * Stays open across waits and turns. Default false: the stream ends when the request or run is parked or
+   * done.
+   */
   readonly forever?: boolean;
   readonly filter?: EventFilter;
   readonly signal?: AbortSignal;
@@ -152,23 +157,25 @@ export interface FollowOptions {
 
 /** A page of a stream. */
 export interface FeedPage extends EventPage {
-  /** Whether it is known that nothing comes after it; a stream may also end without that. */
+  /** Whether it is known to be the last page; a stream may also end without one. */
   readonly last: boolean;
 }
 
 /** A stream of events. */
 export interface Feed {
-  /** True when nothing will ever come: the request is completed and has nothing after the cursor. */
+  /** True if no event will ever come: the request is completed and has nothing after the cursor. */
   readonly finished: boolean;
-  /** Starts a reader that calls `sink` with each page. A page may be empty when a filter hid all of it. */
+  /** Starts a reader that calls `sink` with each page. A page is empty if a filter drops all its events. */
   read(sink: PageSink): FeedReader;
-  /** The same pages as an iterable: in order, none twice, until the stream ends or its signal fires. */
+  /**
+   * The same pages as an iterable: in order, without duplicates, until the stream ends or its signal aborts.
+   */
   readonly pages: AsyncIterable<FeedPage>;
 }
 
 /** What receives the pages of a stream. */
 export interface PageSink {
-  /** Takes the next page. Returns false when it can take no more until it calls `resume` of its reader. */
+  /** Receives the next page. Returns false if it accepts no more until it calls `resume` of its reader. */
   page(page: FeedPage): boolean;
   /** The stream has ended: `error` is set when reading failed. Called once, also after `stop`. */
   end(error?: unknown): void;
@@ -197,7 +204,7 @@ export interface RunsPage {
 export interface CreateRunOptions {
   readonly input?: Json;
   readonly metadata?: JsonObject;
-  /** A name under which the run is found again; unique. */
+  /** A unique name to find the run again. */
   readonly alias?: string;
 }
 
@@ -214,8 +221,8 @@ export interface RuntimeHealth {
   readonly closing: boolean;
   readonly durability: "memory" | "relaxed" | "full";
   readonly log: LogHealth;
-  /** Runs held in memory at present. */
+  /** Runs in memory. */
   readonly activeRuns: number;
-  /** Turns under way, the waiting ones not counted. */
+  /** Running turns, without waiting ones. */
   readonly activeTurns: number;
 }

@@ -7,7 +7,7 @@ import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Agent, Collaborators } from "./agent/agent.ts";
 
-/** What a runtime is made of. */
+/** The agents and engines of a runtime. */
 export interface RuntimeOptions {
   readonly agents: readonly Agent[];
   readonly log: EventLog;
@@ -17,32 +17,32 @@ export interface RuntimeOptions {
   readonly environment: Environment;
   readonly telemetry?: Telemetry;
   /**
-   * Who takes the place of an agent that others use, by the name they use it under. It has to have the
-   * operations that the one it replaces has.
+   * Replacements for agents that others use, by the name they use. A replacement needs the operations of the
+   * agent it replaces.
    */
   readonly bind?: Collaborators;
-  /** Default: the agent called `echo` if there is one, else the first. */
+  /** Default: the agent named `echo` if there is one, otherwise the first. */
   readonly defaultAgent?: string;
   /**
-   * How long texts may gather before they are committed and sent together, in milliseconds. Default 0:
-   * a commit takes what gathered during the one before it. A few milliseconds make streams cheaper
-   * and every text that much later.
+   * How long texts are collected before they are committed and sent together, in milliseconds. Default 0: a
+   * commit contains what was collected during the previous one. A few milliseconds make streams cheaper and
+   * delay each text by that time.
    */
   readonly commitIntervalMs?: number;
   /**
    * How long an idle run is kept after its last change, in milliseconds; then it is removed with its
-   * artifacts. Default: for ever.
+   * artifacts. Default: forever.
    */
   readonly retainMs?: number;
   /**
-   * How many bytes runs and artifacts may take together; beyond that the runs that have been idle longest
-   * are removed with their artifacts, until the rest fits. Default: no limit.
+   * The maximum bytes of all runs and artifacts; above that the longest idle runs are removed with their
+   * artifacts until the rest fits. Default: unlimited.
    */
   readonly retainBytes?: number;
   readonly limits?: Partial<Limits>;
 }
 
-/** Hears everything and does nothing. */
+/** A telemetry that does nothing. */
 export const noTelemetry: Telemetry = {
   accepted() {},
   completed() {},

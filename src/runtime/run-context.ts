@@ -9,7 +9,7 @@ import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommitTimer } from "./journal/group-commit.ts";
 import type { Limits } from "./limits.ts";
 
-/** What all runs of a runtime have in common. It is made once, by the runtime. */
+/** The shared objects of all runs of a runtime, created once. */
 export interface RunContext {
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
@@ -19,12 +19,12 @@ export interface RunContext {
   readonly telemetry: Telemetry;
   readonly limits: Limits;
   readonly agents: AgentDirectory;
-  /** The files that belong to runs. */
+  /** The files of runs. */
   readonly files: RunArtifacts;
-  /** Commits texts of all runs together; absent when texts are committed as they come. */
+  /** Commits the texts of all runs together; absent if texts are committed immediately. */
   readonly groupCommit: GroupCommitTimer | undefined;
   /** Decides when handlers run. */
   readonly gate: StartGate;
-  /** The present time as events carry it. */
+  /** The current time as in events. */
   readonly timestamp: () => string;
 }

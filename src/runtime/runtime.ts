@@ -24,8 +24,8 @@ import { createTimestamp } from "./journal/timestamp.ts";
 import { Uploads } from "./commands/uploads.ts";
 
 /**
- * Starts a runtime: it begins at once to look after what was open in its log. The log, the artifacts
- * and the router belong to the runtime from now on; `close` closes them.
+ * Starts a runtime. It immediately begins to recover the open requests in its log. The runtime owns the log,
+ * the artifacts and the router; `close` closes them.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const {
@@ -57,7 +57,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     context,
     recoverRun,
     async cleanUp() {
-      // A configuration whose commit failed may be in the log all the same.
+      // A configuration whose commit failed may still be in the log.
       if (ready) await loadConfigurations(context);
       await removeUnfinishedRuns(context, (runId) => runs.remove(runId));
       await context.secrets.sweep();
@@ -102,11 +102,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   function checkOpen(): void {
     if (closing) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
     if (log.health().writable) return;
-    throw new AgentError("unavailable", "the log does not take events at present", { retryAfterS: 1 });
+    throw new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1 });
   }
 
   const started = start();
-  // Whoever asks whether the runtime is ready hears of it.
+  // `ready` reports this error to its callers.
   started.catch((error: unknown) => telemetry.fault("the runtime could not start", error));
   const stopRetention =
     options.retainMs === undefined && options.retainBytes === undefined
@@ -144,7 +144,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     acknowledgement: (receipt, wanted) => {
       const { requestId, runId, kind, after } = receipt;
       const address = { kind: "request", requestId, runId: runId as RunId, agent: "" } as const;
-      // What an answer leaves open may have been asked long before it: that is in the current segment.
+      // The answer may leave an older wait open, which is in the current segment.
       const from = kind === "resume" && wanted.until === "completed" ? {} : { after };
       return acknowledge(receipt, wanted, environment, {
         async open(signal) {

@@ -154,7 +154,7 @@ test("an agent describes itself, and can always be chatted with", async () => {
     config_schema: { required: ["places"] },
   });
   expect(world.runtime.describe("echo").version).toBe("2");
-  expect(() => world.runtime.describe("nobody")).toThrow("no agent is called nobody");
+  expect(() => world.runtime.describe("nobody")).toThrow("there is no agent nobody");
 });
 
 test("an agent with one operation of one text takes a chat as that text", async () => {
@@ -210,7 +210,7 @@ test("an agent without a chat takes JSON for an operation, and says what it can 
       finish_reason: "error",
       error: {
         code: "unsupported_input",
-        message: "agent counter does not chat; its operations: up, down",
+        message: "agent counter has no chat; use one of its operations: up, down",
       },
     },
     { finish_reason: "error", error: { code: "unsupported_input" } },

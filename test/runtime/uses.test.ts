@@ -89,7 +89,7 @@ test("who cannot do what the one before could is refused at the start", () => {
 
 test("a name that nobody uses is refused at the start", () => {
   expect(() => createRuntime({ agents: [reporter], bind: { serch: librarian } })).toThrow(
-    "no agent uses serch, which is bound",
+    "bind names serch, but no agent uses it",
   );
 });
 

@@ -9,13 +9,12 @@ import { secretVersionsIn } from "./config-secrets.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toJsonSchema } from "./schema.ts";
 
-/** What the directory is made of. */
 export interface AgentDirectoryOptions {
   /** The agents to serve. */
   readonly agents: readonly Agent[];
-  /** Replacements for agents that others use, by the name they use them under. */
+  /** Replacements for agents that others use, by the name they use. */
   readonly bind?: Collaborators;
-  /** Default: the agent called `echo` if there is one, else the first. */
+  /** Default: the agent named `echo` if there is one, otherwise the first. */
   readonly defaultAgent?: string;
 }
 
@@ -32,7 +31,7 @@ export class AgentDirectory {
     this.#bindings = new Bindings(agents, bind);
     for (const agent of agents) {
       if (this.#agents.has(agent.name))
-        throw new AgentError("invalid_request", `two agents are called ${agent.name}`);
+        throw new AgentError("invalid_request", `two agents have the name ${agent.name}`);
       this.#agents.set(agent.name, agent);
     }
     const [first] = this.#agents.keys();
@@ -54,7 +53,7 @@ export class AgentDirectory {
     return this.#bindings.usesOf(agent);
   }
 
-  /** All agents on other servers that agents here may call, by name. */
+  /** All remote agents that local agents can call, by name. */
   get remote(): ReadonlyMap<string, RemoteHandler> {
     return this.#bindings.remote;
   }
@@ -75,11 +74,11 @@ export class AgentDirectory {
     if (config.version >= version) this.#configs.set(agent, config);
   }
 
-  /** Throws `not_found`, with the known names as hint. */
+  /** Throws `not_found` with the known names as hint. */
   get(name: string): Agent {
     const agent = this.#agents.get(name);
     if (agent) return agent;
-    throw new AgentError("not_found", `no agent is called ${name}`, {
+    throw new AgentError("not_found", `there is no agent ${name}`, {
       hint: `the agents here: ${this.names.join(", ")}`,
     });
   }
@@ -101,7 +100,7 @@ interface AgentConfig {
   readonly args: JsonObject;
 }
 
-/** What is served under the path of every agent. */
+/** The endpoints below the path of every agent. */
 const ENDPOINTS = [
   "describe",
   "process",
@@ -133,7 +132,7 @@ function toOperation(agent: Agent, name: string): OperationDescriptor {
   const output = toJsonSchema(operation.output ?? chatOutput, "output");
   return {
     name,
-    description: operation.description || (name === "chat" ? "Say something to the agent." : ""),
+    description: operation.description || (name === "chat" ? "Send a text to the agent." : ""),
     ...(input && { input_schema: input }),
     ...(output && (operation.output || name === "chat") && { output_schema: output }),
   };

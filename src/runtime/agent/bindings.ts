@@ -2,28 +2,30 @@ import { AgentError } from "../../errors.ts";
 import type { Agent, Collaborators } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 
-/** Knows whom each agent works with: its own choice, or who the runtime was told to put in that place. */
+/** The agents that each agent uses: its own, or the ones that the runtime binds to the names. */
 export class Bindings {
   readonly #bind: Collaborators;
   readonly #uses = new Map<Agent, Collaborators>();
   readonly #remote = new Map<string, RemoteHandler>();
 
-  /** Throws `invalid_request` for a name that no agent uses, and for an agent that cannot do what the one it replaces can. */
+  /**
+   * Throws `invalid_request` for a name that no agent uses, and for a replacement that lacks an operation.
+   */
   constructor(agents: readonly Agent[], bind: Collaborators) {
     this.#bind = bind;
     for (const agent of agents) this.#visit(agent);
     const used = new Set([...this.#uses.keys()].flatMap(({ uses }) => Object.keys(uses)));
     const unused = Object.keys(bind).filter((name) => !used.has(name));
     if (unused.length > 0)
-      throw new AgentError("invalid_request", `no agent uses ${unused.join(" or ")}, which is bound`);
+      throw new AgentError("invalid_request", `bind names ${unused.join(", ")}, but no agent uses it`);
   }
 
-  /** Whom an agent works with, by its own names for them. */
+  /** The agents that an agent uses, by its own names for them. */
   usesOf(agent: Agent): Collaborators {
     return this.#uses.get(agent) ?? this.#visit(agent);
   }
 
-  /** All agents elsewhere that agents here may call. */
+  /** All remote agents that local agents can call. */
   get remote(): ReadonlyMap<string, RemoteHandler> {
     return this.#remote;
   }

@@ -3,16 +3,19 @@ import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { hasSecret, isSecretName } from "./secret-names.ts";
 
-/** A configuration with names in the place of secret values, and the values by these names. */
+/** A configuration with references in place of secret values, and the values by reference name. */
 export interface WithoutSecrets {
   readonly args: JsonObject;
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-/** What stands in the log for a secret value. */
+/** The key of a reference, which the log contains instead of the secret value. */
 const REFERENCE = "$secret";
 
-/** Takes the secret values out of a configuration. Their names begin with `version`, which has no dots. */
+/**
+ * Replaces the secret values of a configuration by references. Their names start with `version`, which
+ * contains no dots.
+ */
 export function withoutSecrets(args: JsonObject, version: string): WithoutSecrets {
   const secrets: Record<string, string> = {};
   const hide = (value: Json, path: string, secret: boolean): Json => {
@@ -23,7 +26,7 @@ export function withoutSecrets(args: JsonObject, version: string): WithoutSecret
     if (Array.isArray(value)) return value.map((item: Json, index) => hide(item, `${path}.${index}`, secret));
     if (typeof value !== "object" || value === null) return value;
     const entries = Object.entries(value as JsonObject);
-    // Only the runtime writes references; one from outside could name the secret of another.
+    // Only the runtime writes references; one from outside could name another configuration's secret.
     if (Object.hasOwn(value, REFERENCE)) {
       throw new AgentError("unprocessable", `a configuration cannot have the key ${REFERENCE}`);
     }
@@ -43,7 +46,7 @@ export function versionOf(name: string): string {
   return end < 0 ? name : name.slice(0, end);
 }
 
-/** The versions of secrets that a configuration refers to. */
+/** The versions of the secrets that a configuration refers to. */
 export function secretVersionsIn(args: Json): readonly string[] {
   const versions = new Set<string>();
   const visit = (value: Json): void => {
@@ -56,12 +59,12 @@ export function secretVersionsIn(args: Json): readonly string[] {
   return [...versions];
 }
 
-/** A key as a part of a name: without dots, which part the steps of a path. */
+/** A key without dots, because dots separate the steps of a path. */
 function toStep(key: string): string {
   return key.replaceAll("~", "~0").replaceAll(".", "~1");
 }
 
-/** Puts the secret values back in the place of their names; a value that is not stored is left out. */
+/** Replaces the references by the secret values; a value that is not stored is omitted. */
 export function withSecrets(args: JsonObject, store: SecretStore): JsonObject {
   const show = (value: Json): Json | undefined => {
     if (Array.isArray(value)) return value.map((item: Json) => show(item) ?? null);

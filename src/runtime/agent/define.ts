@@ -16,7 +16,7 @@ import type {
   ToolOptions,
 } from "./agent.ts";
 
-/** Defines an agent. Nothing starts until a runtime is given it. */
+/** Defines an agent. It starts nothing; a runtime runs the agent. */
 export function defineAgent<
   const Ops extends Operations = Record<never, never>,
   const Uses extends Collaborators = Record<never, never>,
@@ -39,11 +39,14 @@ export function defineAgent<
   if (!AGENT_NAME.test(name)) {
     throw new AgentError(
       "invalid_request",
-      `"${name}" cannot name an agent: use a-z, 0-9 and -, at most 63, a letter first`,
+      `"${name}" is not a valid agent name: use a-z, 0-9 and -, at most 63 characters, starting with a letter`,
     );
   }
   if (RESERVED.has(name))
-    throw new AgentError("invalid_request", `"${name}" cannot name an agent: it is a route`);
+    throw new AgentError(
+      "invalid_request",
+      `"${name}" is not a valid agent name: it is a route of the server`,
+    );
   const operations =
     typeof options.operations === "function"
       ? // At run time every handler gets the turn of its agent.
@@ -70,16 +73,17 @@ export function defineAgent<
   };
 }
 
-/** Every agent can be chatted with; one that does not say how lends the text to its own operations. */
+/** Every agent has a chat; without a handler of its own, a chat is passed to the agent's operations. */
 export type ChatOperations = {
-  // A type and not an interface, which would admit any other name beside this one.
+  // A type, because an interface would accept other names beside this one.
   readonly chat: Operation<ChatInput, ChatOutput>;
 };
 
 /** Defines one operation of an agent. */
 export function operation<Given, Input, Returned, Output = Returned>(
   options: OperationOptions<Given, Input, Returned, Output>,
-  // Without an output schema the output is what the handler returns, and not what the place of the call expects.
+  // Without an output schema, the output type is the handler's return type, not the type that the context
+  // expects.
 ): Operation<Given, NoInfer<Output>> {
   return { description: "", ...options };
 }
@@ -105,17 +109,17 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
   };
 }
 
-/** The schema of a chat's input, as the protocol's draft has it. */
+/** The schema of a chat's input, as in the protocol's draft. */
 export const chatInput: Schema<ChatInput, ChatInput> = objectWithString("input");
 
-/** The schema of a chat's answer, likewise. */
+/** The schema of a chat's output, as in the protocol's draft. */
 export const chatOutput: Schema<ChatOutput, ChatOutput> = objectWithString("output");
 
 const AGENT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const OPERATION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 const USED_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
-/** The first segments of the routes at the root, which an agent's path would hide. */
+/** The first path segments of root routes, which an agent of that name would hide. */
 const RESERVED = new Set([
   "describe",
   "process",
@@ -137,7 +141,7 @@ function checkOperationName(name: string): void {
   if (OPERATION_NAME.test(name)) return;
   throw new AgentError(
     "invalid_request",
-    `"${name}" cannot name an operation: use a-z, 0-9 and _, at most 63, a letter first`,
+    `"${name}" is not a valid operation name: use a-z, 0-9 and _, at most 63 characters, starting with a letter`,
   );
 }
 
@@ -145,7 +149,7 @@ function checkUsedName(agent: string, name: string): void {
   if (USED_NAME.test(name)) return;
   throw new AgentError(
     "invalid_request",
-    `agent ${agent} cannot use another as "${name}": names have letters, digits, - and _, a letter first`,
+    `agent ${agent} uses an agent as "${name}", which is not a valid name: use letters, digits, - and _, starting with a letter`,
   );
 }
 
@@ -161,7 +165,7 @@ function chatOperation(
   };
 }
 
-/** A hand-written schema, so that defining an agent needs no schema library. */
+/** A handwritten schema, so that defining an agent needs no schema library. */
 function objectWithString<Key extends string>(
   key: Key,
 ): Schema<{ readonly [K in Key]: string }, { readonly [K in Key]: string }> {
@@ -183,7 +187,7 @@ function objectWithString<Key extends string>(
           value: { [key]: (value as Record<string, unknown>)[key] } as { readonly [K in Key]: string },
         };
       }
-      return { issues: [{ message: "a string is expected", path: [key] }] };
+      return { issues: [{ message: "must be a string", path: [key] }] };
     },
     jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },
   };

@@ -5,41 +5,40 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Caller } from "../../protocol/requests.ts";
 import type { Memory } from "./turn-api.ts";
 
-/** What makes an agent one whose work is done elsewhere: the runtime asks this instead of a handler. */
+/** The implementation of an agent on another server: the runtime calls this instead of a handler. */
 export interface RemoteHandler {
-  /** Whether the agent's operations are known; until then any may be asked for. */
+  /** Whether the agent's operations are known; until then any operation may be called. */
   readonly known: boolean;
 
-  /** Learns what the agent can do. Resolves when that is known, or cannot be learned at present; never rejects. */
+  /** Resolves when the agent's operations are known, or cannot be fetched now; never rejects. */
   ready(): Promise<void>;
 
   /**
-   * Has an operation performed and tells what happens there as it happens. Called again after a crash,
-   * with what was kept last; it then goes on from there. Ends soon after the signal has fired.
+   * Performs an operation and reports its events as they occur. After a crash it is called again with the
+   * saved state, and continues from there. Ends soon after the signal has aborted.
    */
   perform(asked: RemoteRequest, place: RemoteSession): Promise<RemoteEnd>;
 
-  /** Tells the other side, in the background, that what was kept last belongs to a call that was canceled. */
+  /** Informs the other server, in the background, that the call of this saved state was canceled. */
   abandon(kept: Json, environment: Environment): void;
 }
 
-/** What is asked for. */
 export interface RemoteRequest {
   readonly operation: string;
   readonly input: Json;
   readonly metadata: JsonObject;
-  /** The files that came with the request; none where another agent asks. */
+  /** The files of the request; none if another agent calls. */
   readonly attachments: readonly RemoteFile[];
-  /** The turns that led to the request; the last is the one that asks. */
+  /** The turns that led to the request; the last one is the caller. */
   readonly caller: readonly Caller[];
-  /** How deep the agent stands that is asked, other servers included. */
+  /** The depth of the called agent, counted across all servers. */
   readonly depth: number;
 }
 
-/** A file of ours. */
+/** A local file. */
 export interface RemoteFile {
   readonly artifactId: ArtifactId;
-  /** Opens it; `not_found` when it is not there any more. */
+  /** Opens it; `not_found` if it no longer exists. */
   open(): Promise<{
     readonly name: string;
     readonly mimeType: string;
@@ -47,40 +46,40 @@ export interface RemoteFile {
   }>;
 }
 
-/** How the work ended. */
+/** The end of the work. */
 export type RemoteEnd = RemoteResult | RemoteError;
 
-/** What came of the work. */
+/** A successful end. */
 export interface RemoteResult {
   readonly ok: true;
-  /** The result in words; `null` where there are none, or where what was said is the answer. */
+  /** The result as text; `null` if there is none, or if the streamed text is the answer. */
   readonly result: string | null;
   /** The structured result. */
   readonly output: Json;
-  /** Whether the result in words was cut. */
+  /** Whether the text was cut. */
   readonly truncated: boolean;
 }
 
-/** Why nothing came of it. */
+/** A failed end. */
 export interface RemoteError {
   readonly ok: false;
-  /** For an agent that called this one. */
+  /** The code for a calling agent. */
   readonly toolCode: ToolErrorCode;
-  /** For a client that asked this one. */
+  /** The code for a client. */
   readonly turnCode: TurnErrorCode;
   readonly message: string;
 }
 
-/** Who speaks on the other side. */
+/** A speaker on the other server. */
 export interface RemoteSpeaker {
   readonly agent: string;
-  /** 0 for the agent that was asked there. */
+  /** 0 for the requested agent there. */
   readonly depth: number;
-  /** The call, by its id here, under which it speaks; only for depths above 0. */
+  /** The local id of its parent call; only for depths above 0. */
   readonly parent?: CallId;
 }
 
-/** A question of somebody on the other side. */
+/** A question from the other server. */
 export interface RemoteQuestion {
   readonly callId: CallId;
   readonly questions: Questions;
@@ -89,12 +88,12 @@ export interface RemoteQuestion {
 }
 
 /**
- * Gives an answer to the other side, before it is logged here; throws what is wrong with it, and then the
- * question stays open. May be called again with the same answer.
+ * Sends an answer to the other server before it is logged here. If it throws, the question stays open. It can
+ * be called again with the same answer.
  */
 export type Give = (values: JsonObject) => Promise<void>;
 
-/** A file of the other side, to be kept as one of ours. */
+/** A remote file to store as a local one. */
 export interface StoredFile {
   readonly artifactId: ArtifactId;
   readonly name: string;
@@ -103,76 +102,77 @@ export interface StoredFile {
 }
 
 /**
- * The place of a foreign call in a turn: the way in which what happens elsewhere gets into our log. What is
- * told between two awaits is committed together, or not at all. Nothing is taken after the signal.
+ * A remote call's access to its turn and the log. Everything that is reported between two awaits is committed
+ * atomically. Nothing is accepted after the signal has aborted.
  */
 export interface RemoteSession {
-  /** Names the call in all the world, and equally on every attempt: what makes it harmless to ask twice. */
+  /** A globally unique name of the call, equal on every attempt; it makes repeated requests harmless. */
   readonly key: string;
   readonly environment: Environment;
-  /** Fires when nobody wants the answer any more, or this process lets go of the turn. */
+  /** Aborts when the answer is no longer needed, or when this process passivates the turn. */
   readonly signal: AbortSignal;
-  /** Whether the process lets go of the turn, which then goes on some other time. */
+  /** Whether the process passivates the turn, which continues later. */
   readonly released: boolean;
-  /** What was kept last, in an earlier life of the process. */
+  /** The state saved by an earlier activation. */
   readonly kept: Json | undefined;
-  /** What the agent keeps for the run. */
+  /** The agent's memory of the run. */
   readonly memory: Memory;
-  /** How deep whoever speaks on the other side may be. */
+  /** The maximum depth of speakers on the other server. */
   readonly depthLimit: number;
 
-  /** Makes the id of a new call. */
   newCall(): CallId;
 
-  /** Logs what somebody there says, or a file that was stored. */
+  /** Logs an event of a remote speaker, or a stored file. */
   say(voice: RemoteSpeaker, body: EventBody): void;
 
-  /** Notes that a call is open there, so that it ends here when its turn does. Calls from before are open already. */
+  /**
+   * Registers an open remote call, so that it ends together with its turn. Calls of an earlier activation are
+   * already registered.
+   */
   began(callId: CallId, name: string, voice: RemoteSpeaker): void;
 
-  /** Notes that it has ended by itself. */
+  /** Registers the end of a remote call. */
   ended(callId: CallId): void;
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
   ask(voice: RemoteSpeaker, question: RemoteQuestion): Promise<void>;
 
-  /** Goes on with a question that an earlier life has asked. */
+  /** Continues a question of an earlier activation. */
   askedBefore(callId: CallId, give: Give): Promise<void>;
 
-  /** Logs an answer that was given on the other side by somebody else. */
+  /** Logs an answer that was given on the other server. */
   answered(callId: CallId, values: JsonObject): void;
 
-  /** Stores a file; the answer is what to say of it. Storing it again under the same id does no harm. */
+  /** Stores a file and returns its event. Storing the same id again is harmless. */
   store(file: StoredFile): Promise<EventBody>;
 
-  /** Says whether work goes on there, or all there is to do is to wait for answers. */
+  /** Reports whether work is running there, or the call only waits for answers. */
   busy(isBusy: boolean): void;
 
-  /** Keeps what a later life has to know, together with all that was told before. Resolves at the commit. */
+  /** Saves the state together with everything reported before. Resolves when it is committed. */
   keep(state: Json): Promise<void>;
 
-  /** Resolves when all is in the log that has happened here so far; rejects when that cannot be any more. */
+  /** Resolves when everything so far is committed; rejects when that is no longer possible. */
   committed(): Promise<void>;
 }
 
-/** What the log holds of a foreign call: what was kept, and how far its ids were counted. */
+/** The saved state of a remote call in the log, and the counter of its local ids. */
 export interface RemoteCursor {
   readonly calls: number;
-  /** The questions that are open or whose answer has not been delivered. */
+  /** The questions that are open or whose answer is not delivered yet. */
   readonly waits: readonly CallId[];
   /** The files that the agent itself has published. */
   readonly files: readonly PublishedFile[];
   readonly kept: Json;
 }
 
-/** A file that an actor published. */
 export interface PublishedFile {
   readonly name: string;
   readonly mimeType: string;
   readonly url: string;
 }
 
-/** The work that was done elsewhere failed there. */
+/** The work on the other server failed. */
 export class RemoteFailure extends Error {
   override readonly name = "ForeignFailure";
   readonly toolCode: ToolErrorCode;

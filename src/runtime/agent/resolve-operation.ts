@@ -6,14 +6,14 @@ import { CHAT } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import { toJsonSchema } from "./schema.ts";
 
-/** Which operation an actor is to perform. */
+/** An operation with its input. */
 export interface Invocation {
   readonly name: string;
   readonly operation: Operation;
   readonly input: Json;
 }
 
-/** Finds what a request asks an agent for; throws `not_found` for an operation it does not have. */
+/** The operation that a request names; throws `not_found` if the agent does not have it. */
 export function toAsked(agent: Agent, request: TurnRequest): Invocation | undefined {
   if (agent.remote) return checkedRemote(agent, agent.remote, request);
   if (request.type === "ChatRequest") return fromText(agent, request.input);
@@ -25,30 +25,30 @@ export function toAsked(agent: Agent, request: TurnRequest): Invocation | undefi
   throw noOperation(agent, name);
 }
 
-/** What a call asks an agent for; `undefined` for a chat that nothing the agent can do fits. */
+/** The operation that a call names; `undefined` for a chat that fits none of the agent's operations. */
 export function toCalled(agent: Agent, name: string, input: Json): Invocation | undefined {
   if (agent.remote) return { name, operation: remoteOperation(agent, name), input };
   return toAsked(agent, { type: "OperationRequest", operation: name, input });
 }
 
-/** Says that an agent cannot be chatted with, and what else it can be asked for. */
+/** The message for an agent without a matching chat; it lists the operations. */
 export function noChat({ name, operations }: Agent): string {
-  return `agent ${name} does not chat; its operations: ${Object.keys(operations).join(", ")}`;
+  return `agent ${name} has no chat; use one of its operations: ${Object.keys(operations).join(", ")}`;
 }
 
-/** What a request asks of an agent elsewhere, which may be able to do more than is known of it. */
+/** The operation that a request names on a remote agent, which may have operations that are not known yet. */
 export function toRemoteInvocation(agent: Agent, request: TurnRequest): Invocation {
   const name = request.type === "ChatRequest" ? CHAT : request.operation;
   const input = request.type === "ChatRequest" ? { input: request.input } : request.input;
   return { name, operation: remoteOperation(agent, name), input };
 }
 
-/** An operation of an agent elsewhere, or one that takes anything where none is known by that name. */
+/** An operation of a remote agent; if it is unknown, one that accepts any input. */
 export function remoteOperation({ operations }: Agent, name: string): Operation {
   return (Object.hasOwn(operations, name) ? operations[name] : undefined) ?? ANYTHING;
 }
 
-/** The names that `describe` lists: every agent can be chatted with. */
+/** The operation names in a description; every agent has a chat. */
 export function operationNames(agent: Agent): readonly string[] {
   return [...new Set([CHAT, ...Object.keys(agent.operations)])];
 }
@@ -71,7 +71,7 @@ const ANYTHING: Operation = {
   run() {},
 };
 
-/** What a chat means to an agent; `undefined` when nothing it can do fits a text. */
+/** Converts a chat to an operation; `undefined` if no operation accepts a text. */
 function fromText(agent: Agent, text: string): Invocation | undefined {
   const { chat } = agent.operations;
   if (chat) return { name: CHAT, operation: chat, input: { input: text } };
@@ -88,7 +88,7 @@ function fromText(agent: Agent, text: string): Invocation | undefined {
   return only && { name: only[0], operation: only[1], input: object };
 }
 
-/** The name of the one required property, if it is the only one and a string. */
+/** The name of the only required property, if it is a string. */
 function onlyStringOf(schema: JsonObject | undefined): string | undefined {
   const required = schema?.["required"];
   const properties = schema?.["properties"] as

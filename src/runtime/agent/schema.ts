@@ -7,14 +7,13 @@ import type { Schema } from "./agent.ts";
 import { errorMessage } from "./error-message.ts";
 
 /**
- * The value as the schema understands it. Throws `unprocessable`, with the issues, when it does not fit or when the
- * schema's own code throws.
+ * Parses a value. Throws `unprocessable` with the issues if it does not fit or the schema's own code throws.
  */
 export async function parseWith<Value>(schema: Schema<Value>, value: unknown, what: string): Promise<Value> {
   return parse(schema, value, what);
 }
 
-/** As `parseWith`, for a schema that answers at once; throws a TypeError for one that does not. */
+/** As `parseWith`, for a synchronous schema; throws a TypeError if it is asynchronous. */
 export function parseNow<Value>(schema: Schema<Value>, value: unknown, what: string): Value {
   const parsed = parse(schema, value, what);
   if (!isPromise(parsed)) return parsed;
@@ -25,7 +24,7 @@ export function parseNow<Value>(schema: Schema<Value>, value: unknown, what: str
 }
 
 /**
- * Checks what a client sent, in bounded time. Throws `unprocessable` as `parseWith` does, and `timeout` when the
+ * Checks a client's value in bounded time. Throws `unprocessable` like `parseWith`, and `timeout` if the
  * schema does not settle.
  */
 export async function checkWith(
@@ -47,19 +46,19 @@ export async function checkWith(
   }
 }
 
-/** The schema as JSON Schema, where its library can say it. */
+/** Converts the schema to JSON Schema, if its library supports that. */
 export function toJsonSchema(schema: Schema<unknown>, side: "input" | "output"): JsonObject | undefined {
   const standard = schema["~standard"] as Partial<StandardJSONSchemaV1.Props>;
   if (standard.jsonSchema === undefined) return undefined;
   try {
     return standard.jsonSchema[side]({ target: "draft-2020-12" }) as JsonObject;
   } catch {
-    // A schema may hold what JSON Schema cannot say, such as a transformation.
+    // A schema can contain parts that JSON Schema cannot express, for example a transform.
     return undefined;
   }
 }
 
-/** The questions that a schema of an object asks: its keys with their descriptions. */
+/** The questions of an object schema: its keys with their descriptions. */
 export function toQuestions(schema: JsonObject | undefined): { readonly [key: string]: string } {
   const properties = schema?.["properties"];
   if (typeof properties !== "object" || properties === null || Array.isArray(properties)) return {};
@@ -73,17 +72,17 @@ function descriptionOf(property: unknown): string | undefined {
   return typeof description === "string" ? description : undefined;
 }
 
-/** How long a schema may take to check what a client sent. */
+/** Maximum time for a schema to check a client's value. */
 const CHECK_MS = 10_000;
 
 function isPromise<Value>(value: Value | Promise<Value>): value is Promise<Value> {
-  // A promise of another library or realm is no instance of this realm's Promise.
+  // A promise of another library or realm is not an instance of this realm's Promise.
   return typeof (value as { readonly then?: unknown } | undefined)?.then === "function";
 }
 
 function parse<Value>(schema: Schema<Value>, value: unknown, what: string): Value | Promise<Value> {
   try {
-    // Most schemas answer at once; an await would cost a turn of the microtask queue for nothing.
+    // Most schemas are synchronous; an await would cost a microtask for nothing.
     const result = schema["~standard"].validate(value);
     return isPromise(result) ? settle(result, what) : toValue(result, what);
   } catch (thrown) {
@@ -118,7 +117,7 @@ function toIssue({ message, path = [] }: StandardSchemaV1.Issue): Issue {
   return { path: steps.join("."), message: toText(message) };
 }
 
-/** A text from code of users, which may give another value in its place. */
+/** The string from user code, or the value converted to a string. */
 function toText(value: unknown): string {
   return String(value);
 }

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { AgentDirectory } from "./agent-directory.ts";
 import { versionOf, withSecrets } from "./config-secrets.ts";
 
-/** What secret values are stored, read and removed with. */
+/** The stores that secrets need. */
 export interface SecretVersionsOptions {
   readonly log: EventLog;
   readonly secrets: SecretStore;
@@ -14,34 +14,37 @@ export interface SecretVersionsOptions {
 }
 
 /**
- * Stores secret values by versions: each configuration gets a version of its own, which never changes and is removed
- * when no run refers to it. The values are stored before the log refers to them, and removed after the log has
- * dropped the last reference; what a crash leaves between these steps is removed by the next sweep.
+ * Stores secret values in versions: each configuration has its own version, which never changes and is
+ * removed when no run refers to it. The values are stored before the log refers to them, and removed after
+ * the log has dropped the last reference. The next sweep removes what a crash leaves between these steps.
  */
 export class SecretVersions {
   readonly #options: SecretVersionsOptions;
-  /** Versions that are stored and that the log may not refer to yet. */
+  /** Stored versions that the log may not refer to yet. */
   readonly #storing = new Set<string>();
-  /** Commits under way in which runs begin to refer to versions. */
+  /** Running commits that add references to versions. */
   readonly #referring = new Set<Promise<unknown>>();
 
   constructor(options: SecretVersionsOptions) {
     this.#options = options;
   }
 
-  /** The configuration with the secret values in the place of their names. */
+  /** Replaces the references in a configuration by the secret values. */
   reveal(config: JsonObject): JsonObject {
     return withSecrets(config, this.#options.secrets);
   }
 
-  /** Takes note of a commit in which a run begins to refer to versions. */
+  /** Registers a commit that adds references to versions. */
   referring(commit: Promise<unknown>): void {
     const forget = (): void => void this.#referring.delete(settled);
     const settled: Promise<void> = commit.then(forget, forget);
     this.#referring.add(settled);
   }
 
-  /** Stores the values of a version and then has the log refer to them. If that fails, the values are removed. */
+  /**
+   * Stores the values of a version and then makes the log refer to them. If that fails, the values are
+   * removed.
+   */
   async store<Result>(
     version: string,
     values: Readonly<Record<string, string>>,
@@ -61,7 +64,7 @@ export class SecretVersions {
     }
   }
 
-  /** Removes those of the versions that nothing refers to. If that fails, the next sweep removes them. */
+  /** Removes the versions that nothing refers to. If that fails, the next sweep removes them. */
   async collect(versions: readonly string[]): Promise<void> {
     try {
       await this.#collect(versions);
@@ -80,10 +83,10 @@ export class SecretVersions {
     const used = new Set([...this.#storing, ...agents.secretVersions]);
     const unused = versions.filter((version) => !used.has(version));
     if (unused.length === 0) return;
-    // A run that began before the configuration of its agent changed may refer to one of them in a commit under way.
-    // No run that begins from here on does.
+    // A run created before its agent's configuration changed may refer to one of the versions in a running
+    // commit. No run created from now on does.
     await Promise.all(this.#referring);
-    // The outcome of a commit that failed is not known until the log takes appends again. A sweep follows then.
+    // The outcome of a failed commit is unknown until the log accepts appends again; then another sweep runs.
     if (!log.health().writable) return;
     const removed = new Set(await log.unreferenced(unused));
     const names = [...secrets.names()].filter((name) => removed.has(versionOf(name)));

@@ -1,11 +1,11 @@
 import type { ArtifactId } from "../../protocol/ids.ts";
 
-/** Where an artifact is served, as an absolute path. */
+/** The URL of an artifact, as an absolute path. */
 export function artifactUrl(artifactId: ArtifactId): string {
   return `/artifacts/${artifactId}`;
 }
 
-/** The whole of a body, which its owner may use the memory of again. */
+/** Collects a body into a Blob; the chunks are copied, so their memory can be reused. */
 export async function toBlob(body: AsyncIterable<Uint8Array>): Promise<Blob> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   for await (const chunk of body) chunks.push(chunk.slice());

@@ -23,12 +23,14 @@ export interface OpenBatch extends Batch {
   done?: PromiseWithResolvers<void>;
 }
 
-/** A batch with nothing in it. */
 export function newPending(): OpenBatch {
   return { events: NO_EVENTS, records: NO_RECORDS, urgent: false };
 }
 
-/** Adds an event to a batch. Most batches have one, and an array of one is a tenth of one that grew. */
+/**
+ * Adds an event to a batch. Most batches have one, and an array literal of one is ten times smaller than a
+ * grown one.
+ */
 export function addEvent(pending: OpenBatch, text: string): void {
   if (pending.events === NO_EVENTS) pending.events = [text];
   else pending.events.push(text);

@@ -1,25 +1,25 @@
 import type { Environment } from "../../ports/environment.ts";
 
-/** Has what several runs gather committed at the same time: there is one timer for all of them. */
+/** Commits the entries of several runs at the same time, with one timer for all. */
 export class GroupCommitTimer {
   readonly #environment: Environment;
   readonly #ms: number;
   #waiting: (() => void)[] = [];
   #stopTimer: (() => void) | undefined;
 
-  /** `ms` is how long the first one waits for others, in milliseconds. */
+  /** `ms` is how long the first run waits for others, in milliseconds. */
   constructor(environment: Environment, ms: number) {
     this.#environment = environment;
     this.#ms = ms;
   }
 
-  /** Calls `commit` once, when the time is over that began with the first call after the last time. */
+  /** Calls `commit` once when the current interval ends; the first call starts an interval. */
   wait(commit: () => void): void {
     this.#waiting.push(commit);
     this.#stopTimer ??= this.#environment.timer(this.#ms, () => this.#end());
   }
 
-  /** Calls nobody any more. */
+  /** Stops the timer; no more calls are made. */
   stop(): void {
     this.#stopTimer?.();
     this.#waiting = [];

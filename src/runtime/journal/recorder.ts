@@ -32,16 +32,16 @@ export interface Recorded {
 }
 
 /**
- * The only writer of a run's log. Everything recorded during a commit is committed together by the next one;
- * ids and bytes are made once, at the time of recording.
+ * The only writer of a run's log. Everything recorded during a commit is committed together by the next one.
+ * Ids and bytes are created once, when an event is recorded.
  */
 export class Recorder {
-  /** Set while the code of a turn iterates over the events of its calls. */
+  /** Set while the code of a turn iterates the events of its calls. */
   subscriber: EventSubscriber | undefined;
   readonly #context: RunContext;
   readonly #listener: RecorderListener;
   #cursor: Cursor;
-  /** The batch that collects the entries for the next commit; made with the first of them. */
+  /** The batch that collects the entries for the next commit; created with its first entry. */
   #pending: OpenBatch | undefined;
   #nextId: number;
   #nextRecord: number;
@@ -52,10 +52,10 @@ export class Recorder {
   #startedMs = 0;
   #scheduled = false;
   #gathers = false;
-  /** Makes the error for those who wait for a commit; `undefined` until the recorder stops. */
+  /** Creates the error for callers that wait for a commit; `undefined` until the recorder stops. */
   #stopped: (() => unknown) | undefined;
 
-  // Made once and not for every commit: functions made for each commit would be garbage.
+  // Created once, because a new function per commit would be garbage.
   readonly #commitNow = (): void => this.#commit();
   readonly #commitGathered = (): void => {
     this.#gathers = false;
@@ -78,7 +78,7 @@ export class Recorder {
     return this.#nextId - 1;
   }
 
-  /** How many records there are, committed or not. */
+  /** The number of records, committed or not. */
   get records(): number {
     return this.#nextRecord - 1;
   }
@@ -93,12 +93,12 @@ export class Recorder {
     return this.#inFlight === undefined && this.#pending === undefined;
   }
 
-  /** How many events and records there are that say something new, committed or not: all but the retries of calls. */
+  /** The number of events and records with new information, committed or not: all except retries of calls. */
   get news(): number {
     return this.head + this.records - this.#retries;
   }
 
-  /** How many events and records wait for their commit. */
+  /** The number of events and records that are not committed yet. */
   get uncommitted(): number {
     return entriesOf(this.#pending) + entriesOf(this.#inFlight);
   }
@@ -115,7 +115,7 @@ export class Recorder {
     return { id, text };
   }
 
-  /** Records an encoded event that has the next id. */
+  /** Records an already encoded event with the next id. */
   encoded(text: string): void {
     this.#nextId += 1;
     this.#push(text, true);
@@ -136,7 +136,7 @@ export class Recorder {
     return position;
   }
 
-  /** Has the run no longer refer to versions of secrets. */
+  /** Drops the run's references to versions of secrets. */
   drop(secrets: readonly string[]): void {
     if (secrets.length > 0) this.#refer(secrets.map((thing) => ({ thing, dropped: true })));
   }
@@ -167,7 +167,7 @@ export class Recorder {
     return last === undefined ? RESOLVED : committedOf(last);
   }
 
-  /** Stops commits. Entries without a commit are lost, and those who wait for one get the error. */
+  /** Stops commits. Uncommitted entries are lost, and callers that wait for them get the error. */
   stop(toError: () => unknown): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = toError;
@@ -219,7 +219,7 @@ export class Recorder {
     }
     this.#listener.beforeCommit();
     this.#scheduled = false;
-    // The snapshot covers the whole batch, so it is made when the batch is complete.
+    // The snapshot covers the whole batch, so it is created when the batch is complete.
     if (pending.toSnapshot) pending.snapshot = pending.toSnapshot();
     this.#pending = undefined;
     this.#inFlight = pending;

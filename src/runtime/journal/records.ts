@@ -3,18 +3,18 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 
-/** A request as the log keeps it from its acceptance on. */
+/** An accepted request as stored in the log. */
 export interface AcceptedRequest {
   readonly requestId: RequestId;
   readonly agent: string;
   readonly request: TurnRequest;
-  /** The agents of this server that are among its callers, once for each of their turns. */
+  /** The local agents among its callers, once for each of their turns. */
   readonly callers?: readonly string[];
   /** Milliseconds since 1970. */
   readonly acceptedAt: number;
 }
 
-/** A machine agent after a transition, and the calls that it has open by what they stand for in it. */
+/** The state of a machine agent after a transition, with its open calls by their role in the machine. */
 export interface MachineState {
   readonly snapshot: Json;
   readonly waits: { readonly [stateId: string]: CallId };
@@ -26,32 +26,37 @@ export interface MachineState {
 export interface MachineTimer {
   readonly callId: CallId;
   readonly ms: number;
-  /** The id by which the machine cancels it. */
+  /** The id by which the machine can cancel it. */
   readonly id: string;
   readonly event: JsonObject;
 }
 
-/** What is known when a turn is continued; all of it is forgotten once the turn makes progress. */
+/** The crash history of a continued turn; it is cleared once the turn makes progress. */
 export interface ContinuedStart {
   /** The starts that count against the turn, this one included. One counts if the process died while nothing else ran. */
   readonly count: number;
-  /** How often the process has died since the turn last made progress, whatever turn ended it. */
+  /** How often the process has died since the turn last made progress, during any turn. */
   readonly deaths?: number;
-  /** How many turns run until this one makes progress, this one included; absent where any number may. */
+  /**
+   * The number of turns that run until this one makes progress, including this one; absent if there is no
+   * limit.
+   */
   readonly among?: number;
-  /** The attempts of calls that the last start made do not count: it may have been another turn that ended the process. */
+  /**
+   * The attempts made by calls after the last start do not count: another turn may have ended the process.
+   */
   readonly spared?: true;
 }
 
-/** The journal entries of the runtime: what the log must hold although no client sees it. */
+/** The runtime's journal entries: data that the log needs but no client sees. */
 export type RecordBody =
-  /** A request was taken; its turn may start much later. */
+  /** A request was accepted; its turn may start much later. */
   | { readonly type: "Accepted"; readonly accepted: AcceptedRequest }
-  /** A turn is about to be continued after a crash or a long sleep. */
+  /** A turn is about to continue after a crash or a long sleep. */
   | ({ readonly type: "RecoveryStarted"; readonly request_id: RequestId } & ContinuedStart)
-  /** The turns are more now that run beside a turn that has not made progress since it was continued. */
+  /** More turns run now beside a turn that has made no progress since it was continued. */
   | { readonly type: "Accompanied"; readonly request_id: RequestId }
-  /** The process let go of a running turn in good order; the next recovery is not counted. */
+  /** The process released a running turn properly; the next recovery does not count. */
   | { readonly type: "Released"; readonly request_id: RequestId }
   /** A turn sleeps until a time. */
   | { readonly type: "Sleep"; readonly call_id: CallId; readonly ms: number; readonly until: number }
@@ -59,9 +64,9 @@ export type RecordBody =
   | { readonly type: "Woke"; readonly call_id: CallId }
   | { readonly type: "Now"; readonly scope: string; readonly value: number }
   | { readonly type: "Random"; readonly scope: string; readonly value: number }
-  /** The code that made a call follows its events. */
+  /** The code that made a call iterates its events. */
   | { readonly type: "Iterated"; readonly call_id: CallId }
-  /** Parallel branches begin. */
+  /** Parallel branches start. */
   | { readonly type: "All"; readonly call_id: CallId; readonly branches: number }
   /** A file is about to be stored. */
   | {
@@ -73,7 +78,7 @@ export type RecordBody =
     }
   /** The state of a machine agent after a transition. */
   | { readonly type: "MachineState"; readonly scope: string; readonly state: MachineState }
-  /** How far a call has come whose work is done elsewhere, together with the events that came with it. */
+  /** The progress of a remote call, committed together with its events. */
   | {
       readonly type: "RemoteCursor";
       readonly scope: string;
@@ -87,16 +92,16 @@ export type RecordBody =
       readonly value: Json;
       readonly call_id?: CallId;
     }
-  /** A call of an agent that shares its memory of the run begins; others of that agent wait until it has ended. */
+  /** A call of an agent with shared run memory starts; other calls of that agent wait until it has ended. */
   | { readonly type: "MemoryTaken"; readonly agent: string; readonly call_id: CallId }
-  /** A call of an agent that is configured, and how: without arguments, as at the call of it before. */
+  /** The configuration of a called agent; without arguments, the same as for its previous call. */
   | {
       readonly type: "Configured";
       readonly call_id: CallId;
       readonly agent: string;
       readonly args?: JsonObject;
     }
-  /** The run began as a copy of another's history, with so many turns. */
+  /** The run started as a copy of another's history with this many turns. */
   | { readonly type: "Forked"; readonly turns: number }
   /** The configuration of an agent, or of a run. */
   | { readonly type: "ConfigRecorded"; readonly version: number; readonly args: JsonObject };

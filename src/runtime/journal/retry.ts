@@ -1,6 +1,6 @@
 import type { EventBody } from "../../protocol/events.ts";
 
-/** Whether an event begins a call again. That alone is no progress of the turn. */
+/** Whether an event starts a call again. A retry alone is no progress of the turn. */
 export function isRetry(event: EventBody): boolean {
   switch (event.type) {
     case "ToolCall":

@@ -1,22 +1,22 @@
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 
-/** The agent of a run that is shown to nobody: it holds only a configuration, or it is not whole. */
+/** The agent name of hidden runs: the run contains only a configuration, or is incomplete. */
 export const NO_AGENT = "";
 
-/** The run in whose log the configuration of an agent is kept; it is listed nowhere. */
+/** The run whose log contains the configuration of an agent; it is never listed. */
 export function configRunId(agent: string): RunId {
   return `${PREFIX}${agent}` as RunId;
 }
 
 const PREFIX = "config-";
 
-/** Whether a run holds the configuration of an agent. */
+/** Whether a run contains the configuration of an agent. */
 export function isConfigRun(runId: RunId): boolean {
   return runId.startsWith(PREFIX);
 }
 
-/** Whether a run is one that no client may see. */
+/** Whether a run is hidden from clients. */
 export function isHidden({ agent }: { readonly agent: string }): boolean {
   return agent === NO_AGENT;
 }

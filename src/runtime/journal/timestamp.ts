@@ -1,6 +1,6 @@
 /**
- * Makes a function that gives the present time as events carry it. Many events fall into one
- * millisecond, over all runs, and making the text costs more than an event.
+ * Creates a function that returns the current time as in events. Many events of all runs share a millisecond,
+ * and formatting the time costs more than an event, so the text is cached.
  */
 export function createTimestamp(now: () => number): () => string {
   let madeAt = Number.NaN;

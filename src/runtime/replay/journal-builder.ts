@@ -27,7 +27,7 @@ import {
 } from "./signature.ts";
 import { addSpared, addUsage } from "./turn-journal.ts";
 
-/** Collects a turn's journal from the entries of its run's log. */
+/** Builds a turn's journal from the entries of its run's log. */
 export class JournalBuilder {
   readonly #root: string;
   readonly #items = new Map<string, Item[]>();
@@ -60,15 +60,15 @@ export class JournalBuilder {
     this.#root = root;
   }
 
-  /** Takes the next event of the turn, whose type is known. */
+  /** Adds the next event of the turn, whose type is known. */
   event(text: string, type: EventType): void {
     const content = type === "TextOutput" && this.#iterated.size === 0 ? plainTextOf(text) : undefined;
-    // Most events are texts of the turn's own handler, of which nothing else has to be known.
+    // Most events are plain texts of the turn's own handler, which need no full parsing.
     if (content === undefined) this.#event(JSON.parse(text) as Event);
     else this.#say(content, this.#root);
   }
 
-  /** Takes the next record of the run. */
+  /** Adds the next record of the run. */
   record(record: RecordBody): void {
     switch (record.type) {
       case "RecoveryStarted":
@@ -120,7 +120,6 @@ export class JournalBuilder {
     }
   }
 
-  /** What was collected so far. */
   journal(): TurnJournal {
     const logged = { outcomes: this.#outcomes, machines: this.#machines, remote: this.#remote };
     const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
@@ -232,7 +231,7 @@ export class JournalBuilder {
 
   #text(event: Event & { readonly type: "TextOutput" | "ToolTextOutput" }, actor: string): void {
     const completion = event.type === "TextOutput" ? event.call_id : undefined;
-    // What came from outside cannot be expected to come again.
+    // Progress comes from outside, so a replay cannot be expected to repeat it.
     if (event.type === "ToolTextOutput" && event.progress) return;
     this.#say(event.content, actor, event.branch, completion);
   }
@@ -244,7 +243,7 @@ export class JournalBuilder {
       this.#said.set(actor, said);
     }
     said.add(content, completion);
-    // What a model streams belongs to its completion.
+    // Text that a model streams belongs to its completion.
     if (completion === undefined) this.#item(branch, { signature: content, isText: true });
   }
 
@@ -272,7 +271,7 @@ export class JournalBuilder {
   }
 }
 
-/** A turn that is continued keeps its journal, most of which is usually empty. */
+/** A continued turn keeps its journal in memory, and most of its maps are usually empty. */
 function orNone<Key, Value>(map: Map<Key, Value>): ReadonlyMap<Key, Value> {
   return map.size === 0 ? NO_MAP : map;
 }

@@ -14,19 +14,19 @@ import type { OpenRequest, RunState } from "./run-state.ts";
 /** A turn that is only in the log. */
 export interface PassivatedTurn {
   readonly journal: TurnJournal;
-  /** Whether it waits for its caller, so that nothing goes on in it until an answer comes. */
+  /** Whether it only waits for its caller, so that nothing happens until an answer arrives. */
   readonly waiting: boolean;
-  /** Until when it sleeps, in milliseconds since 1970, if it does and was let go of meanwhile. */
+  /** Its wake time in milliseconds since 1970, if it was passivated while it sleeps. */
   readonly wakeAt?: number;
 }
 
-/** What the log holds of a run, and the turn that is under way in it. */
+/** The stored state of a run, and its running turn. */
 export interface LoadedRun {
   readonly state: RunState;
   readonly passivated?: PassivatedTurn;
 }
 
-/** Rebuilds a run that was claimed, with its turn if one is open; throws `gone` when it was removed. */
+/** Loads a claimed run, with its turn if one is open; throws `gone` if it was removed. */
 export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): Promise<LoadedRun> {
   const { runId } = cursor;
   if (run === undefined) return { state: newRun };
@@ -45,7 +45,7 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   };
 }
 
-/** The state of a run as it was when its event with an id was the newest and nothing had followed it. */
+/** The state of a run when the event with this id was the newest, before later records. */
 export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
   let state = newRun;
   const visitor: Visitor = {
@@ -60,7 +60,7 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
   return state;
 }
 
-/** Rebuilds the journal of a turn whose RequestStarted has the given id. */
+/** Loads the journal of the turn whose RequestStarted has the given id. */
 export async function loadJournal(
   log: EventLog,
   runId: RunId,
@@ -79,20 +79,20 @@ export async function loadJournal(
 
 const PAGE = { limit: 10_000, limitBytes: 8 * 1_048_576, records: true };
 
-/** Which part of a log to go through: what follows an event and a record, up to an event. */
+/** A part of a log: after an event and a record, up to an event. */
 interface Range {
   readonly head: number;
   readonly records: number;
   readonly end?: number;
 }
 
-/** Who is told of the entries of a log. */
+/** Receives the entries of a log. */
 interface Visitor {
   event(text: string): void;
   record(record: RecordBody): void;
 }
 
-/** Goes through the events and records of a run in the order in which they were appended. */
+/** Visits the events and records of a run in the order of their appends. */
 async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: Visitor): Promise<void> {
   const { end = Infinity } = range;
   let lastRecord = range.records;
@@ -102,7 +102,7 @@ async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: 
     const visitRecords = (upTo: number): void => {
       for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
         next += 1;
-        // Pages overlap in the records at their borders.
+        // Two pages both contain the records at their border.
         if (record.n <= lastRecord || record.after >= end) continue;
         lastRecord = record.n;
         visitor.record(record as unknown as RecordBody);
@@ -119,14 +119,14 @@ async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: 
   }
 }
 
-/** Rebuilds in one go what a run's owner has to know and the journal of the turn that is under way. */
+/** Rebuilds the state of a run and the journal of its running turn in one pass. */
 class RunLoader implements Visitor {
   state: RunState;
-  /** How far the state goes that it begins with. */
+  /** The part of the log that the initial state covers. */
   readonly #covered: { readonly head: number; readonly records: number };
-  /** The journals of the turns that have started and not ended, of which all but one are only just being canceled. */
+  /** The journals of started turns that have not ended; all but one of them are being canceled. */
   readonly #readers = new Map<RequestId, JournalBuilder>();
-  /** The id of the event that was visited last. */
+  /** The id of the last visited event. */
   #id = 0;
 
   constructor(snapshot: Snapshot | undefined) {
@@ -136,13 +136,13 @@ class RunLoader implements Visitor {
     if (open) this.#begin(open.accepted.requestId, open.turn ?? 1);
   }
 
-  /** The journal of the turn that is under way. */
+  /** The journal of the running turn. */
   get journal(): TurnJournal | undefined {
     const open = startedOf(this.state);
     return open && this.#readers.get(open.accepted.requestId)?.journal();
   }
 
-  /** Which part of the log has to be visited, given the id of the RequestStarted that the snapshot covers, if there is one. */
+  /** The part of the log to visit, given the id of the RequestStarted that the snapshot covers, if any. */
   rangeFrom(started: number | undefined): Range {
     const { head, records } = this.#covered;
     this.#id = Math.min(head, (started ?? Infinity) - 1);
@@ -172,16 +172,16 @@ class RunLoader implements Visitor {
   }
 }
 
-/** The request whose turn is under way. */
+/** The request whose turn is running. */
 function startedOf({ open }: RunState): OpenRequest | undefined {
   return open.find(({ turn }) => turn !== undefined);
 }
 
-/** What the state of a run depends on in an event. */
+/** The parts of an event that affect the state of a run. */
 interface Heading {
   readonly requestId: RequestId | null;
   readonly type: EventType;
-  /** Whether a turn begins or ends with it. */
+  /** Whether a turn starts or ends with it. */
   readonly edge: boolean;
   /** Whether it repeats a call, which is no progress. */
   readonly isRetry: boolean;
@@ -199,7 +199,7 @@ function toHeading(text: string): Heading {
   };
 }
 
-/** The events that begin a call, of which few are parsed. */
+/** Events that start a call; few of them need parsing. */
 const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
 
 function withEvent(state: RunState, { requestId, type, edge, isRetry }: Heading): RunState {
@@ -223,7 +223,6 @@ function withRecord(state: RunState, record: RecordBody): RunState {
   }
 }
 
-/** The turn has made progress since it was last continued. */
 function withProgress(state: RunState): RunState {
   const continued = state.open.find(({ recoveries, released = false }) => recoveries > 0 || released);
   return continued ? evolve(state, { type: "Progress", requestId: continued.accepted.requestId }) : state;

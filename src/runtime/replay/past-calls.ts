@@ -3,10 +3,10 @@ import { callAbove, scopeOf } from "../journal/call-id.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import type { MachineState } from "../journal/records.ts";
 
-/** What the log has of how the calls of a turn ended, and of those who keep count of their calls themselves. */
+/** The logged outcomes of a turn's calls, and the actors that count their calls themselves. */
 export type LoggedEnds = Pick<TurnJournal, "outcomes" | "machines" | "remote">;
 
-/** Whether nothing that runs again will ask for a call: what the log has of it is passed over. */
+/** Whether replayed code will never ask for a call, so that its log entries are skipped. */
 export function isPastCall(callId: CallId, { outcomes, machines, remote }: LoggedEnds): boolean {
   if (isUnderEnded(callId, outcomes)) return true;
   const scope = scopeOf(callId);
@@ -16,7 +16,7 @@ export function isPastCall(callId: CallId, { outcomes, machines, remote }: Logge
   return elsewhere !== undefined && !elsewhere.state.waits.includes(callId);
 }
 
-/** Whether a call above this one has ended, so that nothing under it is run again. */
+/** Whether a call that contains this one has ended, so that nothing under it runs again. */
 function isUnderEnded(callId: CallId, outcomes: TurnJournal["outcomes"]): boolean {
   for (let above = callAbove(callId); above !== undefined; above = callAbove(above)) {
     if (outcomes.has(above)) return true;

@@ -2,31 +2,31 @@ import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 
-/** What its owner has to know of a run: plain data, equal to the sum of the run's log. */
+/** The state of a run: plain data that is a function of the run's log. */
 export interface RunState {
-  /** How many turns were started. */
+  /** The number of started turns. */
   readonly turns: number;
-  /** The requests that have not completed, in the order of their acceptance. */
+  /** The incomplete requests, in the order of their acceptance. */
   readonly open: readonly OpenRequest[];
-  /** What each agent keeps for the run. */
+  /** The memory of each agent in the run. */
   readonly memory: JsonObject;
   readonly config: RunConfig | null;
 }
 
-/** A request that has not completed. */
+/** An incomplete request. */
 export interface OpenRequest {
   readonly accepted: AcceptedRequest;
   /** The number of its turn in the run; absent while it is queued. */
   readonly turn?: number;
-  /** The configuration in force when it started. */
+  /** The configuration at its start. */
   readonly config?: RunConfig | null;
   /** The starts that count against it since it last made progress. */
   readonly recoveries: number;
   /** How often the process has died since then. */
   readonly deaths?: number;
-  /** How many turns ran beside it when it was last continued, itself included; 0 where any number did. */
+  /** How many turns ran beside it when it was last continued, including itself; 0 for any number. */
   readonly among?: number;
-  /** Whether the process closed in good order after its last start. */
+  /** Whether the process closed properly after its last start. */
   readonly released?: boolean;
 }
 
@@ -36,21 +36,21 @@ export interface RunConfig {
   readonly args: JsonObject;
 }
 
-/** What changes the state of a run. */
+/** A change of the state of a run. */
 export type RunChange =
   | RecordBody
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
-  /** A result or a text was committed after a recovery. */
+  /** The turn made progress: a result or a text was committed after a recovery. */
   | { readonly type: "Progress"; readonly requestId: RequestId };
 
-/** A run that nothing has happened to. */
+/** The state of a new run. */
 export const newRun: RunState = { turns: 0, open: [], memory: {}, config: null };
 
-/** What is held against a turn that makes progress. */
+/** The crash history of a turn that makes progress. */
 const UNSUSPECTED = { recoveries: 0, deaths: 0, among: 0 } as const;
 
-/** The state after a change; the only place where a run's state changes, live or when it is rebuilt. */
+/** Applies a change. This is the only place where a run's state changes, live or when it is rebuilt. */
 export function evolve(state: RunState, change: RunChange): RunState {
   switch (change.type) {
     case "Accepted":
@@ -101,12 +101,12 @@ export function evolve(state: RunState, change: RunChange): RunState {
   }
 }
 
-/** The state as a snapshot keeps it. */
+/** Converts the state to a snapshot. */
 export function toSnapshot(state: RunState): Json {
   return state as unknown as Json;
 }
 
-/** The state that a snapshot kept. */
+/** Reads the state from a snapshot. */
 export function fromSnapshot(data: Json): RunState {
   return data as unknown as RunState;
 }

@@ -3,7 +3,7 @@ import type { Item } from "./turn-journal.ts";
 import { toReadable } from "./signature.ts";
 import type { Signature } from "./signature.ts";
 
-/** Why a handler that is replayed cannot go on: it does something else than the log says it did. */
+/** Why a replayed handler cannot continue: it does something other than what the log contains. */
 export interface Divergence {
   readonly scope: string;
   readonly expected: string;
@@ -11,23 +11,25 @@ export interface Divergence {
 }
 
 /**
- * One sequence of things that a handler does: a turn's own, a child's, or a branch's. It counts them,
- * and while the log holds what it did before, it compares.
+ * One sequence of steps of a handler: of a turn, a child, or a branch. It counts the steps and compares each
+ * one with the log while the log has more.
  */
 export class ReplayScope {
-  /** `c` and the number of the turn, then the places of the calls above, as in `c3.1` or `c3.4:0`. */
+  /**
+   * `c` and the number of the turn, then the positions of the calls above, for example `c3.1` or `c3.4:0`.
+   */
   readonly path: string;
   readonly #parent: ReplayScope | undefined;
   readonly #items: Item[];
   readonly #logged: number;
   #count = 0;
   readonly backlog: UncommittedTexts = new UncommittedTexts();
-  /** True while branches of this scope run, which then cannot do anything itself. */
+  /** True while branches of this scope run; the scope itself can do nothing then. */
   branching = false;
-  /** Set when the handler or branch has ended, and nothing more may be done here. */
+  /** True after the handler or branch has ended; nothing more is allowed. */
   ended = false;
 
-  /** `items` is what the log holds; they are taken out once all of them are done again, since there may be many. */
+  /** `items` are the logged steps; they are released once all are replayed, because there can be many. */
   constructor(path: string, items: Item[] = [], parent?: ReplayScope) {
     this.path = path;
     this.#items = items;
@@ -35,29 +37,29 @@ export class ReplayScope {
     this.#parent = parent;
   }
 
-  /** Whether the log holds more of what this scope did. */
+  /** Whether the log has more steps of this scope. */
   get replaying(): boolean {
     return this.#count < this.#logged;
   }
 
-  /** The id of the call that was issued last. */
+  /** The id of the newest call. */
   get callId(): CallId {
     return `${this.path}.${this.#count}` as CallId;
   }
 
-  /** Takes the next place for something new. Only while not replaying. */
+  /** Takes the next position for a new step. Only while not replaying. */
   advance(): Divergence | undefined {
     this.#count += 1;
     if (!this.#isPast) return undefined;
     return { scope: this.path, expected: "the end of the branch", actual: "more" };
   }
 
-  /** Whether a scope above went on after its branches had ended, so that they cannot have had more to do. */
+  /** Whether a scope above continued after its branches ended, so this branch cannot have more steps. */
   get #isPast(): boolean {
     return this.#parent !== undefined && (this.#parent.replaying || this.#parent.#isPast);
   }
 
-  /** Takes the next place for something that the log must hold. Only while replaying. */
+  /** Takes the next position for a logged step. Only while replaying. */
   replay(signature: Signature, isText?: true): Item | Divergence {
     const item = this.#items[this.#count] as Item;
     this.#count += 1;
@@ -66,13 +68,13 @@ export class ReplayScope {
     return { scope: this.path, expected: toReadable(item), actual: toReadable({ signature, isText }) };
   }
 
-  /** Passes over everything that the log holds of this scope. */
+  /** Skips all logged steps of this scope. */
   skip(): void {
     this.#count = this.#logged;
     this.#items.length = 0;
   }
 
-  /** Ends the scope; the answer is what is wrong with that. */
+  /** Ends the scope. Returns a divergence if it ends too early. */
   end(): Divergence | undefined {
     this.ended = true;
     const item = this.#items[this.#count];
@@ -80,26 +82,26 @@ export class ReplayScope {
   }
 }
 
-/** What one sequence of a turn has said and the log does not have yet. */
+/** The uncommitted texts of one sequence. */
 export class UncommittedTexts {
-  // Two lists of numbers, because a list of pairs would be an object for every text.
+  // Two lists of numbers, because a list of pairs would need an object per text.
   #ids: number[] = [];
   #lengths: number[] = [];
   #characters = 0;
 
-  /** Notes a text by the id of its event. */
+  /** Adds a text by the id of its event. */
   add(id: number, characters: number): void {
     this.#ids.push(id);
     this.#lengths.push(characters);
     this.#characters += characters;
   }
 
-  /** Whether less than so much waits, where everything up to an event is committed. */
+  /** Whether fewer texts and characters than the limits are uncommitted, given the newest committed event. */
   isBelow(
     { texts, characters }: { readonly texts: number; readonly characters: number },
     committed: number,
   ): boolean {
-    // Looked at only now and then: most sequences wait for their texts and never come near a limit.
+    // Checked only now and then: most sequences await their texts and never come near a limit.
     if (this.#ids.length < texts && this.#characters <= characters) return true;
     const open = this.#ids.findIndex((id) => id > committed);
     const done = open < 0 ? this.#ids.length : open;

@@ -2,23 +2,23 @@ import { canonical } from "../../protocol/canonical.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /**
- * Signatures say in one line what a handler did: kind, name, arguments or text. On replay the line has to be
- * the same, and a person reads it where it is not.
+ * A signature describes a step of a handler in one line: kind, name, arguments or text. On replay it must be
+ * equal; the error message shows it if it is not.
  */
 export type Signature = string;
 
-/** Asked for the time. */
+/** Read the time. */
 export const NOW: Signature = "now";
 
-/** Asked for a random number. */
+/** Read a random number. */
 export const RANDOM: Signature = "random";
 
-/** Said a text. */
+/** Sent a text. */
 function textSignature(content: string): Signature {
   return `text ${JSON.stringify(content)}`;
 }
 
-/** A signature as people read it. */
+/** Converts a signature for an error message. */
 export function toReadable({
   signature,
   isText,
@@ -29,12 +29,12 @@ export function toReadable({
   return isText ? textSignature(signature) : signature;
 }
 
-/** Called an agent or did something outside. */
+/** Called an agent or ran an effect. */
 export function callSignature(functionName: string, args: Json): Signature {
   return `call ${functionName} ${canonical(args)}`;
 }
 
-/** Asked a model. What it was given is kept nowhere, and another one may go on with what it has answered. */
+/** Asked a model. The input is not stored, and different code may use a logged answer. */
 export const COMPLETION: Signature = "completion";
 
 /** Asked the caller. */
@@ -47,7 +47,7 @@ export function sleepSignature(ms: number): Signature {
   return `sleep of ${ms} ms`;
 }
 
-/** Began parallel branches. */
+/** Started parallel branches. */
 export function allSignature(branches: number): Signature {
   return `${branches} parallel branches`;
 }

@@ -1,16 +1,19 @@
 import type { CallId } from "../../protocol/ids.ts";
 
 interface Part {
-  /** Long pieces, then short ones: a text that is added to again and again would be a tree of all that was. */
+  /** Long pieces, then short ones: repeated concatenation would build a deep tree of strings. */
   readonly joined: string[];
   readonly pieces: string[];
   readonly callId: CallId | undefined;
 }
 
-/** Texts are kept up to about this length, in characters: a result holds no more. */
+/** The approximate maximum length in characters; a result contains no more. */
 const LIMIT = 128 * 1024;
 
-/** What an actor has said, in the order of the log, without what a later attempt of the same completion replaced. */
+/**
+ * The text of an actor, in the order of the log, without text that a later attempt of the same completion
+ * replaced.
+ */
 export class Transcript {
   #parts: Part[] = [];
   #length = 0;
@@ -20,12 +23,12 @@ export class Transcript {
     return this.#parts.map(toText).join("");
   }
 
-  /** Whether nothing was left out for its length. */
+  /** Whether nothing was omitted because of the length. */
   get isWhole(): boolean {
     return this.#isWhole;
   }
 
-  /** Adds a text, with the call of the completion that it came from. */
+  /** Adds a text, with the call of its completion if any. */
   add(text: string, callId?: CallId): void {
     if (this.#length >= LIMIT) {
       this.#isWhole = false;
@@ -41,14 +44,14 @@ export class Transcript {
     if (last.pieces.length >= PIECES) last.joined.push(last.pieces.splice(0).join(""));
   }
 
-  /** Takes back what a completion has said: it is asked again. */
+  /** Removes the text of a completion that is retried. */
   retract(callId: CallId): void {
     this.#parts = this.#parts.filter((part) => part.callId !== callId);
     this.#length = this.#parts.reduce((length, part) => length + toText(part).length, 0);
   }
 }
 
-/** So many texts are joined to one. */
+/** The number of pieces that are joined into one. */
 const PIECES = 32;
 
 function toText({ joined, pieces }: Part): string {

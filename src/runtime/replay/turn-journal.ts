@@ -6,32 +6,32 @@ import type { MachineState } from "../journal/records.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Signature } from "./signature.ts";
 
-/** How a call of a turn ended. */
+/** The outcome of a call. */
 export type Outcome =
   | {
       readonly ok: true;
       readonly value: Json;
-      /** Of a call of an agent or tool: the same in words. */
+      /** For a call of an agent or tool: the result as text. */
       readonly text?: string;
     }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** What a turn's code is told of a call: how it ended, or, if it wants to know, what happens under it. */
+/** A message to a turn's code: the outcome of a call, or an event under an iterated call. */
 export type Delivery =
   | { readonly callId: CallId; readonly outcome: Outcome }
   | { readonly callId: CallId; readonly event: Event };
 
-/** One thing that a scope did, as the log has it. */
+/** A logged step of a scope. */
 export interface Item {
-  /** What a replay has to do again. */
+  /** What a replay must do again. */
   readonly signature: Signature;
-  /** Set for something said, whose signature is the bare text: there are so many of them. */
+  /** Set for a text, whose signature is the bare text, because texts are so many. */
   readonly isText?: true;
-  /** What it gave at once: the time, a number, the id of a file. */
+  /** The immediate result: the time, a number, or the id of a file. */
   readonly value?: Json;
 }
 
-/** A wait that no answer has closed. */
+/** An unanswered wait. */
 export interface OpenWait {
   readonly waitId: number;
   readonly callId: CallId;
@@ -39,7 +39,7 @@ export interface OpenWait {
   readonly schema?: JsonObject;
 }
 
-/** A call that the log has, and who made it. */
+/** A logged call and its caller. */
 export interface LoggedCall {
   readonly callId: CallId;
   readonly name: string;
@@ -48,62 +48,63 @@ export interface LoggedCall {
   readonly parentCallId?: CallId;
 }
 
-/** A call whose work is done elsewhere, and the agent that does it. */
+/** A remote call and its agent. */
 export interface LoggedRemoteWork {
   readonly agent: string;
   readonly state: RemoteCursor;
 }
 
-/** What the log holds of one turn, in the form that a replay needs. */
+/** The log of one turn in the form that a replay needs. */
 export interface TurnJournal {
-  /** What each scope did, in order. */
+  /** The steps of each scope, in order. */
   readonly items: ReadonlyMap<string, Item[]>;
-  /** How calls ended and what was heard of them, in the order of the log, without those under a call that has ended itself. */
+  /**
+   * The outcomes and iterated events of calls, in the order of the log, without those under an ended call.
+   */
   readonly deliveries: readonly Delivery[];
   readonly outcomes: ReadonlyMap<CallId, Outcome>;
-  /** How often each call was tried. */
+  /** The number of attempts of each call. */
   readonly attempts: ReadonlyMap<CallId, number>;
-  /** How many of those do not count, because another turn may have ended the process. */
+  /** Attempts that do not count, because another turn may have ended the process. */
   readonly spared: ReadonlyMap<CallId, number>;
-  /** The calls that the last start of the turn has tried and that have no outcome. */
+  /** Calls that were attempted after the last start and have no outcome. */
   readonly tried: ReadonlySet<CallId>;
-  /** When each sleep ends, in milliseconds since 1970. */
+  /** The wake time of each sleep, in milliseconds since 1970. */
   readonly wakeTimes: ReadonlyMap<CallId, number>;
   /** The open waits by call, oldest first. */
   readonly waits: ReadonlyMap<CallId, OpenWait>;
   /** The calls of agents and effects without an outcome, oldest first. */
   readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
-  /** What each actor has said, by its call. */
+  /** The transcript of each actor, by its call. */
   readonly said: ReadonlyMap<string, Transcript>;
-  /** What all completions together cost. */
+  /** The total usage of all completions. */
   readonly usage: Usage;
-  /** What calls have left in the memory of the run, by agent. */
+  /** Staged run memory by agent, written by calls. */
   readonly staged: ReadonlyMap<string, Json>;
-  /** The calls that are at work on the memory of the run, by agent. */
+  /** The calls that hold the shared run memory, by agent. */
   readonly holders: ReadonlyMap<string, CallId>;
-  /** How the agents were configured that were called. */
+  /** The configurations of called agents. */
   readonly configs: ReadonlyMap<CallId, JsonObject>;
   /** The newest state of each machine. */
   readonly machines: ReadonlyMap<string, MachineState>;
-  /** How far each call has come whose work is done elsewhere, by its scope. */
+  /** The saved state of each remote call, by its scope. */
   readonly remote: ReadonlyMap<string, LoggedRemoteWork>;
-  /** The calls whose events their callers follow. */
+  /** Calls whose events are iterated. */
   readonly iterated: ReadonlySet<CallId>;
-  /** The id of the newest ResumeWithInput, 0 for none. */
+  /** The id of the newest ResumeWithInput; 0 if there is none. */
   readonly lastResume: number;
-  /** The names of the answers that were given. */
+  /** The resume ids of the given answers. */
   readonly resumeIds: ReadonlySet<string>;
   readonly canceled: boolean;
-  /** The version of the agent when the turn was started. */
+  /** The version of the agent at the start of the turn. */
   readonly agentVersion: string | undefined;
 }
 
-/** The journal of a turn that has only just begun, with an agent of a version. */
+/** The journal of a new turn. */
 export function newJournal(agentVersion: string | undefined): TurnJournal {
   return agentVersion === undefined ? emptyJournal : { ...emptyJournal, agentVersion };
 }
 
-/** A journal without anything in it. */
 const emptyJournal: TurnJournal = {
   items: new Map(),
   deliveries: [],
@@ -128,7 +129,6 @@ const emptyJournal: TurnJournal = {
   agentVersion: undefined,
 };
 
-/** What two completions cost together. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = (key: keyof Usage): Usage => {
     const total = (a[key] ?? 0) + (b[key] ?? 0);
@@ -137,13 +137,13 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return { ...sum("input_tokens"), ...sum("output_tokens"), ...sum("cost") };
 }
 
-/** The journal in which the attempts of the last start do not count. */
+/** The journal with the attempts of the last start not counted. */
 export function withSpared(journal: TurnJournal): TurnJournal {
   if (journal.tried.size === 0) return journal;
   return { ...journal, spared: addSpared(journal.spared, journal.tried), tried: new Set() };
 }
 
-/** Counts one more attempt of each call among those that do not count. */
+/** Adds one uncounted attempt to each call. */
 export function addSpared(
   spared: ReadonlyMap<CallId, number>,
   tried: ReadonlySet<CallId>,
