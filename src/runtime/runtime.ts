@@ -99,6 +99,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ready = true;
   }
 
+  /** Resolves when the start is over; throws if the runtime closes before. */
+  async function open(): Promise<void> {
+    checkOpen();
+    await started;
+    checkOpen();
+  }
+
   function checkOpen(): void {
     if (closing) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
     if (log.health().writable) return;
@@ -122,8 +129,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     uploads.stop();
     await started.catch(() => {});
     await runHost.drain(drainMs);
-    await Promise.allSettled(runHost.loaded.map((run) => run.settle()));
-    for (const run of runHost.loaded) runHost.drop(run);
+    await runHost.close();
     groupCommit?.stop();
     await stopServing();
     await log.close();
@@ -137,8 +143,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ready: () => started,
     async process(agent, request) {
       agents.get(agent);
-      checkOpen();
-      await started;
+      await open();
       return commands.process(agent, request);
     },
     acknowledgement: (receipt, wanted) => {
@@ -160,13 +165,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     runs: (query) => queries.runs(query),
     async createRun(agent, createOptions) {
       agents.get(agent);
-      checkOpen();
-      await started;
+      await open();
       return runs.create(agent, createOptions);
     },
     async fork(runId, { after }) {
-      checkOpen();
-      await started;
+      await open();
       return runs.fork(runId, after);
     },
     async removeRun(runId) {

@@ -1,4 +1,5 @@
-import { defineAgent } from "troupe";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { Agent, AgentError } from "troupe";
 import type { RequestId } from "troupe/protocol";
 import { beforeEach, expect, test } from "vitest";
 import { textsOf } from "../agents/events.ts";
@@ -116,3 +117,69 @@ test("a run that cannot be read is given back, so that it can be had later", asy
   Object.assign(world.log, { read, release });
   await expect(world.ask("worker", again)).resolves.toMatchObject({ runId });
 });
+
+test("a request that comes while the runtime starts is refused when the runtime closes", async () => {
+  const { ran, noting } = notes();
+  // The log outlives the runtime, so that a commit after the close succeeds.
+  const runtime = createRuntime({ agents: [noting], log: { ...memoryLog(), close: async () => {} } });
+  const asking = codeOf(runtime.process("noting", { type: "ChatRequest", input: "early" }));
+
+  await runtime.close();
+
+  expect(await asking).toBe("unavailable");
+  expect(ran).toEqual([]);
+});
+
+test("a request whose run is being loaded is refused when the runtime closes", async () => {
+  const { ran, noting } = notes();
+  const log = memoryLog();
+  const claimed = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const runtime = createRuntime({
+    agents: [noting],
+    log: {
+      ...log,
+      close: async () => {},
+      async claim(runId) {
+        claimed.resolve();
+        await release.promise;
+        return log.claim(runId);
+      },
+    },
+  });
+  await runtime.ready();
+  const asking = codeOf(runtime.process("noting", { type: "ChatRequest", input: "late" }));
+  await claimed.promise;
+
+  const closing = runtime.close();
+  // Everything that does not wait for the claim is done after two turns of the event loop.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  release.resolve();
+  await closing;
+
+  expect(await asking).toBe("unavailable");
+  expect(ran).toEqual([]);
+});
+
+/** An agent that notes what it is asked, and its notes. */
+function notes(): { readonly ran: readonly string[]; readonly noting: Agent } {
+  const ran: string[] = [];
+  const noting = defineAgent({
+    name: "noting",
+    purpose: "Notes that it ran.",
+    chat(input) {
+      ran.push(input);
+      return "done";
+    },
+  });
+  return { ran, noting };
+}
+
+/** The code of the error that a request fails with; `undefined` when it is accepted. */
+async function codeOf(asking: Promise<unknown>): Promise<string | undefined> {
+  return asking.then(
+    () => undefined,
+    (error: unknown) => (error as AgentError).code,
+  );
+}

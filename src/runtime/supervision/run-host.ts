@@ -15,6 +15,7 @@ export class RunHost implements RunListener {
   readonly #quiet = new Set<Entry>();
   /** Set while somebody waits for the end of all turns. */
   #checkDrained: (() => void) | undefined;
+  #closed = false;
 
   constructor(context: RunContext, recovery: Recovery) {
     this.#context = context;
@@ -23,11 +24,6 @@ export class RunHost implements RunListener {
 
   get size(): number {
     return this.#entries.size;
-  }
-
-  /** The runs in memory. */
-  get loaded(): readonly Run[] {
-    return [...this.#entries.values()].map(({ run }) => run).filter((run) => run !== undefined);
   }
 
   /** How many runs have a turn that neither waits nor sleeps. */
@@ -39,11 +35,14 @@ export class RunHost implements RunListener {
 
   /** Delivers a message to a run, which stays in memory until it is answered. */
   async deliver(runId: RunId, message: Message): Promise<Reply> {
+    this.#checkOpen();
     const entry = this.#entry(runId);
     entry.users += 1;
     this.#quiet.delete(entry);
     try {
       const run = entry.run ?? (await entry.loading);
+      // The host may have closed while the run was loaded.
+      this.#checkOpen();
       if (run === undefined) throw new AgentError("internal", `run ${runId} was unloaded; retry`);
       return await run.deliver(message);
     } finally {
@@ -81,6 +80,14 @@ export class RunHost implements RunListener {
     });
   }
 
+  /** Passivates all runs, also those that are being loaded, and refuses messages from then on. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled([...this.#entries.values()].map(async ({ loading }) => loading));
+    await Promise.allSettled(this.#loaded.map((run) => run.settle()));
+    for (const run of this.#loaded) this.drop(run);
+  }
+
   /** The run, if it is in memory. */
   peek(runId: RunId): Run | undefined {
     return this.#entries.get(runId)?.run;
@@ -90,6 +97,15 @@ export class RunHost implements RunListener {
   drop(run: Run): void {
     const entry = this.#entries.get(run.runId);
     if (entry?.run === run) this.#passivate(entry, run);
+  }
+
+  /** The runs in memory. */
+  get #loaded(): readonly Run[] {
+    return [...this.#entries.values()].map(({ run }) => run).filter((run) => run !== undefined);
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
   }
 
   #entry(runId: RunId): Entry {
