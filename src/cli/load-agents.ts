@@ -5,7 +5,7 @@ import { AgentError } from "../errors.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "./exit.ts";
-import { toText as toStack } from "./print-fault.ts";
+import { toText as toStack } from "./thrown-text.ts";
 
 /** Imports the files of a directory and returns the exported agents, sorted by file name. */
 export async function loadAgents(directory: string): Promise<Agent[]> {

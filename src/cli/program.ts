@@ -5,7 +5,7 @@ import { devCommand } from "./dev.ts";
 import { readEnvFile } from "./env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
-import { toText } from "./print-fault.ts";
+import { toText } from "./thrown-text.ts";
 import { serveCommand } from "./serve.ts";
 
 /**

@@ -5,6 +5,7 @@ import { drainOnSignals } from "../node/signals.ts";
 import { toBanner } from "./banner.ts";
 import { collectImportedFiles } from "./imported-files.ts";
 import { loadAgents } from "./load-agents.ts";
+import { createLog } from "./log.ts";
 import { readVersion } from "./package-version.ts";
 import { addServerOptions } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
@@ -20,10 +21,14 @@ export function serveCommand(): Command {
 }
 
 async function serveAlone(options: ServerOptions): Promise<void> {
-  const { runtime, server } = await startServer(options, await loadAgents(options.agents));
+  const log = createLog(options.logFormat);
+  const { runtime, server } = await startServer(options, await loadAgents(options.agents), log);
   drainOnSignals(server, runtime);
   const { agents, defaultAgent } = runtime;
-  console.log(toBanner({ url: server.url, agents, defaultAgent }, options, readVersion()));
+  const { url } = server;
+  if (options.logFormat === "text")
+    console.log(toBanner({ url, agents, defaultAgent }, options, readVersion()));
+  else log.info("serving", { url, agents, version: readVersion(), data: options.data });
 }
 
 /**
@@ -47,10 +52,12 @@ async function serveForParent(options: ServerOptions): Promise<void> {
 
   const agents = await load(options);
   await started;
-  const { runtime, server } = await startServer(options, agents).catch(async (thrown: unknown) => {
-    await tell({ type: "failed", files: [] });
-    throw thrown;
-  });
+  const { runtime, server } = await startServer(options, agents, createLog(options.logFormat)).catch(
+    async (thrown: unknown) => {
+      await tell({ type: "failed", files: [] });
+      throw thrown;
+    },
+  );
   // Open turns continue after the next start, which comes soon.
   stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]);
   const { agents: names, defaultAgent } = runtime;

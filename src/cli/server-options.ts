@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
+import type { LogFormat } from "./log.ts";
 
 /** The command line options of `dev` and `serve`. */
 export interface ServerOptions {
@@ -13,6 +14,8 @@ export interface ServerOptions {
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
   readonly acceptLoss: boolean;
+  /** How the server logs: lines for people, or one JSON object each. */
+  readonly logFormat: LogFormat;
   /** Days until an idle run is removed; absent: never. */
   readonly retainDays?: number;
   /** Maximum MB of all runs and artifacts; absent: unlimited. */
@@ -51,6 +54,11 @@ export function addServerOptions(command: Command): Command {
     )
     .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", collect, [])
     .option("--trust-proxy", "trust the X-Forwarded headers of a proxy", false)
+    .addOption(
+      new Option("--log-format <format>", "how the server logs: lines for people, or one JSON object each")
+        .choices(["text", "json"])
+        .default("text"),
+    )
     .option("--accept-loss", "start even if the log has lost entries", false)
     .option("--retain-days <number>", "remove runs that have been idle for this many days", parseAmount)
     .option("--retain-mb <number>", "remove the longest idle runs above this total size", parseAmount);
@@ -64,6 +72,7 @@ export function toArguments(options: ServerOptions): string[] {
     `--agents=${resolve(options.agents)}`,
     `--data=${resolve(options.data)}`,
     `--durability=${options.durability}`,
+    `--log-format=${options.logFormat}`,
     ...options.allowedHost.map((name) => `--allowed-host=${name}`),
     ...options.allowedOrigin.map((origin) => `--allowed-origin=${origin}`),
     ...(options.trustProxy ? ["--trust-proxy"] : []),

@@ -8,6 +8,7 @@ import { nodeEnvironment } from "../node/environment.ts";
 import { serve } from "../node/serve.ts";
 import type { Server } from "../node/serve.ts";
 import { superviseProcess } from "../node/supervise.ts";
+import type { TurnError } from "../protocol/events.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import type { Runtime } from "../runtime/api.ts";
@@ -15,7 +16,7 @@ import { createRuntime } from "../runtime/runtime.ts";
 import { DamagedLog, DirectoryInUse } from "../storage/sqlite/format/errors.ts";
 import { sqliteLog } from "../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "./exit.ts";
-import { printFault } from "./print-fault.ts";
+import type { Log } from "./log.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { writePid } from "./write-pid.ts";
 
@@ -27,10 +28,17 @@ export interface StartedServer {
 
 const DAY_MS = 86_400_000;
 
-/** Opens the log of agents and serves them; resolves when open turns continue. */
-export async function startServer(options: ServerOptions, agents: readonly Agent[]): Promise<StartedServer> {
+/** Opens the event log and serves agents; resolves when open turns continue. */
+export async function startServer(
+  options: ServerOptions,
+  agents: readonly Agent[],
+  lines: Log,
+): Promise<StartedServer> {
   const { data, retainDays, retainMb } = options;
-  const metrics = createMetrics({ log: printFault });
+  const metrics = withRequests(
+    createMetrics({ log: (message, thrown, facts) => lines.fault(message, thrown, { ...facts }) }),
+    lines,
+  );
   const log = openLog(options);
   writePid(join(data, "pid"));
   const runtime = createRuntime({
@@ -54,6 +62,30 @@ export async function startServer(options: ServerOptions, agents: readonly Agent
     throw thrown;
   }
 }
+
+/** Metrics that also log each request when it ends. */
+function withRequests(metrics: Metrics, { info }: Log): Metrics {
+  return {
+    ...metrics,
+    completed(agent, reason, ms, request) {
+      metrics.completed(agent, reason, ms, request);
+      const { runId, requestId, error } = request;
+      const end = error === undefined ? reason : `${error.code}: ${error.message}`;
+      info(`request ${requestId} of ${agent} ended with ${end}`, {
+        agent,
+        run_id: runId,
+        request_id: requestId,
+        finish_reason: reason,
+        ms: Math.round(ms),
+        ...(error !== undefined && CODE_CHANGED.has(error.code) && { hint: CODE_CHANGED_HINT }),
+      });
+    },
+  };
+}
+
+const CODE_CHANGED: ReadonlySet<TurnError["code"]> = new Set(["nondeterministic", "version_mismatch"]);
+const CODE_CHANGED_HINT =
+  "the agent's code changed while the request was open, or takes another path when it runs again; a new version of the agent with `compatible` says which open requests may continue";
 
 function openLog({ data, durability, acceptLoss }: ServerOptions): Required<EventLog> {
   try {

@@ -1,4 +1,4 @@
-import type { Telemetry } from "../ports/telemetry.ts";
+import type { FaultFacts, Telemetry } from "../ports/telemetry.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { errorMessage } from "../runtime/agent/error-message.ts";
 import { currentTurn } from "./environment.ts";
@@ -21,9 +21,9 @@ export function superviseProcess(
   { telemetry, drainMs = 1_000, exit = (code) => process.exit(code) }: SuperviseOptions,
 ): () => void {
   let isEnding = false;
-  const report = (message: string, thrown?: unknown): void => {
+  const report = (message: string, thrown?: unknown, facts?: FaultFacts): void => {
     try {
-      telemetry.fault(message, thrown);
+      telemetry.fault(message, thrown, facts);
     } catch {
       // An error here would end the process. The error and the logger are user code.
     }
@@ -31,7 +31,10 @@ export function superviseProcess(
   const react = (thrown: unknown): void => {
     const turn = currentTurn();
     if (turn !== undefined) {
-      report(`code of request ${turn.requestId} failed outside any call`, thrown);
+      report(`code of request ${turn.requestId} failed outside any call`, thrown, {
+        run_id: turn.runId,
+        request_id: turn.requestId,
+      });
       runtime.crash(turn, errorMessage(thrown));
       return;
     }

@@ -1,15 +1,36 @@
-import type { FinishReason } from "../protocol/events.ts";
+import type { FinishReason, TurnError } from "../protocol/events.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Receives runtime events for metrics and logs. Its methods return immediately and never throw. */
 export interface Telemetry {
   /** A request was accepted. */
   accepted(agent: string): void;
   /** A turn ended; `ms` is its running and waiting time. */
-  completed(agent: string, reason: FinishReason, ms: number): void;
+  completed(agent: string, reason: FinishReason, ms: number, request: EndedRequest): void;
   /** A batch was committed. */
   committed(events: number, ms: number): void;
   /** Something arrived too late and was dropped. */
   dropped(what: "late_event" | "late_result"): void;
+  /** A call of a turn failed. Its caller sees the message of what was thrown, but not the stack. */
+  failed(message: string, thrown: unknown, facts: FaultFacts): void;
   /** A fault that is not reported to any caller; `detail` is only for our log. */
-  fault(message: string, detail?: unknown): void;
+  fault(message: string, detail?: unknown, facts?: FaultFacts): void;
+}
+
+/** The request of a turn that ended. */
+export interface EndedRequest {
+  readonly runId: RunId;
+  readonly requestId: RequestId;
+  /** Why it ended, if it ended with an error. */
+  readonly error?: TurnError;
+}
+
+/** Where something failed, with the names that events use. */
+export interface FaultFacts {
+  readonly agent?: string;
+  readonly tool?: string;
+  readonly model?: string;
+  readonly run_id?: string;
+  readonly request_id?: string;
+  readonly tool_call_id?: string;
 }

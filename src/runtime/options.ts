@@ -48,5 +48,6 @@ export const noTelemetry: Telemetry = {
   completed() {},
   committed() {},
   dropped() {},
+  failed() {},
   fault() {},
 };

@@ -113,6 +113,8 @@ test("an edit under a request that waits says what happens to it", async () => {
 
   const status = await (await fetch(`${url}/request/${request_id}`)).json();
   expect(status).toMatchObject({ status: "completed", error: { code: "nondeterministic" } });
+  await command.match(new RegExp(`request ${request_id} of waiter ended with nondeterministic: on replay, `));
+  await command.match(/hint: the agent's code changed while the request was open/);
 });
 
 test("a stream is cut when an agent changes, and read on after the restart", async () => {

@@ -164,6 +164,7 @@ export class World {
       completed() {},
       committed() {},
       dropped: (what) => void this.dropped.push(what),
+      failed() {},
       fault: (message, detail) => void this.faults.push(`${message}: ${String(detail)}`),
     };
   }

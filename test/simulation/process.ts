@@ -59,6 +59,7 @@ export class Process implements Doer {
         completed() {},
         committed() {},
         dropped() {},
+        failed() {},
         fault: (message, detail) => fault(`${message}: ${String(detail)}`),
       },
     });

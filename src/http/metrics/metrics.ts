@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { FaultFacts, Telemetry } from "../../ports/telemetry.ts";
 import { createFaultLimit } from "./fault-limit.ts";
 
 /** Metrics of a runtime and its server, in Prometheus format. Pass it to both. */
@@ -14,8 +14,8 @@ export interface Metrics extends Telemetry {
 }
 
 export interface MetricsOptions {
-  /** Gets faults, each kind at most once a second. Default: none. */
-  readonly log?: (message: string, detail?: unknown) => void;
+  /** Gets failed calls and faults, each kind at most once a second. Default: none. */
+  readonly log?: (message: string, detail?: unknown, facts?: FaultFacts) => void;
 }
 
 /** Creates metrics that count what a runtime does. */
@@ -91,10 +91,13 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     dropped: (what) => {
       dropped.inc({ what });
     },
-    fault: (message, detail) => {
+    failed: (message, thrown, facts) => {
+      if (isTold(message, thrown)) log(message, thrown, facts);
+    },
+    fault: (message, detail, facts) => {
       if (!isTold(message, detail)) return;
       faults.inc();
-      log(message, detail);
+      log(message, detail, facts);
     },
   };
 

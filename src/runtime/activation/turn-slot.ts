@@ -280,7 +280,11 @@ export class TurnSlot implements TurnListener {
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
     const { environment, telemetry } = this.#context;
     const text = this.#ledger.end(speaker, accepted, end);
-    telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt);
+    telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt, {
+      runId: this.#ledger.runId,
+      requestId: accepted.requestId,
+      ...(end.error && { error: end.error }),
+    });
     this.#continuation?.end();
     this.#continuation = undefined;
     this.#handler?.stop();

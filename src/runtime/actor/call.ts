@@ -88,7 +88,11 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
         const value = isLent ? { output: answer.text ?? answer.summary } : answer.value;
         finish(caller, open, { value, summary: answer.summary }, child.files);
       },
-      failed: (thrown, unfit) => fail(caller, open, codeOf(thrown, unfit), errorMessage(thrown)),
+      failed: (thrown, unfit) => {
+        // An input that does not fit is the caller's fault, and the caller gets the whole reason.
+        if (!unfit) report(caller, open, agent, thrown);
+        fail(caller, open, codeOf(thrown, unfit), errorMessage(thrown));
+      },
     });
   };
   if (agent.memory === "own") {
@@ -128,6 +132,7 @@ export async function performEffect(
     const value = toJson(returned, `what ${call.name} returned`);
     finish(caller, open, { value, summary: toSummary(value) }, []);
   } catch (thrown) {
+    report(caller, open, { kind: "effect", name: call.name }, thrown);
     fail(caller, open, "tool_error", errorMessage(thrown));
   }
 }
@@ -229,6 +234,20 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
       tool_call_id: open.callId,
     }),
   );
+}
+
+/** Logs what the code of a call threw, unless nothing waits for the call any more. */
+function report(
+  caller: Actor,
+  open: OpenCall,
+  { kind, name }: { readonly kind: Agent["kind"] | "effect"; readonly name: string },
+  thrown: unknown,
+): void {
+  if (!open.open) return;
+  const { turn } = caller;
+  const called = kind === "agent" ? { agent: name } : { agent: caller.agent.name, tool: name };
+  const place = turn.place({ ...called, tool_call_id: open.callId });
+  turn.context.telemetry.failed(`${kind} ${name} failed`, thrown, place);
 }
 
 function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {

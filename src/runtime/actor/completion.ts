@@ -86,6 +86,8 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
       if (!isWanted(caller, open)) return;
       const again = isInstance(thrown, ModelError) && thrown.transient && attempt < most;
       if (!again) {
+        const place = turn.place({ agent: caller.agent.name, model: name, tool_call_id: callId });
+        turn.context.telemetry.failed(`model ${name} failed`, thrown, place);
         end(null, {}, errorMessage(thrown));
         return;
       }

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { FaultFacts } from "../../ports/telemetry.ts";
 import type { Event, EventBody, TurnError, Usage } from "../../protocol/events.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
@@ -264,8 +265,13 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
 
   /** Ends the turn because its code threw something. */
   failWith(thrown: unknown): void {
-    if (!this.#ended) this.context.telemetry.fault(`agent ${this.agent.name} failed`, thrown);
+    if (!this.#ended) this.context.telemetry.fault(`agent ${this.agent.name} failed`, thrown, this.place());
     this.fail("agent_error", errorMessage(thrown));
+  }
+
+  /** Where code of the turn runs, for our log. */
+  place(facts: FaultFacts = {}): FaultFacts {
+    return { agent: this.agent.name, ...facts, run_id: this.runId, request_id: this.requestId };
   }
 
   /** Ends the turn because its code took another path than the log has. */

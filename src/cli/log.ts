@@ -1,0 +1,86 @@
+import { messageOf } from "../errors.ts";
+import { ownFrames, placeOf, toText } from "./thrown-text.ts";
+
+/** What a line of the log is about, for programs that read it: run_id, request_id, agent, tool … */
+export type Facts = Readonly<Record<string, unknown>>;
+
+/** The log of a server. A line never contains control characters, so its content cannot steer a terminal. */
+export interface Log {
+  info(message: string, facts?: Facts): void;
+  /** Logs a fault and the value that was thrown, the place in the user's code first. */
+  fault(message: string, thrown?: unknown, facts?: Facts): void;
+}
+
+/** How lines are written: for people, or one JSON object each. */
+export type LogFormat = "text" | "json";
+
+/** A log on the console: faults on stderr, all else on stdout. */
+export function createLog(format: LogFormat): Log {
+  const info = createWriter((lines) => console.log(lines));
+  const error = createWriter((lines) => console.error(lines));
+  const write = format === "json" ? toJson : toLines;
+
+  return {
+    info: (message, facts = {}) => info(write({ level: "info", message, ...facts })),
+    fault: (message, thrown, facts = {}) => error(write(toFault(message, thrown, facts))),
+  };
+}
+
+interface Line extends Facts {
+  readonly level: "info" | "error";
+  readonly message: string;
+  /** The place in the user's code. */
+  readonly at?: string | undefined;
+  readonly hint?: string;
+  readonly stack?: string | undefined;
+}
+
+function toFault(message: string, thrown: unknown, facts: Facts): Line {
+  const level = "error";
+  if (thrown === undefined) return { level, message, ...facts };
+  const stack = toText(thrown);
+  const [reason = ""] = messageOf(thrown).slice(0, REASON_LENGTH).split("\n", 1);
+  const [first = ""] = ownFrames(stack);
+  return {
+    level,
+    message: reason === "" ? message : `${message}: ${reason}`,
+    at: placeOf(first),
+    ...facts,
+    stack,
+  };
+}
+
+function toJson(line: Line): string {
+  return JSON.stringify({ time: new Date().toISOString(), ...line });
+}
+
+/** One line, then the frames of the user's code; all of the stack if none of it is the user's. */
+function toLines({ level, message, at, hint, stack, ...facts }: Line): string {
+  const named = Object.entries(facts).map(([name, value]) => ` ${name}=${String(value)}`);
+  const place = at === undefined ? "" : ` (${at})`;
+  const line = toPlain(`${new Date().toISOString()} ${level} ${message}${place}${named.join("")}`);
+  const own = stack === undefined ? [] : ownFrames(stack);
+  const frames = own.length > 0 ? own : (stack?.split("\n") ?? []);
+  const below = [...(hint === undefined ? [] : [`hint: ${hint}`]), ...frames.map((frame) => frame.trim())];
+  return [line, ...below.map((text) => `    ${toPlain(text)}`)].join("\n");
+}
+
+/** Writes the lines of one pass of the event loop together, since a write costs more than a line. */
+function createWriter(write: (lines: string) => void): (line: string) => void {
+  let pending: string[] = [];
+  const flush = (): void => {
+    if (pending.length > 0) write(pending.join("\n"));
+    pending = [];
+  };
+  process.once("exit", flush);
+  return (line) => {
+    if (pending.push(line) === 1) setImmediate(flush);
+  };
+}
+
+const REASON_LENGTH = 1_000;
+
+function toPlain(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what has to go
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
+}

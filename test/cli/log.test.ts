@@ -1,0 +1,118 @@
+import { expect, test } from "vitest";
+import { chat, createProject, startCommand } from "./command.ts";
+import type { RunningCommand } from "./command.ts";
+
+test("a tool that throws is logged in one line with its place in the user's code, its run and its request", async () => {
+  const { command, url } = await startServe(["--log-format=json"]);
+  const end = await chat(url, "clumsy", { request_id: "letter-1" });
+  await command.match(/"message":"request letter-1 of clumsy ended/);
+
+  const faults = toLines(command).filter(({ level }) => level === "error");
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toMatchObject({
+    level: "error",
+    message: "tool send failed: the outbox is full",
+    at: "agents/clumsy.ts:6:22",
+    agent: "clumsy",
+    tool: "send",
+    run_id: end.run_id,
+    request_id: "letter-1",
+    tool_call_id: expect.stringMatching(/^\S+$/) as string,
+    stack: expect.stringContaining("agents/clumsy.ts:6:22") as string,
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
+  });
+});
+
+test("a tool that throws is logged with the user's own frames alone where a human reads", async () => {
+  const { command, url } = await startServe([]);
+  await chat(url, "clumsy", { request_id: "letter-1" });
+  const [lines] = await command.match(/^.* error tool send failed.*\n(?: {4}.*\n)+/m);
+  const [first = "", ...frames] = lines.trimEnd().split("\n");
+  expect(first).toMatch(/tool send failed: the outbox is full \(agents.clumsy\.ts:6:22\)/);
+  expect(first).toContain("request_id=letter-1");
+  expect(frames[0]).toMatch(/^ {4}at .*agents.clumsy\.ts:6:22/);
+  expect(frames.filter((frame) => /node:|[\\/]dist[\\/]/.test(frame))).toEqual([]);
+});
+
+test("each request is logged in one line when it ends", async () => {
+  const { command, url } = await startServe(["--log-format=json"]);
+  const end = await chat(url, "clumsy", { request_id: "letter-1" });
+  await command.match(/"message":"request letter-1 of clumsy ended/);
+
+  const requests = toLines(command).filter(
+    ({ request_id, level }) => request_id !== undefined && level === "info",
+  );
+  expect(requests).toEqual([
+    {
+      time: expect.any(String) as string,
+      level: "info",
+      message: "request letter-1 of clumsy ended with success",
+      agent: "clumsy",
+      run_id: end.run_id,
+      request_id: "letter-1",
+      finish_reason: "success",
+      ms: expect.any(Number) as number,
+    },
+  ]);
+});
+
+test("with --log-format=json every line of a server is JSON", async () => {
+  const { command, url } = await startServe(["--log-format=json"]);
+  await chat(url, "clumsy", { request_id: "letter-1" });
+  await chat(url, "failing", { request_id: "letter-2" });
+  await command.match(/"message":"request letter-2 of failing ended with agent_error: no more/);
+  expect(toLines(command)[0]).toMatchObject({
+    level: "info",
+    message: "serving",
+    url,
+    agents: ["clumsy", "failing"],
+  });
+});
+
+/** One agent whose tool throws, and one that throws itself. */
+const AGENTS = `import { defineAgent, defineTool } from "troupe";
+const send = defineTool({
+  name: "send",
+  description: "Sends.",
+  input: { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } },
+  run: () => { throw new Error("the outbox is full"); },
+});
+export const clumsy = defineAgent({
+  name: "clumsy",
+  purpose: "Fails.",
+  tools: [send],
+  async chat(_input, turn) {
+    await turn.tool(send, {}).catch(() => {});
+    await turn.text("sorry");
+  },
+});
+export const failing = defineAgent({
+  name: "failing",
+  purpose: "Fails itself.",
+  chat() { throw new TypeError("no more\\nsecrets"); },
+});
+`;
+
+async function startServe(
+  args: readonly string[],
+): Promise<{ readonly command: RunningCommand; readonly url: string }> {
+  const cwd = await createProject({ "agents/clumsy.ts": AGENTS });
+  const command = startCommand(["serve", "--port=0", ...args], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  return { command, url };
+}
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly request_id?: string;
+}
+
+/** All that a command has printed, each line read as JSON. */
+function toLines(command: RunningCommand): readonly Line[] {
+  return command
+    .output()
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+}
