@@ -141,7 +141,9 @@ test("PORT and HOST say where to listen, options go before them, and empty ones 
 
   const wrong = startCommand(["serve"], { cwd, env: { PORT: "http" } });
   expect(await wrong.exited).toBe(2);
-  expect(wrong.output()).toContain("from env 'PORT' is invalid. A port is a number from 0 to 65535.");
+  expect(wrong.output()).toContain(
+    "from env 'PORT' is invalid. The port must be a whole number from 0 to 65535.",
+  );
 });
 
 test("two agents with one name exit with 65", async () => {
