@@ -24,7 +24,7 @@ test.each(["timer", "rejection", "tick"])(
     });
     expect(server.output()).toContain("failed outside any call");
   },
-  60_000,
+  300_000,
 );
 
 test.each(["handler", "effect"])(
@@ -37,12 +37,15 @@ test.each(["handler", "effect"])(
       Object.fromEntries(names.map((name) => [name, "agent_error"])),
     );
   },
-  60_000,
+  300_000,
 );
 
 /** Has the odd agent throw; the answer is the code of the error that its turn ends with. */
 async function throwing(url: string, input: string): Promise<unknown> {
-  const end = await chat(`${url}/odd/process`, { input, wait: "completed" });
+  const request = { input, wait: "completed", request_id: input.replaceAll(/\W/g, "-") };
+  let end = await chat(`${url}/odd/process`, request);
+  // On a busy machine the answer may come before the end; the same request then waits again.
+  while (end["type"] !== "RequestCompleted") end = await chat(`${url}/odd/process`, request);
   const { code, message } = end["error"] as { readonly code: unknown; readonly message: unknown };
   expect(typeof message).toBe("string");
   return code;
