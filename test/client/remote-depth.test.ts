@@ -71,7 +71,7 @@ test("agents of two servers that call each other go as deep as the limit of both
   expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
   expect([(await runsOf(left)).length, (await runsOf(right)).length]).toEqual([1 + 4, 2 + 8]);
   expect(Math.max(...events.map(({ depth }) => depth))).toBe(3);
-  expect(refusals(events).every((text) => text.includes("agents call each other more than 3 deep"))).toBe(
+  expect(refusals(events).every((text) => text.includes("agent calls are nested more than 3 deep"))).toBe(
     true,
   );
 });

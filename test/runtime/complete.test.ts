@@ -116,7 +116,7 @@ test("a model that is busy for longer than a turn should wait ends the completio
   const { first } = await requestOf(runtime);
   expect(first.at(-1)).toMatchObject({
     finish_reason: "error",
-    error: { code: "agent_error", message: "no more today (it asks for 3600 s of patience)" },
+    error: { code: "agent_error", message: "no more today (it asks for a retry after 3600 s)" },
   });
   expect(model.asked).toEqual([1]);
   await runtime.close();

@@ -41,7 +41,7 @@ test("agents call each other up to eight deep, and no deeper", async () => {
   const deeper = new World({ agents: [chainOf(10)] });
   await deeper.ask("link-1", chat);
   expect((await deeper.events(asked)).at(-1)).toMatchObject({
-    result: "agents call each other more than 8 deep",
+    result: "agent calls are nested more than 8 deep",
   });
 });
 
@@ -68,7 +68,7 @@ test("a turn calls agents up to its budget, and ends with the next call; tools a
   expect(textsOf(events)).toEqual(["1 ", "2 ", "3 "]);
   expect(events.at(-1)).toMatchObject({
     finish_reason: "error",
-    error: { code: "budget", message: "the turn called agents more than 3 times" },
+    error: { code: "budget", message: "the turn made more than 3 agent calls" },
   });
 });
 
@@ -290,7 +290,7 @@ test("a turn with more questions open than it may have ends", async () => {
   const tooMany = "too-many" as RequestId;
   await world.ask("inquisitive", { ...chat, input: "4", request_id: tooMany });
   expect((await world.events(tooMany)).at(-1)).toMatchObject({
-    error: { code: "overloaded", message: "agent inquisitive has more than 3 questions open at once" },
+    error: { code: "overloaded", message: "agent inquisitive has more than 3 open questions" },
   });
 });
 

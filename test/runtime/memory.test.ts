@@ -213,7 +213,7 @@ test("an agent that shares its memory and would wait for itself is refused inste
   const world = new World({ agents: [parent] });
   await world.ask("parent", chat);
   expect(textsOf(await world.events(asked))).toEqual([
-    "ouroboros shares its memory of the run and would wait for itself",
+    "ouroboros shares its memory of the run, and this call would wait for itself",
   ]);
 });
 

@@ -162,6 +162,6 @@ test("a turn whose agent is not served any more ends, and its run goes on when i
   await world.restart([other]);
   expect((await world.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
-    error: { code: "interrupted", message: "agent endless is not served any more" },
+    error: { code: "interrupted", message: "agent endless is no longer served" },
   });
 });

@@ -3,11 +3,11 @@ import type { ContinuedStart } from "../journal/records.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
-/** What ended the process before a turn is continued. */
+/** The end of the process before a turn is continued. */
 export interface Death {
-  /** False where a long sleep is over, or the process closed in good order. */
+  /** False if the process closed properly, or if a long sleep is over. */
   readonly died: boolean;
-  /** Whether no other turn was under way when the process died. */
+  /** Whether no other turn ran when the process died. */
   readonly alone: boolean;
 }
 
@@ -24,22 +24,22 @@ export function toContinuedStart(
   };
 }
 
-/** What a continuation does in the slot of its turn. */
+/** The actions of a continuation in the slot of its turn. */
 export interface ContinuationOptions {
   readonly ledger: RunLedger;
   readonly requestId: RequestId;
   readonly start: ContinuedStart & { readonly deaths: number };
-  /** How many turns its last start ran beside, itself included; 0 where any number did. */
+  /** The number of turns that ran with its last start, including itself; 0 for any number. */
   readonly among: number;
-  /** Runs the handler, once the start is written down. */
+  /** Runs the handler, after the start is committed. */
   readonly run: () => void;
 }
 
-/** A turn that is to be continued: it begins when the gate says so, and is watched until it makes progress. */
+/** The continuation of a turn: it starts when the gate allows it, and is watched until it makes progress. */
 export class Continuation {
   readonly #options: ContinuationOptions;
   readonly #sound = Promise.withResolvers<void>();
-  /** How much of the log was new when the turn began. */
+  /** The recorder's `news` when the turn started. */
   #begun: number | undefined;
   #isOver = false;
 
@@ -55,7 +55,7 @@ export class Continuation {
     return this.#options.start.count;
   }
 
-  /** How many turns its last start ran beside, itself included; 0 where any number did. */
+  /** The number of turns that ran with its last start, including itself; 0 for any number. */
   get among(): number {
     return this.#options.among;
   }
@@ -66,8 +66,8 @@ export class Continuation {
   }
 
   /**
-   * Writes the start down, then runs the handler; resolves when that is so. `among` is how many turns run
-   * until this one makes progress; 0 for any number.
+   * Records the start and then runs the handler; resolves when both are done. `among` is the number of turns
+   * that run until this one makes progress; 0 for any number.
    */
   async begin(among: number): Promise<void> {
     if (this.#isOver) return;
@@ -83,7 +83,7 @@ export class Continuation {
     await this.#committed();
   }
 
-  /** Writes down that any number of turns run from now on, unless the turn has made progress. */
+  /** Records that any number of turns run from now on, unless the turn has made progress. */
   async accompany(): Promise<void> {
     if (this.#isOver) return;
     this.end();
@@ -92,20 +92,20 @@ export class Continuation {
     await this.#committed();
   }
 
-  /** Takes note of what is about to be committed. */
+  /** Checks the batch that is about to be committed for progress. */
   beforeCommit(): void {
     if (this.#begun === undefined || this.#isOver) return;
     if (this.#options.ledger.recorder.news > this.#begun) this.end();
   }
 
-  /** The turn has made progress, or is over; it is sound once that is committed. */
+  /** The turn has made progress, or has ended; it is sound once that is committed. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     void this.#committed().then(this.#sound.resolve);
   }
 
-  /** The run hears of a failed commit by itself. */
+  /** A failed commit is reported to the run. */
   async #committed(): Promise<void> {
     try {
       await this.#options.ledger.recorder.committed();

@@ -26,15 +26,18 @@ export function endPassivatedTurn(
   new UnreplayedRemoteWork(context, journal, recorder).giveUp(root);
 }
 
-/** The reason why a turn cannot continue with the present agent; `undefined` when it can. */
+/** The reason why the current agent cannot continue a turn; `undefined` if it can. */
 export function versionMismatch(
   name: string,
   agent: Agent | undefined,
   { agentVersion: before }: TurnJournal,
 ): TurnError | undefined {
-  if (agent === undefined) return { code: "interrupted", message: `agent ${name} is not served any more` };
+  if (agent === undefined) return { code: "interrupted", message: `agent ${name} is no longer served` };
   const { version: now, compatible } = agent;
   if (before === now || (before !== undefined && compatible.includes(before))) return undefined;
   const versions = `from version ${before ?? "(none)"} to ${now ?? "(none)"}`;
-  return { code: "version_mismatch", message: `agent ${name} has changed ${versions} since the turn began` };
+  return {
+    code: "version_mismatch",
+    message: `agent ${name} has changed ${versions} since the turn started`,
+  };
 }

@@ -6,13 +6,13 @@ import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** The index entry of a turn, without its phase. */
 export interface IndexedRequest {
-  /** Where its current segment starts. */
+  /** The start of its current segment. */
   readonly segment: number | undefined;
-  /** Until when it sleeps, in milliseconds since 1970. */
+  /** Its wake time, in milliseconds since 1970. */
   readonly wakeAt: number | undefined;
 }
 
-/** Keeps the index entry of the started request in step with its turn. */
+/** Keeps the index entry of the started request consistent with its turn. */
 export class RequestIndex {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
@@ -47,7 +47,7 @@ export class RequestIndex {
   follow(turn: ActiveTurn): void {
     const before = this.#marked.wakeAt;
     const { wakeAt = before } = turn;
-    // The end of a sleep is written with the next commit, it needs none of its own.
+    // The end of a sleep is written with the next commit; it needs no commit of its own.
     const sleeps = wakeAt !== before && (wakeAt ?? 0) - this.#context.environment.now() >= LONG_SLEEP_MS;
     if (!this.#isPhaseNew(turn) && !sleeps) return;
     this.#write(turn, { segment: segmentOf(turn), wakeAt: sleeps ? wakeAt : before });

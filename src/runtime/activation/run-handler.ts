@@ -9,14 +9,14 @@ import { TurnTimeout } from "../scheduler/turn-timeout.ts";
 import { TurnHandle } from "../actor/turn-handle.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
-/** The handler of a turn at work. */
+/** The running handler of a turn. */
 export interface RunningHandler {
   readonly clock: TurnTimeout;
-  /** Stops it, and the clock. */
+  /** Stops the handler and the turn timeout. */
   stop(): void;
 }
 
-/** Runs the handler that a turn's request asks for, from its start; what the log holds of it is replayed. */
+/** Runs the handler for a turn's request from its start; logged steps are replayed. */
 export function runHandler(turn: ActiveTurn): RunningHandler {
   const { agent, accepted } = turn;
   const { environment, limits } = turn.context;
@@ -57,7 +57,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
         });
       },
       failed(thrown, unfit) {
-        // A chat whose text turned out not to fit says so; every other input was checked before.
+        // A chat that does not fit the operation fails here; every other input was checked before.
         const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
         if (unfit && isChat) turn.fail("unsupported_input", errorMessage(thrown));
         else if (isInstance(thrown, RemoteFailure)) turn.fail(thrown.turnCode, errorMessage(thrown));
@@ -72,7 +72,7 @@ function askedOf({ agent, accepted }: ActiveTurn): ReturnType<typeof toAsked> {
   try {
     return toAsked(agent, accepted.request);
   } catch {
-    // The agent had the operation when the request was accepted; its code has changed since.
+    // The operation existed when the request was accepted; the code has changed since.
     return undefined;
   }
 }

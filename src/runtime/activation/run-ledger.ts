@@ -16,13 +16,15 @@ import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 
-/** How a turn ends that its caller cancels. */
+/** The end of a canceled turn. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
 
-/** A run is loaded from its newest snapshot and about so many events and records after it, and its last turn. */
+/**
+ * A run is loaded from its newest snapshot, about this many events and records after it, and its last turn.
+ */
 const SNAPSHOT_EVERY = 256;
 
-/** Keeps a run's state, its phase, its row in the list of runs and its log in step. */
+/** Keeps a run's state, its phase, its row in the list of runs and its log consistent. */
 export class RunLedger {
   readonly runId: RunId;
   readonly recorder: Recorder;
@@ -31,7 +33,7 @@ export class RunLedger {
   #state: RunState;
   #row: RunRow | undefined;
 
-  /** How many events and records the newest snapshot covers. */
+  /** The number of events and records that the newest snapshot covers. */
   #covered: number;
 
   constructor(
@@ -70,19 +72,19 @@ export class RunLedger {
     return this.#row !== undefined;
   }
 
-  /** The request whose turn was started and has not ended. */
+  /** The request whose turn has started and not ended. */
   get started(): OpenRequest | undefined {
     return this.#state.open.find(({ turn }) => turn !== undefined);
   }
 
-  /** Gives a new run its row, and the configuration that new runs of its agent begin with. */
+  /** Creates the row of a new run, with the configuration for new runs of its agent. */
   begin(agent: string, initialInput: Json, metadata: JsonObject, config: JsonObject | undefined): void {
     const now = this.#now();
     this.#row = { agent, status: "idle", createdAt: now, updatedAt: now, turns: 0, initialInput, metadata };
     if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
   }
 
-  /** Takes the run from the list of runs, and from all who look for it. */
+  /** Hides the run from the list of runs and from all clients. */
   hide(): void {
     if (this.#row === undefined) return;
     this.#row = { ...this.#row, agent: NO_AGENT, metadata: REMOVING };
@@ -122,7 +124,7 @@ export class RunLedger {
     return started;
   }
 
-  /** Writes the end of a turn; the answer is the encoded RequestCompleted. */
+  /** Writes the end of a turn. Returns the encoded RequestCompleted. */
   end(
     speaker: Speaker,
     { requestId }: AcceptedRequest,
@@ -143,7 +145,9 @@ export class RunLedger {
     return text;
   }
 
-  /** Writes the whole turn of a request that never ran, in one commit; the answer is the encoded RequestCompleted. */
+  /**
+   * Writes the whole turn of a request that never ran, in one commit. Returns the encoded RequestCompleted.
+   */
   cancelQueued(accepted: AcceptedRequest, agentVersion: string | undefined): string {
     const { requestId: request_id, agent } = accepted;
     const speaker = createSpeaker({ run_id: this.runId, request_id, agent, depth: 0 });
@@ -179,9 +183,9 @@ export class RunLedger {
   }
 }
 
-/** The error of a failed commit, for those who wait for it. */
+/** The error of a failed commit, for callers that wait for it. */
 export function notWritten(cause: unknown): AgentError {
-  return new AgentError("unavailable", "the log does not take events at present", { retryAfterS: 1, cause });
+  return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });
 }
 
 type LedgerEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;

@@ -1,45 +1,46 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 
-/** A turn that is to be continued, as the gate knows it. */
+/** A turn to continue, as the gate sees it. */
 export interface Suspect {
   /** How often the process has died since the turn last made progress. */
   readonly deaths: number;
   /** The starts that count against it. */
   readonly count: number;
-  /** How many turns its last start ran beside, itself included; 0 where any number did. */
+  /** The number of turns that ran with its last start, including itself; 0 for any number. */
   readonly among: number;
-  /** Continues the turn beside so many, itself included; 0 for any number. Resolves when that is written down. */
+  /**
+   * Continues the turn together with `among - 1` others; 0 for any number. Resolves when that is recorded.
+   */
   begin(among: number): Promise<void>;
   /** Resolves when the turn has made progress, waits or sleeps, or has ended. */
   readonly sound: Promise<void>;
-  /** Writes down that any number of turns run beside it from now on. */
+  /** Records that any number of turns run beside it from now on. */
   accompany(): Promise<void>;
 }
 
-/** What the gate is made with. */
 export interface StartGateOptions {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
 }
 
-/** A turn that was under way at so many deaths in succession is a suspect. */
+/** A turn that ran at this many consecutive deaths is a suspect. */
 const SUSPICIOUS_DEATHS = 2;
 
-/** So long a suspect has to make progress or survive, in milliseconds; doubled for each further death. */
+/** Time for a suspect to make progress or survive, in milliseconds; doubled for each further death. */
 const TRIAL_MS = { first: 1_000, most: 60_000 };
 
-/** Where there are many suspects, they continue in so many groups, and the group that dies in smaller ones. */
+/** If there are many suspects, they continue in this many groups, and a group that dies is divided again. */
 const GROUPS = 16;
 
 /**
- * Decides when the handlers of turns run. Usually that is at once. After the process has died twice in succession,
- * the turns that were under way both times continue one after the other while all others wait, so that a turn that
- * ends the process is found, and only its own starts count against it.
+ * Decides when the handlers of turns run. Usually that is immediately. After the process has died twice in
+ * succession, the turns that ran both times continue one after the other while all others wait. This finds
+ * the turn that ends the process, and only its own starts count against it.
  */
 export class StartGate {
   readonly #options: StartGateOptions;
-  /** What waits for the gate to open; `undefined` when it is open. */
+  /** The calls that wait for the gate to open; `undefined` when it is open. */
   #waiting: (() => void)[] | undefined = [];
   #continued: Suspect[] = [];
   #stopWindow = (): void => {};
@@ -62,8 +63,8 @@ export class StartGate {
   }
 
   /**
-   * Opens the gate when all turns are known that are to be continued. Resolves when they are, or when the first
-   * suspect is about to be: the rest follows by itself.
+   * Opens the gate after all turns to continue are registered. Resolves when they have started, or when the
+   * first suspect is about to start; the others follow later.
    */
   async open(): Promise<void> {
     if (this.#stopped) return;
@@ -80,7 +81,7 @@ export class StartGate {
     void this.#try(suspects);
   }
 
-  /** Nothing that waits begins any more. */
+  /** Drops everything that waits. */
   stop(): void {
     this.#stopped = true;
     this.#stopWindow();
@@ -97,7 +98,7 @@ export class StartGate {
     await this.#openNow();
   }
 
-  /** Resolves when all turns of a group have made progress, or have had the time to end the process. */
+  /** Resolves when all turns of a group have made progress, or have had enough time to end the process. */
   async #watch(group: readonly Suspect[]): Promise<void> {
     const deaths = Math.max(...group.map((turn) => turn.deaths));
     const ms = Math.min(TRIAL_MS.first * 2 ** (deaths - SUSPICIOUS_DEATHS), TRIAL_MS.most);
@@ -121,7 +122,7 @@ export class StartGate {
   }
 }
 
-/** The suspects in the order in which they are tried: first those of which least is known. */
+/** The order in which suspects are tried: the least tested first. */
 function toGroups(suspects: readonly Suspect[]): readonly (readonly Suspect[])[] {
   const groups: Suspect[][] = [];
   const size = ({ among }: Suspect): number => (among === 0 ? Infinity : among);

@@ -22,29 +22,29 @@ import type { TurnListener } from "../turn/active-turn.ts";
 import { toSegment, RequestIndex } from "./request-index.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 
-/** Which wait an answer is for, and what it says. */
+/** The wait that an answer is for, and its values. */
 export interface GivenAnswer {
   readonly waitId?: number;
   readonly resumeId?: string;
   readonly values: JsonObject;
 }
 
-/** The requests that wait for their turn. */
+/** The queued requests of the run. */
 export interface WaitingRequests {
   /** Removes and returns the next one, or `undefined` when there is none. */
   take(): AcceptedRequest | undefined;
 }
 
-/** A turn is ended when so many of its starts without progress count against it. */
+/** A turn is ended when this many of its starts without progress count against it. */
 const RECOVERIES = 3;
 
-/** A turn that was under way at so many deaths without progress is ended too, although another may have caused them. */
+/** A turn is also ended after this many deaths without progress, even if other turns may have caused them. */
 const DEATHS = 50;
 
 /**
- * The place of the one started turn of a run. The turn is either active, with a running handler, or
- * passivated: only in the log, as it is after a restart. The handler of a passivated turn runs again when
- * an answer, a wake-up or a recovery needs it.
+ * The slot of the one started turn of a run. The turn is either active, with a running handler, or
+ * passivated: only in the log, as after a restart. The handler of a passivated turn runs again when an
+ * answer, a wake-up or a recovery needs it.
  */
 export class TurnSlot implements TurnListener {
   readonly #context: RunContext;
@@ -104,7 +104,7 @@ export class TurnSlot implements TurnListener {
     return this.#turn?.waits.all ?? [...(this.#passivated?.waits.values() ?? [])];
   }
 
-  /** Starts the turn of a request; the answer is its encoded RequestStarted. */
+  /** Starts the turn of a request. Returns its encoded RequestStarted. */
   start(accepted: AcceptedRequest): string {
     const ledger = this.#ledger;
     const version = this.#context.agents.find(accepted.agent)?.version;
@@ -127,8 +127,8 @@ export class TurnSlot implements TurnListener {
 
   /**
    * Continues a passivated turn that is not parked, after a crash or a long sleep. The recovery is recorded
-   * first, so that a turn that crashes the process again and again is detected and ended. `alone` says that no
-   * other turn was under way when the process died.
+   * first, so that a turn that crashes the process repeatedly is detected and ended. `alone` means that no
+   * other turn ran when the process died.
    */
   recover(alone: boolean): void {
     const ledger = this.#ledger;
@@ -146,14 +146,14 @@ export class TurnSlot implements TurnListener {
     this.#context.gate.continue(this.#continuation);
   }
 
-  /** Whether an answer with this name was given before. */
+  /** Whether an answer with this resume id was given before. */
   knowsAnswer(resumeId: string): boolean {
     return (this.#turn?.waits ?? this.#passivated)?.resumeIds.has(resumeId) ?? false;
   }
 
   /**
-   * Answers an open wait, for which the handler first has to be where it was when it asked; `undefined`
-   * when the wait has been closed meanwhile.
+   * Answers an open wait. The handler must reach the wait first. `undefined` if the wait was closed in the
+   * meantime.
    */
   async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
     const turn = this.#turn ?? this.#revive();
@@ -161,18 +161,18 @@ export class TurnSlot implements TurnListener {
     return wait && turn?.answer(wait, values, resumeId);
   }
 
-  /** Cancels the turn; the answer is its encoded RequestCompleted. */
+  /** Cancels the turn. Returns its encoded RequestCompleted. */
   cancel(): string {
     const ledger = this.#ledger;
     const accepted = ledger.started?.accepted;
-    if (accepted === undefined) throw new AgentError("conflict", "no turn is under way");
+    if (accepted === undefined) throw new AgentError("conflict", "no turn is running");
     ledger.recorder.event(this.#speakerOf(accepted), { type: "CancelRequest" });
     const text = this.#turn ? this.#turn.end(CANCELED) : this.#endPassivated(CANCELED);
     if (text === undefined) throw new AgentError("conflict", `request ${accepted.requestId} has ended`);
     return text;
   }
 
-  /** Ends the turn because its code failed where nobody could catch it. */
+  /** Ends the turn because its code failed outside any call. */
   crash(reason: string): void {
     this.#turn?.fail("agent_crashed", reason);
   }
@@ -183,7 +183,7 @@ export class TurnSlot implements TurnListener {
     if (this.#turn && !this.#turn.ended) this.#mark.beforeCommit(this.#turn);
   }
 
-  /** Keeps the turn's timeout and the index of requests in step with what the turn waits for. */
+  /** Updates the turn's timeout and the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
     this.#handler?.clock.suspend(turn.suspended);
     this.#mark.follow(turn);
@@ -204,7 +204,7 @@ export class TurnSlot implements TurnListener {
     return createSpeaker({ run_id: this.#ledger.runId, request_id: requestId, agent, depth: 0 });
   }
 
-  /** Makes the turn of the started request; ends the request if its agent is not there any more. */
+  /** Creates the turn of the started request; ends the request if its agent no longer exists. */
   #open(journal: TurnJournal): ActiveTurn | undefined {
     const context = this.#context;
     const { runId, recorder, started: open, state } = this.#ledger;
@@ -241,24 +241,24 @@ export class TurnSlot implements TurnListener {
 
   /** Runs the handler of the passivated turn again. */
   #revive(): ActiveTurn | undefined {
-    // A turn that is about to be continued runs for its answer instead.
+    // The answer runs the handler instead of the planned continuation.
     this.#continuation?.end();
     const turn = this.#passivated && this.#open(this.#passivated);
     if (turn) this.#context.gate.pass(() => this.#run(turn));
     return turn;
   }
 
-  /** Runs the handler of a turn again whose start is written down. */
+  /** Runs the handler of a turn again after its start is recorded. */
   #continue({ spared }: ContinuedStart): void {
     const journal = this.#passivated;
     const turn = journal && this.#open(spared ? withSpared(journal) : journal);
     if (turn) this.#ledger.recorder.committed().then(() => this.#run(turn), ignore);
   }
 
-  /** Ends a turn that would end the process again. */
+  /** Ends a turn that repeatedly ends the process. */
   #poison(requestId: RequestId): void {
     this.#context.telemetry.fault(`request ${requestId} is poisoned`);
-    const message = `the turn was continued ${RECOVERIES} times and made no progress`;
+    const message = `the turn was continued ${RECOVERIES} times without progress`;
     this.#endPassivated({
       finishReason: "error",
       result: null,

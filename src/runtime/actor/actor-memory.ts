@@ -6,17 +6,17 @@ import { toJson } from "../journal/json-limits.ts";
 import { parseNow } from "../agent/schema.ts";
 import type { Memory } from "../agent/turn-api.ts";
 
-/** An actor's memory, and what the actor has set. */
+/** An actor's memory, including the changes of this actor. */
 export interface ActorMemory extends Memory {
-  /** What was set, to be kept if the actor succeeds; `undefined` when nothing was. */
+  /** The new value, which is kept if the actor succeeds; `undefined` if it is unchanged. */
   changed(): Json | undefined;
 }
 
 /**
- * The memory of an actor. The agent that was asked has its memory of the run. An agent that is called starts with
- * an empty memory that is not kept, unless its definition shares the memory of the run. `get` gives a copy, so
- * that a change of it has no effect until it is set. With a schema, the log holds the value that was set, and
- * `get` gives what the schema makes of it.
+ * The memory of an actor. The requested agent has its memory of the run. A called agent starts with an empty
+ * memory that is not kept, unless its definition shares the memory of the run. `get` returns a copy, so that
+ * changing it has no effect until it is set. With a schema, the log stores the value that was set, and `get`
+ * returns the parsed value.
  */
 export function createMemory({
   turn,

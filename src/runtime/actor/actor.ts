@@ -22,30 +22,30 @@ import { cut, toJson } from "../journal/json-limits.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
-/** Who is told how a handler ended: one of the two, once. */
+/** Receives the end of a handler: one of the two, once. */
 export interface HandlerEnd {
   done(answer: Answer): void;
-  /** `unfit` says that the input did not fit, so that the handler never ran. */
+  /** `unfit` means that the input did not fit, so the handler never ran. */
   failed(thrown: unknown, unfit: boolean): void;
 }
 
-/** Makes what a handler gets to work with. */
+/** Creates the turn object for a handler. */
 export type ToHandle = (actor: Actor, scope: ReplayScope, asked: Invocation) => Turn;
 
-/** One word on how far a tool has come is kept up to this length. */
+/** Maximum length of a progress report. */
 const PROGRESS_LIMIT_BYTES = 16 * 1024;
 
-/** One running instance of an agent: the handler of one request or of one call, and what it has said. */
+/** A running instance of an agent: the handler of one request or call, and its transcript. */
 export class Actor implements ActorContext {
   readonly turn: ActiveTurn;
   readonly agent: Agent;
   readonly depth: number;
-  /** The call that the actor works for; the turn's root for the agent that was asked. */
+  /** The call that the actor works for; the turn's root for the requested agent. */
   readonly call: OpenCall;
   readonly speaker: Speaker;
   readonly scope: ReplayScope;
   readonly memory: ActorMemory;
-  /** What the actor has said, in an earlier life of the process too. */
+  /** The actor's transcript, including earlier activations. */
   readonly said: Transcript;
   readonly files: PublishedFile[] = [];
   #signal: AbortSignal = NEVER;
@@ -84,22 +84,22 @@ export class Actor implements ActorContext {
     this.said = journal.said.get(call.callId) ?? new Transcript();
   }
 
-  /** Whether the actor's result is in the log, or was given up: nothing it says afterwards counts. */
+  /** Whether the actor's result is logged or dropped; its further output is ignored. */
   get ended(): boolean {
     return this.turn.ended || !this.call.open;
   }
 
-  /** Fires when the actor is stopped. */
+  /** Aborts when the actor is stopped. */
   get signal(): AbortSignal {
     return this.#signal;
   }
 
-  /** Makes the actor of an agent that this one calls. */
+  /** Creates the actor of a called agent. */
   child(agent: Agent, call: OpenCall): Actor {
     return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle, this);
   }
 
-  /** How often an agent stands among this actor and its callers, those that called over other servers included. */
+  /** How often an agent is among this actor and its callers, including callers on other servers. */
   standing(agent: Agent): number {
     const above = this.#caller?.standing(agent) ?? this.#standingBefore(agent);
     return (this.agent === agent ? 1 : 0) + above;
@@ -110,7 +110,10 @@ export class Actor implements ActorContext {
     return callers.filter((caller) => caller === name).length;
   }
 
-  /** Runs a handler of the agent as an XState actor; the answer is how to stop it, after which `end` hears nothing. */
+  /**
+   * Runs a handler of the agent as an XState actor. Returns a function that stops it; after that `end` is not
+   * called.
+   */
   start(asked: Invocation, end: HandlerEnd): () => void {
     const { runId, accepted } = this.turn;
     const { environment } = this.turn.context;
@@ -127,16 +130,16 @@ export class Actor implements ActorContext {
       else tell();
     };
     const actor = createActor(handler, { input: answer });
-    // Without an observer of errors XState would take the process down with the actor.
+    // Without an error observer, XState would throw the error in the process.
     actor.subscribe({ error: (thrown) => end.failed(thrown, false) });
     actor.start();
     return () => {
-      // A handler that has ended lets its actor end by itself; to fire its signal would cost 20 µs.
+      // An ended handler lets its actor end by itself; aborting its signal would cost 20 µs.
       if (!over) environment.attribute(address, () => actor.stop());
     };
   }
 
-  /** Says a text; resolves when it is in the log. */
+  /** Sends a text; resolves when it is in the log. */
   say(content: string, scope: ReplayScope): Promise<void> {
     const { recorder } = this.turn;
     if (!this.#hasRoom(scope)) {
@@ -155,7 +158,7 @@ export class Actor implements ActorContext {
 
   #toText(content: string, scope: ReplayScope): EventBody {
     const isOwn = scope === this.scope;
-    // By far the most frequent one is spared what the others need.
+    // A fast path for the most frequent case.
     if (isOwn && this.agent.kind !== "tool") return { type: "TextOutput", content };
     const place = isOwn ? undefined : { branch: scope.path };
     return this.agent.kind === "tool"
@@ -163,7 +166,7 @@ export class Actor implements ActorContext {
       : { type: "TextOutput", content, ...place };
   }
 
-  /** Tells how far a tool has come, if the log can take it. */
+  /** Reports the progress of a tool, unless too much is uncommitted. */
   progress(content: string): void {
     if (this.ended || !this.#hasRoom(this.scope)) return;
     const { id } = this.turn.recorder.event(this.speaker, {
@@ -182,13 +185,14 @@ export class Actor implements ActorContext {
     return backlog.isBelow({ texts, characters }, recorder.cursor.head);
   }
 
-  /** Runs the handler; the answer is how to tell what came of it. */
+  /** Runs the handler. Returns a function that reports its end. */
   async #perform({ name, operation, input }: Invocation, { done, failed }: HandlerEnd): Promise<() => void> {
     const { runId, accepted } = this.turn;
     const { environment } = this.turn.context;
     let parsed: unknown;
     try {
-      // A copy, since not every schema makes one: what was asked stays as it is, whatever the handler does with it.
+      // A copy, because not every schema makes one: the handler must not be able to change the logged
+      // request.
       parsed = await parseWith(operation.input, copyJson(input), `the input of ${this.agent.name}`);
     } catch (thrown) {
       return () => failed(thrown, true);
@@ -214,7 +218,7 @@ export class Actor implements ActorContext {
   }
 
   async #checkOutput({ name, operation }: Invocation, returned: unknown): Promise<unknown> {
-    // A chat may return a plain text, and every handler may leave its texts to speak for it.
+    // A chat can return a plain text, and every handler can return nothing if its texts are the answer.
     if (name === CHAT || operation.output === undefined || returned === undefined) return returned;
     try {
       return await parseWith(operation.output, returned, `what ${this.agent.name} returned`);

@@ -4,29 +4,32 @@ import type { RemoteResult } from "../agent/remote-port.ts";
 import type { Transcript } from "../replay/transcript.ts";
 import { cut } from "../journal/json-limits.ts";
 
-/** What a handler made of its request. */
+/** The result of a handler. */
 export interface Answer {
-  /** The structured result; of a chat, `{output}`. */
+  /** The structured result; for a chat, `{output}`. */
   readonly value: Json;
-  /** The result in words; `null` when there are none. */
+  /** The result as text; `null` if there is none. */
   readonly text: string | null;
-  /** The result as a text for whoever called the agent as a tool. */
+  /** The result as text for a caller that called the agent as a tool. */
   readonly summary: string;
-  /** What RequestCompleted carries as the structured result. */
+  /** The structured result in RequestCompleted. */
   readonly output: Json;
   readonly truncated: boolean;
 }
 
-/** What was asked for, and what was said before the result came. */
+/** The operation, and the transcript before the result. */
 export interface Answering {
   readonly operation: string;
   readonly said: Transcript;
 }
 
-/** Texts of one result are kept up to this length. */
+/** Maximum length of the text of a result. */
 const RESULT_LIMIT_BYTES = 128 * 1024;
 
-/** Makes the answer of what a handler returned. Its result is the text, else the output as JSON. */
+/**
+ * Converts the return value of a handler to a result. Its text is the transcript or the returned text,
+ * otherwise the output as JSON.
+ */
 export function toAnswer(value: Json, { operation, said }: Answering): Answer {
   const isChat = operation === CHAT;
   const own = isChat ? chatText(value) : typeof value === "string" ? value : undefined;
@@ -43,7 +46,7 @@ export function toAnswer(value: Json, { operation, said }: Answering): Answer {
   };
 }
 
-/** Makes the answer of an agent on another server, which may not send the output as JSON. */
+/** Converts the result of a remote agent, whose server may not send the output as JSON. */
 export function toRemoteAnswer(
   { result, output, truncated }: RemoteResult,
   { operation, said }: Answering,
@@ -61,19 +64,19 @@ export function toRemoteAnswer(
   };
 }
 
-/** A structured result in one text. */
+/** A structured result as text. */
 export function toSummary(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** What a chat handler returned as its answer; `undefined` when its texts are the answer. */
+/** The text that a chat handler returned; `undefined` if its texts are the answer. */
 function chatText(value: Json): string | undefined {
   if (typeof value === "string") return value;
   const output = (value as { readonly output?: Json } | null)?.output;
   return typeof output === "string" ? output : undefined;
 }
 
-/** Whether what a chat handler returned is its text and nothing else. */
+/** Whether a chat handler returned only a text. */
 function isText(value: Json): boolean {
   return (
     typeof value === "string" || (chatText(value) !== undefined && Object.keys(value ?? {}).length === 1)

@@ -8,14 +8,14 @@ import { attachedTo } from "../turn/actor-context.ts";
 import { AgentError } from "../../errors.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 
-/** A file to publish, under an id that stays the same when the turn is continued. */
+/** A file to publish, with an id that stays the same when the turn is continued. */
 export interface Publication extends ArtifactOptions {
   readonly callId: CallId;
   readonly logged: boolean;
   readonly artifactId: ArtifactId;
 }
 
-/** Stores a file, then says so. */
+/** Stores a file and then logs it. */
 export async function publish(caller: Actor, publication: Publication): Promise<void> {
   const { callId, logged, artifactId, name, mimeType, data } = publication;
   const { turn, speaker } = caller;
@@ -55,12 +55,12 @@ export async function publish(caller: Actor, publication: Publication): Promise<
       }),
     );
   } catch (thrown) {
-    // The journal has no word for it: the turn ends, since its code could not be replayed past this.
+    // The journal has no entry for this failure, so a replay could not repeat it: the turn ends.
     if (turn.calls.accepts(open)) turn.fail("agent_error", errorMessage(thrown));
   }
 }
 
-/** Opens the files that an actor was given. */
+/** Opens the files of the request for an actor. */
 export function openAttachments(actor: ActorContext): Promise<readonly Attachment[]> {
   return Promise.all(attachedTo(actor).map((artifactId) => open(actor, artifactId)));
 }

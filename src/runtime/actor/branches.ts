@@ -2,10 +2,10 @@ import { ReplayScope } from "../replay/scope.ts";
 import { Sequence } from "./sequence.ts";
 import { allSignature } from "../replay/signature.ts";
 
-/** One of several things to do side by side, in a sequence of its own. */
+/** One of several parallel sequences. */
 export type Branch = (sequence: Sequence) => unknown;
 
-/** Runs branches of a sequence, which itself does nothing until all have ended. */
+/** Runs branches of a sequence; the sequence itself does nothing until all have ended. */
 export async function runBranches(
   sequence: Sequence,
   branches: readonly Branch[],

@@ -3,18 +3,18 @@ import type { Event } from "../../protocol/events.ts";
 import type { Step, Sequence } from "./sequence.ts";
 import type { Call } from "../agent/turn-api.ts";
 
-/** So many events of a call may wait for the code that iterates over them. */
+/** Maximum unread events of a call. */
 const EVENTS_LIMIT = 10_000;
 
-/** How a call is asked for more than its result. */
+/** The parts of a call besides its result. */
 export interface CallSources {
-  /** The result in words, once there is one. */
+  /** The result as text, once there is one. */
   text(): string;
-  /** Called when the events are asked for, in the same go as the call was made. */
+  /** Called when the code starts to iterate, in the same synchronous step as the call. */
   listen(): CallStream;
 }
 
-/** Makes a call of the promise of its result. */
+/** Creates the call object for the promise of its result. */
 export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSources): Call<Output> {
   let isPast = false;
   queueMicrotask(() => {
@@ -23,7 +23,7 @@ export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSo
   return Object.assign(result, {
     text() {
       const words = result.then(text);
-      // As the result itself, it may be left alone.
+      // Like the result itself, the text may stay unused.
       words.catch(() => {});
       return words;
     },
@@ -31,7 +31,7 @@ export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSo
       if (isPast) {
         throw new AgentError(
           "conflict",
-          "the events of a call are asked for where it is made, or not at all",
+          "iterate a call where it is made; its events are not available later",
         );
       }
       const events = listen();
@@ -44,7 +44,7 @@ export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSo
   });
 }
 
-/** Follows the events of a call that was made just now; there are none when it could not be made. */
+/** Subscribes to the events of a new call; empty if the call failed to start. */
 export function followCall({ actor, scope }: Sequence, begun: Step | undefined): CallStream {
   const events = new CallStream();
   if (begun === undefined) return events;
@@ -57,18 +57,21 @@ export function followCall({ actor, scope }: Sequence, begun: Step | undefined):
   }
   turn.follow(callId, (event) => {
     if (events.push(event)) return;
-    turn.fail("overloaded", `${EVENTS_LIMIT} events of ${callId} were not taken by who iterates over it`);
+    turn.fail(
+      "overloaded",
+      `${EVENTS_LIMIT} events of ${callId} were not read by the code that iterates the call`,
+    );
   });
   return events;
 }
 
-/** The events of a call, for the code that made it: in the order of the log, and then the end of the call. */
+/** The events of a call for the code that made it: in the order of the log, then the end of the call. */
 class CallStream implements AsyncIterator<Event, undefined> {
   #events: Event[] = [];
   #waiting: PromiseWithResolvers<IteratorResult<Event, undefined>>[] = [];
   #end: { readonly error?: Error } | undefined;
 
-  /** Takes the next event; says no when the code has left too many of them. */
+  /** Adds an event; returns false if too many are unread. */
   push(event: Event): boolean {
     if (this.#end) return true;
     const waiting = this.#waiting.shift();
@@ -77,7 +80,7 @@ class CallStream implements AsyncIterator<Event, undefined> {
     return this.#events.length <= EVENTS_LIMIT;
   }
 
-  /** Nothing more comes, or an error. */
+  /** Ends the iteration, normally or with an error. */
   end(end: { readonly error?: Error } = {}): void {
     this.#end ??= end;
     for (const waiting of this.#waiting) this.next().then(waiting.resolve, waiting.reject);
@@ -93,7 +96,7 @@ class CallStream implements AsyncIterator<Event, undefined> {
       return waiting.promise;
     }
     const { error } = this.#end;
-    // An error is told once.
+    // An error is thrown once.
     this.#end = {};
     return error === undefined ? Promise.resolve(DONE) : Promise.reject(error);
   }

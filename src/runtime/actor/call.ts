@@ -16,13 +16,13 @@ import { OpenCall } from "../scheduler/call-tree.ts";
 import { cut, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import type { EffectContext } from "../agent/turn-api.ts";
 
-/** A call that has just been made, for the first time or again after a crash. */
+/** A new call, made for the first time or again after a crash. */
 export interface Call {
   readonly callId: CallId;
-  /** The name that its events carry. */
+  /** The name in its events. */
   readonly name: string;
   readonly args: Json;
-  /** Whether the log has it already; it has no outcome then. */
+  /** Whether it is already in the log (without an outcome). */
   readonly logged: boolean;
 }
 
@@ -30,17 +30,17 @@ export interface Call {
 export interface AgentCall extends Call {
   readonly agent: Agent;
   readonly operationName: string;
-  /** What that means to the agent; `undefined` for a chat that it cannot make anything of. */
+  /** The operation and input; `undefined` for a chat that the agent cannot handle. */
   readonly asked: Invocation | undefined;
 }
 
-/** Part of what an event may hold is left for the structured result beside its text. */
+/** The rest of the event's limit is for the structured result beside the text. */
 const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
 
 /**
- * The name of a call in the log: the agent's own, or that by which its caller uses it, for its chat or its
- * only operation, else with the operation's. What an agent elsewhere can do may change from one day to the
- * next, so that its operations are always named.
+ * The name of a call in the log: the agent's own name, or the name under which its caller uses it; with the
+ * operation's name unless it is a chat or the agent's only operation. Operations of a remote agent can
+ * change, so they are always named.
  */
 export function callName(
   { name, operations, remote }: Agent,
@@ -51,7 +51,7 @@ export function callName(
   return isPlain ? usedAs : `${usedAs}.${operationName}`;
 }
 
-/** Asks another agent for an operation: an actor of its own, one deeper than its caller. */
+/** Calls an operation of another agent: creates its actor, one level deeper than the caller. */
 export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   const { turn, depth } = caller;
   const { limits } = turn.context;
@@ -61,7 +61,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   if (call.agent.kind === "agent") open.config = turn.configs.of(call);
   if (!(await announce(caller, open, call, effectOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
-    fail(caller, open, "tool_error", `agents call each other more than ${limits.depth} deep`);
+    fail(caller, open, "tool_error", `agent calls are nested more than ${limits.depth} deep`);
     return;
   }
   if (caller.standing(call.agent) > limits.selfCalls) {
@@ -69,8 +69,8 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     return;
   }
   if (call.agent.kind === "agent" && !turn.countAgentCall()) {
-    // The turn itself, whose code might well go on calling otherwise.
-    turn.fail("budget", `the turn called agents more than ${limits.agentCalls} times`);
+    // Ends the turn, because its code might otherwise continue to make calls.
+    turn.fail("budget", `the turn made more than ${limits.agentCalls} agent calls`);
     return;
   }
   const { agent, asked, callId, operationName } = call;
@@ -83,7 +83,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     stop = child.start(asked, {
       done: (answer) => {
         stageMemory(child);
-        // Who chats is answered in words, whatever operation that came to.
+        // A chat gets a text as its result, also if another operation handled it.
         const isLent = operationName === CHAT && asked.name !== CHAT;
         const value = isLent ? { output: answer.text ?? answer.summary } : answer.value;
         finish(caller, open, { value, summary: answer.summary }, child.files);
@@ -107,10 +107,15 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     start();
   });
   if (!isAdmitted)
-    fail(caller, open, "tool_error", `${agent.name} shares its memory of the run and would wait for itself`);
+    fail(
+      caller,
+      open,
+      "tool_error",
+      `${agent.name} shares its memory of the run, and this call would wait for itself`,
+    );
 }
 
-/** Does something outside, and journals what came of it. */
+/** Runs an effect and journals its result. */
 export async function performEffect(
   caller: Actor,
   call: Call,
@@ -150,17 +155,17 @@ export function openCall(
   return open;
 }
 
-/** What may be done about a call whose outcome nobody knows. */
+/** What happens with a call whose outcome is unknown. */
 type Doubt = Effect | "continue";
 
 function effectOf({ agent, callId }: AgentCall, { turn }: Actor): Doubt {
-  // What an actor did through its turn is journaled, and it goes on from there.
+  // An actor's steps are journaled, so it continues after them.
   return agent.kind === "agent" || turn.journal.items.has(callId) ? "continue" : agent.effect;
 }
 
 /**
- * Writes down that a call begins, and resolves once that is in the log, since nothing may happen
- * outside that the log does not know of. The answer is the number of the attempt, 0 for "do not go on".
+ * Logs the start of a call and resolves after the commit, because nothing may happen outside that the log
+ * does not contain. Returns the number of the attempt, or 0 if the call must not run.
  */
 async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt): Promise<number> {
   const { recorder, journal } = caller.turn;

@@ -11,7 +11,7 @@ import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
-/** A completion that an actor has asked for, for the first time or again after a crash. */
+/** A completion, requested for the first time or again after a crash. */
 export interface Completion {
   readonly callId: CallId;
   readonly logged: boolean;
@@ -19,19 +19,18 @@ export interface Completion {
   readonly input: Json;
 }
 
-/** The pause before the second try, doubled for each one after, in milliseconds. */
+/** The delay before the second attempt in milliseconds; doubled for each further one. */
 const BACKOFF_MS = 500;
 
-/** A model that wants to be left alone for longer is not asked again. */
+/** A model that asks for a longer delay is not asked again. */
 const PATIENCE_MS = 60_000;
 
-/** What is left in an event beside the result of a completion. */
+/** The rest of the event's limit is for the other fields of a completion. */
 const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
 
 /**
- * Asks a model, streams what it says, and journals what it made. Asking again costs money and does no
- * harm, so a completion that was interrupted is repeated; its text then takes the place of what the
- * earlier attempts said.
+ * Asks a model, streams its text, and journals its result. Repeating a completion costs money but does no
+ * harm, so an interrupted one is repeated; its text then replaces the text of earlier attempts.
  */
 export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
   const { turn, speaker, said } = caller;
@@ -64,7 +63,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
   };
   for (let attempt = before + 1; ; attempt += 1) {
     if (attempt > most) {
-      end(null, {}, `${name} was asked ${limits.attempts} times and did not answer`);
+      end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
       return;
     }
     recorder.event(speaker, { type: "CompletionCall", model: name, call_id: callId, attempt });
@@ -93,7 +92,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
       }
       const pauseMs = thrown.retryAfterMs ?? BACKOFF_MS * 2 ** (attempt - 1);
       if (pauseMs > PATIENCE_MS) {
-        end(null, {}, `${errorMessage(thrown)} (it asks for ${Math.ceil(pauseMs / 1_000)} s of patience)`);
+        end(null, {}, `${errorMessage(thrown)} (it asks for a retry after ${Math.ceil(pauseMs / 1_000)} s)`);
         return;
       }
       await new Promise<void>((resolve) => {
@@ -112,7 +111,7 @@ function isWanted({ turn }: Actor, open: OpenCall): boolean {
   return open.open && !turn.ended;
 }
 
-/** Says what the model says, at the pace of the log, until it gives its result. */
+/** Streams the model's text at the speed of the log, until the result. */
 async function stream(
   { turn, speaker, said }: Actor,
   open: OpenCall,

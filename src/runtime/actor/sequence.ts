@@ -6,7 +6,7 @@ import type { Outcome } from "../replay/turn-journal.ts";
 import type { ReplayScope } from "../replay/scope.ts";
 import type { Signature } from "../replay/signature.ts";
 
-/** A place that was taken: whether the log has it, and whether it has its outcome too. */
+/** A taken position: whether the log has the step, and whether it has its outcome. */
 export interface Step {
   readonly callId: CallId;
   readonly logged: boolean;
@@ -14,7 +14,9 @@ export interface Step {
   readonly value?: Json;
 }
 
-/** One sequence of an actor's doings: each takes its place, is told to the log or compared with it, and ends. */
+/**
+ * One sequence of an actor's steps: each step takes a position, is logged or compared with the log, and ends.
+ */
 export class Sequence {
   readonly actor: Actor;
   readonly scope: ReplayScope;
@@ -24,7 +26,7 @@ export class Sequence {
     this.scope = scope;
   }
 
-  /** Says a text; resolves when it is in the log. */
+  /** Sends a text; resolves when it is in the log. */
   say(content: string): Promise<void> {
     const { actor, scope } = this;
     const { turn } = actor;
@@ -37,7 +39,10 @@ export class Sequence {
     return turn.over();
   }
 
-  /** Makes a call: takes its place, starts it unless the log has what it came to, and resolves with that. */
+  /**
+   * Makes a call: takes its position, starts it unless the log has its outcome, and resolves with the
+   * outcome.
+   */
   async issue(signature: Signature, start: (begun: Step) => unknown): Promise<Json> {
     const begun = this.begin(signature);
     if (begun === undefined) return this.actor.turn.over();
@@ -46,7 +51,7 @@ export class Sequence {
     return outcome;
   }
 
-  /** A number from outside, and on replay the one that it was. */
+  /** A number from outside; on replay, the logged number. */
   sample(signature: Signature, type: "Now" | "Random", take: () => number): number {
     const begun = this.begin(signature);
     if (begun === undefined) return take();
@@ -56,7 +61,7 @@ export class Sequence {
     return value;
   }
 
-  /** Takes the next place; `undefined` when the actor has ended, also by this. */
+  /** Takes the next position; `undefined` if the actor has ended or ends by this. */
   begin(signature: Signature, isText?: true): Step | undefined {
     const { actor, scope } = this;
     const { turn } = actor;
@@ -66,7 +71,7 @@ export class Sequence {
     const { limits } = turn.context;
     const logged = scope.replaying;
     if (!logged && recorder.uncommitted >= limits.uncommittedEntries) {
-      turn.fail("overloaded", `agent ${actor.agent.name} did more at once than the log could take`);
+      turn.fail("overloaded", `agent ${actor.agent.name} made too many calls at once; await some of them`);
       return undefined;
     }
     const place = logged ? scope.replay(signature, isText) : scope.advance();
@@ -79,7 +84,7 @@ export class Sequence {
     return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
   }
 
-  /** Resolves when a call has ended; `hear` is told before what it came to in words. */
+  /** Resolves when a call has ended; before that, `hear` gets its result as text. */
   outcome(callId: CallId, hear?: (text: string) => void): Promise<Json> {
     return new Promise((resolve, reject) => {
       this.actor.turn.deliveries.expect(callId, (outcome: Outcome) => {
@@ -95,11 +100,11 @@ export class Sequence {
   }
 
   #checkFree(): void {
-    if (this.scope.ended) throw new AgentError("conflict", "the branch that this turn was for has ended");
+    if (this.scope.ended) throw new AgentError("conflict", "the branch of this turn has ended");
     if (!this.scope.branching) return;
     throw new AgentError(
       "conflict",
-      "this turn has branches under way: use the turn that turn.all gave to each",
+      "this turn has running branches: use the turn that turn.all gives to each branch",
     );
   }
 }

@@ -42,14 +42,14 @@ import type {
   TurnRequestInfo,
 } from "../agent/turn-api.ts";
 
-/** What a handler gets: one sequence of an actor's doings, told to the log or compared with it. */
+/** The turn object of a handler: one sequence of an actor's steps. */
 export class TurnHandle implements ToolTurn {
   readonly agent: string;
   readonly memory: Memory;
   readonly #sequence: Sequence;
   readonly #actor: Actor;
   readonly #asked: Invocation;
-  // Copies, made when they are asked for: nothing that a handler does changes what was asked.
+  // Copies, made on first access, so that a handler cannot change the logged request.
   #request: TurnRequestInfo | undefined;
   #metadata: JsonObject | undefined;
   #config: JsonObject | undefined;
@@ -63,9 +63,9 @@ export class TurnHandle implements ToolTurn {
     this.memory = actor.memory;
   }
 
-  /** Where a turn stands, for the parts of the runtime that do more than a handler may. */
+  /** The actor and scope of a turn, for other parts of the runtime. */
   static place(turn: Turn): { readonly actor: Actor; readonly scope: ReplayScope } {
-    if (!(turn instanceof TurnHandle)) throw new TypeError("a turn of this runtime is expected");
+    if (!(turn instanceof TurnHandle)) throw new TypeError("the turn must be one of this runtime");
     return turn.#sequence;
   }
 
@@ -105,14 +105,14 @@ export class TurnHandle implements ToolTurn {
   }
 
   text(content: string): Promise<void> {
-    if (typeof content !== "string") throw new TypeError("turn.text takes a string");
-    // Before it takes its place: what is refused has no place in the log.
+    if (typeof content !== "string") throw new TypeError("turn.text needs a string");
+    // Checked before it takes a position, because a refused text is not in the log.
     checkText(content);
     return this.#sequence.say(content);
   }
 
   progress(content: string): void {
-    if (this.#actor.agent.kind !== "tool") throw new TypeError("only a tool tells how far it has come");
+    if (this.#actor.agent.kind !== "tool") throw new TypeError("turn.progress is only available in a tool");
     this.#actor.progress(content);
   }
 
@@ -122,7 +122,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output> {
-    // Who takes the place of a tool may have more operations than that tool has.
+    // The agent bound in place of a tool may have more operations than the tool.
     const [name] = Object.keys(this.#used(tool)?.own.operations ?? tool.operations);
     return this.#call(tool, name ?? tool.name, input) as Call<Output>;
   }
@@ -186,7 +186,7 @@ export class TurnHandle implements ToolTurn {
     const schema = isSchema(asked) ? asked : undefined;
     const jsonSchema = schema && toJsonSchema(schema, "input");
     const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
-    // Before it takes its place, as with a text.
+    // Checked before it takes a position, as with a text.
     checkQuestions(questions, jsonSchema);
     const values = await this.#sequence.issue(waitSignature(questions), (begun) =>
       wait(this.#actor, { ...begun, questions, schema, ...(jsonSchema && { jsonSchema }) }),
@@ -211,7 +211,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep takes milliseconds, 0 or more");
+    if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep needs milliseconds, 0 or more");
     await this.#sequence.issue(sleepSignature(ms), (begun) => sleep(this.#actor, begun, ms));
   }
 
@@ -234,7 +234,7 @@ export class TurnHandle implements ToolTurn {
     return toCall(handled(called), { text: () => text, listen: () => followCall(this.#sequence, begun) });
   }
 
-  /** What the agent calls another by, and whom it meant itself, if it uses it under a name. */
+  /** The name under which the agent uses another, and that agent's original definition, if it uses it. */
   #used(agent: Agent): { readonly name: string; readonly own: Agent } | undefined {
     const entry = Object.entries(this.uses).find(([, bound]) => bound === agent);
     const own = entry && this.#actor.agent.uses[entry[0]];
@@ -242,13 +242,13 @@ export class TurnHandle implements ToolTurn {
   }
 }
 
-/** A call may be left alone: what came of it is in the log, and its failure is no fault of the process. */
+/** A call may stay unawaited: its result is in the log, and its failure must not end the process. */
 function handled<Value>(outcome: Promise<Value>): Promise<Value> {
   outcome.catch(() => {});
   return outcome;
 }
 
-/** What the schema of the agent makes of its configuration. */
+/** The configuration, parsed with the agent's schema. */
 function readConfig({ agent, call }: Actor): JsonObject {
   const config = copyJson(call.config);
   if (agent.config === undefined) return config;

@@ -7,7 +7,7 @@ import { AgentError } from "../../errors.ts";
 import type { Questions } from "../../protocol/events.ts";
 import { byteLength, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
 
-/** What is asked of the caller. */
+/** The questions of a wait. */
 export interface Question {
   readonly callId: CallId;
   readonly logged: boolean;
@@ -16,7 +16,7 @@ export interface Question {
   readonly jsonSchema?: JsonObject;
 }
 
-/** Asks the caller of the turn, who may take as long as it likes. */
+/** Asks the caller of the turn, without a time limit. */
 export function wait(caller: Actor, { callId, logged, questions, schema, jsonSchema }: Question): void {
   const { turn, speaker } = caller;
   const { recorder, journal } = turn;
@@ -32,13 +32,13 @@ export function wait(caller: Actor, { callId, logged, questions, schema, jsonSch
   turn.asked({ call, callId, waitId, questions, schema });
 }
 
-/** One wait asks at most for so many values. */
+/** Maximum number of values that one wait asks for. */
 const QUESTIONS_LIMIT = 256;
 
-/** What an event needs beside its questions. */
+/** The size of an event without its questions. */
 const ADDRESS_BYTES = 4_096;
 
-/** Throws `too_large` for more questions than one wait may ask, or than one event can hold. */
+/** Throws `too_large` if there are too many questions for a wait or an event. */
 export function checkQuestions(questions: Questions, schema: JsonObject | undefined): void {
   const count = Object.keys(questions).length;
   if (count > QUESTIONS_LIMIT) {

@@ -8,7 +8,8 @@ export interface ActivityListener {
 
 /**
  * Tracks which sequences of a turn can still make progress, as far as that is visible from outside. A
- * sequence is active from the time it begins, receives an outcome or says something, until it waits for a call.
+ * sequence is active from its start, or from receiving an outcome or sending a text, until it waits for a
+ * call.
  */
 export class Activity {
   /** The sequences by their scope. */
@@ -38,7 +39,7 @@ export class Activity {
     return this.#count;
   }
 
-  /** A handler or a branch begins. */
+  /** A handler or a branch starts. */
   begin(scope: string): void {
     const above = isBranch(scope) ? this.#sequences.get(scopeOf(scope)) : undefined;
     const sequence: SequenceActivity = {
@@ -52,7 +53,7 @@ export class Activity {
     this.activate(scope);
   }
 
-  /** A sequence receives something or says something: its code runs, unless it has ended. */
+  /** A sequence receives or sends something: its code runs, unless it has ended. */
   activate(scope: string): void {
     this.#count += 1;
     const sequence = this.#sequences.get(scope);
@@ -88,7 +89,7 @@ export class Activity {
     this.#listener.activityChanged();
   }
 
-  /** A call ends, and with it its handler and the branches of that. */
+  /** A call ends, and with it its handler and the branches of the handler. */
   endWithin(callId: CallId): void {
     const sequence = this.#sequences.get(callId);
     if (sequence) this.#end(sequence);

@@ -19,11 +19,11 @@ export type CallKind =
   | "remote"
   | "remoteCall";
 
-/** A call that has not ended, in the tree of what a turn is doing. */
+/** An open call in the call tree of a turn. */
 export class OpenCall {
   readonly callId: CallId;
   readonly kind: CallKind;
-  /** The name that its events carry. */
+  /** The name in its events. */
   readonly name: string;
   /** The actor that made the call. Its events carry the result. */
   readonly speaker: Speaker;
@@ -35,7 +35,7 @@ export class OpenCall {
   #open = true;
   #queued = false;
   #isCounted = false;
-  /** The configuration of the agent that works for the call. */
+  /** The configuration of the called agent. */
   config: JsonObject;
 
   constructor(options: {
@@ -44,7 +44,7 @@ export class OpenCall {
     readonly name: string;
     readonly speaker: Speaker;
     readonly parent?: OpenCall;
-    /** Default that of its parent. */
+    /** Default: the configuration of its parent. */
     readonly config?: JsonObject;
     readonly abort?: () => void;
   }) {
@@ -69,23 +69,23 @@ export class OpenCall {
     return this.#open;
   }
 
-  /** Whether the call waits for another call of its turn before it begins. */
+  /** Whether the call waits for another call of its turn before it starts. */
   set queued(isQueued: boolean) {
     this.#queued = isQueued;
     this.#count();
   }
 
-  /** Whether all that is open in the whole tree waits for answers of the caller. */
+  /** Whether every open call of the tree is a wait for the caller. */
   get onlyWaits(): boolean {
     return this.#busy.going === 0;
   }
 
-  /** Whether all that is open in the whole tree suspends the turn: it waits for answers or sleeps. */
+  /** Whether every open call of the tree suspends the turn: a wait or a sleep. */
   get onlySuspends(): boolean {
     return this.#busy.timed === 0;
   }
 
-  /** Takes the call out of the tree, and those under it when they are closed too. */
+  /** Removes the call from the tree, together with closed calls under it. */
   close(): void {
     this.#open = false;
     this.#count();
@@ -94,7 +94,7 @@ export class OpenCall {
     this.parent.#count();
   }
 
-  /** The open call that this one has made, by its id. */
+  /** The open child call with an id. */
   child(callId: CallId): OpenCall | undefined {
     for (const child of this.#children) if (child.callId === callId) return child;
     return undefined;
@@ -108,7 +108,7 @@ export class OpenCall {
     }
   }
 
-  /** Counts the call if it works itself: it has begun and has no open call under it. */
+  /** Counts the call if it works itself: it has started and has no open child call. */
   #count(): void {
     const isCounted = this.#open && !this.#queued && this.#children.size === 0;
     if (isCounted === this.#isCounted) return;
@@ -119,7 +119,7 @@ export class OpenCall {
   }
 }
 
-/** Counts the working calls of a tree. A tree may have thousands of calls, too many to visit each time. */
+/** Counts the working calls of a tree. A tree can have thousands of calls, too many to visit each time. */
 interface BusyCount {
   /** The calls that are not waits. */
   going: number;
@@ -139,7 +139,7 @@ export function canceledBody(call: OpenCall): EventBody | undefined {
 /** The calls that are tools in the log. */
 const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "remoteCall"]);
 
-/** How a canceled call of an agent or an effect ends. */
+/** The end of a canceled agent call or effect. */
 export function toolCanceled({
   callId,
   name,

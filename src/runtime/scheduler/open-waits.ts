@@ -23,7 +23,6 @@ export class OpenWaits {
     this.lastResume = lastResume;
   }
 
-  /** How many are open. */
   get size(): number {
     return this.#live.size + this.#unreplayed.size;
   }

@@ -32,8 +32,8 @@ export interface QuiescenceOptions {
 const SUSPENDING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
 
 /**
- * The time that replayed code may take before it makes a call that the log has next, in milliseconds. The code
- * may be doing something that is not visible from here.
+ * Maximum time for replayed code to make the call that is next in the log, in milliseconds. The code may do
+ * something that is not visible from here.
  */
 const STALL_MS = 60_000;
 
@@ -60,7 +60,7 @@ export class Quiescence implements ActivityListener {
   #suspending = 0;
   /** How many waits and sleeps are so new that their code may still start other work. */
   #settling = 0;
-  /** The activity count when the pending look was asked for. */
+  /** The activity count when the pending look was requested. */
   #lookSince: number | undefined;
   #stall: { readonly missing: CallId; readonly stop: () => void } | undefined;
   #isChangePending = false;
@@ -74,7 +74,7 @@ export class Quiescence implements ActivityListener {
   }
 
   /**
-   * Whether the turn is parked. `undefined` while that is not known: the replayed handler has not reached its
+   * Whether the turn is parked. `undefined` while that is unknown: the replayed handler has not reached its
    * waits, or has only just asked.
    */
   get parked(): boolean | undefined {
@@ -98,27 +98,27 @@ export class Quiescence implements ActivityListener {
     return this.#suspending > 0 && this.#options.root.onlySuspends;
   }
 
-  /** Notes that a call is open. */
+  /** Registers an open call. */
   opened({ kind }: OpenCall): void {
     if (SUSPENDING.has(kind)) this.#suspending += 1;
     this.#change();
   }
 
-  /** Notes that a call has ended. */
+  /** Registers the end of a call. */
   closed({ callId, kind }: OpenCall): void {
     if (SUSPENDING.has(kind)) this.#suspending -= 1;
     if (kind === "sleep") this.#sleeps.remove(callId);
     this.#change();
   }
 
-  /** Notes whether a call waits for another call of the turn before it begins. */
+  /** Sets whether a call waits for another call of the turn before it starts. */
   queue(call: OpenCall, isQueued: boolean): void {
     call.queued = isQueued;
     this.#change();
     if (isQueued) this.#lookSoon();
   }
 
-  /** Notes that a wait is open and can be answered. */
+  /** Registers an open wait that can be answered. */
   waiting(wait: LiveWait): void {
     this.#options.waits.add(wait);
     // A wait of a remote agent has no code here that could start other work.
@@ -126,7 +126,7 @@ export class Quiescence implements ActivityListener {
     this.#lookSoon();
   }
 
-  /** Notes that a call sleeps until a time. */
+  /** Registers a sleep until a time. */
   sleeping(callId: CallId, until: number, now: number): void {
     this.#sleeps.add(callId, until, now);
     if (this.#sleeps.anyLong) this.#settle();

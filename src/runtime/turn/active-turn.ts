@@ -30,7 +30,7 @@ import { addUsage } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 
-/** The place of a turn in its run. */
+/** Receives changes and the end of a turn. */
 export interface TurnListener {
   /** Called when the waits or sleeps of the turn may have changed. */
   changed(turn: ActiveTurn): void;
@@ -38,7 +38,6 @@ export interface TurnListener {
   complete(turn: ActiveTurn, end: TurnEnd): string;
 }
 
-/** What a turn is made of. */
 export interface TurnOptions {
   readonly context: RunContext;
   readonly runId: RunId;
@@ -63,19 +62,19 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
   /** The memory of the run's agents when the turn started. */
   readonly memory: JsonObject;
   readonly recorder: Recorder;
-  /** How deep the asked agent stands among its callers on other servers. */
+  /** The depth of the requested agent among its callers on other servers. */
   readonly depth: number;
   readonly root: OpenCall;
   readonly speaker: Speaker;
   readonly deliveries: DeliveryQueue;
   readonly activity: Activity;
-  /** What agents that are called make of their memory of the run. */
+  /** The shared memories of called agents. */
   readonly shared: SharedMemory;
   readonly configs: CalledConfigs;
   readonly waits: OpenWaits;
   readonly quiescence: Quiescence;
   readonly calls: CallSettlement;
-  /** What is done elsewhere, and not taken up again here. */
+  /** Remote work in the log that the code has not continued yet. */
   readonly unreplayedRemoteWork: UnreplayedRemoteWork;
   readonly #listener: TurnListener;
   readonly #subscriptions = new Subscriptions();
@@ -183,12 +182,12 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.deliveries.follow(callId, take);
   }
 
-  /** Notes who speaks under which call. */
+  /** Registers a speaker under a call. */
   introduce(speaker: Speaker, callId: CallId): void {
     this.#subscriptions.introduce(speaker, callId);
   }
 
-  /** Delivers an event to the code that follows it, once it is in the log. */
+  /** Delivers an event to the code that iterates it, once it is in the log. */
   recorded(speaker: Speaker, text: string): void {
     for (const callId of this.#subscriptions.of(speaker)) {
       this.deliveries.announce(callId);
@@ -203,23 +202,22 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     return this.#agentCalls <= this.context.limits.agentCalls;
   }
 
-  /** Adds what a completion cost. */
+  /** Adds the usage of a completion. */
   addUsage(usage: Usage): void {
     this.#usage = addUsage(this.#usage, usage);
   }
 
-  /** Notes that a wait is open and can be answered; a turn with too many of them ends. */
+  /** Registers an open wait that can be answered; a turn with too many of them ends. */
   asked(wait: LiveWait): void {
     const { limits } = this.context;
     this.quiescence.waiting(wait);
     if (this.waits.size <= limits.openWaits) return;
-    this.fail(
-      "overloaded",
-      `agent ${this.agent.name} has more than ${limits.openWaits} questions open at once`,
-    );
+    this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openWaits} open questions`);
   }
 
-  /** Answers a wait; `undefined` when it has been closed meanwhile, `unprocessable` when the values do not fit. */
+  /**
+   * Answers a wait; `undefined` if it was closed in the meantime, `unprocessable` if the values do not fit.
+   */
   async answer(
     wait: LiveWait,
     values: JsonObject,
@@ -241,7 +239,7 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     });
   }
 
-  /** Ends the turn; only the first call counts, and has an answer: the encoded RequestCompleted. */
+  /** Ends the turn. Only the first call has an effect and returns the encoded RequestCompleted. */
   end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
     if (this.#ended) return undefined;
     this.#ended = true;
@@ -263,7 +261,7 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.end({ finishReason: "error", result: null, output: null, error: { code, message } });
   }
 
-  /** Ends the turn because its code threw something. */
+  /** Ends the turn with an error thrown by its code. */
   failWith(thrown: unknown): void {
     if (!this.#ended) this.context.telemetry.fault(`agent ${this.agent.name} failed`, thrown, this.place());
     this.fail("agent_error", errorMessage(thrown));
@@ -279,7 +277,7 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.fail("nondeterministic", `on replay, ${scope} did: ${actual}; the log has: ${expected}`);
   }
 
-  /** Lets go of the turn without an end; it continues from the log some other time. */
+  /** Passivates the turn without an end; it continues from the log later. */
   release(): void {
     this.#released = !this.#ended;
     this.#ended = true;
@@ -287,7 +285,10 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.calls.release();
   }
 
-  /** What a call returns when its turn has ended: a rejection, a turn of the loop later, so that no loop can spin on it. */
+  /**
+   * The result of a call of an ended turn: a rejection, one turn of the event loop later, so that no loop can
+   * spin on it.
+   */
   over<Value>(): Promise<Value> {
     this.context.telemetry.dropped("late_event");
     const promise = new Promise<Value>((_resolve, reject) => {

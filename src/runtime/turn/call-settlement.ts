@@ -13,7 +13,7 @@ import type { SharedMemory } from "./shared-memory.ts";
 import type { Activity } from "../scheduler/activity.ts";
 import type { OpenWaits } from "../scheduler/open-waits.ts";
 
-/** Whose calls they are, and who has to know of their end. */
+/** The turn of the calls, and the parts that must know their end. */
 export interface CallSettlementOptions {
   readonly runId: RunId;
   readonly requestId: RequestId;
@@ -27,17 +27,17 @@ export interface CallSettlementOptions {
   readonly shared: SharedMemory;
   readonly quiescence: Quiescence;
   readonly unreplayedRemoteWork: UnreplayedRemoteWork;
-  /** Notes who speaks under which call, for those who follow it. */
+  /** Registers a speaker under a call. */
   introduce(speaker: Speaker, callId: CallId): void;
 }
 
-/** What code is told that still waits for a call when nobody needs it any more. */
+/** The outcome for code that still waits for a canceled call. */
 const GIVEN_UP = { ok: false, code: "canceled", message: "the call was canceled" } as const;
 
-/** The calls that a turn has open, and how each of them ends: by itself, or because nobody needs it any more. */
+/** The open calls of a turn and how each ends: by itself, or canceled. */
 export class CallSettlement {
   readonly #options: CallSettlementOptions;
-  /** Those that the log has open and the code has not come to again. */
+  /** Open calls of the log that the code has not reached yet. */
   readonly #ahead: UnreplayedCalls;
 
   constructor(options: CallSettlementOptions) {
@@ -45,20 +45,20 @@ export class CallSettlement {
     this.#ahead = new UnreplayedCalls(options.journal.openCalls);
   }
 
-  /** Notes that a call is open. */
+  /** Registers an open call. */
   opened(call: OpenCall): void {
     this.#ahead.remove(call.callId);
     this.#options.quiescence.opened(call);
   }
 
-  /** Whether a call may still be settled; a result that comes too late is counted and dropped. */
+  /** Whether a call can still be settled; a late result is counted and dropped. */
   accepts(call: OpenCall): boolean {
     if (call.open) return true;
     this.#options.telemetry.dropped("late_result");
     return false;
   }
 
-  /** Closes a call, says so, and delivers the outcome once that is in the log. */
+  /** Closes a call, records its end, and delivers the outcome after the commit. */
   settle<Transcript>(call: OpenCall, outcome: Outcome, say: () => Transcript): Transcript {
     const { deliveries, recorder } = this.#options;
     const { callId } = call;
@@ -68,13 +68,13 @@ export class CallSettlement {
     deliveries.announce(callId);
     recorder.committed().then(
       () => deliveries.push({ callId, outcome }),
-      // The run hears of a failed commit by itself.
+      // A failed commit is reported to the run.
       () => {},
     );
     return said;
   }
 
-  /** Ends one call that its caller does not need any more, with all that is open under it. */
+  /** Cancels a call that its caller no longer needs, with all calls under it. */
   drop(caller: OpenCall, callId: CallId): void {
     this.#options.deliveries.forget(callId);
     const call = caller.child(callId);
@@ -83,7 +83,7 @@ export class CallSettlement {
     this.#giveUp([...call.below(), call]);
   }
 
-  /** Ends the turn and all its calls, says so, and tells the code that still waits for any of them. */
+  /** Ends the turn and all its calls, records that, and informs the code that still waits for them. */
   end<Transcript>(say: () => Transcript): Transcript {
     const { root, deliveries } = this.#options;
     this.#closeBelow(root);
@@ -93,7 +93,7 @@ export class CallSettlement {
     return said;
   }
 
-  /** Lets go of all calls without an end: they go on from the log some other time. */
+  /** Releases all calls without an end; they continue from the log later. */
   release(): void {
     const { root, deliveries } = this.#options;
     deliveries.stop();
@@ -102,13 +102,13 @@ export class CallSettlement {
     for (const call of calls) call.abort();
   }
 
-  /** Ends whatever is open under a call, deepest first. */
+  /** Cancels all open calls under a call, deepest first. */
   #closeBelow(call: OpenCall): void {
     this.#giveUpAhead(call.callId);
     this.#giveUp([...call.below()]);
   }
 
-  /** Gives up what the log has under a call and the code has not come to again. */
+  /** Cancels the calls of the log under a call that the code has not reached. */
   #giveUpAhead(above: CallId): void {
     const { recorder, deliveries, unreplayedRemoteWork, shared, waits } = this.#options;
     const calls = this.#ahead.take(above);
@@ -127,7 +127,7 @@ export class CallSettlement {
       const body = canceledBody(call);
       if (body) recorder.event(call.speaker, body);
     }
-    // Last, because code that hears of it may want to say something, for which it is too late.
+    // Last, because the aborted code may try to record something, which must then be too late.
     for (const call of calls) call.abort();
   }
 

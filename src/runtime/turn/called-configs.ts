@@ -5,7 +5,7 @@ import type { Recorder } from "../journal/recorder.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 
-/** A call of an agent, for the first time or again after a crash. */
+/** A call of an agent, made for the first time or again after a crash. */
 export interface CalledAgent {
   readonly agent: Agent;
   readonly callId: CallId;
@@ -13,7 +13,7 @@ export interface CalledAgent {
   readonly logged: boolean;
 }
 
-/** The configurations of the agents that a turn calls, each as it was at the time of the call. */
+/** The configurations of called agents, each as it was at the time of the call. */
 export class CalledConfigs {
   readonly #context: RunContext;
   readonly #journal: TurnJournal;
@@ -40,7 +40,7 @@ export class CalledConfigs {
     return this.#context.secrets.reveal(args);
   }
 
-  /** The present configuration of an agent. An agent that only has the name of a served one has none. */
+  /** The current configuration of an agent. A different agent with the name of a served one has none. */
   #currentOf(agent: Agent): JsonObject | undefined {
     const { agents } = this.#context;
     return agents.find(agent.name) === agent ? agents.configOf(agent.name) : undefined;

@@ -50,7 +50,7 @@ export class SharedMemory {
     return true;
   }
 
-  /** Notes that a call has ended; the next one of its agent starts. */
+  /** Registers the end of a call; the next one of its agent starts. */
   leave(callId: CallId): void {
     this.#waitNoMore(this.#waiting.get(callId));
     for (const [agent, holder] of this.#holders) {

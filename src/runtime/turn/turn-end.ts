@@ -1,14 +1,14 @@
 import type { FinishReason, TurnError, Usage } from "../../protocol/events.ts";
 import type { Json } from "../../protocol/json.ts";
 
-/** How a turn ends. */
+/** The end of a turn. */
 export interface TurnEnd {
   readonly finishReason: FinishReason;
   readonly result: string | null;
   readonly truncated?: boolean;
   readonly output: Json;
   readonly error?: TurnError;
-  /** The sum of what the completions of the turn used, if there were any. */
+  /** The total usage of the turn's completions, if there were any. */
   readonly usage?: Usage;
   /** The memory to keep for the run, by agent. */
   readonly memory: ReadonlyMap<string, Json>;

@@ -6,22 +6,22 @@ import type { LoggedCall } from "../replay/turn-journal.ts";
 import { toolCanceled } from "../scheduler/call-tree.ts";
 import type { Recorder } from "../journal/recorder.ts";
 
-/** The open calls of the log that a turn's code has not come to again. */
+/** Open calls of the log that the replayed code has not reached yet. */
 export class UnreplayedCalls {
   readonly #calls: Map<CallId, LoggedCall>;
-  /** All calls of the log by what they were made under, themselves included. */
+  /** All calls of the log by the calls that contain them, including themselves. */
   #under: Map<string, LoggedCall[]> | undefined;
 
   constructor(calls: ReadonlyMap<CallId, LoggedCall>) {
     this.#calls = new Map(calls);
   }
 
-  /** The code has come to a call. */
+  /** The code has reached a call. */
   remove(callId: CallId): void {
     this.#calls.delete(callId);
   }
 
-  /** Takes out those under a call, to which the code will never come, the deepest first. */
+  /** Removes and returns the calls under a call, which the code will never reach, deepest first. */
   take(above: CallId): readonly LoggedCall[] {
     if (this.#calls.size === 0) return NONE;
     this.#under ??= byPath(this.#calls.values());
@@ -31,20 +31,20 @@ export class UnreplayedCalls {
   }
 }
 
-/** The calls of a log in the order in which they are given up. */
+/** Logged calls in the order in which they are canceled. */
 export function deepestFirst(calls: Iterable<LoggedCall>): readonly LoggedCall[] {
   return [...calls].toReversed().sort((a, b) => b.depth - a.depth);
 }
 
-/** The turn that logged calls belong to, and whoever follows what is said in it. */
+/** The turn of logged calls, and the subscriptions of its code. */
 export interface LoggedTurn {
   readonly runId: RunId;
   readonly requestId: RequestId;
-  /** Notes who speaks under which call. */
+  /** Registers a speaker under a call. */
   introduce?(speaker: Speaker, callId: CallId): void;
 }
 
-/** Says in the log that calls have ended which no code knows of. */
+/** Records the end of calls that no code handles. */
 export function cancelLogged(recorder: Recorder, turn: LoggedTurn, calls: readonly LoggedCall[]): void {
   for (const call of calls) {
     const { agent, depth, parentCallId } = call;

@@ -18,14 +18,14 @@ export class UnreplayedRemoteWork {
     this.#recorder = recorder;
   }
 
-  /** Hands over the work for a scope to the code that continues it: its newest cursor. */
+  /** Removes and returns the newest cursor of a scope, for the code that continues it. */
   take(scope: string): RemoteCursor | undefined {
     const state = this.#open.get(scope)?.state;
     this.#open.delete(scope);
     return state;
   }
 
-  /** Abandons the work under a call. The other servers are told once the reason is in the log. */
+  /** Abandons the work under a call. The other servers are informed after the reason is committed. */
   giveUp(above: CallId): void {
     const { agents, environment } = this.#context;
     for (const [scope, { agent, state }] of this.#open) {
@@ -40,5 +40,5 @@ export class UnreplayedRemoteWork {
   }
 }
 
-/** Nothing is ever put there. */
+/** A shared empty map; it is never changed. */
 const NONE: Map<string, LoggedRemoteWork> = new Map<string, LoggedRemoteWork>();
