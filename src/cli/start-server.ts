@@ -112,6 +112,8 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
     return await serve(runtime, {
       hostname: host,
       port,
+      // The command decides how its process ends.
+      drain: false,
       metrics,
       allowedHosts: allowedHost,
       allowedOrigins: allowedOrigin,

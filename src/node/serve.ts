@@ -8,12 +8,19 @@ import { createMetrics } from "../http/metrics/metrics.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { answerClientError, refuseConnect } from "./client-error.ts";
 import { createListener } from "./listener.ts";
+import { drainOnSignals } from "./signals.ts";
+import type { DrainOptions } from "./signals.ts";
 
 export interface ServeOptions extends Omit<AppOptions, "signal"> {
   /** Address to bind. Default 127.0.0.1; any address that is not loopback requires a token. */
   readonly hostname?: string;
   /** Default 0, which uses any free port. */
   readonly port?: number;
+  /**
+   * How SIGTERM and SIGINT end the process: the server and its runtime are stopped properly first. Default: with
+   * 5 s for running turns. `false` leaves signals to the program.
+   */
+  readonly drain?: DrainOptions | false;
 }
 
 export interface Server {
@@ -31,7 +38,7 @@ export interface Server {
  */
 export async function serve(
   runtime: Runtime,
-  { hostname = "127.0.0.1", port = 0, metrics = createMetrics(), ...options }: ServeOptions = {},
+  { hostname = "127.0.0.1", port = 0, metrics = createMetrics(), drain = {}, ...options }: ServeOptions = {},
 ): Promise<Server> {
   if (!isLoopback(hostname) && options.token === undefined) {
     throw new AgentError(
@@ -55,14 +62,24 @@ export async function serve(
   server.on("clientError", answerClientError);
   await listen(server, hostname, port);
   const { port: bound } = server.address() as AddressInfo;
+  const stop = async (graceMs: number): Promise<void> => {
+    stopping.abort();
+    await close(server, graceMs);
+  };
+  const stopDraining =
+    drain === false
+      ? undefined
+      : drainOnSignals({ close: ({ graceMs = GRACE_MS } = {}) => stop(graceMs) }, runtime, drain);
   return {
     url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${bound}`,
-    close: async ({ graceMs = 1_000 } = {}) => {
-      stopping.abort();
-      await close(server, graceMs);
+    close: ({ graceMs = GRACE_MS } = {}) => {
+      stopDraining?.();
+      return stop(graceMs);
     },
   };
 }
+
+const GRACE_MS = 1_000;
 
 /** Far below Node's defaults: a deliberately slow client must not occupy connections. */
 const SETTINGS = {

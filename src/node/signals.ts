@@ -9,30 +9,51 @@ export interface DrainOptions {
 }
 
 /**
- * Stops the process properly on a signal: no new requests, streams end so that readers reconnect, running
- * turns get some time. A second signal ends the process at once. Returns a function that removes the
- * handlers.
+ * Stops a server and its runtime properly on a signal, then ends the process: no new requests, streams end so
+ * that readers reconnect, running turns get some time. With several servers, the process ends after all of them.
+ * A second signal ends it at once. Returns a function that leaves the server out again.
  */
 export function drainOnSignals(
-  server: Server,
+  server: Pick<Server, "close">,
   runtime: Runtime,
-  { drainMs = 5_000, exit = (code) => process.exit(code) }: DrainOptions = {},
+  { drainMs = 5_000, exit = exitProcess }: DrainOptions = {},
 ): () => void {
-  let isDraining = false;
-  const react = (): void => {
-    if (isDraining) {
-      exit(INTERRUPTED);
-      return;
-    }
-    isDraining = true;
-    void Promise.allSettled([server.close({ graceMs: drainMs }), runtime.close({ drainMs })]).then((ends) => {
-      exit(ends.every(({ status }) => status === "fulfilled") ? 0 : FAILED);
-    });
-  };
-  for (const signal of SIGNALS) process.on(signal, react);
+  const drained = { server, runtime, drainMs, exit };
+  if (all.size === 0) for (const signal of SIGNALS) process.on(signal, drain);
+  all.add(drained);
   return () => {
-    for (const signal of SIGNALS) process.off(signal, react);
+    all.delete(drained);
+    // While the process ends, a second signal must still find the handler.
+    if (all.size === 0 && !isDraining) for (const signal of SIGNALS) process.off(signal, drain);
   };
+}
+
+interface Drained extends Required<DrainOptions> {
+  readonly server: Pick<Server, "close">;
+  readonly runtime: Runtime;
+}
+
+/** What a signal stops. Signals reach the whole process, so there is one list. */
+const all = new Set<Drained>();
+let isDraining = false;
+
+const exitProcess = (code: number): void => process.exit(code);
+
+function drain(): void {
+  const drained = [...all];
+  const end = (code: number): void => new Set(drained.map(({ exit }) => exit)).forEach((exit) => exit(code));
+  if (isDraining) {
+    end(INTERRUPTED);
+    return;
+  }
+  isDraining = true;
+  const stops = drained.flatMap(({ server, runtime, drainMs }) => [
+    server.close({ graceMs: drainMs }),
+    runtime.close({ drainMs }),
+  ]);
+  void Promise.allSettled(stops).then((ends) => {
+    end(ends.every(({ status }) => status === "fulfilled") ? 0 : FAILED);
+  });
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;

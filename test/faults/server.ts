@@ -1,7 +1,7 @@
 // Serves the agents that are killed in the middle of everything, on the built package.
 // Says "opening" before it touches its directory and its address once it listens.
 import { createRuntime } from "troupe";
-import { drainOnSignals, serve } from "troupe/node";
+import { serve } from "troupe/node";
 import { fsArtifacts } from "troupe/storage/fs";
 import { DamagedLog, DirectoryInUse, sqliteLog } from "troupe/storage/sqlite";
 import { createAgents } from "./agents.ts";
@@ -19,7 +19,6 @@ const runtime = createRuntime({
   artifacts: artifactsWithPoints(fsArtifacts(files), reached),
 });
 const server = await serve(runtime, { port: 0 });
-drainOnSignals(server, runtime);
 console.log(server.url);
 
 function open(): ReturnType<typeof sqliteLog> {

@@ -4,6 +4,7 @@ import { readFile, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { defaultLimits } from "../../src/runtime/limits.ts";
 import { chat, createProject, startCommand, startProgram } from "../cli/command.ts";
 import { skipWithoutCurl } from "../machine/skip-without.ts";
 
@@ -179,6 +180,13 @@ test("the agent that works with one elsewhere, and the client, run as they stand
   expect((await chat(url, "parrot", { input: "not so loud" })).result).toBe("NOT SO LOUD");
   const { stdout } = await promisify(execFile)(process.execPath, ["client.ts"], { cwd });
   expect(stdout.split("\n")).toEqual(["to ", "be ", "or ", "not ", "to ", "be", ""]);
+});
+
+test("the readme lists every limit with its default", () => {
+  const rows = [...readme.matchAll(/^\| `(\w+)` +\| ([\d,]+) +\| /gm)].map(
+    ([, name = "", value = ""]) => [name, Number(value.replaceAll(",", ""))] as const,
+  );
+  expect(Object.fromEntries(rows)).toEqual(defaultLimits);
 });
 
 test("the readme says the two commands", () => {

@@ -1,7 +1,7 @@
 // A server that its parent watches die: it tells its address, and throws when it is told to.
 import { createRuntime, defineAgent } from "troupe";
 import { createMetrics } from "troupe/http";
-import { drainOnSignals, serve, superviseProcess } from "troupe/node";
+import { serve, superviseProcess } from "troupe/node";
 import { echo } from "../../agents/echo.ts";
 import { ticker } from "../../agents/ticker.ts";
 
@@ -25,6 +25,5 @@ const runtime = createRuntime({ agents: [echo, ticker, careless], telemetry });
 await runtime.ready();
 superviseProcess(runtime, { telemetry });
 const server = await serve(runtime, { metrics: telemetry });
-drainOnSignals(server, runtime);
 process.on("message", () => void setImmediate(fail));
 process.send?.(server.url);

@@ -18,7 +18,7 @@ export interface GuardOptions {
   /** Origins, for example `https://app.example`, whose pages may use the server. Default: only its own. */
   readonly allowedOrigins?: readonly string[];
   /** If given, every request except health checks must send it as `Authorization: Bearer`. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** Trust `X-Forwarded-Host` and `X-Forwarded-For` of a proxy. Default false. */
   readonly trustProxy?: boolean;
 }
