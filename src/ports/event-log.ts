@@ -82,6 +82,9 @@ export interface EventLog {
   /** Lists the sleeping requests, by wake time. */
   asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
 
+  /** Finds the newest snapshot of a run; `undefined` when it has none. */
+  snapshot(runId: RunId): Promise<Snapshot | undefined>;
+
   /** Which of these things outside the log no run refers to. */
   unreferenced(things: readonly string[]): Promise<readonly string[]>;
 
@@ -251,10 +254,15 @@ export interface ReadOptions {
   readonly after: number;
   /** Maximum number of events; unlimited by default. */
   readonly limit?: number;
-  /** Stops after this many bytes of events, but returns at least one event. */
+  /**
+   * Stops after this many bytes of events, but returns at least one event. An engine that reads records from a disk
+   * counts their bytes too, and may end a page between two records.
+   */
   readonly limitBytes?: number;
   /** Also returns the records from `after` to the last event of the page, both included. Default false. */
   readonly records?: boolean;
+  /** Leaves out the records up to this number. Default 0. */
+  readonly afterRecord?: number;
 }
 
 /** A part of a run's log. */
@@ -265,6 +273,11 @@ export interface Page {
   readonly records: readonly LogRecord[];
   /** The id of the run's newest event at the time of reading. */
   readonly head: number;
+  /**
+   * True when the page ends before the last record that was asked for. The next page follows the last event and the
+   * last record of this one.
+   */
+  readonly cut?: boolean;
 }
 
 /** Selects runs. */

@@ -210,6 +210,7 @@ export class World {
         if (this.#blind >= 0) throw new Unavailable("the disk is gone");
         return log.asleep(query);
       }),
+      snapshot: mortal(log.snapshot),
       unreferenced: mortal(log.unreferenced),
       remove: mortal((cursor) => log.remove(cursor)),
       health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),

@@ -47,7 +47,10 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
 
 /** The state of a run when the event with this id was the newest, before later records. */
 export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
-  let state = newRun;
+  const snapshot = await log.snapshot(runId);
+  // A snapshot at the event itself may contain what followed it.
+  const start = snapshot !== undefined && snapshot.head < id ? snapshot : undefined;
+  let state = start === undefined ? newRun : fromSnapshot(start.data);
   const visitor: Visitor = {
     event(text) {
       state = withEvent(state, toHeading(text));
@@ -56,7 +59,7 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
       state = withRecord(state, record);
     },
   };
-  await forEachEntry(log, runId, { head: 0, records: 0, end: id }, visitor);
+  await forEachEntry(log, runId, { head: start?.head ?? 0, records: start?.records ?? 0, end: id }, visitor);
   return state;
 }
 
@@ -97,15 +100,16 @@ async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: 
   const { end = Infinity } = range;
   let lastRecord = range.records;
   for (let after = range.head; ;) {
-    const { events, records, head } = await log.read(runId, { after, ...PAGE });
+    const page = await log.read(runId, { after, afterRecord: lastRecord, ...PAGE });
+    const { events, records, head, cut = false } = page;
     let next = 0;
     const visitRecords = (upTo: number): void => {
       for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
         next += 1;
         // Two pages both contain the records at their border.
-        if (record.n <= lastRecord || record.after >= end) continue;
+        if (record.n <= lastRecord) continue;
         lastRecord = record.n;
-        visitor.record(record as unknown as RecordBody);
+        if (record.after < end) visitor.record(record as unknown as RecordBody);
       }
     };
     visitRecords(after);
@@ -115,7 +119,7 @@ async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: 
       visitor.event(text);
       visitRecords(after);
     }
-    if (events.length === 0 || after >= head) return;
+    if (!cut && (events.length === 0 || after >= head)) return;
   }
 }
 

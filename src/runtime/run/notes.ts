@@ -55,7 +55,7 @@ export class RunUpdates {
       const kept = new Set(secretVersionsIn(all));
       ledger.recorder.drop(secretVersionsIn(config.args).filter((secrets) => !kept.has(secrets)));
     }
-    ledger.save();
+    ledger.save({ snapshot: isConfigRun(ledger.runId) });
     return ledger.recorder.head;
   }
 

@@ -238,6 +238,7 @@ export function memoryLog(): MemoryLog {
           .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
           .slice(0, limit);
       },
+      snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
       async remove(cursor) {
         checkOpen();
@@ -278,7 +279,10 @@ function sizeOf({ events, records }: Run): number {
   return characters(events) + characters(records.map((record) => JSON.stringify(record)));
 }
 
-function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadOptions): Page {
+function readPage(
+  run: Run,
+  { after, limit, limitBytes, records = false, afterRecord = 0 }: ReadOptions,
+): Page {
   let events = run.events.slice(after, limit === undefined ? undefined : after + limit);
   if (limitBytes !== undefined && !surelyFit(events, limitBytes)) {
     const { count } = countFitting(events, limitBytes, 1);
@@ -286,14 +290,20 @@ function readPage(run: Run, { after, limit, limitBytes, records = false }: ReadO
   }
   return {
     events,
-    records: records ? recordsBetween(run.records, after, after + events.length) : [],
+    records: records ? recordsBetween(run.records, after, after + events.length, afterRecord) : [],
     head: run.events.length,
   };
 }
 
-/** The records whose `after` is between `from` and `to`, both included. */
-function recordsBetween(records: readonly LogRecord[], from: number, to: number): readonly LogRecord[] {
-  return records.slice(firstFrom(records, from), firstFrom(records, to + 1));
+/** The records with a greater number than `afterRecord` whose `after` is between `from` and `to`, both included. */
+function recordsBetween(
+  records: readonly LogRecord[],
+  from: number,
+  to: number,
+  afterRecord: number,
+): readonly LogRecord[] {
+  // Record n is at index n - 1.
+  return records.slice(Math.max(firstFrom(records, from), afterRecord), firstFrom(records, to + 1));
 }
 
 /** The index of the first record whose `after` is `id` or greater. */

@@ -213,6 +213,11 @@ export function sqliteLog(
     size: async (runId) => reader.ask((tables) => tables.size(runId)),
     open: async () => reader.ask((tables) => tables.open()),
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
+    snapshot: async (runId) =>
+      reader.ask((tables) => {
+        const run = tables.checked(runId);
+        return run && tables.snapshot(run.rid);
+      }),
     unreferenced: async (things) => unreferenced(things),
     remove,
     health,

@@ -83,6 +83,47 @@ export function testReading(subject: EventLogSubject): void {
       expect((await log.read(runId("run"), { after: 0 })).records).toEqual([]);
     });
 
+    test("pages with a byte limit contain every record once and in order", async () => {
+      const log = await openFor(subject);
+      let { cursor } = await log.claim(runId("run"));
+      const text = "x".repeat(10_000);
+      for (let batch = 0; batch < 40; batch += 1) {
+        const { head, records } = cursor;
+        const isNew = head === 0 && records === 0;
+        // Some batches have records only, and some of these follow the same event.
+        const added = batch % 3 === 2 ? events(head + 1, head + 2) : [];
+        const entries = [1, 2].map((n): LogRecord => ({ ...record(records + n, head + added.length), text }));
+        cursor = await log.append(cursor, { events: added, records: entries, ...(isNew && { run: row() }) });
+      }
+      for (const limitBytes of [1, 15_000, 50_000, 10_000_000]) {
+        const seen: number[] = [];
+        let [after, pages, isLast] = [0, 0, false];
+        while (!isLast && pages < 200) {
+          const range = { after, limitBytes, records: true, afterRecord: seen.at(-1) ?? 0 };
+          const page = await log.read(runId("run"), range);
+          pages += 1;
+          after += page.events.length;
+          seen.push(...page.records.map(({ n }) => n));
+          isLast = page.cut !== true && after >= page.head;
+        }
+        expect(after).toBe(cursor.head);
+        expect(seen).toEqual(numbers(1, cursor.records));
+      }
+      const later = await log.read(runId("run"), { after: 2, records: true, afterRecord: 30 });
+      expect(later.records.map(({ n }) => n)).toEqual(numbers(31, cursor.records));
+    });
+
+    test("a snapshot is found without a claim", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 2);
+      expect(await log.snapshot(runId("run"))).toBeUndefined();
+      expect(await log.snapshot(runId("none"))).toBeUndefined();
+      const next = await log.append(cursor, { events: [], records: [record(1, 2)], snapshot: { a: 1 } });
+      expect(await log.snapshot(runId("run"))).toEqual({ head: 2, records: 1, data: { a: 1 } });
+      await log.remove(next);
+      expect(await log.snapshot(runId("run"))).toBeUndefined();
+    });
+
     test("a record is read back with all its fields", async () => {
       const log = await openFor(subject);
       const full: LogRecord = { n: 1, after: 0, type: "Accepted", request: { a: [1, "é\n", null] } };

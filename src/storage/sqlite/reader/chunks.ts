@@ -40,7 +40,7 @@ export function createChunks(database: DatabaseSync): Chunks {
   const find = database.prepare(`SELECT ${own}, last, records_end ${newest}`);
   const findWhole = database.prepare(`SELECT ${own}, first, last, records_end, checksum, ${texts} ${newest}`);
   const chunks = database.prepare(`SELECT first, last, records_end, checksum, ${texts}
-    FROM chunk WHERE rid = ? AND last >= ? AND last <= ? ORDER BY last, seq`);
+    FROM chunk WHERE rid = ? AND last >= ? AND last <= ? AND (last > ? OR records_end > ?) ORDER BY last, seq`);
   const snapshots = database.prepare(
     "SELECT head, records, checksum, CAST(data AS TEXT) AS data FROM snapshot WHERE rid = ?",
   );
@@ -55,8 +55,11 @@ export function createChunks(database: DatabaseSync): Chunks {
   const end = database.prepare("COMMIT");
 
   function pageOf({ rid, head }: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page {
-    const from = options.records === true ? options.after : options.after + 1;
-    return collect(rid, chunks.iterate(rid, from, head), options, head);
+    const { after, records = false, afterRecord = 0 } = options;
+    const wanted = records
+      ? ([after, head, after, afterRecord] as const)
+      : ([after + 1, head, after, Number.MAX_SAFE_INTEGER] as const);
+    return collect(rid, chunks.iterate(rid, ...wanted), options, head);
   }
 
   /** Runs several queries in one read transaction, so that commits in between do not matter. */
@@ -146,16 +149,19 @@ interface ChunkRow {
 function collect(
   rid: number,
   rows: Iterable<unknown>,
-  { after, limit = Infinity, limitBytes = Infinity, records = false }: ReadOptions,
+  { after, limit = Infinity, limitBytes = Infinity, records = false, afterRecord = 0 }: ReadOptions,
   head: number,
 ): Page {
   const events: string[] = [];
   const found: LogRecord[] = [];
   let room = limitBytes;
   let full = limit <= 0;
+  let cut = false;
   for (const row of rows) {
     const chunk = row as ChunkRow;
     const end = after + events.length;
+    cut = records && room <= 0 && room < limitBytes && chunk.first <= end + 1;
+    if (cut) break;
     if (full && (!records || chunk.first > end + 1)) break;
     if (!full && chunk.first > end + 1) throw damaged();
     const texts = split(rid, chunk);
@@ -170,16 +176,20 @@ function collect(
       room -= bytes;
       full = end + count < chunk.last || events.length >= limit;
     }
-    if (records && chunk.records !== null) {
-      found.push(...(JSON.parse(chunk.records) as LogRecord[]));
+    if (records && chunk.records !== null && chunk.records_end > afterRecord) {
+      const all = JSON.parse(chunk.records) as LogRecord[];
+      const wanted = all.filter((record) => record.n > afterRecord && record.after >= after);
+      found.push(...wanted);
+      if (wanted.length > 0) room -= chunk.records.length;
     }
   }
   const last = after + events.length;
-  if (!full && last < head) throw damaged();
+  if (!full && !cut && last < head) throw damaged();
   return {
     events,
-    records: found.filter((record) => record.after >= after && record.after <= last),
+    records: found.filter((record) => record.after <= last),
     head,
+    ...(cut && { cut }),
   };
 }
 
