@@ -5,8 +5,9 @@ import type { TurnRequest } from "../../protocol/requests.ts";
 import type { Limits } from "../limits.ts";
 
 /**
- * Finds the agents of this server among the callers of a request, so that calls over other servers count as calls
- * within one turn do. Throws `too_deep` for a request that stands too deep, or whose agent calls itself too often.
+ * Finds the local agents among the callers of a request, so that calls over other servers count like calls
+ * within one turn. Throws `too_deep` for a request that is nested too deep, or whose agent calls itself too
+ * often.
  */
 export async function findCallers(
   agent: string,
@@ -14,7 +15,7 @@ export async function findCallers(
   { log, limits }: { readonly log: Pick<EventLog, "run">; readonly limits: Limits },
 ): Promise<readonly string[]> {
   if (depth > limits.depth)
-    throw new AgentError("too_deep", `agents call each other more than ${limits.depth} deep`);
+    throw new AgentError("too_deep", `agent calls are nested more than ${limits.depth} deep`);
   if (caller.length === 0) return [];
   const runs = await Promise.all(caller.map(({ run_id: runId }) => log.run(runId as RunId)));
   const callers = runs.flatMap((run) => (run === undefined ? [] : [run.agent]));

@@ -22,17 +22,16 @@ import { secretVersionsIn, withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
-/** What commands are performed with. */
 export interface CommandsOptions {
   readonly context: RunContext;
   readonly queries: Queries;
-  /** Called when the log failed, so that it is not known whether a configuration was written. */
+  /** Called when the log failed, so that it is unknown whether a configuration was written. */
   unfinished(): void;
   /** Sends a message to the owner of a run. */
   send(runId: RunId, message: Message): Promise<Reply>;
 }
 
-/** Performs the requests of clients: checks them, finds their run and sends them to its owner. */
+/** Performs the requests of clients: checks them, finds their run, and sends them to the run's owner. */
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #acceptance: IdempotencyGuard;
@@ -71,7 +70,7 @@ export class Commands {
     const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
       await checkTurnRequest(this.#options.context, agent, request);
       if ((requestId as string) === request.run_id || (await log.run(requestId as string))) {
-        throw new AgentError("conflict", `${requestId} is the id of a run`);
+        throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
       }
       return this.#accept(agentName, request, requestId);
     });
@@ -121,7 +120,7 @@ export class Commands {
   async #runOf(agent: string, { request_id: requestId, run_id: named }: ResumeWithInput): Promise<RunId> {
     if (requestId === undefined) {
       if (named === undefined)
-        throw new AgentError("invalid_request", "a resume names a request_id or a run_id");
+        throw new AgentError("invalid_request", "ResumeWithInput needs a request_id or a run_id");
       await this.#checkRun(agent, named);
       return named;
     }
@@ -138,7 +137,7 @@ export class Commands {
       try {
         return toReceipt("cancel", requestId, await send(before.runId, { kind: "cancel", requestId }));
       } catch (error) {
-        // It may have ended by itself just before; then that is the answer.
+        // The request may have ended just before; then its end is the answer.
         if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
       }
     }
@@ -155,7 +154,7 @@ export class Commands {
     const agent = agents.get(agentName);
     if (named !== undefined) await this.#checkRun(agentName, named);
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
-    // With its secrets, of which the run's owner sees only the names.
+    // With its secret values, because the run's owner sees only references.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
     const reply = await this.#record(agentName, named, args).catch((error: unknown) => {
       if (error instanceof AgentError && error.code === "unavailable") unfinished();
@@ -172,7 +171,7 @@ export class Commands {
     return { requestId, runId: named ?? null, kind: "configure", replayed: false, after: reply.after, event };
   }
 
-  /** Writes a configuration into the log of a run, or of an agent, with its secret values stored beside the log. */
+  /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
   async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<Reply> {
     const { context, send } = this.#options;
     const { agents, environment, secrets } = context;
@@ -180,7 +179,7 @@ export class Commands {
     const version = `secret_${environment.newId()}`;
     const kept = withoutSecrets(args, version);
     const message = { kind: "configure", args: kept.args } as const;
-    // A configuration that is refused stores no secrets.
+    // Tried first without secrets, so that a refused configuration stores none.
     if (Object.keys(kept.secrets).length > 0) await send(runId, { ...message, isTrial: true });
     const before = secretVersionsIn(agents.configOf(agent) ?? {});
     const reply = await secrets.store(version, kept.secrets, async () => {
@@ -192,7 +191,7 @@ export class Commands {
     return reply;
   }
 
-  /** A run belongs to one agent; to the others it is unknown. */
+  /** A run belongs to one agent; other agents do not see it. */
   async #checkRun(agent: string, runId: RunId): Promise<void> {
     const run = await this.#options.queries.run(runId);
     if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);

@@ -11,10 +11,10 @@ import { checkWith } from "../agent/schema.ts";
 import { checkKept, readAccepted, readEvent } from "../queries/request-status.ts";
 import { byteLength, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
 
-/** The bytes of an event beside its input. */
+/** The size of an event without its input. */
 const ADDRESS_BYTES = 2_048;
 
-/** Checks all of a request that can be checked before it is accepted; throws what its client did wrong. */
+/** Checks a request before it is accepted; throws an error of the client. */
 export async function checkTurnRequest(
   { environment }: RunContext,
   agent: Agent,
@@ -44,14 +44,14 @@ export class IdempotencyGuard {
     this.#log = log;
   }
 
-  /** Accepts a request with an id of the client's, or answers as the first time. */
+  /** Accepts a request with a client-chosen id, or repeats the first answer. */
   async once(
     requestId: RequestId,
     same: { readonly agent: string; readonly request: TurnRequest },
     accept: () => Promise<Receipt>,
   ): Promise<Receipt> {
     for (let before = this.#underWay.get(requestId); before; before = this.#underWay.get(requestId)) {
-      // However it ended, the log decides. But a check that timed out is not tried again by each retry in turn.
+      // The log decides, however it ended. But retries must not repeat a check that timed out.
       await before.catch((thrown: unknown) => {
         if (isInstance(thrown, AgentError) && thrown.code === "timeout") throw thrown;
       });
@@ -75,7 +75,7 @@ export class IdempotencyGuard {
     checkKept(entry);
     const accepted = await readAccepted(this.#log, entry);
     if (accepted.agent !== agent || canonicalRequest(accepted.request) !== canonicalRequest(request)) {
-      throw new AgentError("conflict", `request ${requestId} was made before, with another content`);
+      throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
     }
     return this.#replay(entry);
   }
@@ -94,7 +94,7 @@ export class IdempotencyGuard {
   }
 }
 
-/** The part of a request that has to be equal in a retry. */
+/** The part of a request that must be equal in a retry. */
 function canonicalRequest({
   request_metadata: _metadata,
   caller: _caller,

@@ -7,16 +7,15 @@ import type { Message, Reply } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 
-/** What runs are made and removed with. */
 export interface RunCommandsOptions {
   readonly context: RunContext;
   readonly queries: Queries;
   send(runId: RunId, message: Message): Promise<Reply>;
-  /** Called when a removal was begun that the log does not take at present. */
+  /** Called when a removal has started but the log cannot be written now. */
   unfinished(): void;
 }
 
-/** Begins runs without a request, copies and removes them. */
+/** Creates runs without a request, and forks and removes runs. */
 export class RunCommands {
   readonly #options: RunCommandsOptions;
   readonly #aliases: Aliases;
@@ -26,7 +25,7 @@ export class RunCommands {
     this.#aliases = new Aliases(options.context.log);
   }
 
-  /** Begins a run, or finds the one that has the alias. */
+  /** Creates a run, or finds the one that has the alias. */
   async create(agent: string, { input = null, metadata = {}, alias }: CreateRunOptions = {}): Promise<RunId> {
     const { send } = this.#options;
     const runId = this.#newId();
@@ -40,7 +39,7 @@ export class RunCommands {
     });
   }
 
-  /** Begins a run with the history of another one up to an event. */
+  /** Creates a run with the history of another one up to an event. */
   async fork(sourceId: RunId, after: number): Promise<RunId> {
     const { context, queries, send } = this.#options;
     await checkForkPoint(context.log, await queries.run(sourceId), after);
@@ -48,20 +47,21 @@ export class RunCommands {
     try {
       await send(runId, { kind: "fork", source: sourceId, after });
     } catch (error) {
-      // A copy of what was removed meanwhile is no use; what else is not finished is removed at the next start.
+      // If the source was removed, the copy is useless; other unfinished copies are removed at the next
+      // start.
       if (error instanceof AgentError && error.code === "gone") await this.remove(runId);
       throw error;
     }
     return runId;
   }
 
-  /** Removes an idle run with all that belongs to it. */
+  /** Removes an idle run with everything that belongs to it. */
   async remove(runId: RunId): Promise<void> {
     const { queries, send, unfinished } = this.#options;
     try {
       await send(runId, { kind: "remove" });
     } catch (error) {
-      // What was begun is finished when the log takes it.
+      // A started removal is finished when the log can be written again.
       if (error instanceof AgentError && error.code === "unavailable") unfinished();
       throw error;
     }
@@ -73,7 +73,7 @@ export class RunCommands {
   }
 }
 
-/** Finds runs by their aliases, and sees to it that many who create the same one at once create one run. */
+/** Finds runs by alias. Concurrent creations with one alias create one run. */
 export class Aliases {
   readonly #log: EventLog;
   readonly #underWay = new Map<string, Promise<RunId>>();
@@ -82,7 +82,7 @@ export class Aliases {
     this.#log = log;
   }
 
-  /** The run that has an alias, or the one that `create` makes with it. */
+  /** The run that has an alias, or a new one from `create`. */
   async findOrCreate(alias: string, create: () => Promise<RunId>): Promise<RunId> {
     const underWay = this.#underWay.get(alias);
     if (underWay) return underWay;
@@ -101,7 +101,7 @@ export class Aliases {
     try {
       return await create();
     } catch (error) {
-      // Another process may have taken the name meanwhile.
+      // Another process may have taken the alias in the meantime.
       const other = await this.#log.find(alias);
       if (other !== undefined) return other;
       throw error;

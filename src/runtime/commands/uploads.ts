@@ -5,32 +5,31 @@ import type { Message, Reply } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 
-/** What uploads are kept and removed with. */
 export interface UploadsOptions {
   readonly context: RunContext;
   readonly queries: Queries;
   send(runId: RunId, message: Message): Promise<Reply>;
 }
 
-/** How long a file that belongs to no run waits for a request that attaches it. */
+/** How long a file without a run waits for a request that attaches it. */
 const WAIT_MS = 86_400_000;
 
-/** Between two looks for files that waited too long. */
+/** The interval between two checks for such files. */
 const LOOKS_MS = 3_600_000;
 
-/** Takes files of clients, and removes those that are attached to nothing for a day. */
+/** Stores client files, and removes those that no request attaches within a day. */
 export class Uploads {
   readonly #options: UploadsOptions;
   #stopTimer: (() => void) | undefined;
   #stopped = false;
 
-  /** Looks for what was left over from before. */
+  /** Checks for files that were left by an earlier process. */
   constructor(options: UploadsOptions) {
     this.#options = options;
     this.#look();
   }
 
-  /** Stores a file, for a run or for a request to come. */
+  /** Stores a file for a run or for a later request. */
   async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
     const { context, queries, send } = this.#options;
     const { artifacts, environment, files } = context;
@@ -57,7 +56,7 @@ export class Uploads {
     this.#stopTimer?.();
   }
 
-  /** Hears of a file without a run: as long as there are any, they are looked after. */
+  /** Starts the periodic check, which runs while there are files without a run. */
   #came(): void {
     if (this.#stopped) return;
     this.#stopTimer ??= this.#options.context.environment.timer(LOOKS_MS, () => {

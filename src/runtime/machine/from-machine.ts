@@ -5,23 +5,22 @@ import { CHAT } from "../agent/agent.ts";
 import { chatInput, defineAgent } from "../agent/define.ts";
 import { runMachine } from "./machine-actor.ts";
 
-/** What `fromMachine` takes. */
 export interface MachineOptions {
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
   readonly compatible?: readonly string[];
   readonly machine: AnyStateMachine;
-  /** What it can be asked for beside a chat; an operation arrives as the event of its name with its input. */
+  /** Its operations besides chat; a call of one sends the event of that name with the input. */
   readonly operations?: { readonly [name: string]: MachineOperation };
   /**
-   * Whether promise actors that the machine invokes may run again after a crash in mid-call.
-   * Default `unsafe`: they then end with an error, for which the machine has `onError`.
+   * Whether promise actors that the machine invokes may run again after a crash during the call. Default
+   * `unsafe`: they end with an error, which the machine can handle in `onError`.
    */
   readonly effect?: Effect;
 }
 
-/** One thing a machine can be asked for. */
+/** An operation of a machine. */
 export interface MachineOperation {
   readonly description?: string;
   readonly input: Schema<unknown>;
@@ -29,15 +28,15 @@ export interface MachineOperation {
 }
 
 /**
- * Makes an agent of an XState machine. An operation arrives as the event `{type: <operation>, ...input}`,
- * a chat as the operation that the text names, or as `{type: "chat", input}`. A state with the tag
- * `wait` and `meta.request_keys` asks the caller, whose answer arrives as `{type: "resume", ...values}`.
- * Emitted `{type: "TextOutput", content}` are the agent's texts. The turn ends when the machine is done,
- * or rests with nothing under way; in that case the next turn of the run goes on from there.
+ * Makes an agent from an XState machine. An operation becomes the event `{type: <operation>, ...input}`. A
+ * chat becomes the operation that the text names, or `{type: "chat", input}`. A state with the tag `wait` and
+ * `meta.request_keys` asks the caller, whose answer becomes `{type: "resume", ...values}`. Emitted
+ * `{type: "TextOutput", content}` are the agent's texts. The turn ends when the machine is done, or when
+ * nothing is running in it; then the next turn of the run continues from that state.
  *
- * After every transition the machine's state is in the log together with what the transition said, so
- * that a crash costs nothing: delays go on, waits stay open, and promises that were invoked are not
- * started twice. Callbacks, observables and child machines are restored as XState restores them.
+ * After every transition the machine's state is committed together with the transition's events, so that a
+ * crash loses nothing: delays continue, waits stay open, and invoked promises are not started twice.
+ * Callbacks, observables and child machines are restored as XState restores them.
  */
 export function fromMachine({
   machine,

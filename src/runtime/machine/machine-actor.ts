@@ -16,14 +16,14 @@ import { toJson } from "../journal/json-limits.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import { TurnHandle } from "../actor/turn-handle.ts";
 
-/** Which machine to run, and what it is told first. */
+/** The machine to run and its first event. */
 export interface MachineRun {
   readonly machine: AnyStateMachine;
   readonly effect: Effect;
   readonly event: EventObject;
 }
 
-/** Runs a machine until it is done, or rests with nothing under way; resolves with its output. */
+/** Runs a machine until it is done or nothing is running in it; resolves with its output. */
 export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
   const { actor, scope } = TurnHandle.place(turn);
   return new Promise((resolve, reject) => {
@@ -31,10 +31,10 @@ export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
   });
 }
 
-/** Keeps a machine's state after a transition small enough for one record. */
+/** Maximum size of a machine's state in one record. */
 const STATE_LIMIT_BYTES = 1_048_576;
 
-/** A machine that makes more transitions in one turn of the event loop is taken to go round for ever. */
+/** A machine with more transitions in one turn of the event loop counts as an endless loop. */
 const TRANSITIONS_AT_ONCE = 1_000;
 
 /** A running machine, whose waits, delays and promises are calls of its turn. */
@@ -46,12 +46,12 @@ class MachineActor implements MachineHost {
   readonly #end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void };
   readonly #questions: MachineWaits;
   readonly #timers: MachineTimers;
-  /** The promises under way by the id of their child actor. */
+  /** The running promises by the id of their child actor. */
   readonly #promises = new Map<string, CallId>();
   readonly #restored: MachineState | undefined;
   readonly #machine: ReturnType<typeof createActor<AnyStateMachine>>;
   #restoring = false;
-  /** How many transitions there were in this turn of the event loop. */
+  /** The number of transitions in this turn of the event loop. */
   #transitions = 0;
   #ended = false;
 
@@ -99,31 +99,31 @@ class MachineActor implements MachineHost {
     else this.#begin();
   }
 
-  /** Takes the next place of the machine's scope for a call. */
+  /** Takes the next position of the machine's scope for a call. */
   issue(): CallId {
     const divergence = this.#scope.advance();
     if (divergence) this.actor.turn.diverge(divergence);
     return this.#scope.callId;
   }
 
-  /** Gives up a call that the machine has left behind. */
+  /** Cancels a call of a state that the machine has left. */
   drop(callId: CallId): void {
     this.actor.turn.calls.drop(this.actor.call, callId);
   }
 
   #begin(): void {
-    // The state it starts in is not worth a record: the event that follows leads on from it.
+    // The initial state needs no record, because the first event follows at once.
     this.#restoring = true;
     this.#machine.start();
     this.#restoring = false;
     if (this.#ended) return;
     const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
-    // A machine that starts in a final state takes no event.
+    // A machine that starts in a final state accepts no event.
     if (snapshot.status === "active") this.#machine.send(this.#run.event);
     else this.#finish(snapshot);
   }
 
-  /** Goes on from the state after the last transition, with the calls that were open then. */
+  /** Continues from the state after the last transition, with the calls that were open then. */
   #restore({ waits, timers }: MachineState): void {
     this.#scope.skip();
     this.#restoring = true;
@@ -135,7 +135,7 @@ class MachineActor implements MachineHost {
     if (snapshot.status !== "active") this.#finish(snapshot);
   }
 
-  /** After a transition: opens and closes what it asks for, and writes its state down. */
+  /** After a transition: opens and closes calls, and records the state. */
   #settle(snapshot: AnyMachineSnapshot): void {
     if (this.#ended || this.#restoring || this.actor.turn.ended) return;
     if (!this.#isPaced()) {
@@ -152,7 +152,9 @@ class MachineActor implements MachineHost {
     if (snapshot.status !== "active" || this.#rests(snapshot)) this.#finish(snapshot);
   }
 
-  /** Whether the machine lets others come in between: one that sends to itself without an end does not. */
+  /**
+   * Whether the machine's transitions leave time for other code; one that endlessly sends to itself does not.
+   */
   #isPaced(): boolean {
     if (this.#transitions === 0) {
       this.actor.turn.context.environment.macrotask(() => {
@@ -182,7 +184,8 @@ class MachineActor implements MachineHost {
 
   #finish(snapshot: AnyMachineSnapshot): void {
     const done = snapshot.status !== "active";
-    // What is done starts anew with the next turn; what rests goes on from here.
+    // A machine that is done starts again in the next turn; otherwise the next turn continues from this
+    // state.
     if (!done) this.#turn.memory.set(this.#machine.getPersistedSnapshot() as unknown as Json);
     else if (this.#turn.memory.get() !== undefined) this.#turn.memory.set(null);
     this.#stop();
@@ -201,7 +204,7 @@ class MachineActor implements MachineHost {
     this.#machine.stop();
   }
 
-  /** Makes a promise of the machine an effect of the turn. */
+  /** Runs a promise of the machine as an effect of the turn. */
   #journal({ src, childId, input, signal, start }: StartedPromise): Promise<Json> {
     const { turn } = this.actor;
     const known = this.#restoring ? this.#restored?.promises[childId] : undefined;

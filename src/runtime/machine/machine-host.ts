@@ -1,13 +1,13 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "../actor/actor.ts";
 
-/** Where a machine runs: what its questions, delays and promises need to become calls of the turn. */
+/** The parts of a turn that a machine's waits, delays and promises need to become calls. */
 export interface MachineHost {
   readonly actor: Actor;
-  /** Whether the machine is stopped, so that nothing reaches it any more. */
+  /** Whether the machine is stopped; it receives nothing more then. */
   readonly ended: boolean;
-  /** Takes the next place of the machine's scope for a call. */
+  /** Takes the next position of the machine's scope for a call. */
   issue(): CallId;
-  /** Gives up a call that the machine has left behind. */
+  /** Cancels a call of a state that the machine has left. */
   drop(callId: CallId): void;
 }

@@ -12,10 +12,10 @@ export interface StartedPromise {
   readonly start: () => unknown;
 }
 
-/** A machine that goes round without an end is stopped after so many steps. */
+/** A machine in an endless loop is stopped after this many steps. */
 const MAX_ITERATIONS = 1_000;
 
-/** The machine with every promise actor of its replaced by one whose result is journaled. */
+/** The machine with every promise actor replaced by one whose result is journaled. */
 export function withJournaledPromises(
   machine: AnyStateMachine,
   journal: (promise: StartedPromise) => Promise<Json>,
@@ -49,7 +49,10 @@ function toJournaled(
   );
 }
 
-/** All promise actors change by the same function, which is not exported; its text tells them from the others. */
+/**
+ * All promise actors share one transition function that XState does not export; its source text identifies
+ * it.
+ */
 const PROMISE_TRANSITION = String(fromPromise(async () => {}).transition);
 
 function isPromise(logic: AnyActorLogic): logic is PromiseLogic {

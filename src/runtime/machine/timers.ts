@@ -10,12 +10,12 @@ type MachineClock = NonNullable<ActorOptions<AnyStateMachine>["clock"]>;
 
 type MachineSystem = AnyActorRef["system"];
 
-/** The clock of a machine: its delays are sleeps of the turn, and go on where they were. */
+/** The clock of a machine: its delays are sleeps of the turn, and continue after a restore. */
 export class MachineTimers implements MachineClock {
   readonly #place: MachineHost;
   readonly #open = new Map<CallId, MachineTimer>();
   readonly #system: () => MachineSystem;
-  /** The call that the next timer belongs to, when it is one from before. */
+  /** The logged call for the next timer, if that timer is restored. */
   #adopted: CallId | undefined;
 
   constructor(place: MachineHost, system: () => MachineSystem) {
@@ -27,12 +27,12 @@ export class MachineTimers implements MachineClock {
     return this.#open.size;
   }
 
-  /** The open delays, as a record keeps them. */
+  /** The open delays, for the record. */
   get kept(): readonly MachineTimer[] {
     return [...this.#open.values()];
   }
 
-  /** Goes on with the delays that were under way. */
+  /** Continues the delays that were open. */
   restore(machine: AnyActorRef, timers: readonly MachineTimer[]): void {
     for (const { callId, event, ms, id } of timers) {
       this.#adopted = callId;
@@ -58,7 +58,7 @@ export class MachineTimers implements MachineClock {
     if (this.#open.delete(callId)) this.#place.drop(callId);
   }
 
-  /** What XState has just noted down to do later: only there can it be found by what sets a timer. */
+  /** The delay that XState has just registered; the timer callback alone does not identify it. */
   #newestSchedule(): Pick<MachineTimer, "id" | "event"> {
     const { _scheduledEvents: scheduled } = this.#system().getSnapshot();
     const newest = Object.values(scheduled).at(-1);

@@ -6,7 +6,7 @@ import type { MachineHost } from "./machine-host.ts";
 import { checkQuestions, wait } from "../actor/wait.ts";
 import { toJsonSchema } from "../agent/schema.ts";
 
-/** What a machine asks its caller: one wait of the turn for each state that it is in and that has questions. */
+/** The waits of a machine: one wait of the turn for each active state with questions. */
 export class MachineWaits {
   readonly #place: MachineHost;
   readonly #answered: (values: JsonObject) => void;
@@ -23,12 +23,12 @@ export class MachineWaits {
     return this.#open.size;
   }
 
-  /** The open waits, as a record keeps them. */
+  /** The open waits, for the record. */
   get kept(): { readonly [stateId: string]: CallId } {
     return Object.fromEntries(this.#open);
   }
 
-  /** Asks what the machine asks for now, and gives up what it has left behind. */
+  /** Opens the waits of new states and cancels those of states that were left. */
   follow(snapshot: AnyMachineSnapshot): void {
     const isAsking = snapshot.status === "active" && snapshot.hasTag("wait");
     const asked = isAsking ? questionsOf(snapshot) : NONE;
@@ -41,7 +41,7 @@ export class MachineWaits {
       if (!this.#open.has(stateId)) this.#ask(stateId, question, undefined);
   }
 
-  /** Goes on with the waits that were open. */
+  /** Restores the open waits. */
   restore(snapshot: AnyMachineSnapshot, waits: { readonly [stateId: string]: CallId }): void {
     const asked = questionsOf(snapshot);
     for (const [stateId, callId] of Object.entries(waits))
@@ -69,7 +69,7 @@ export class MachineWaits {
   }
 }
 
-/** The questions of a state, as its `meta` has them. */
+/** The questions in a state's `meta`. */
 interface Question {
   readonly request_keys: { readonly [key: string]: string };
   readonly schema?: Schema<unknown>;

@@ -2,15 +2,15 @@ import type { Environment } from "../../ports/environment.ts";
 import { requestIdOf, typeOf, depthOf } from "../../protocol/encode.ts";
 import type { AcknowledgementOptions, EventPage, Receipt } from "../api.ts";
 
-/** Where the answer to a receipt comes from. */
+/** Reads the events that can acknowledge a receipt. */
 export interface AcknowledgementSource {
-  /** Opens the part of the log that answers. */
+  /** Opens the part of the log that contains the acknowledgement. */
   open(signal: AbortSignal): Promise<AsyncIterable<EventPage>>;
-  /** The oldest question that the request has open, if it waits. */
+  /** The oldest open question of the request, if it waits. */
   question(): Promise<string | undefined>;
 }
 
-/** Waits for the event that acknowledges or ends what a receipt stands for; `undefined` when it does not come in time. */
+/** Waits for the event that acknowledges or ends a request; `undefined` if it does not come in time. */
 export async function acknowledge(
   receipt: Receipt,
   { until, timeoutMs, signal }: AcknowledgementOptions,
@@ -23,7 +23,7 @@ export async function acknowledge(
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   const stopTimer = environment.timer(timeoutMs, stop);
-  // A signal that has fired already tells its listeners nothing more.
+  // Listeners added to an aborted signal are not called.
   if (signal?.aborted === true) stop();
   signal?.addEventListener("abort", stop);
   try {
@@ -34,7 +34,7 @@ export async function acknowledge(
         if (typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return text;
       }
     }
-    // A stream that ended by itself says that the request is parked; an end by time has no answer.
+    // If the stream ended by itself, the request is parked; if it was aborted, there is no answer.
     return abort.signal.aborted ? undefined : await question();
   } finally {
     stopTimer();

@@ -3,10 +3,10 @@ import type { EventType } from "../../protocol/events.ts";
 import type { LoggingLevel } from "../../protocol/requests.ts";
 import type { Address, EventFilter } from "../api.ts";
 
-/** Says whether a reader wants to see an encoded event. */
+/** Whether a reader wants an encoded event. */
 export type Wanted = (text: string) => boolean;
 
-/** The events of an address that pass a filter; `undefined` when all events of the run do. */
+/** The filter for an address; `undefined` if it passes all events of the run. */
 export function toWanted(
   address: Address,
   filter: EventFilter | undefined,
@@ -34,7 +34,7 @@ function toChosen({ types, maxDepth, agent }: EventFilter = {}, level: LoggingLe
   };
 }
 
-/** What no filter hides: without it a reader could not tell where a turn begins, waits or ends. */
+/** Events that are never filtered out: a reader needs them to see where a turn starts, waits or ends. */
 function isNeeded(type: EventType, depth: number): boolean {
   switch (type) {
     case "WaitForInput":
@@ -52,7 +52,7 @@ function isNeeded(type: EventType, depth: number): boolean {
 const isAnswer = (type: EventType, depth: number): boolean =>
   depth === 0 && (type === "TextOutput" || type === "ArtifactGenerated");
 
-/** What each level shows beside what is always shown; `undefined` for everything. */
+/** What each level passes in addition to those; `undefined` for everything. */
 const LEVELS: Readonly<Record<LoggingLevel, ((type: EventType, depth: number) => boolean) | undefined>> = {
   minimal: isAnswer,
   tools: (type, depth) => isAnswer(type, depth) || type.startsWith("Tool"),

@@ -4,7 +4,7 @@ import type { Wanted } from "./event-filter.ts";
 import type { MissedWakes, WokenReader } from "./missed-wakes.ts";
 import { StreamEnd } from "./stream-end.ts";
 
-/** Which events to follow, and how far. */
+/** The events to follow. */
 export interface FollowRange {
   readonly log: EventLog;
   readonly address: Address;
@@ -17,10 +17,10 @@ export interface FollowRange {
   readonly missedWakes: MissedWakes | undefined;
 }
 
-/** A page of a stream: the most that a reader holds which stopped taking pages. */
+/** The size of a page, which is the most that a stopped reader holds. */
 const PAGE = { limit: 1_000, limitBytes: 65_536 };
 
-/** Follows a run's log from a cursor on. */
+/** Follows a run's log after a cursor. */
 export function follow(range: FollowRange, finished: boolean): Feed {
   const read = (sink: PageSink): FeedReader => {
     const reader = new LogReader(range, sink);
@@ -35,19 +35,19 @@ export function follow(range: FollowRange, finished: boolean): Feed {
 }
 
 /**
- * Reads all that a log has after a cursor, hands it to a sink page by page, then waits until the log wakes it. Live and
- * replayed events take the same path. A slow sink costs one page and its cursor.
+ * Reads everything after a cursor, passes it to a sink page by page, then waits for a wake of the log. Live
+ * and replayed events take the same path. A slow sink costs one page and its cursor.
  */
 class LogReader implements FeedReader {
   readonly #range: FollowRange;
   readonly #sink: PageSink;
   readonly #end: StreamEnd | undefined;
   #after: number;
-  /** Whether a step of the reader is under way. */
+  /** Whether a step of the reader is running. */
   #isBusy = false;
   /** Whether the log was appended to since the newest read began. */
   #wasWoken = false;
-  /** Whether the sink takes no pages at present. */
+  /** Whether the sink accepts no pages now. */
   #isPaused = false;
   #hasEnded = false;
   #stopTail: (() => void) | undefined;
@@ -80,7 +80,7 @@ class LogReader implements FeedReader {
 
   readonly stop = (): void => this.#close();
 
-  /** Reads on; called after each append to the run. */
+  /** Continues reading; called after each append to the run. */
   readonly wake = (): void => {
     this.#wasWoken = true;
     if (this.#isBusy || this.#isPaused || this.#hasEnded) return;
@@ -88,7 +88,7 @@ class LogReader implements FeedReader {
     this.#read();
   };
 
-  /** Reads page after page until there is nothing more to read at once. */
+  /** Reads pages until there is nothing more now. */
   #read(): void {
     const { log, address } = this.#range;
     try {
@@ -116,19 +116,19 @@ class LogReader implements FeedReader {
 
   readonly #fail = (error: unknown): void => this.#close(error);
 
-  /** Hands a page to the sink. Returns whether to read the next one at once. */
+  /** Passes a page to the sink. Returns whether to read the next one at once. */
   #take({ events: all, head }: Page): boolean {
     if (this.#hasEnded) return false;
     // A run that has fewer events than before was removed.
     if (head < this.#after) return this.#finish();
     const { wanted } = this.#range;
     this.#after += all.length;
-    // Usually the whole page is wanted, and then it is passed on without a copy.
+    // Usually the whole page passes, and then it is not copied.
     const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
     this.#end?.saw(events);
     const last = this.#end?.sure === true;
     const more = this.#after < head;
-    // A page of which nothing is wanted moves the cursor of its reader all the same.
+    // A page without wanted events still advances the reader's cursor.
     if (all.length > 0) this.#isPaused = !this.#sink.page({ events, cursor: this.#after, more, last });
     if (last) return this.#finish();
     // The sink may have stopped the reader.
@@ -151,7 +151,9 @@ class LogReader implements FeedReader {
     return false;
   }
 
-  /** Waits for the next wake. Returns whether to read on instead, because it came already. */
+  /**
+   * Waits for the next wake. Returns whether to continue reading instead, because a wake has already come.
+   */
   #rest(): boolean {
     if (this.#wasWoken && !this.#isPaused && !this.#hasEnded) return true;
     this.#isBusy = false;
@@ -179,7 +181,7 @@ class LogReader implements FeedReader {
   }
 }
 
-/** Reads a stream as an iterable: one page at a time, the next one when it is asked for. */
+/** Reads a stream as an iterable: one page at a time, each on request. */
 async function* toPages(read: (sink: PageSink) => FeedReader): AsyncGenerator<FeedPage, void> {
   let page: FeedPage | undefined;
   let ended: { readonly error: unknown } | undefined;

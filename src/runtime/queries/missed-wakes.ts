@@ -1,21 +1,23 @@
 import type { Environment } from "../../ports/environment.ts";
 
-/** How often part of the waiting readers look into the log without a wake, in milliseconds. */
+/** Interval at which one part of the waiting readers checks the log without a wake, in milliseconds. */
 const SWEEP_MS = 1_000;
 
-/** How many parts there are: each reader looks once in `SWEEP_MS * PARTS`, and thousands do not look all at once. */
+/**
+ * The number of parts. Each reader checks once in `SWEEP_MS * PARTS`, so that thousands do not check at once.
+ */
 const PARTS = 10;
 
-/** A registered reader. Emptied when it is removed, because the set keeps old entries alive for some time. */
+/** A registered reader. It is emptied on removal, because the set keeps old entries alive for a while. */
 export interface WokenReader {
   wake: (() => void) | undefined;
 }
 
-/** Wakes the readers of a log that may miss wakes from time to time. One timer serves all, while there are any. */
+/** Periodically wakes the readers of a log whose wakes can be lost. One timer serves all readers. */
 export class MissedWakes {
   readonly #environment: Environment;
   readonly #readers = new Set<WokenReader>();
-  /** The readers that have not been woken in the present round. */
+  /** The readers that were not woken in the current round. */
   #round: WokenReader[] = [];
   #stopTimer: (() => void) | undefined;
 

@@ -26,10 +26,10 @@ import type { AcceptedRequest } from "../journal/records.ts";
 import { RecentMap } from "./recent-map.ts";
 import { checkKept, oldestOpenWait, readAccepted, readEvent, toStatus } from "./request-status.ts";
 
-/** So many requests are remembered by what never changes of them, to spare their readers a look into the log. */
+/** The number of requests whose constant data is cached, so that their readers need no log access. */
 const REMEMBERED = 10_000;
 
-/** Everything that is read from the log for clients. */
+/** All reads of clients from the log. */
 export class Queries {
   readonly #log: EventLog;
   readonly #requests = new RecentMap<RequestId, Remembered>(REMEMBERED);
@@ -41,12 +41,12 @@ export class Queries {
     this.#missedWakes = log.reliableTail ? undefined : new MissedWakes(environment);
   }
 
-  /** Keeps in mind what a reader of this request will ask for. */
+  /** Caches the data of a request for its readers. */
   remember(runId: RunId, { requestId, agent, request }: AcceptedRequest): void {
     this.#requests.set(requestId, { runId, agent, level: request.logging_level ?? "default" });
   }
 
-  /** Forgets what belonged to a run that is removed. */
+  /** Drops the cached data of a removed run. */
   forget(runId: RunId): void {
     this.#requests.deleteWhere((remembered) => remembered.runId === runId);
   }
@@ -69,7 +69,7 @@ export class Queries {
     return run;
   }
 
-  /** The index's entry of a request. */
+  /** The index entry of a request. */
   async request(requestId: RequestId): Promise<RequestEntry> {
     const entry = await this.#log.lookup(requestId);
     if (entry === undefined) throw new AgentError("not_found", `there is no request ${requestId}`);
@@ -105,7 +105,7 @@ export class Queries {
     return toStatus(this.#log, await this.request(requestId));
   }
 
-  /** The oldest question that a request has open, as its encoded event; `undefined` unless it waits. */
+  /** The oldest open question of a request, as its encoded event; `undefined` unless it waits. */
   async question(requestId: RequestId): Promise<string | undefined> {
     const entry = await this.#log.lookup(requestId);
     const wait = entry && (await oldestOpenWait(this.#log, entry));
@@ -130,7 +130,7 @@ export class Queries {
     return toWanted(address, filter, filter?.level ?? (await this.#levelOf(address)));
   }
 
-  /** The level that a request was sent with, which holds for readers that do not say what they want. */
+  /** The level of a request, which applies to readers that set no filter. */
   async #levelOf(address: Address): Promise<LoggingLevel> {
     if (address.kind === "run") return "all";
     const known = this.#requests.get(address.requestId) ?? (await this.#lookUp(address.requestId));
@@ -147,7 +147,7 @@ export class Queries {
     return (segment ?? started ?? accepted.after + 1) - 1;
   }
 
-  /** The request that the newest event of a run belongs to. */
+  /** The request of the newest event of a run. */
   async #newestRequest(runId: RunId): Promise<RequestId | undefined> {
     const run = await this.#log.run(runId);
     const { events } = await this.#log.read(runId, { after: Math.max((run?.head ?? 0) - 1, 0), limit: 1 });
@@ -155,7 +155,10 @@ export class Queries {
     return text === undefined ? undefined : (requestIdOf(text) ?? undefined);
   }
 
-  /** Where a given cursor lies: inside the log, and whether all that will ever come lies before it. */
+  /**
+   * Checks a cursor against the log: clamps it, and tells whether all events that will ever come are before
+   * it.
+   */
   async #place(
     address: Address,
     after: number,
@@ -174,7 +177,7 @@ export class Queries {
   }
 }
 
-/** Between which cursors of its run all events of a request lie, as far as is known. */
+/** The range of cursors that contains all events of a request, as far as it is known. */
 function toExtent(entry: RequestEntry | undefined): { readonly start: number; readonly end: number } {
   if (entry === undefined) return { start: 0, end: Infinity };
   const { started, accepted, completed = Infinity } = entry;

@@ -2,10 +2,10 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { Address, EventPage } from "../api.ts";
 import type { Wanted } from "./event-filter.ts";
 
-/** A poll's page, unless it asks for less. */
+/** Default and maximum size of a polled page. */
 const PAGE = { limit: 1_000, limitBytes: 1_048_576 };
 
-/** Reads one page of a run's log, and leaves out what the reader does not want. */
+/** Reads one page of a run's log and drops the filtered events. */
 export async function readPage(
   log: EventLog,
   address: Address,

@@ -1,7 +1,7 @@
 /**
- * A map that keeps its newest entries: at least `size / 2`, at most `size`. It has two generations and drops the older
- * one as a whole, so that an entry costs the same however many came before it: the first key of a `Map` from which
- * keys are deleted one by one lies behind the places of all deleted keys.
+ * A map of its newest entries: at least `size / 2`, at most `size`. It has two generations and drops the
+ * older one as a whole, so that an insertion has constant cost. (In a `Map` with many deletions, finding the
+ * first key must skip the slots of all deleted keys.)
  */
 export class RecentMap<Key, Value> {
   readonly #generationSize: number;

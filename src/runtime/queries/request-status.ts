@@ -14,7 +14,7 @@ export function checkKept({ requestId, removed }: RequestEntry): void {
   if (removed === true) throw goneWithRun(requestId);
 }
 
-/** Reads the record that accepted a request; `gone` when its run has been removed since it was looked up. */
+/** Reads the record that accepted a request; `gone` if its run was removed since the lookup. */
 export async function readAccepted(
   log: EventLog,
   { runId, requestId, accepted }: RequestEntry,
@@ -25,7 +25,7 @@ export async function readAccepted(
   return record["accepted"] as unknown as AcceptedRequest;
 }
 
-/** Reads an event of a request; `gone` when its run has been removed since it was looked up. */
+/** Reads an event of a request; `gone` if its run was removed since the lookup. */
 export async function readEvent(
   log: EventLog,
   { runId, requestId }: RequestEntry,
@@ -36,7 +36,7 @@ export async function readEvent(
   return text;
 }
 
-/** What the protocol says of a request. */
+/** The status of a request in the protocol's form. */
 export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus> {
   const { request, agent } = await readAccepted(log, entry);
   const base = {
@@ -65,7 +65,7 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
   }
 }
 
-/** How many events are read at a time to find the newest one of a request. */
+/** The number of events read at a time to find the newest one of a request. */
 const NEWEST = 8;
 
 /** The id of the newest event of a request. Uploads can be newer in its run, but belong to no request. */
@@ -94,7 +94,7 @@ async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<R
   };
 }
 
-/** The oldest question of a request that is still open; `undefined` unless it waits. */
+/** The oldest open question of a request; `undefined` unless it waits. */
 export async function oldestOpenWait(
   log: EventLog,
   { runId, requestId, phase, segment, started = 1 }: RequestEntry,

@@ -2,15 +2,15 @@ import type { EventLog } from "../../ports/event-log.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
 import type { Address } from "../api.ts";
 
-/** Tells when a stream has delivered all that there will be before its caller is to act. */
+/** Detects when a stream has delivered everything until its caller must act. */
 export class StreamEnd {
   readonly #log: EventLog;
   readonly #address: Address;
-  /** The waits that this stream has delivered and that no answer delivered since has closed. */
+  /** The delivered waits without a delivered answer. */
   readonly #waits = new Set<number>();
-  /** Whether the request's own end was delivered. */
+  /** Whether the end of the request was delivered. */
   #completed = false;
-  /** Whether a run may be idle: it is asked at the beginning and after every turn. */
+  /** Whether a run may be idle: checked at the start and after every turn. */
   #mayBeIdle = true;
 
   constructor(log: EventLog, address: Address) {
@@ -18,12 +18,12 @@ export class StreamEnd {
     this.#address = address;
   }
 
-  /** Whether the end is certain without asking. */
+  /** Whether the end is certain without reading the status. */
   get sure(): boolean {
     return this.#completed;
   }
 
-  /** Takes note of what was delivered. */
+  /** Registers delivered events. */
   saw(events: readonly string[]): void {
     for (const text of events) {
       switch (typeOf(text)) {
@@ -45,12 +45,12 @@ export class StreamEnd {
     }
   }
 
-  /** Whether it is worth asking: most of the time a stream is in the middle of a turn. */
+  /** Whether a check is useful: most of the time a stream is in the middle of a turn. */
   get mayBeReached(): boolean {
     return this.#waits.size > 0 || (this.#address.kind === "run" && this.#mayBeIdle);
   }
 
-  /** Asks, with everything delivered, whether there is nothing more to wait for. */
+  /** Checks whether everything is delivered and there is nothing more to wait for. */
   async reached(): Promise<boolean> {
     const { kind, runId } = this.#address;
     if (kind === "run") {

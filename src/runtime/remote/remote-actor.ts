@@ -26,7 +26,7 @@ import { RemoteSpeakers } from "./remote-speakers.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Memory } from "../agent/turn-api.ts";
 
-/** Has an agent on another server perform what an actor was asked for; throws a RemoteFailure when that fails. */
+/** Lets a remote agent perform the operation of an actor; throws a RemoteFailure if that fails. */
 export async function performRemotely(
   actor: ActorContext,
   remote: RemoteHandler,
@@ -47,7 +47,7 @@ export async function performRemotely(
   throw new RemoteFailure(end);
 }
 
-/** The turns that led to a request of this actor, its own included. */
+/** The turns that led to a request of this actor, including its own. */
 function callersOf({ agent, turn }: ActorContext): readonly Caller[] {
   const { accepted, runId } = turn;
   const { caller = [] } = accepted.request;
@@ -67,11 +67,11 @@ function filesOf(actor: ActorContext): readonly RemoteFile[] {
   }));
 }
 
-/** What an actor whose work is done elsewhere says, asks and has open here. */
+/** The local side of a remote call: its texts, questions, files and open calls. */
 class Place implements RemoteSession {
   readonly kept: Json | undefined;
   readonly #actor: ActorContext;
-  /** The calls that are open there, by their id here. */
+  /** The open remote calls by local id. */
   readonly #calls = new Map<CallId, OpenCall>();
   readonly #voices: RemoteSpeakers;
   readonly #questions: RemoteWaits;
@@ -83,9 +83,9 @@ class Place implements RemoteSession {
     this.#voices = new RemoteSpeakers(actor);
     this.#questions = new RemoteWaits(actor);
     const { journal } = actor.turn;
-    // Whether anything goes on is known here, and need not be guessed from what the code does.
+    // Activity is reported by the remote call itself and need not be inferred from code.
     actor.turn.activity.end(actor.scope.path);
-    // What was said before is not said again, so there is nothing to compare.
+    // Logged events are not repeated on replay, so there is nothing to compare.
     actor.scope.skip();
     const before = actor.turn.unreplayedRemoteWork.take(actor.scope.path);
     this.kept = before?.kept;
@@ -178,7 +178,7 @@ class Place implements RemoteSession {
     const { runId } = this.#actor.turn;
     const { files, limits } = this.#actor.turn.context;
     const { artifactId, name, mimeType } = file;
-    // What comes too late would belong to a run that may be gone.
+    // A late event would belong to a run that may be gone.
     this.signal.throwIfAborted();
     const stored = await files.put({ ...file, runId, limitBytes: limits.artifactBytes });
     return {
@@ -215,7 +215,7 @@ class Place implements RemoteSession {
       type: "RemoteCursor",
       scope: scope.path,
       agent: agent.name,
-      // As it is now: what is recorded is encoded later.
+      // A copy, because records are encoded later.
       state: structuredClone(state),
     });
     await turn.recorder.committed();
@@ -225,7 +225,7 @@ class Place implements RemoteSession {
     return this.#actor.turn.recorder.committed();
   }
 
-  /** Whether the call goes on: what is opened behind its end would never be closed. */
+  /** Whether the call is still open; a call opened after its end would never be closed. */
   get #isWanted(): boolean {
     const { call, turn } = this.#actor;
     return !turn.ended && call.open;

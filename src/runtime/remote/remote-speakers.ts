@@ -3,10 +3,10 @@ import type { Speaker } from "../../protocol/encode.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import type { RemoteSpeaker } from "../agent/remote-port.ts";
 
-/** So many voices have their constant text prepared. */
+/** Maximum number of speakers with prepared constant text. */
 const VOICES = 256;
 
-/** Who speaks elsewhere, as our log has them: under the actor whose work is done there. */
+/** The speakers of a remote agent, placed below the local actor. */
 export class RemoteSpeakers {
   readonly #actor: ActorContext;
   readonly #speakers = new Map<string, Speaker>();
@@ -17,7 +17,7 @@ export class RemoteSpeakers {
 
   speakerOf({ agent, depth, parent }: RemoteSpeaker): Speaker {
     const { call, depth: base, speaker, turn } = this.#actor;
-    // The agent that was asked here speaks under the name by which it was asked.
+    // The remote agent itself speaks under its local name.
     if (base === 0 && depth === 0) return speaker;
     const key = `${depth} ${parent ?? ""} ${agent}`;
     const known = this.#speakers.get(key);

@@ -7,17 +7,17 @@ import type { RemoteQuestion, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
 
-/** What is asked elsewhere, as waits of our turn. */
+/** Remote questions as waits of the local turn. */
 export class RemoteWaits {
   readonly #actor: ActorContext;
-  /** The waits whose answer has not had its turn. */
+  /** The waits whose answer is not delivered yet. */
   readonly #open = new Set<CallId>();
 
   constructor(actor: ActorContext) {
     this.#actor = actor;
   }
 
-  /** The waits that are open or whose answer has not been delivered, as a record keeps them. */
+  /** The waits that are open or whose answer is not delivered, for the record. */
   get kept(): readonly CallId[] {
     return [...this.#open];
   }
@@ -34,7 +34,7 @@ export class RemoteWaits {
     return this.#answerTo(callId);
   }
 
-  /** Goes on with a question that an earlier life has asked. */
+  /** Continues a question of an earlier activation. */
   askedBefore(callId: CallId, give: Give): Promise<void> {
     const { journal } = this.#actor.turn;
     const asked = journal.waits.get(callId);
@@ -42,7 +42,7 @@ export class RemoteWaits {
     return this.#answerTo(callId);
   }
 
-  /** Logs an answer that was given on the other side by somebody else. */
+  /** Logs an answer that was given on the other server. */
   answered(callId: CallId, values: JsonObject): void {
     const { turn } = this.#actor;
     const wait = turn.waits.get(callId);
@@ -63,7 +63,7 @@ export class RemoteWaits {
     turn.asked({ call, callId, waitId, questions, schema: toSchema(give) });
   }
 
-  /** Resolves when the answer has its turn among what is delivered to the turn. */
+  /** Resolves when the answer is delivered to the turn. */
   #answerTo(callId: CallId): Promise<void> {
     this.#open.add(callId);
     return new Promise((resolve) => {
@@ -75,7 +75,7 @@ export class RemoteWaits {
   }
 }
 
-/** An answer fits when the other side has taken it. */
+/** An answer is valid when the other server has accepted it. */
 function toSchema(give: Give): Schema<unknown> {
   return {
     "~standard": {

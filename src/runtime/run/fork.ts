@@ -8,10 +8,10 @@ import type { RunLedger } from "../activation/run-ledger.ts";
 import { isLeaving } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
 
-/** So many events are copied in one commit. */
+/** The number of events that are copied in one commit. */
 const COPIED_AT_ONCE = 1_000;
 
-/** Throws `conflict` unless a run can be forked there: at its beginning, or where a turn has ended. */
+/** Throws `conflict` unless a run can be forked there: at its start, or where a turn has ended. */
 export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, after: number): Promise<void> {
   if (after === 0) return;
   const { events } = after <= head ? await log.read(runId, { after: after - 1, limit: 1 }) : { events: [] };
@@ -25,8 +25,8 @@ export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, a
 }
 
 /**
- * Copies the history of a run up to an event into a new run: the same events, with the new run's id
- * and the place where they stood. Agents remember there what they did at that point.
+ * Copies the history of a run up to an event into a new run: the same events, with the new run's id and their
+ * original position. Agents have their memory of that point.
  */
 export async function copyHistory(
   { log, files }: RunContext,
@@ -38,7 +38,7 @@ export async function copyHistory(
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
     const { events } = await log.read(source.runId, { after: copied, limit });
-    // What is not there any more would be waited for without end.
+    // Without this check, missing events would cause an endless loop.
     if (events.length === 0) throw gone(source.runId);
     for (const text of events) {
       recorder.encoded(toCopy(text, source.runId, target));
@@ -54,12 +54,13 @@ export async function copyHistory(
   ledger.change({ type: "Forked", turns });
   await ledger.committed();
   await files.attach([...named], target);
-  // A source that is removed meanwhile may have been read in part. What it refers to outside the log is kept from here on.
+  // A source that was removed during the copy may have been read in part. Its outside references are kept
+  // from here on.
   const now = await log.run(source.runId);
   if (now === undefined || isLeaving(now)) throw gone(source.runId);
 }
 
-/** The files that an event names. */
+/** The artifact ids in an event. */
 function filesIn(text: string): readonly ArtifactId[] {
   if (!MAY_NAME_FILES.has(typeOf(text))) return [];
   const event = JSON.parse(text) as Event;
@@ -84,7 +85,7 @@ function gone(runId: RunId): AgentError {
   return new AgentError("gone", `run ${runId} was removed`);
 }
 
-/** The event as it stands in the new run. */
+/** The event as copied to the new run. */
 function toCopy(text: string, source: RunId, target: RunId): string {
   const own = text.replace(/,"forked_from":\{[^}]*\}\}$/u, "}");
   const moved = own.replace(`"run_id":"${source}"`, () => `"run_id":"${target}"`);

@@ -20,7 +20,7 @@ export class Mailbox<Item> {
   /** Throws `overloaded` when the mailbox is full. */
   checkRoom(): void {
     if (this.#items.length < this.#limit) return;
-    throw new AgentError("overloaded", `${this.#limit} requests already wait for this run`, {
+    throw new AgentError("overloaded", `the run already has ${this.#limit} queued requests`, {
       retryAfterS: 1,
     });
   }
@@ -30,18 +30,18 @@ export class Mailbox<Item> {
     this.#items.push(item);
   }
 
-  /** Adds an item before all others, whether or not there is room. */
+  /** Adds an item at the front, even if the mailbox is full. */
   postFirst(item: Item): void {
     this.#items.unshift(item);
   }
 
   /** Removes and returns the oldest item, or `undefined` when there is none. */
   take(): Item | undefined {
-    // A mailbox holds few items, so moving them costs nothing that shows.
+    // A mailbox has few items, so shifting the array is cheap.
     return this.#items.shift();
   }
 
-  /** Removes and returns the first item that fits, wherever it stands. */
+  /** Removes and returns the first item that matches. */
   remove(fits: (item: Item) => boolean): Item | undefined {
     const at = this.#items.findIndex(fits);
     return at < 0 ? undefined : this.#items.splice(at, 1)[0];
@@ -64,14 +64,17 @@ export interface Admitting {
 /** Throws unless a run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
 export function admit({ runId, head, limit, phase, slot, mailbox }: Admitting, request: TurnRequest): void {
   if (head >= limit)
-    throw new AgentError("run_full", `run ${runId} has its ${limit} events; start a new one`);
+    throw new AgentError(
+      "run_full",
+      `run ${runId} has reached its limit of ${limit} events; start a new run`,
+    );
   const { on_busy: onBusy } = request;
   if (phase === "idle" || onBusy === "interrupt") return;
   if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
   if (onBusy === undefined && phase === "waiting") {
     const [wait] = slot.waits;
     throw new AgentError("conflict", `run ${runId} waits for input`, {
-      hint: "answer it with ResumeWithInput, or say on_busy",
+      hint: "answer it with ResumeWithInput, or set on_busy",
       facts: { wait_id: wait?.waitId ?? null, request_keys: wait?.questions ?? {} },
     });
   }

@@ -2,12 +2,12 @@ import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 
-/** What the owner of a run can be told; plain data, since it may come from another node. */
+/** Messages to the owner of a run; plain data, because they can come from another node. */
 export type Message =
   | { readonly kind: "turn"; readonly accepted: AcceptedRequest }
   | {
       readonly kind: "resume";
-      /** Absent when the run was named instead. */
+      /** Absent if the run is named instead. */
       readonly requestId?: RequestId;
       readonly waitId?: number;
       readonly resumeId?: string;
@@ -19,25 +19,25 @@ export type Message =
   | UploadMessage
   | ForkMessage
   | RecoverMessage
-  /** The run is to be removed, and let go of by its owner. */
+  /** Remove the run; its owner releases it. */
   | { readonly kind: "remove" };
 
-/** The run is to continue with what the log has open in it. */
+/** Continue the open requests of the run. */
 export interface RecoverMessage {
   readonly kind: "recover";
-  /** Whether no other turn was under way when the process died. */
+  /** Whether no other turn ran when the process died. */
   readonly alone?: boolean;
 }
 
-/** Changes the configuration of a run, or of an agent. */
+/** Change the configuration of a run or of an agent. */
 export interface ConfigureMessage {
   readonly kind: "configure";
   readonly args: JsonObject;
-  /** Says that it is only to be checked. */
+  /** If true, the configuration is only checked. */
   readonly isTrial?: boolean;
 }
 
-/** Begins a run without a turn. */
+/** Create a run without a turn. */
 export interface CreateMessage {
   readonly kind: "create";
   readonly agent: string;
@@ -46,14 +46,14 @@ export interface CreateMessage {
   readonly alias?: string;
 }
 
-/** Begins a run with the history of another, up to an event. */
+/** Create a run with the history of another, up to an event. */
 export interface ForkMessage {
   readonly kind: "fork";
   readonly source: RunId;
   readonly after: number;
 }
 
-/** A client has stored a file with the run. */
+/** A client has stored a file in the run. */
 export interface UploadMessage {
   readonly kind: "uploaded";
   readonly agent: string;
@@ -66,18 +66,18 @@ export interface UploadMessage {
   };
 }
 
-/** What the owner answers, once it is in the log. */
+/** The owner's reply, sent after the result is committed. */
 export interface Reply {
   readonly requestId?: RequestId;
   readonly runId: RunId;
   readonly replayed: boolean;
-  /** The encoded event that acknowledges the message, where there is one already. */
+  /** The encoded event that acknowledges the message, if it exists already. */
   readonly event?: string;
   /** The id of the event before the part of the log that answers. */
   readonly after: number;
 }
 
-/** Makes the answer to a message that was not answered before. */
+/** Creates the reply to a message that was not answered before. */
 export function toReply(
   runId: RunId,
   after: number,

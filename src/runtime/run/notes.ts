@@ -12,7 +12,7 @@ import { toJson } from "../journal/json-limits.ts";
 /** A message that is recorded and starts no turn. */
 export type Note = ConfigureMessage | CreateMessage | ForkMessage | UploadMessage;
 
-/** Records changes of a run outside its turns: its creation, its configuration, files of clients. */
+/** Records changes of a run outside its turns: its creation, its configuration, client files. */
 export class RunUpdates {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
@@ -22,7 +22,7 @@ export class RunUpdates {
     this.#ledger = ledger;
   }
 
-  /** Records a note and returns the id of the event before it. */
+  /** Records a change and returns the id of the event before it. */
   async write(note: Note): Promise<number> {
     switch (note.kind) {
       case "configure":
@@ -50,7 +50,8 @@ export class RunUpdates {
     // The configuration of an agent is kept in a hidden run without turns.
     if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
     ledger.change({ type: "ConfigRecorded", version, args: all });
-    // A run can be forked where it still had the old configuration; that of an agent is only needed as it is now.
+    // A run can be forked at a point with an older configuration; for an agent only the current one is
+    // needed.
     if (config && isConfigRun(ledger.runId)) {
       const kept = new Set(secretVersionsIn(all));
       ledger.recorder.drop(secretVersionsIn(config.args).filter((secrets) => !kept.has(secrets)));

@@ -13,7 +13,7 @@ import { TurnSlot } from "../activation/turn-slot.ts";
 
 /** The requests of one run. Their turns run one after the other; answers and cancels are processed at once. */
 export class RequestQueue {
-  /** The place of the started turn. */
+  /** The slot of the started turn. */
   readonly slot: TurnSlot;
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
@@ -86,7 +86,7 @@ export class RequestQueue {
     }
     if (this.slot.requestId === requestId)
       return toReply(runId, after, { requestId, event: this.slot.cancel() });
-    // The request may just have ended. Its end must be in the log before the caller looks for it.
+    // The request may have just ended. Its end must be committed before the caller looks for it.
     await ledger.committed();
     throw new AgentError("conflict", `request ${requestId} is not open`);
   }

@@ -6,20 +6,20 @@ import type { Event } from "../../protocol/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/canonical.ts";
 
-/** The wait that an answer is for: the one it names, or the only one; `undefined` when that is not open. */
+/** The wait that an answer is for: the named one, or the only one; `undefined` if it is not open. */
 export function pickWait<
   Wait extends { readonly waitId: number; readonly questions: { readonly [key: string]: string } },
 >(waits: readonly Wait[], { waitId }: GivenAnswer): Wait | undefined {
   if (waitId !== undefined) return waits.find((wait) => wait.waitId === waitId);
   if (waits.length <= 1) return waits[0];
-  throw new AgentError("conflict", `${waits.length} waits are open: name one by wait_id`, {
+  throw new AgentError("conflict", `${waits.length} waits are open; name one with wait_id`, {
     facts: { waits: waits.map(({ waitId: wait_id, questions }) => ({ wait_id, request_keys: questions })) },
   });
 }
 
 /**
- * Finds an answer that was given before, for one that comes too late or again: the same is replayed,
- * another is a `conflict`. A name that was given before says which answer is meant.
+ * Finds an earlier answer, for one that is late or repeated: an equal one is replayed, a different one is a
+ * `conflict`. A known resume id identifies the answer.
  */
 export async function findAnswer(
   log: EventLog,
@@ -36,7 +36,7 @@ export async function findAnswer(
   if (canonical(found.event.request_keys) !== canonical(values)) {
     throw new AgentError(
       "conflict",
-      `wait ${found.event.wait_id} of request ${requestId} has another answer already`,
+      `wait ${found.event.wait_id} of request ${requestId} already has a different answer`,
     );
   }
   return { id: found.event.id, text: found.text };
@@ -47,7 +47,7 @@ interface LoggedAnswer {
   readonly text: string;
 }
 
-/** All answers that a request was given, oldest first. */
+/** All answers of a request, oldest first. */
 async function answersOf(
   log: EventLog,
   runId: RunId,

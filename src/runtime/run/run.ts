@@ -57,7 +57,9 @@ export class Run implements RecorderListener {
     }
   }
 
-  /** Whether the run can be passivated: it is idle, parked, or in a long sleep, and all it recorded is committed. */
+  /**
+   * Whether the run can be passivated: it is idle, parked, or in a long sleep, and everything is committed.
+   */
   get quiet(): boolean {
     if (this.working && this.wakeAt === undefined) return false;
     return this.#messages === 0 && this.#ledger.recorder.settled;
@@ -108,12 +110,14 @@ export class Run implements RecorderListener {
     }
   }
 
-  /** Ends the turn of a request because its code threw outside of its handler. */
+  /** Ends the turn of a request because its code threw outside its handler. */
   crash(requestId: RequestId, reason: string): void {
     if (this.#requests.slot.requestId === requestId) this.#requests.slot.crash(reason);
   }
 
-  /** Records an orderly end of the process, so that the continuation of the turn does not count as a recovery. */
+  /**
+   * Records a proper end of the process, so that the continuation of the turn does not count as a recovery.
+   */
   async settle(): Promise<void> {
     const { active, requestId } = this.#requests.slot;
     if (requestId !== undefined && active && this.working && this.wakeAt === undefined)
@@ -197,7 +201,7 @@ export class Run implements RecorderListener {
   }
 }
 
-/** Has the run refer to the files of its open requests, in case a crash came after a request was accepted. */
+/** Adds the files of open requests to the run, in case of a crash right after a request was accepted. */
 async function keepFiles(
   { files, telemetry }: RunContext,
   runId: RunId,
@@ -211,7 +215,7 @@ async function keepFiles(
   }
 }
 
-/** Claims a run. A log that refuses a run throws an error of its own. */
+/** Claims a run and converts errors of the log. */
 async function claimRun(log: EventLog, runId: RunId): Promise<Claim> {
   try {
     return await log.claim(runId);
@@ -220,7 +224,7 @@ async function claimRun(log: EventLog, runId: RunId): Promise<Claim> {
   }
 }
 
-/** Made only if somebody waits: an error costs more than a passivation. */
+/** Created only for waiting callers, because an error costs more than a passivation. */
 function unloaded(runId: RunId): AgentError {
   return new AgentError("unavailable", `run ${runId} was unloaded; retry`, { retryAfterS: 1 });
 }

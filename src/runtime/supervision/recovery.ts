@@ -3,25 +3,24 @@ import type { RunId } from "../../protocol/ids.ts";
 import type { RunContext } from "../run-context.ts";
 import { WakeTimer, inLanes } from "./wake-timer.ts";
 
-/** What a recovery needs, and how one run is recovered. */
+/** The parts that a recovery needs. */
 export interface RecoveryOptions {
   readonly context: RunContext;
-  /** Has a run go on with what is open in it. Never rejects. */
+  /** Continues the open requests of a run. Never rejects. */
   readonly recoverRun: (runId: RunId, alone: boolean) => Promise<void>;
-  /** Removes what a crash or a failed commit left behind. */
+  /** Removes the remains of a crash or a failed commit. */
   readonly cleanUp: () => Promise<void>;
 }
 
-/** So many runs are continued at a time: enough that each commit carries many of them. */
+/** The number of runs that are continued concurrently: enough that each commit contains many of them. */
 const AT_ONCE = 64;
 
-/** How often a log that failed is asked whether it takes events again, in milliseconds. */
+/** The interval of checks whether a failed log can be written again, in milliseconds. */
 const PROBE_MS = 1_000;
 
 /**
- * Looks after every request that is open and has nobody who works for it. What ran is continued, and what
- * was queued is started; what sleeps is woken in time. What waits is not even looked at until its answer
- * comes.
+ * Continues every open request that no process works on. A running request is continued, a queued one is
+ * started, and a sleeping one is woken in time. A waiting request is not loaded until its answer comes.
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
@@ -38,20 +37,20 @@ export class Recovery {
   }
 
   /**
-   * What a new process does. Resolves when every open request is continued, started, or will be woken; after several
-   * deaths in succession, when the first suspect is about to be continued.
+   * The recovery of a new process. Resolves when every open request is continued, started, or scheduled;
+   * after several consecutive deaths, when the first suspect is about to continue.
    */
   async start(): Promise<void> {
     const { context, recoverRun } = this.#options;
     const open = await context.log.open();
-    // A turn that was the only one under way is the one that ended the process, if a turn did.
+    // A turn that ran alone is the one that ended the process, if a turn did.
     const alone = open.filter(({ phase }) => phase === "running").length === 1;
     await inLanes(runsOf(open), AT_ONCE, (runId) => recoverRun(runId, alone));
     await context.gate.open();
     await this.#finish();
   }
 
-  /** Continues what a failed commit took along. */
+  /** Continues the runs that were dropped after a failed commit. */
   async #run(): Promise<void> {
     const { context, recoverRun } = this.#options;
     await inLanes(runsOf(await context.log.open()), AT_ONCE, (runId) => recoverRun(runId, false));
@@ -63,7 +62,10 @@ export class Recovery {
     await this.#options.cleanUp();
   }
 
-  /** Once the log takes events again, has everything go on that a failed commit took along, as after a restart. */
+  /**
+   * Once the log can be written again, continues the runs that were dropped after a failed commit, as after a
+   * restart.
+   */
   runWhenWritable(): void {
     const { log, environment, telemetry } = this.#options.context;
     if (this.#stopped) return;
@@ -74,7 +76,7 @@ export class Recovery {
     });
   }
 
-  /** Notes that a run was passivated during a sleep. */
+  /** Registers a run that was passivated during a sleep. */
   sleeps(wakeAtMs: number): void {
     this.#wakeTimer.add(wakeAtMs);
   }

@@ -3,25 +3,28 @@ import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import type { RunContext } from "../run-context.ts";
 
-/** What retention needs. */
+/** The parts that retention needs. */
 export interface RetentionOptions {
   readonly context: RunContext;
-  /** How long an idle run is kept after its last change, in milliseconds. Default: for ever. */
+  /** How long an idle run is kept after its last change, in milliseconds. Default: forever. */
   readonly retainMs?: number;
-  /** How many bytes all runs and artifacts may take. Default: any number. */
+  /** Maximum bytes of all runs and artifacts. Default: unlimited. */
   readonly retainBytes?: number;
   remove(runId: RunId): Promise<void>;
 }
 
-/** Between two looks for old runs pass at least a second and at most an hour. */
+/** The interval between two checks for old runs is at least a second and at most an hour. */
 const LOOKS_MS = { least: 1_000, most: 3_600_000 };
 
-/** So often it is asked how many bytes there are, in milliseconds. */
+/** The interval between two checks of the total size, in milliseconds. */
 const WEIGH_MS = 60_000;
 
 const PAGE_SIZE = 100;
 
-/** Removes runs that have long been idle, or for which there is no room, now and then, until the answer is called. */
+/**
+ * Periodically removes runs that have been idle too long or exceed the size limit, until the returned
+ * function is called.
+ */
 export function startRetention(options: RetentionOptions): () => void {
   const { context, retainMs = Infinity, retainBytes = Infinity } = options;
   const { log, artifacts, environment, telemetry } = context;
@@ -53,12 +56,12 @@ export function startRetention(options: RetentionOptions): () => void {
     }
   }
 
-  /** Removes a run; the answer is how many bytes there are less, 0 if nobody asked. */
+  /** Removes a run. Returns the freed bytes; 0 if they are not needed. */
   async function remove(runId: RunId): Promise<number> {
     const bytes = retainBytes === Infinity ? 0 : await size(runId);
     return options.remove(runId).then(
       () => bytes,
-      // A run that has become busy meanwhile refuses, and is looked at again when it is old once more.
+      // A run that is busy again refuses; it is checked again when it is old the next time.
       () => 0,
     );
   }
@@ -88,7 +91,7 @@ export async function removeUnfinishedRuns(
       if (!isUnfinished(run)) continue;
       await remove(run.runId).catch((error: unknown) => {
         if (error instanceof AgentError && error.code === "conflict") return;
-        telemetry.fault(`what is left of run ${run.runId} could not be removed`, error);
+        telemetry.fault(`the remains of run ${run.runId} could not be removed`, error);
       });
     }
     if (next === undefined) return;

@@ -13,7 +13,7 @@ export class RunHost implements RunListener {
   readonly #entries = new Map<RunId, Entry>();
   /** The runs that can be passivated, the longest idle first. */
   readonly #quiet = new Set<Entry>();
-  /** Set while somebody waits for the end of all turns. */
+  /** Set while `drain` waits for the end of all turns. */
   #checkDrained: (() => void) | undefined;
   #closed = false;
 
@@ -26,14 +26,14 @@ export class RunHost implements RunListener {
     return this.#entries.size;
   }
 
-  /** How many runs have a turn that neither waits nor sleeps. */
+  /** The number of runs with a turn that neither waits nor sleeps. */
   get busy(): number {
     let busy = 0;
     for (const { run } of this.#entries.values()) if (run?.busy === true) busy += 1;
     return busy;
   }
 
-  /** Delivers a message to a run, which stays in memory until it is answered. */
+  /** Delivers a message to a run, which stays in memory until it has replied. */
   async deliver(runId: RunId, message: Message): Promise<Reply> {
     this.#checkOpen();
     const entry = this.#entry(runId);
@@ -130,7 +130,7 @@ export class RunHost implements RunListener {
     if (entry.users === 0 && entry.run?.quiet === true) this.#quiet.add(entry);
     const { idleRuns } = this.#context.limits;
     if (this.#entries.size <= idleRuns) return;
-    // Several at once: each walk over the set starts with the places of all that were deleted since it last grew.
+    // Evicts several at once: iterating a Set must skip the slots of all entries deleted since it last grew.
     let excess = this.#entries.size - idleRuns + Math.floor(idleRuns / 16);
     for (const quiet of this.#quiet) {
       if (excess <= 0) return;
@@ -153,12 +153,12 @@ export class RunHost implements RunListener {
 }
 
 /**
- * A run and who uses it. It is emptied when the run is let go of: a map that entries come to and leave makes a
- * new table every now and then, and what was in the old one lives until the garbage of the whole heap is collected.
+ * A run and its users. The entry is emptied when the run is dropped: a Map with frequent changes reallocates
+ * its table, and objects in the old table live until the next full garbage collection.
  */
 interface Entry {
   users: number;
-  /** Absent before it is loaded, and again in the end. */
+  /** Absent before it is loaded, and again after it is dropped. */
   run: Run | undefined;
   /** Present until the run is loaded. */
   loading: Promise<Run> | undefined;

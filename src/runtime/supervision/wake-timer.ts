@@ -1,17 +1,16 @@
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunContext } from "../run-context.ts";
 
-/** What a wake timer needs. */
 export interface WakeTimerOptions {
   readonly context: RunContext;
   /** Continues a run; does nothing for a run in memory, which wakes by itself. Never rejects. */
   readonly wake: (runId: RunId) => Promise<void>;
 }
 
-/** How many runs are woken at a time. */
+/** The number of runs that are woken concurrently. */
 const AT_ONCE = 64;
 
-/** The time until a log that could not be read is read again, in milliseconds. */
+/** The delay before a log that could not be read is read again, in milliseconds. */
 const RETRY_MS = 1_000;
 
 /**
@@ -39,9 +38,9 @@ export class WakeTimer {
     await this.#wakeFromFuture(nowMs);
   }
 
-  /** Notes that a sleeping run was passivated. */
+  /** Registers a sleeping run that was passivated. */
   add(wakeAtMs: number): void {
-    // Only after the clock was set back there is a wake time before one that has passed.
+    // A wake time in the past is possible only after the clock was set back.
     this.#wokenMs = Math.min(this.#wokenMs, wakeAtMs - 1);
     this.#set(wakeAtMs);
   }
@@ -69,8 +68,8 @@ export class WakeTimer {
   }
 
   /**
-   * Wakes the runs that fell asleep at a time that is still to come: the clock went back since. Their code then limits
-   * the sleep to the time it asked for.
+   * Wakes the runs whose sleep started at a time that is still in the future: the clock was set back since.
+   * Their code then limits the sleep to the requested duration.
    */
   async #wakeFromFuture(nowMs: number): Promise<void> {
     const { context, wake } = this.#options;
@@ -92,7 +91,7 @@ export class WakeTimer {
     this.#setMs = atMs;
     this.#stopTimer = environment.timer(Math.max(atMs - environment.now(), 0), () => {
       this.#setMs = Infinity;
-      // The time has passed, also when the clock was set back meanwhile.
+      // The time has passed, even if the clock was set back in the meantime.
       this.#wakeUntil(Math.max(atMs, environment.now())).catch((error: unknown) =>
         telemetry.fault("sleeping runs could not be woken", error),
       );
@@ -100,7 +99,7 @@ export class WakeTimer {
   }
 }
 
-/** Works on all items in their order, a limited number at a time. */
+/** Processes all items in order, with limited concurrency. */
 export async function inLanes<Item>(
   items: readonly Item[],
   lanes: number,
