@@ -7,7 +7,7 @@ import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { toText as toStack } from "./thrown-text.ts";
 
-/** Imports the files of a directory and returns the exported agents, sorted by file name. */
+/** Imports the files of a directory and returns the exported agents and tools, sorted by file name. */
 export async function loadAgents(directory: string): Promise<Agent[]> {
   const agents = new Map<string, { readonly agent: Agent; readonly file: string }>();
   for (const file of await listFiles(directory)) {
@@ -54,14 +54,14 @@ export function toUnreadable(directory: string, cause: unknown): Exit {
   );
 }
 
-/** Whether a value was made by `defineAgent` or `fromMachine`. */
+/** Whether a value was made by `defineAgent`, `defineTool` or `fromMachine`. */
 function isAgent(value: unknown): value is Agent {
   if (typeof value !== "object" || value === null) return false;
   const { name, purpose, kind, operations } = value as Partial<Agent>;
   return (
     typeof name === "string" &&
     typeof purpose === "string" &&
-    kind === "agent" &&
+    (kind === "agent" || kind === "tool") &&
     typeof operations === "object"
   );
 }

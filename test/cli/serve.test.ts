@@ -146,6 +146,24 @@ test("PORT and HOST say where to listen, options go before them, and empty ones 
   );
 });
 
+test("a tool that a file exports is served beside the agents", async () => {
+  const tool = `import { defineTool } from "troupe";
+const input = { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } };
+export const double = defineTool({ name: "double", description: "Doubles.", input, run: ({ n }) => ({ n: 2 * n }) });
+`;
+  const cwd = await createProject({ "agents/double.ts": tool, "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await command.match(/agents {8}double, speaker \(default\)/);
+
+  const answer = await fetch(`${url}/double/process?wait=completed`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ type: "OperationRequest", operation: "double", input: { n: 21 } }),
+  });
+  expect(await answer.json()).toMatchObject({ agent: "double", result: '{"n":42}', output: { n: 42 } });
+});
+
 test("two agents with one name exit with 65", async () => {
   const cwd = await createProject({
     "agents/a.ts": agentSaying("one"),

@@ -7,14 +7,15 @@ import { operationNames } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
 import { secretVersionsIn } from "./config-secrets.ts";
 import { chatInput, chatOutput } from "./define.ts";
+import { toServed } from "./served-tool.ts";
 import { toJsonSchema } from "./schema.ts";
 
 export interface AgentDirectoryOptions {
-  /** The agents to serve. */
+  /** The agents and tools to serve. */
   readonly agents: readonly Agent[];
   /** Replacements for agents that others use, by the name they use. */
   readonly bind?: Collaborators;
-  /** Default: the agent named `echo` if there is one, otherwise the first. */
+  /** Default: the agent named `echo` if there is one, otherwise the first agent, otherwise the first tool. */
   readonly defaultAgent?: string;
 }
 
@@ -27,14 +28,15 @@ export class AgentDirectory {
   /** The configuration of new runs by agent, with references in place of secret values. */
   readonly #configs = new Map<string, AgentConfig>();
 
-  constructor({ agents, bind = {}, defaultAgent }: AgentDirectoryOptions) {
+  constructor({ agents: given, bind = {}, defaultAgent }: AgentDirectoryOptions) {
+    const agents = given.map(toServed);
     this.#bindings = new Bindings(agents, bind);
     for (const agent of agents) {
       if (this.#agents.has(agent.name))
         throw new AgentError("invalid_request", `two agents have the name ${agent.name}`);
       this.#agents.set(agent.name, agent);
     }
-    const [first] = this.#agents.keys();
+    const first = (given.find(({ kind }) => kind === "agent") ?? given[0])?.name;
     if (first === undefined) throw new AgentError("invalid_request", "a runtime needs at least one agent");
     this.defaultAgent = defaultAgent ?? (this.#agents.has("echo") ? "echo" : first);
     this.get(this.defaultAgent);

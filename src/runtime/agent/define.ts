@@ -42,11 +42,7 @@ export function defineAgent<
       `"${name}" is not a valid agent name: use a-z, 0-9 and -, at most 63 characters, starting with a letter`,
     );
   }
-  if (RESERVED.has(name))
-    throw new AgentError(
-      "invalid_request",
-      `"${name}" is not a valid agent name: it is a route of the server`,
-    );
+  checkNotRoute(name);
   const operations =
     typeof options.operations === "function"
       ? // At run time every handler gets the turn of its agent.
@@ -109,6 +105,12 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
   };
 }
 
+/** Throws for the name of an agent that would hide a route at the root. */
+export function checkNotRoute(name: string): void {
+  if (!RESERVED.has(name)) return;
+  throw new AgentError("invalid_request", `"${name}" is not a valid agent name: it is a route of the server`);
+}
+
 /** The schema of a chat's input, as in the protocol's draft. */
 export const chatInput: Schema<ChatInput, ChatInput> = objectWithString("input");
 
@@ -124,6 +126,7 @@ const RESERVED = new Set([
   "describe",
   "process",
   "configure",
+  "stream_request",
   "getevents",
   "events",
   "request",
