@@ -81,6 +81,6 @@ function createWriter(write: (lines: string) => void): (line: string) => void {
 const REASON_LENGTH = 1_000;
 
 function toPlain(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters are what has to go
+  // oxlint-disable-next-line no-control-regex -- control characters must be removed
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
 }

@@ -33,7 +33,7 @@ async function serveAlone(options: ServerOptions): Promise<void> {
 
 /**
  * Serves for `troupe dev`, which prints and decides. This process loads the agents, waits for the command to
- * start, and ends when it is told to or when the other process is gone.
+ * start, and ends when the parent asks for it or is gone.
  */
 async function serveForParent(options: ServerOptions): Promise<void> {
   let stop = async (): Promise<unknown> => undefined;

@@ -76,7 +76,7 @@ export function startServerProcess(
 const STOP_MS = 3000;
 
 function send(child: ChildProcess, command: ServerCommand): void {
-  // A child that ends meanwhile is reported by `ended`.
+  // If the child ends in the meantime, `ended` reports it.
   if (child.connected) child.send(command, () => {});
 }
 

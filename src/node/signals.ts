@@ -11,7 +11,7 @@ export interface DrainOptions {
 /**
  * Stops a server and its runtime properly on a signal, then ends the process: no new requests, streams end so
  * that readers reconnect, running turns get some time. With several servers, the process ends after all of them.
- * A second signal ends it at once. Returns a function that leaves the server out again.
+ * A second signal ends it at once. Returns a function that removes the server again.
  */
 export function drainOnSignals(
   server: Pick<Server, "close">,

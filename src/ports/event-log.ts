@@ -208,7 +208,7 @@ export interface RequestMark {
 
 /**
  * Adds or drops a run's reference to something stored outside the log. The log counts references, so that
- * the thing can be removed when no run needs it any more.
+ * the thing can be removed when no run needs it.
  */
 export interface ReferenceMark {
   readonly thing: string;

@@ -158,8 +158,8 @@ test("the agent that can be configured is, as it stands", async ({ skip }) => {
   const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
   expect((await chat(`http://${address}`, "clerk", { input: "Ada" })).result).toBe("Hello, Ada!");
   expect(await runBlock("## Configure an agent", 0, address, cwd)).toContain('"result":"Good day, Ada!"');
-  expect(await readFile(join(cwd, ".troupe/secrets.json"), "utf8")).toContain("for nobody to see");
-  expect(command.output()).not.toContain("for nobody to see");
+  expect(await readFile(join(cwd, ".troupe/secrets.json"), "utf8")).toContain("a secret value");
+  expect(command.output()).not.toContain("a secret value");
 });
 
 test("the agent that works with one elsewhere, and the client, run as they stand", async () => {

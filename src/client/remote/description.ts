@@ -128,7 +128,7 @@ const JUST_CHAT: Operations = {
 
 /** The remote call replaces this. */
 function notHere(): never {
-  throw new Error("the operations of a remote agent are performed elsewhere");
+  throw new Error("the operations of a remote agent are performed on another server");
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -11,7 +11,7 @@ import type { RemoteEnd, RemoteError } from "../../runtime/agent/remote-port.ts"
  */
 export function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): RemoteEnd {
   const { finish_reason: reason, result, output, error, result_truncated: truncated } = completed;
-  if (reason === "canceled") return toError("canceled", `agent ${name} was canceled elsewhere`);
+  if (reason === "canceled") return toError("canceled", `agent ${name} was canceled on its server`);
   if (reason === "error") {
     const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
     const why = typeof message === "string" && message !== "" ? message : "it gives no reason";

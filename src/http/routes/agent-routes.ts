@@ -137,7 +137,7 @@ async function acknowledge(
   receipt: Receipt,
   { wait, waitMs }: Delivery,
 ): Promise<string | undefined> {
-  // A request that ended before the cancel answers with its end, whatever the client waits for.
+  // A request that ended before the cancel answers with its end, for every value of `wait`.
   if (receipt.kind === "cancel" && receipt.replayed) return receipt.event;
   if (wait === "none") return undefined;
   // The event is usually already known, so there is no wait.

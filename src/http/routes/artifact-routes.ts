@@ -58,7 +58,7 @@ const SHOWN = new Map([
   ["application/json", "application/json"],
 ]);
 
-/** Every file is a download and never displayed, whatever its content. */
+/** Every file is sent as a download and never displayed inline. */
 function toHeaders({ name, mimeType, sizeBytes }: StoredArtifact): Record<string, string> {
   const essence = mimeType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   return {

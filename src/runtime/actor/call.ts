@@ -241,7 +241,7 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
   );
 }
 
-/** Logs what the code of a call threw, unless nothing waits for the call any more. */
+/** Reports the error of a call, unless nothing waits for the call. */
 function report(
   caller: Actor,
   open: OpenCall,

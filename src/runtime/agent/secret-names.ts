@@ -2,7 +2,7 @@ import type { Json } from "../../protocol/json.ts";
 
 /**
  * Whether a name looks like that of a secret, in any spelling (`openai_key`, `connectionString`, `DB_PWD`). A name that
- * is taken for one by mistake costs little: its value is kept with the secrets, and the agent gets it as it was.
+ * matches by mistake costs little: its value is stored with the secrets, and the agent gets it unchanged.
  */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);

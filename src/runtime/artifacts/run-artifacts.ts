@@ -11,11 +11,11 @@ import { isLeaving } from "../journal/system-runs.ts";
 export class RunArtifacts {
   readonly #artifacts: ArtifactStore;
   readonly #log: EventLog;
-  /** Kept here and not in the run, which may be passivated meanwhile. */
+  /** Kept here and not in the run, which may be passivated in the meantime. */
   readonly #storing = new Map<RunId, Set<Promise<unknown>>>();
   /** Requests with files that are not accepted or refused yet. */
   readonly #attaching = new Set<Promise<unknown>>();
-  /** Removals under way. */
+  /** Running removals. */
   readonly #removing = new Set<Promise<unknown>>();
 
   constructor(artifacts: ArtifactStore, log: EventLog) {
@@ -23,7 +23,7 @@ export class RunArtifacts {
     this.#log = log;
   }
 
-  /** Stores a file, also when the turn that asked for it ends meanwhile. */
+  /** Stores a file, even if the turn that asked for it ends in the meantime. */
   put(artifact: NewArtifact & { readonly runId: RunId }): Promise<StoredArtifact> {
     const { runId } = artifact;
     const stored = this.take(artifact);

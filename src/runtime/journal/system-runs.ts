@@ -33,7 +33,7 @@ export function isLeaving(run: {
   return run.removed === true || (isHidden(run) && run.metadata["removing"] === true);
 }
 
-/** Whether a run is shown to nobody because it is being copied or removed, or that was cut off. */
+/** Whether a run is hidden because its copy or removal is running or was interrupted. */
 export function isUnfinished(run: { readonly runId: RunId; readonly agent: string }): boolean {
   return isHidden(run) && !isConfigRun(run.runId);
 }

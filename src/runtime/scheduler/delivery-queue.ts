@@ -97,7 +97,7 @@ export class DeliveryQueue {
     this.#skip();
   }
 
-  /** Skips the logged deliveries under a call, because the code will not make those calls any more. */
+  /** Skips the logged deliveries under a call, because the code will no longer make those calls. */
   dropUnreplayed(above: CallId): void {
     if (!this.#isReplaying) return;
     this.#closed.add(above);

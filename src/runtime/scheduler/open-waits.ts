@@ -70,7 +70,7 @@ export class OpenWaits {
     this.#live.delete(callId);
   }
 
-  /** Drops the waits under a call that the code will not reach any more. */
+  /** Drops the waits under a call that the code will never reach. */
   dropUnreplayed(above: CallId): void {
     for (const callId of this.#unreplayed.keys()) {
       if (!isUnder(callId, above)) continue;

@@ -22,8 +22,8 @@ export class Subscriptions {
 
   /** The iterated calls above a speaker. */
   of(speaker: Speaker): readonly CallId[] {
-    return this.#heard.get(speaker) ?? NOBODY;
+    return this.#heard.get(speaker) ?? NONE;
   }
 }
 
-const NOBODY: readonly CallId[] = [];
+const NONE: readonly CallId[] = [];

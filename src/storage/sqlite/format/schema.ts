@@ -126,8 +126,8 @@ const FROM = [
   // Format 2 did not store how many events a run had when its row was written.
   `ALTER TABLE run ADD COLUMN head INTEGER NOT NULL DEFAULT 0;
   UPDATE run SET head = coalesce((SELECT max(last) FROM chunk WHERE chunk.rid = run.rid), 0) WHERE removed = 0`,
-  // Form 3 did not count references. A secret is called by a name whose first part ends with a dot, and its records have
-  // the name under "$secret". Records that are damaged stay as they are, for whoever reads them.
+  // Format 3 did not count references. A secret is called by a name whose first part ends with a dot, and its records have
+  // the name under "$secret". Damaged records are not changed; reading them reports the damage.
   `${REFERENCES};
   INSERT OR IGNORE INTO reference (thing, rid)
     SELECT substr(name.value, 1, instr(name.value, '.') - 1), chunk.rid

@@ -54,7 +54,7 @@ export const waits: readonly Case[] = [
       checkEqual(ofType(after, "WaitForInput"), [], "the waits after the answer");
       checkGapless([...before, ...after], 1);
       for (const event of after) checkEqual(event.request_id, turn.requestId, "the request_id");
-      check(textOf(after).includes("30"), "a text that tells of the payment", textOf(after));
+      check(textOf(after).includes("30"), "a text that mentions the payment", textOf(after));
     },
   },
   {
@@ -115,7 +115,7 @@ export const waits: readonly Case[] = [
       const answer = await context.resume(turn, { approved: true }, {}, { wait: "completed" });
       const completed = bodyOf(answer, 200);
       checkEqual(completed.finish_reason, "success", "the finish_reason");
-      check(String(completed.result).includes("lamp"), "a result that tells of the lamp", completed);
+      check(String(completed.result).includes("lamp"), "a result that mentions the lamp", completed);
       checkBrackets(await context.history(turn));
     },
   },
