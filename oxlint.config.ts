@@ -259,7 +259,7 @@ function toRoomOverrides({ folder, shared = [], rooms }: Rooms): OxlintOverride[
   const layer = LAYERS.find(({ folder: name }) => name === folder.split("/")[0]);
   if (layer === undefined) throw new Error(`${folder} is in no layer.`);
   const outside = folder.includes("/")
-    ? [...deeper(deeper(layer.ours)), "../../shared/**", ...NODE]
+    ? [...deeper(deeper(layer.ours)), "../../shared/**", "../../fs/**", ...NODE]
     : [...deeper(layer.ours), ...(layer.node === true ? NODE : [])];
   return Object.entries(rooms).map(([room, others]) => ({
     files: [`src/${folder}/${room}/*`],

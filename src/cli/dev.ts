@@ -135,7 +135,14 @@ function isFinal({ failure }: ServerEnd): boolean {
   return failure !== undefined && FINAL.has(failure);
 }
 
-const FINAL: ReadonlySet<number> = new Set([EXIT.usage, EXIT.port, EXIT.damaged, EXIT.inUse, EXIT.refused]);
+const FINAL: ReadonlySet<number> = new Set([
+  EXIT.usage,
+  EXIT.port,
+  EXIT.data,
+  EXIT.damaged,
+  EXIT.inUse,
+  EXIT.refused,
+]);
 
 /**
  * Counts early deaths of the server in a row. A server that cannot start is not started again, and one that

@@ -6,6 +6,8 @@ export const EXIT = {
   agents: 65,
   /** The port is taken. */
   port: 69,
+  /** The data directory cannot be used. */
+  data: 73,
   /** The log has lost or damaged entries. */
   damaged: 74,
   /** Another process uses the data directory. */

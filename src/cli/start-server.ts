@@ -1,5 +1,4 @@
 import { createServer } from "node:net";
-import { join } from "node:path";
 import { localRouter } from "../cluster/local-router.ts";
 import { toAgentError } from "../errors.ts";
 import { createMetrics } from "../http/metrics/metrics.ts";
@@ -9,16 +8,13 @@ import { serve } from "../node/serve.ts";
 import type { Server } from "../node/serve.ts";
 import { superviseProcess } from "../node/supervise.ts";
 import type { TurnError } from "../protocol/events.ts";
-import type { EventLog } from "../ports/event-log.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { createRuntime } from "../runtime/runtime.ts";
-import { DamagedLog, DirectoryInUse } from "../storage/sqlite/format/errors.ts";
-import { sqliteLog } from "../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "./exit.ts";
 import type { Log } from "./log.ts";
+import { openData } from "./open-data.ts";
 import type { ServerOptions } from "./server-options.ts";
-import { writePid } from "./write-pid.ts";
 
 /** A runtime with a data directory, and its HTTP server. */
 export interface StartedServer {
@@ -34,18 +30,17 @@ export async function startServer(
   agents: readonly Agent[],
   lines: Log,
 ): Promise<StartedServer> {
-  const { data, retainDays, retainMb } = options;
+  const { retainDays, retainMb } = options;
   const metrics = withRequests(
     createMetrics({ log: (message, thrown, facts) => lines.fault(message, thrown, { ...facts }) }),
     lines,
   );
-  const log = openLog(options);
-  writePid(join(data, "pid"));
+  const { log, artifacts, secrets } = openData(options);
   const runtime = createRuntime({
     agents,
     log,
-    artifacts: log.artifacts(),
-    secrets: log.secrets(),
+    artifacts,
+    secrets,
     router: localRouter(),
     environment: nodeEnvironment(),
     telemetry: metrics,
@@ -86,24 +81,6 @@ function withRequests(metrics: Metrics, { info }: Log): Metrics {
 const CODE_CHANGED: ReadonlySet<TurnError["code"]> = new Set(["nondeterministic", "version_mismatch"]);
 const CODE_CHANGED_HINT =
   "the agent's code changed while the request was open, or takes another path when it runs again; a new version of the agent with `compatible` says which open requests may continue";
-
-function openLog({ data, durability, acceptLoss }: ServerOptions): Required<EventLog> {
-  try {
-    return sqliteLog(data, { durability, acceptLoss });
-  } catch (thrown) {
-    if (thrown instanceof DirectoryInUse) {
-      throw new Exit(EXIT.inUse, `${data} is in use by another process`, "use another directory with --data");
-    }
-    if (thrown instanceof DamagedLog) {
-      throw new Exit(
-        EXIT.damaged,
-        `the log in ${data} is damaged: ${thrown.message}`,
-        "restore it from a backup, or start with the remaining data: --accept-loss",
-      );
-    }
-    throw thrown;
-  }
-}
 
 async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics): Promise<Server> {
   const { host, port, allowedHost, allowedOrigin, trustProxy } = options;

@@ -3,7 +3,7 @@ import { get } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { readFile, rm } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { agentSaying, chat, createProject, startCommand } from "./command.ts";
@@ -84,6 +84,58 @@ test("a second server on one data directory exits with 75", async () => {
   expect(await second.exited).toBe(75);
   expect(second.output()).toMatch(/\.troupe is in use by another process/);
 });
+
+test.each([
+  [
+    "secrets that are not JSON",
+    { "data/secrets.json": '{"a"' },
+    "data/secrets.json cannot be read: it is damaged",
+  ],
+  [
+    "secrets that are a list",
+    { "data/secrets.json": "[1]" },
+    "data/secrets.json cannot be read: it is damaged",
+  ],
+  [
+    "secrets that are not texts",
+    { "data/secrets.json": '{"a":1}' },
+    "secrets.json cannot be read: it is damaged",
+  ],
+  ["secrets that are a directory", { "data/secrets.json/x": "" }, "data/secrets.json cannot be read: EISDIR"],
+  [
+    "a lock that is garbage",
+    { "data/lock": "garbage ".repeat(1_000) },
+    "data/lock is not a lock file of troupe",
+  ],
+  ["a lock that is a directory", { "data/lock/x": "" }, "data cannot be opened for writing"],
+  ["a pid file that is a directory", { "data/pid/x": "" }, "data/pid cannot be used: EISDIR"],
+  ["data that are a file", { data: "" }, "data cannot be opened: EEXIST"],
+])("%s: one clear line and a hint, and exit 73", async (_, files, message) => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(join(cwd, path, ".."), { recursive: true });
+    await writeFile(join(cwd, path), text);
+  }
+  const command = startCommand(["serve", "--port=0", "--data=data"], { cwd });
+  expect(await command.exited).toBe(73);
+  await command.silent;
+  const [line, hint, ...more] = command.output().trim().split("\n");
+  expect(line).toContain(message);
+  expect(line).toMatch(/^troupe: /);
+  expect(hint).toMatch(/remove|--data/);
+  expect(more).toEqual([]);
+});
+
+test.skipIf(process.platform !== "linux").each(["/proc/x", "/proc/x/y/z", "/dev/null/x", "/sys/x"])(
+  "a data directory %s, which cannot be created, exits with 73",
+  async (data) => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+    const command = startCommand(["serve", "--port=0", `--data=${data}`], { cwd });
+    expect(await command.exited).toBe(73);
+    await command.silent;
+    expect(command.output()).toMatch(/^troupe: .* cannot be opened: E[A-Z]+\n.*--data\n$/);
+  },
+);
 
 test("a port that is taken exits with 69 and offers a free one", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });

@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createRuntime } from "troupe";
+import { createRuntime, memoryArtifacts } from "troupe";
+import { createMetrics } from "troupe/http";
 import { serve } from "troupe/node";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import { API_HEADERS } from "../../src/http/messages/reply.ts";
+import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
 import { answerClientError } from "../../src/node/client-error.ts";
 import { RawClient } from "./raw-client.ts";
 import { chat, startServer } from "./server.ts";
@@ -293,6 +295,39 @@ test("a file goes both ways in pieces", async () => {
   expect(got.headers.get("content-length")).toBe("5000000");
   expect(bytes.equals(Buffer.from(await got.arrayBuffer()))).toBe(true);
 });
+
+test.each([
+  ["with a length", ["Content-Length: 100"], "half"],
+  ["in chunks", ["Transfer-Encoding: chunked"], "ff\r\nhalf"],
+])(
+  "a file %s whose client gives up is no fault of the server, and nothing of it is kept",
+  async (_, headers, part) => {
+    const faults: unknown[] = [];
+    const given = Promise.withResolvers<unknown>();
+    const store = memoryArtifacts();
+    const put: ArtifactStore["put"] = async (artifact) => {
+      const stored = store.put(artifact);
+      stored.then(given.resolve, given.resolve);
+      return stored;
+    };
+    const runtime = createRuntime({ agents: [echo], artifacts: { ...store, put } });
+    const metrics = createMetrics({ log: (...fault) => void faults.push(fault) });
+    const server = await serve(runtime, { metrics });
+    await using client = new RawClient(server.url);
+    client.send("POST /artifacts HTTP/1.1", HOST, ...headers, "Expect: 100-continue");
+    await client.until("100 Continue");
+    client.socket.write(part);
+    client.socket.destroy();
+    expect(await given.promise).toMatchObject({
+      code: "invalid_request",
+      message: "the body ended too early",
+    });
+    await server.close();
+    expect(faults).toEqual([]);
+    expect(await store.size()).toBe(0);
+    await runtime.close();
+  },
+);
 
 test("a file above the limit is refused while it is still coming", async () => {
   await using server = await startServer({ fileLimitBytes: 100_000 });

@@ -26,8 +26,17 @@ export function bodyChunks(c: Context<AppEnv>, limitBytes: number): AsyncIterabl
   checkLength(c, limitBytes);
   const incoming = nodeOf(c)?.incoming;
   // A reader that stops early still sends an answer, so the connection must stay open.
-  if (incoming && "iterator" in incoming) return incoming.iterator({ destroyOnReturn: false });
-  return c.req.raw.body ?? NOTHING;
+  if (incoming && "iterator" in incoming) return untilCutOff(incoming.iterator({ destroyOnReturn: false }));
+  return untilCutOff(c.req.raw.body ?? NOTHING);
+}
+
+/** A body that its client does not send to the end is a fault of the client. */
+async function* untilCutOff(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* chunks;
+  } catch {
+    throw cutOff();
+  }
 }
 
 const JSON_TYPE = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
@@ -63,6 +72,8 @@ function collect(incoming: Incoming, limitBytes: number): Promise<Uint8Array> {
     let chunks: Buffer[] = [];
     let sizeBytes = 0;
     let isOver = false;
+    // After that no event comes any more.
+    if (incoming.destroyed) finish(() => reject(cutOff()));
     incoming.on("data", (chunk: Buffer) => {
       sizeBytes += chunk.byteLength;
       if (sizeBytes <= limitBytes) chunks.push(chunk);
@@ -89,8 +100,7 @@ function collect(incoming: Incoming, limitBytes: number): Promise<Uint8Array> {
 async function collectWeb(c: Context<AppEnv>, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
-  const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? NOTHING;
-  for await (const chunk of body) {
+  for await (const chunk of untilCutOff(c.req.raw.body ?? NOTHING)) {
     sizeBytes += chunk.byteLength;
     if (sizeBytes > limitBytes) throw tooLarge(limitBytes);
     chunks.push(chunk);

@@ -6,6 +6,7 @@ import { AgentError } from "../../errors.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
+import { createDirectory } from "./create-directory.ts";
 import { syncDirectory } from "./sync-directory.ts";
 import { limitedBody, toStored } from "../shared/new-artifact.ts";
 
@@ -27,6 +28,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
   ready.catch(() => {});
 
   async function prepare(): Promise<void> {
+    createDirectory(directory);
     await mkdir(runs, { recursive: true, mode: 0o700 });
     await mkdir(unattached, { recursive: true, mode: 0o700 });
     await rm(incoming, { recursive: true, force: true });

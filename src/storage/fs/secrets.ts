@@ -1,15 +1,17 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { syncDirectory } from "./sync-directory.ts";
+import { AgentError } from "../../errors.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
+import { createDirectory } from "./create-directory.ts";
 
 /**
  * Secrets in a JSON file that only its owner can read. Each change writes a new file and renames it; changes
  * run one after the other.
  */
 export function fsSecrets(path: string): SecretStore {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  createDirectory(dirname(path));
   let values = load(path);
   let last: Promise<void> = Promise.resolve();
 
@@ -38,11 +40,31 @@ export function fsSecrets(path: string): SecretStore {
 }
 
 function load(path: string): Map<string, string> {
+  let text: string;
   try {
-    return new Map(Object.entries(JSON.parse(readFileSync(path, "utf8")) as Record<string, string>));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
-    throw new Error("the secrets file cannot be read", { cause: error });
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT") return new Map();
+    throw new AgentError("unavailable", `${path} cannot be read: ${code}`, { cause });
+  }
+  const values = toValues(text);
+  if (values) return values;
+  throw new AgentError("unavailable", `${path} cannot be read: it is damaged`, {
+    hint: "restore it from a backup, or remove it and configure the secrets again",
+  });
+}
+
+/** The values of a file; `undefined` for a file that `save` did not write. */
+function toValues(text: string): Map<string, string> | undefined {
+  try {
+    const values = JSON.parse(text) as unknown;
+    if (typeof values !== "object" || values === null || Array.isArray(values)) return undefined;
+    const entries = Object.entries(values as Readonly<Record<string, unknown>>);
+    const isWhole = entries.every((entry): entry is [string, string] => typeof entry[1] === "string");
+    return isWhole ? new Map(entries) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

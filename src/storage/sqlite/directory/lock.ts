@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { AgentError } from "../../../errors.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { DirectoryInUse, toTrouble } from "../format/errors.ts";
 
@@ -13,8 +14,18 @@ export function takeLock(path: string): () => void {
     database.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     database.close();
-    if (toTrouble(error) !== "busy") throw error;
-    throw new DirectoryInUse("the data directory is in use by another process", { cause: error });
+    const cause = { cause: error };
+    switch (toTrouble(error)) {
+      case "busy":
+        throw new DirectoryInUse("the data directory is in use by another process", cause);
+      case "damaged":
+        throw new AgentError("unavailable", `${path} is not a lock file of troupe`, {
+          ...cause,
+          hint: "remove the file if no process uses its directory; it holds no data",
+        });
+      default:
+        throw error;
+    }
   }
   return () => database.close();
 }

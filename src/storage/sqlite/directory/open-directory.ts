@@ -1,8 +1,9 @@
-import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../../errors.ts";
 import { toChecksum, toHash } from "../format/chain.ts";
+import { createDirectory } from "../../fs/create-directory.ts";
 import { checkNames } from "./check-names.ts";
 import { DamagedLog, toTrouble } from "../format/errors.ts";
 import { openHeadFile, readHeadFile } from "../format/head-file.ts";
@@ -33,7 +34,7 @@ export function openDirectory(
   { durability, acceptLoss }: { readonly durability: Durability; readonly acceptLoss: boolean },
 ): OpenDirectory {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    createDirectory(directory);
     const unlock = takeLock(join(directory, "lock"));
     try {
       const opened = openLocked(directory, durability, acceptLoss);
