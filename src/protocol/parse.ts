@@ -28,7 +28,8 @@ export interface IncomingRequest {
  *
  * - A query parameter counts if the body does not have the field. An optional field that is `null` counts as
  *   absent; unknown fields are ignored.
- * - Without `type`, a body with `input` is a ChatRequest, and one with `args` a ConfigureRequest.
+ * - Without `type`, a body with `operation` is an OperationRequest, else one with `input` a ChatRequest, else
+ *   one with `args` a ConfigureRequest.
  * - Whole numbers as `run_id` and `request_id` are read as strings, an unknown `logging_level` as `default`.
  * - `run_context` is merged into `request_metadata`, which wins on equal keys.
  */
@@ -79,6 +80,7 @@ function isObject(value: unknown): value is { readonly [key: string]: unknown } 
 // Resume and Cancel must be named: a request that waits or runs must not be changed by a guess.
 function typeOf(fields: Fields): unknown {
   if (fields["type"] !== undefined) return fields["type"];
+  if (fields["operation"] !== undefined) return "OperationRequest";
   if (fields["input"] !== undefined) return "ChatRequest";
   if (fields["args"] !== undefined) return "ConfigureRequest";
   return undefined;

@@ -2,6 +2,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createRuntime, defineAgent, defineTool } from "troupe";
 import type { Model } from "troupe";
 import { aiSdkModel, llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
+import type { ModelVariables } from "troupe/llm";
 import type { LlmAgentOptions } from "troupe/llm";
 import type { Event } from "troupe/protocol";
 import { collect } from "troupe/testing";
@@ -179,7 +180,10 @@ describe("a model of the AI SDK", () => {
     expect(server.requests).toHaveLength(1);
     expect(events.at(-1)).toMatchObject({
       finish_reason: "error",
-      error: { code: "agent_error", message: "local.chat/small: the key is wrong" },
+      error: {
+        code: "agent_error",
+        message: `local.chat/small: the key is wrong (HTTP 401 from ${server.url}/chat/completions)`,
+      },
     });
   });
 
@@ -265,7 +269,38 @@ describe("the model that the environment names", () => {
     expect(modelFromEnv({ OPENAI_API_KEY: "k", TROUPE_MODEL: "gpt" }, otherwise).name).toBe("gpt");
   });
 
+  test("says which address it asked when that is wrong", async () => {
+    await using server = await OpenAiServer.start(failing(404, "Not Found"));
+    const wrong = server.url.replace("/v1", "/v2");
+    const events = await ask(modelFromEnv({ TROUPE_MODEL_URL: wrong }, otherwise));
+    expect(events.at(-1)).toMatchObject({
+      error: { message: `default: Not Found (HTTP 404 from ${wrong}/chat/completions)` },
+    });
+  });
+
+  test.each([
+    [
+      { TROUPE_MODEL_NAME: "tiny" },
+      "TROUPE_MODEL_NAME is unknown; the variables of a model are TROUPE_MODEL_URL, ",
+    ],
+    [{ TROUPE_MODLE_URL: "http://x/v1" }, "TROUPE_MODLE_URL is unknown; "],
+    [{ OPENAI_APIKEY: "k" }, "OPENAI_APIKEY is unknown; "],
+    [{ OPEN_AI_API_KEY: "k" }, "OPEN_AI_API_KEY is unknown; "],
+    [{ TROUPE_MODEL: "tiny" }, "TROUPE_MODEL is set, but neither TROUPE_MODEL_URL nor OPENAI_API_KEY"],
+    [{ TROUPE_MODEL_KEY: "k" }, "TROUPE_MODEL_KEY is set, but TROUPE_MODEL_URL is not"],
+    [{ TROUPE_MODEL_KEY: "k", OPENAI_API_KEY: "k" }, "TROUPE_MODEL_KEY is set, but TROUPE_MODEL_URL is not"],
+    [{ TROUPE_MODEL_URL: "localhost:8080/v1" }, "TROUPE_MODEL_URL must be an http or https URL without user"],
+    [
+      { TROUPE_MODEL_URL: "http://user:password@x/v1" },
+      "TROUPE_MODEL_URL must be an http or https URL without user",
+    ],
+    [{ TROUPE_MODEL_URL: "http://x/v1", TROUPE_MODEL_IMAGES: "false" }, "TROUPE_MODEL_IMAGES is yes or no"],
+  ])("is an error when %j does not name one", (variables: Record<string, string>, message) => {
+    expect(() => modelFromEnv(variables, otherwise)).toThrow(message);
+  });
+
   test("is the other one when it names none", () => {
+    expect(modelFromEnv({ TROUPE_TOKEN: "t", PATH: "/bin" } as ModelVariables, otherwise)).toBe(otherwise);
     expect(modelFromEnv({ TROUPE_MODEL_URL: "", OPENAI_API_KEY: "" }, otherwise)).toBe(otherwise);
   });
 });

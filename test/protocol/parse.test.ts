@@ -37,6 +37,11 @@ test("a body without a type is a chat if it has an input", () => {
   expect(understood({ type: null, input: "hi", args: {} }).request.type).toBe("ChatRequest");
 });
 
+test("a body without a type is an operation if it names one", () => {
+  const { request } = understood({ operation: "add", input: { a: 1, b: 2 } });
+  expect(request).toEqual({ type: "OperationRequest", operation: "add", input: { a: 1, b: 2 } });
+});
+
 test("a body without a type is a configuration if it has args", () => {
   expect(understood({ args: { a: 1 } }).request).toEqual({ type: "ConfigureRequest", args: { a: 1 } });
 });

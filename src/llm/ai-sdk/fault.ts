@@ -5,11 +5,20 @@ import { ModelError } from "../../ports/model.ts";
 export function toModelError(model: string, thrown: unknown): ModelError {
   if (isInstance(thrown, ModelError)) return thrown;
   const retryAfterMs = toRetryAfterMs(fieldOf(thrown, "responseHeaders"));
-  return new ModelError(`${model}: ${messageOf(thrown) || "the completion failed"}`, {
+  return new ModelError(`${model}: ${messageOf(thrown) || "the completion failed"}${placeOf(thrown)}`, {
     transient: isTransient(thrown),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     cause: thrown,
   });
+}
+
+/** The address that was asked and its status; without user, password and query, which can hold secrets. */
+function placeOf(thrown: unknown): string {
+  const url = fieldOf(thrown, "url");
+  if (typeof url !== "string" || !URL.canParse(url)) return "";
+  const { origin, pathname } = new URL(url);
+  const status = fieldOf(thrown, "statusCode");
+  return ` (${typeof status === "number" ? `HTTP ${status} from ` : ""}${origin}${pathname})`;
 }
 
 /** Client error statuses that are transient. */

@@ -1,3 +1,4 @@
+import { AgentError } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model } from "../../ports/model.ts";
 import { aiSdkModel } from "./model.ts";
@@ -17,13 +18,15 @@ export interface ModelVariables {
 }
 
 /**
- * The model named by the environment, or the given one if there is none. A named model needs the packages
- * `ai` and `@ai-sdk/openai-compatible`, which are loaded on first use.
+ * The model named by the environment, or the given one if no variable names a model. Throws where a variable is
+ * misspelt or does not fit the others. A named model needs the packages `ai` and `@ai-sdk/openai-compatible`,
+ * which are loaded on first use.
  */
 export function modelFromEnv(variables: ModelVariables, otherwise: Model): Model {
   // An empty variable counts as absent.
   const { TROUPE_MODEL_URL: url = "", TROUPE_MODEL: name = "", TROUPE_MODEL_KEY: key = "" } = variables;
   const { OPENAI_API_KEY: openAiKey = "" } = variables;
+  check(variables);
   const images = variables.TROUPE_MODEL_IMAGES !== "no";
   if (url !== "") return liveModel({ url, model: name || "default", key, images });
   if (openAiKey === "") return otherwise;
@@ -32,6 +35,52 @@ export function modelFromEnv(variables: ModelVariables, otherwise: Model): Model
 
 const OPENAI_URL = "https://api.openai.com/v1";
 const OPENAI_MODEL = "gpt-5-mini";
+
+const KNOWN: readonly string[] = [
+  "TROUPE_MODEL_URL",
+  "TROUPE_MODEL",
+  "TROUPE_MODEL_KEY",
+  "TROUPE_MODEL_IMAGES",
+  "OPENAI_API_KEY",
+];
+
+/** Throws where variables would be ignored without notice. */
+function check(variables: ModelVariables): void {
+  const misspelt = Object.keys(variables).find((name) => isMisspelt(name));
+  if (misspelt !== undefined) {
+    throw invalid(`${misspelt} is unknown; the variables of a model are ${KNOWN.join(", ")}`);
+  }
+  const { TROUPE_MODEL_URL: url = "", TROUPE_MODEL: name = "", TROUPE_MODEL_KEY: key = "" } = variables;
+  const { TROUPE_MODEL_IMAGES: images = "", OPENAI_API_KEY: openAiKey = "" } = variables;
+  if (url !== "" && !isPlainUrl(url)) {
+    // The value is not repeated, since it can hold a secret.
+    throw invalid(
+      "TROUPE_MODEL_URL must be an http or https URL without user, password and query, for example http://localhost:8080/v1",
+    );
+  }
+  if (key !== "" && url === "") throw invalid("TROUPE_MODEL_KEY is set, but TROUPE_MODEL_URL is not");
+  if (name !== "" && url === "" && openAiKey === "") {
+    throw invalid("TROUPE_MODEL is set, but neither TROUPE_MODEL_URL nor OPENAI_API_KEY");
+  }
+  if (!["", "yes", "no"].includes(images)) throw invalid(`TROUPE_MODEL_IMAGES is yes or no, not ${images}`);
+}
+
+/** Whether a name is meant for one of ours: it begins as they do, or differs in underscores alone. */
+function isMisspelt(name: string): boolean {
+  if (KNOWN.includes(name)) return false;
+  const letters = name.replaceAll("_", "");
+  return name.startsWith("TROUPE_MO") || KNOWN.some((known) => known.replaceAll("_", "") === letters);
+}
+
+function isPlainUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && [username, password, search, hash].every((part) => part === "");
+}
+
+function invalid(message: string): AgentError {
+  return new AgentError("invalid_request", message);
+}
 
 interface Live {
   readonly url: string;
