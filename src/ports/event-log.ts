@@ -61,7 +61,7 @@ export interface EventLog {
   run(runId: RunId): Promise<RunEntry | undefined>;
 
   /** Finds the run that was created with an alias. */
-  find(alias: string): Promise<RunId | undefined>;
+  find(alias: RunAlias): Promise<RunId | undefined>;
 
   /** Lists runs, by default the most recently updated first. */
   list(query: RunQuery): Promise<RunPage>;
@@ -160,7 +160,7 @@ export interface Batch {
   /** Changes of the run's references to things outside the log, oldest first. */
   readonly references?: readonly ReferenceMark[];
   /** A name of the run for `find`. The append fails with `conflict` if another run has the name. */
-  readonly alias?: string;
+  readonly alias?: RunAlias;
   /** Replaces the snapshot; covers everything up to the end of this batch. */
   readonly snapshot?: Json;
 }
@@ -204,6 +204,12 @@ export interface RequestMark {
    * request never sleeps.
    */
   readonly wakeAt?: number;
+}
+
+/** A name that a client gives to a run. Each agent has its own aliases. */
+export interface RunAlias {
+  readonly agent: string;
+  readonly name: string;
 }
 
 /**

@@ -204,7 +204,7 @@ export interface RunsPage {
 export interface CreateRunOptions {
   readonly input?: Json;
   readonly metadata?: JsonObject;
-  /** A unique name to find the run again. */
+  /** A name to find the run again, unique among the runs of its agent. */
   readonly alias?: string;
 }
 

@@ -237,6 +237,20 @@ test("a run is created once for an alias, however often and fast it is asked for
   ]);
 });
 
+test("each agent has its own aliases", async () => {
+  const other = { ...echo, name: "other" };
+  const world = new World({ agents: [echo, other] });
+  const [first, second] = await Promise.all(
+    ["echo", "other"].map((agent) => world.runtime.createRun(agent, { alias: "thread-1" })),
+  );
+  expect(second).not.toBe(first);
+  expect((await world.events(second ?? ""))[0]).toMatchObject({ type: "RunCreated", agent: "other" });
+
+  await world.restart();
+  expect(await world.runtime.createRun("echo", { alias: "thread-1" })).toBe(first);
+  expect(await world.runtime.createRun("other", { alias: "thread-1" })).toBe(second);
+});
+
 test("two processes on one log that create a run for the same alias come to the same run", async () => {
   const world = new World({ agents: [echo] });
   await world.runtime.ready();
@@ -256,7 +270,7 @@ test("two processes on one log that create a run for the same alias come to the 
       initialInput: null,
       metadata: {},
     },
-    alias: "thread-1",
+    alias: { agent: "echo", name: "thread-1" },
   });
   const creating = world.runtime.createRun("echo", { alias: "thread-1" });
   Object.assign(world.log, { find });

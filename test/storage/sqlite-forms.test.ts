@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import type { RequestMark } from "../../src/ports/event-log.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
-import { requestId, startRun } from "../../src/testing/event-log/subject.ts";
+import { requestId, row, startRun } from "../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "./directories.ts";
 
 test("a log of the first form is opened, and its requests can sleep", async () => {
@@ -61,6 +61,27 @@ test("a log of the third form is opened, and its runs refer to the secrets that 
   expect(await later.remove((await later.claim(second.runId)).cursor)).toEqual(["config-agent"]);
 });
 
+test("a log of the fourth form is opened, and each alias is one of its run's agent", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  for (const agent of ["first", "second"]) {
+    const cursor = await startRun(log, agent, 1);
+    await log.append(cursor, { events: [], records: [], run: row({ agent }), alias: { agent, name: agent } });
+  }
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toFourthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect(await again.find({ agent: "first", name: "first" })).toBe("first");
+  expect(await again.find({ agent: "second", name: "first" })).toBeUndefined();
+  const { cursor } = await again.claim("second");
+  await again.append(cursor, { events: [], records: [], alias: { agent: "second", name: "first" } });
+  expect(await again.find({ agent: "second", name: "first" })).toBe("second");
+});
+
 test("a log of a form that this program does not know is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -71,8 +92,22 @@ test("a log of a form that this program does not know is refused", async () => {
   expect(() => sqliteLog(directory)).toThrow("the log has format 99");
 });
 
+/** Makes of a database what the fourth version would have written. */
+function toFourthForm(database: DatabaseSync): void {
+  database.exec(`
+    ALTER TABLE alias RENAME TO of_agents;
+    DROP INDEX alias_run;
+    CREATE TABLE alias (alias TEXT PRIMARY KEY, rid INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX alias_run ON alias (rid);
+    INSERT INTO alias SELECT alias, rid FROM of_agents;
+    DROP TABLE of_agents;
+    PRAGMA user_version = 4;
+  `);
+}
+
 /** Makes of a database what the third version would have written. */
 function toThirdForm(database: DatabaseSync): void {
+  toFourthForm(database);
   database.exec("DROP TABLE reference; PRAGMA user_version = 3");
 }
 

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
+import type { EventLog, RunAlias } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { CreateRunOptions } from "../api.ts";
 import { checkForkPoint } from "../run/fork.ts";
@@ -33,7 +33,7 @@ export class RunCommands {
       await send(runId, { kind: "create", agent, input, metadata });
       return runId;
     }
-    return this.#aliases.findOrCreate(alias, async () => {
+    return this.#aliases.findOrCreate({ agent, name: alias }, async () => {
       await send(runId, { kind: "create", agent, input, metadata, alias });
       return runId;
     });
@@ -83,19 +83,20 @@ export class Aliases {
   }
 
   /** The run that has an alias, or a new one from `create`. */
-  async findOrCreate(alias: string, create: () => Promise<RunId>): Promise<RunId> {
-    const underWay = this.#underWay.get(alias);
+  async findOrCreate(alias: RunAlias, create: () => Promise<RunId>): Promise<RunId> {
+    const key = `${alias.agent} ${alias.name}`;
+    const underWay = this.#underWay.get(key);
     if (underWay) return underWay;
     const work = this.#findOrCreate(alias, create);
-    this.#underWay.set(alias, work);
+    this.#underWay.set(key, work);
     try {
       return await work;
     } finally {
-      this.#underWay.delete(alias);
+      this.#underWay.delete(key);
     }
   }
 
-  async #findOrCreate(alias: string, create: () => Promise<RunId>): Promise<RunId> {
+  async #findOrCreate(alias: RunAlias, create: () => Promise<RunId>): Promise<RunId> {
     const known = await this.#log.find(alias);
     if (known !== undefined) return known;
     try {

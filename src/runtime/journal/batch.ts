@@ -1,4 +1,11 @@
-import type { Batch, LogRecord, ReferenceMark, RequestMark, RunRow } from "../../ports/event-log.ts";
+import type {
+  Batch,
+  LogRecord,
+  ReferenceMark,
+  RequestMark,
+  RunAlias,
+  RunRow,
+} from "../../ports/event-log.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** A batch that collects entries, and the promise of its commit. */
@@ -11,7 +18,7 @@ export interface OpenBatch extends Batch {
   snapshot?: Json;
   /** Makes the snapshot when the batch is complete. */
   toSnapshot?: () => Json;
-  alias?: string;
+  alias?: RunAlias;
   /** Whether it holds anything that must not wait for the group commit. */
   urgent: boolean;
   /**

@@ -1,4 +1,11 @@
-import type { Cursor, LogRecord, ReferenceMark, RequestMark, RunRow } from "../../ports/event-log.ts";
+import type {
+  Cursor,
+  LogRecord,
+  ReferenceMark,
+  RequestMark,
+  RunAlias,
+  RunRow,
+} from "../../ports/event-log.ts";
 import { encodeEvent } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { EventBody } from "../../protocol/events.ts";
@@ -155,7 +162,7 @@ export class Recorder {
   }
 
   /** Gives the run an alias with the next commit. */
-  alias(alias: string): void {
+  alias(alias: RunAlias): void {
     this.#batch.alias = alias;
     this.#schedule(true);
   }

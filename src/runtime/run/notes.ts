@@ -63,7 +63,7 @@ export class RunUpdates {
   #create({ agent, input, metadata, alias }: CreateMessage): number {
     const ledger = this.#ledger;
     ledger.begin(agent, input, metadata, this.#context.agents.configOf(agent));
-    if (alias !== undefined) ledger.recorder.alias(alias);
+    if (alias !== undefined) ledger.recorder.alias({ agent, name: alias });
     ledger.recorder.event(this.#speakerOf(agent), { type: "RunCreated", input, metadata });
     ledger.save();
     return 0;

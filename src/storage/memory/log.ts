@@ -9,6 +9,7 @@ import type {
   ReferenceMark,
   RequestEntry,
   RequestMark,
+  RunAlias,
   RunEntry,
   RunPage,
   RunQuery,
@@ -46,6 +47,7 @@ export function memoryLog(): MemoryLog {
   // Only the ids of removed runs' requests are kept.
   const removedRequests = new Map<RequestId, RunId>();
   const openRequests = new Set<RequestId>();
+  // By agent and name; the names of agents have no spaces.
   const aliases = new Map<string, RunId>();
   // For each thing outside the log the runs that refer to it.
   const referrers = new Map<string, Set<RunId>>();
@@ -74,8 +76,9 @@ export function memoryLog(): MemoryLog {
     const row = batch.run ?? run.row;
     if (row === undefined) throw new TypeError("the first batch of a run needs its row");
 
-    if (batch.alias !== undefined && (aliases.get(batch.alias) ?? cursor.runId) !== cursor.runId) {
-      throw new AgentError("conflict", `another run has the alias ${batch.alias}`);
+    const alias = batch.alias && toKey(batch.alias);
+    if (alias !== undefined && (aliases.get(alias) ?? cursor.runId) !== cursor.runId) {
+      throw new AgentError("conflict", `another run has the alias ${batch.alias?.name}`);
     }
     const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
 
@@ -86,9 +89,9 @@ export function memoryLog(): MemoryLog {
     const head = run.events.length;
     const records = run.records.length;
     if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
-    if (batch.alias !== undefined) {
-      aliases.set(batch.alias, cursor.runId);
-      run.aliases.push(batch.alias);
+    if (alias !== undefined) {
+      aliases.set(alias, cursor.runId);
+      run.aliases.push(alias);
     }
     for (const [requestId, entry] of marked ?? []) {
       requests.set(requestId, entry);
@@ -217,7 +220,7 @@ export function memoryLog(): MemoryLog {
       tail: (runId, wake) => tails.add(runId, wake),
       lookup: async (requestId) => lookup(requestId),
       run: async (runId) => find(runId),
-      find: async (alias) => aliases.get(alias),
+      find: async (alias) => aliases.get(toKey(alias)),
       list: async (query) => list(query),
       async size(runId) {
         const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
@@ -271,6 +274,10 @@ interface Run {
 
 function newRun(): Run {
   return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
+}
+
+function toKey({ agent, name }: RunAlias): string {
+  return `${agent} ${name}`;
 }
 
 /** The size of a run's entries in characters; most characters take one byte. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Fenced } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
-import { events, nextEvents, openFor, record, requestId, row, runId, startRun } from "./subject.ts";
+import { events, nextEvents, openFor, record, requestId, row, runId, startRun, alias } from "./subject.ts";
 
 /** Appends, claims, and their interactions. */
 export function testAppending(subject: EventLogSubject): void {
@@ -81,7 +81,7 @@ export function testAppending(subject: EventLogSubject): void {
         ...nextEvents(old, 1),
         run: row({ turns: 9 }),
         requests: [{ requestId: requestId("late"), phase: "queued", createdAt: 1 }],
-        alias: "late",
+        alias: alias("late"),
         references: [{ thing: "late" }],
         snapshot: "late",
       });
@@ -89,7 +89,7 @@ export function testAppending(subject: EventLogSubject): void {
       expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 2 });
       expect(await log.run(runId("run"))).toMatchObject({ turns: 1 });
       expect(await log.lookup(requestId("late"))).toBeUndefined();
-      expect(await log.find("late")).toBeUndefined();
+      expect(await log.find(alias("late"))).toBeUndefined();
       expect(await log.unreferenced(["late"])).toEqual(["late"]);
       await expect(log.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 3 });
     });

@@ -12,6 +12,7 @@ import {
   row,
   runId,
   startRun,
+  alias,
 } from "./subject.ts";
 
 /** Opening, closing and reopening. */
@@ -64,7 +65,7 @@ export function testLifecycle(subject: EventLogSubject): void {
         records: [record(1, 3), record(2, 5)],
         run: row({ status: "waiting", turns: 2, metadata: { a: 1 } }),
         requests: [{ requestId: requestId("open"), phase: "running", createdAt: 4, started: 4, wakeAt: 50 }],
-        alias: "name",
+        alias: alias("name"),
         references: [{ thing: "secret" }],
         snapshot: { at: 5 },
       });
@@ -88,7 +89,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       expect(before[0].events).toEqual(events(1, 6));
       expect(before[3]).toMatchObject({ runId: "removed", removed: true });
       expect(await look(again)).toEqual(before);
-      expect(await again.find("name")).toBe("run");
+      expect(await again.find(alias("name"))).toBe("run");
       expect(await again.unreferenced(["secret", "other"])).toEqual(["other"]);
       expect(await again.run(runId("removed"))).toMatchObject({ removed: true });
       const claim = await again.claim(runId("run"));

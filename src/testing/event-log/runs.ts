@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Fenced } from "../../ports/event-log.ts";
 import type { Cursor, EventLog, ReferenceMark, RunQuery } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
-import { nextEvents, openFor, requestId, row, runId, startRun } from "./subject.ts";
+import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "./subject.ts";
 
 /** The rows of runs, their list, and their removal. */
 export function testRuns(subject: EventLogSubject): void {
@@ -140,7 +140,7 @@ export function testRuns(subject: EventLogSubject): void {
         ...nextEvents(cursor, 1),
         records: [{ n: 1, after: 2, type: "Now" }],
         requests: [{ requestId: requestId("request"), phase: "queued", createdAt: 1 }],
-        alias: "name",
+        alias: alias("name"),
         snapshot: {},
       });
       await log.remove(full);
@@ -157,7 +157,7 @@ export function testRuns(subject: EventLogSubject): void {
         removed: true,
       });
       expect(await log.open()).toEqual([]);
-      expect(await log.find("name")).toBeUndefined();
+      expect(await log.find(alias("name"))).toBeUndefined();
       expect((await log.list({ limit: 10 })).runs).toEqual([]);
       await expect(log.append(full, nextEvents(full, 1))).rejects.toBeInstanceOf(Fenced);
     });
@@ -165,7 +165,7 @@ export function testRuns(subject: EventLogSubject): void {
     test("the id of a removed run is not used again; its alias can be", async () => {
       const log = await openFor(subject);
       const first = await startRun(log, "run", 1);
-      await log.remove(await log.append(first, { events: [], records: [], alias: "name" }));
+      await log.remove(await log.append(first, { events: [], records: [], alias: alias("name") }));
 
       const { cursor, run, snapshot } = await log.claim(runId("run"));
       expect(run).toMatchObject({ removed: true });
@@ -173,8 +173,8 @@ export function testRuns(subject: EventLogSubject): void {
       const append = log.append(cursor, { events: [], records: [], run: row() });
       await expect(append).rejects.toMatchObject({ code: "gone" });
       const other = await startRun(log, "other", 1);
-      await log.append(other, { events: [], records: [], alias: "name" });
-      expect(await log.find("name")).toBe("other");
+      await log.append(other, { events: [], records: [], alias: alias("name") });
+      expect(await log.find(alias("name"))).toBe("other");
     });
 
     test("a thing outside the log is referenced until the last run that refers to it drops it or is removed", async () => {

@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { Batch, Cursor, EventLog, LogRecord, RunRow } from "../../ports/event-log.ts";
+import type { Batch, Cursor, EventLog, LogRecord, RunAlias, RunRow } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
 /** An engine under test. */
@@ -35,6 +35,11 @@ export function runId(text: string): RunId {
 
 export function requestId(text: string): RequestId {
   return text;
+}
+
+/** An alias of agent `echo`. */
+export function alias(name: string): RunAlias {
+  return { agent: "echo", name };
 }
 
 /** The row of an idle run of agent `echo`. */

@@ -21,7 +21,7 @@ const LOST = {
   "a request": `SELECT 1 FROM request AS own INDEXED BY request_run WHERE NOT EXISTS
     (SELECT 1 FROM request AS named WHERE named.request_id = own.request_id AND +named.rid = own.rid)`,
   "an alias": `SELECT 1 FROM alias AS own INDEXED BY alias_run WHERE NOT EXISTS
-    (SELECT 1 FROM alias AS named WHERE named.alias = own.alias AND +named.rid = own.rid)`,
+    (SELECT 1 FROM alias AS named WHERE named.agent = own.agent AND named.alias = own.alias AND +named.rid = own.rid)`,
   "a reference": `SELECT 1 FROM reference AS own INDEXED BY reference_run WHERE NOT EXISTS
     (SELECT 1 FROM reference AS named WHERE named.thing = own.thing AND +named.rid = own.rid)`,
 } as const;

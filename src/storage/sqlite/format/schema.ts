@@ -37,13 +37,19 @@ export function createSchema(database: DatabaseSync): void {
   database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
 }
 
-const VERSION = 4;
+const VERSION = 5;
 
 // Partial indexes: waiting and sleeping requests are not in the index that a start reads, nor in the one that
 // finds open requests.
 const REQUEST_INDEXES = `
   CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL;
   CREATE INDEX request_asleep ON request (wake) WHERE wake IS NOT NULL`;
+
+// Each agent has its own aliases.
+const ALIASES = `
+  CREATE TABLE alias (agent TEXT NOT NULL, alias TEXT NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY (agent, alias))
+    WITHOUT ROWID;
+  CREATE INDEX alias_run ON alias (rid)`;
 
 // The references of runs to things outside the log, in both directions.
 const REFERENCES = `
@@ -105,8 +111,7 @@ const SCHEMA = `
   CREATE INDEX request_run ON request (rid);
   ${REQUEST_INDEXES};
 
-  CREATE TABLE alias (alias TEXT PRIMARY KEY, rid INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE INDEX alias_run ON alias (rid);
+  ${ALIASES};
   ${REFERENCES};
 
   CREATE TABLE snapshot (
@@ -135,6 +140,12 @@ const FROM = [
     JOIN run ON run.rid = chunk.rid AND run.removed = 0
     JOIN json_tree(CASE WHEN json_valid(chunk.records) THEN chunk.records END) AS name
     WHERE chunk.records LIKE '%"$secret"%' AND name.key = '$secret' AND name.type = 'text'`,
+  // In format 4 all agents shared one set of aliases.
+  `ALTER TABLE alias RENAME TO alias_of_any;
+  DROP INDEX alias_run;
+  ${ALIASES};
+  INSERT INTO alias SELECT run.agent, alias, rid FROM alias_of_any JOIN run USING (rid);
+  DROP TABLE alias_of_any`,
 ] as const;
 
 /**

@@ -1,5 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { RequestEntry, RunEntry, RunPage, RunQuery, SleepQuery } from "../../../ports/event-log.ts";
+import type {
+  RequestEntry,
+  RunAlias,
+  RunEntry,
+  RunPage,
+  RunQuery,
+  SleepQuery,
+} from "../../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
@@ -8,7 +15,7 @@ import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 export interface Rows {
   run(runId: RunId): RunEntry | undefined;
-  find(alias: string): RunId | undefined;
+  find(alias: RunAlias): RunId | undefined;
   list(query: RunQuery): RunPage;
   lookup(requestId: RequestId): RequestEntry | undefined;
   open(): readonly RequestEntry[];
@@ -22,7 +29,7 @@ export interface Rows {
 export function createRows(database: DatabaseSync): Rows {
   const oneRun = database.prepare(`SELECT ${RUN} WHERE run_id = ?`);
   const oneAlias = database.prepare(
-    "SELECT run_id FROM alias JOIN run ON run.rid = alias.rid WHERE alias = ?",
+    "SELECT run_id FROM alias JOIN run ON run.rid = alias.rid WHERE alias.agent = ? AND alias = ?",
   );
   const oneRequest = database.prepare(`SELECT ${REQUEST} WHERE request_id = ?`);
   // A request that blocks others is found through its run, where it is the started one.
@@ -48,7 +55,7 @@ export function createRows(database: DatabaseSync): Rows {
       const row = oneRun.get(runId) as RunRow | undefined;
       return row && toRun(row);
     },
-    find: (alias) => oneAlias.get(alias)?.["run_id"] as RunId | undefined,
+    find: ({ agent, name }) => oneAlias.get(agent, name)?.["run_id"] as RunId | undefined,
     list(query) {
       const { sql, values } = toListSql(query);
       // One row more than requested shows whether there is a next page.

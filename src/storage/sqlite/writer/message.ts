@@ -1,4 +1,4 @@
-import type { ReferenceMark } from "../../../ports/event-log.ts";
+import type { ReferenceMark, RunAlias } from "../../../ports/event-log.ts";
 import type { Head } from "../format/head-file.ts";
 import type { Durability } from "../format/schema.ts";
 
@@ -38,7 +38,7 @@ export interface Changes {
   readonly run?: RunChange;
   readonly requests?: readonly RequestChange[];
   readonly references?: readonly ReferenceMark[];
-  readonly alias?: string;
+  readonly alias?: RunAlias;
   readonly snapshot?: string;
 }
 

@@ -37,8 +37,8 @@ const SQL = {
     completed = coalesce(?, completed), wake = nullif(coalesce(?, wake), 0)
     WHERE request_id = ?`,
 
-  findAlias: "SELECT rid FROM alias WHERE alias = ?",
-  addAlias: "INSERT OR REPLACE INTO alias (alias, rid) VALUES (?, ?)",
+  findAlias: "SELECT rid FROM alias WHERE agent = ? AND alias = ?",
+  addAlias: "INSERT OR REPLACE INTO alias (agent, alias, rid) VALUES (?, ?, ?)",
 
   addReference: "INSERT OR IGNORE INTO reference (thing, rid) VALUES (?, ?)",
   dropReference: "DELETE FROM reference WHERE thing = ? AND rid = ?",

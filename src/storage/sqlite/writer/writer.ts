@@ -117,7 +117,7 @@ export class Writer {
     if (changes === null) return undefined;
     const { findAlias, findRequest } = this.#statements;
     if (changes.alias !== undefined) {
-      const other = findAlias.get(changes.alias)?.["rid"];
+      const other = findAlias.get(changes.alias.agent, changes.alias.name)?.["rid"];
       if (other !== undefined && other !== rid) return "another run has the alias";
     }
     for (const [requestId, known] of changes.requests ?? []) {
@@ -167,7 +167,7 @@ export class Writer {
     }
     for (const { thing, dropped } of references ?? [])
       (dropped ? dropReference : addReference).run(thing, rid);
-    if (alias !== undefined) addAlias.run(alias, rid);
+    if (alias !== undefined) addAlias.run(alias.agent, alias.name, rid);
     if (snapshot !== undefined) {
       const position = { rid, first: head, last: head, records: recordsEnd };
       const checksum = toChecksum(position, NOTHING, snapshot);
