@@ -252,7 +252,7 @@ test("a wait asks up to 256 questions, and no more than one event can hold", asy
 
   expect(refused).toEqual([
     "a wait asks 257 questions; at most 256 are allowed",
-    "the questions of a wait, with their schema, are larger than 258048 bytes",
+    "what a wait asks, with its schema, is larger than 258048 bytes",
   ]);
   const waits = ofType(await world.events(asked), "WaitForInput");
   expect(waits.map(({ request_keys: keys }) => Object.keys(keys).length)).toEqual([256]);

@@ -5,6 +5,7 @@ import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
+import { isInterruption } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
 import type { Answer } from "./answer.ts";
 import { noChat } from "../agent/resolve-operation.ts";
@@ -257,5 +258,6 @@ function report(
 
 function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {
   if (unfit) return "invalid_input";
+  if (isInterruption(thrown)) return "interrupted";
   return isInstance(thrown, RemoteFailure) ? thrown.toolCode : "tool_error";
 }

@@ -9,7 +9,7 @@ import { openCall } from "./call.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
-import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import { checkText, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** A completion, requested for the first time or again after a crash. */
 export interface Completion {
@@ -122,6 +122,7 @@ async function stream(
   for await (const part of parts) {
     if (turn.ended || !open.open) break;
     if (part.type === "result") return { result: part.result, usage: part.usage };
+    checkText(part.text);
     const about = { content: part.text, call_id: open.callId, attempt };
     if (part.type === "text") said.add(part.text, open.callId);
     recorder.event(speaker, { type: part.type === "text" ? "TextOutput" : "ReasoningOutput", ...about });

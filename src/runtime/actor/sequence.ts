@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import { toCallFailure } from "./call-failure.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { ReplayScope } from "../replay/scope.ts";
@@ -89,8 +90,7 @@ export class Sequence {
     return new Promise((resolve, reject) => {
       this.actor.turn.deliveries.expect(callId, (outcome: Outcome) => {
         if (!outcome.ok) {
-          const facts = { code: outcome.code, call_id: callId };
-          reject(new AgentError("call_failed", outcome.message, { facts }));
+          reject(toCallFailure(outcome, callId));
           return;
         }
         hear?.(outcome.text ?? "");

@@ -26,7 +26,7 @@ import {
   waitSignature,
 } from "../replay/signature.ts";
 import { sleep } from "./sleep.ts";
-import { checkText, toJson } from "../journal/json-limits.ts";
+import { checkName, checkText, toJson } from "../journal/json-limits.ts";
 import type {
   Artifact,
   ArtifactOptions,
@@ -150,6 +150,7 @@ export class TurnHandle implements ToolTurn {
     perform: (context: EffectContext) => Value | Promise<Value>,
     { effect = "unsafe" }: { readonly effect?: Effect } = {},
   ): Promise<Value> {
+    checkName(name, "the name of an effect");
     const done = this.#sequence.issue(callSignature(name, {}), (begun) =>
       performEffect(this.#actor, { ...begun, name, args: {} }, effect, perform),
     );
@@ -195,6 +196,8 @@ export class TurnHandle implements ToolTurn {
   }
 
   async #publish({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {
+    checkName(name, "the name of an artifact");
+    checkName(mimeType, "the MIME type of an artifact");
     const artifactId = this.#actor.turn.context.environment.newId() as ArtifactId;
     const published = await this.#sequence.issue(artifactSignature(name, mimeType), (begun) => {
       const loggedId = begun.logged ? (begun.value as ArtifactId) : undefined;

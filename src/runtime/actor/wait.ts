@@ -5,7 +5,7 @@ import type { Schema } from "../agent/agent.ts";
 import { openCall } from "./call.ts";
 import { AgentError } from "../../errors.ts";
 import type { Questions } from "../../protocol/events.ts";
-import { byteLength, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
+import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** The questions of a wait. */
 export interface Question {
@@ -48,10 +48,5 @@ export function checkQuestions(questions: Questions, schema: JsonObject | undefi
     );
   }
   const limitBytes = EVENT_LIMIT_BYTES - ADDRESS_BYTES;
-  if (byteLength(JSON.stringify([questions, schema])) > limitBytes) {
-    throw new AgentError(
-      "too_large",
-      `the questions of a wait, with their schema, are larger than ${limitBytes} bytes`,
-    );
-  }
+  toJson([questions, schema], "what a wait asks, with its schema,", limitBytes);
 }

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Json } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 
 /** Maximum size of an encoded event. */
 export const EVENT_LIMIT_BYTES: number = 256 * 1024;
@@ -11,26 +11,50 @@ export const EVENT_LIMIT_BYTES: number = 256 * 1024;
 export function toJson(value: unknown, what: string, limitBytes: number = EVENT_LIMIT_BYTES): Json {
   if (value === undefined) return null;
   if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "string") {
+    if (!textFits(value, limitBytes)) throw tooLarge(what, limitBytes);
+    return value;
+  }
+  const text = encodeWithin(value, what, limitBytes);
+  return text === undefined ? null : (JSON.parse(text) as Json);
+}
+
+/**
+ * Encodes a value as JSON; `undefined` where JSON has nothing for it. Throws `too_large` as soon as the text is known
+ * to be too long, so a large value costs no more memory than the limit, and `unprocessable` for what JSON cannot hold.
+ */
+export function encodeWithin(value: unknown, what: string, limitBytes: number): string | undefined {
+  const size = sizeOf(value, limitBytes);
+  if (size === "large") throw tooLarge(what, limitBytes);
   let text: string | undefined;
   try {
-    text = JSON.stringify(value);
+    text = size === "small" ? JSON.stringify(value) : JSON.stringify(value, countingTo(limitBytes));
   } catch (cause) {
+    if (cause === TOO_LARGE) throw tooLarge(what, limitBytes);
     throw new AgentError("unprocessable", `${what} is not a JSON value`, { cause });
   }
-  if (text === undefined) return null;
-  // A UTF-16 code unit takes at most three bytes, so most values need no exact count.
-  if (text.length * 3 > limitBytes && byteLength(text) > limitBytes) {
-    throw new AgentError("too_large", `${what} is larger than ${limitBytes} bytes`);
-  }
-  return JSON.parse(text) as Json;
+  if (size !== "small" && text !== undefined && byteLength(text) > limitBytes)
+    throw tooLarge(what, limitBytes);
+  return text;
 }
 
 /** Throws `too_large` for a text that does not fit into an event. */
 export function checkText(text: string): void {
-  // JSON uses at most six bytes per code unit, so most texts need no exact count.
-  if (text.length * 6 <= EVENT_LIMIT_BYTES || byteLength(JSON.stringify(text)) <= EVENT_LIMIT_BYTES) return;
-  throw new AgentError("too_large", `a text is larger than ${EVENT_LIMIT_BYTES} bytes`);
+  if (!textFits(text, EVENT_LIMIT_BYTES)) throw tooLarge("a text", EVENT_LIMIT_BYTES);
 }
+
+/** Throws unless a name that agent code gives, of an effect or a file, is a string that an event can hold. */
+export function checkName(name: string, what: string): void {
+  if (typeof name !== "string") throw new TypeError(`${what} is a string`);
+  if (name.length > NAME_LENGTH) {
+    throw new AgentError(
+      "too_large",
+      `${what} has ${name.length} characters; at most ${NAME_LENGTH} are allowed`,
+    );
+  }
+}
+
+const NAME_LENGTH = 1_000;
 
 /** The size of a text in UTF-8. */
 export function byteLength(text: string): number {
@@ -39,11 +63,82 @@ export function byteLength(text: string): number {
 
 /** Cuts a text to a limit and adds a note that it was cut. */
 export function cut(text: string, limitBytes: number): string {
-  if (text.length * 3 <= limitBytes || byteLength(text) <= limitBytes) return text;
+  if (text.length * 3 <= limitBytes || (text.length <= limitBytes && byteLength(text) <= limitBytes))
+    return text;
   const note = `… [cut, ${text.length} characters in all]`;
-  const bytes = encoder.encode(text).subarray(0, limitBytes - byteLength(note));
+  const bytes = encoder.encode(text.slice(0, limitBytes)).subarray(0, limitBytes - byteLength(note));
   // A character that was cut in two is removed.
   return new TextDecoder().decode(bytes).replace(/\uFFFD+$/u, "") + note;
 }
 
 const encoder = new TextEncoder();
+
+function tooLarge(what: string, limitBytes: number): AgentError {
+  return new AgentError("too_large", `${what} is larger than ${limitBytes} bytes`);
+}
+
+/** JSON writes a UTF-16 unit in one byte at least and in six at most, so few texts are encoded to be measured. */
+function textFits(text: string, limitBytes: number): boolean {
+  if (text.length * 6 + 2 <= limitBytes) return true;
+  return text.length + 2 <= limitBytes && byteLength(JSON.stringify(text)) <= limitBytes;
+}
+
+/** How deep a value is looked into before it is encoded. */
+const LOOK_DEPTH = 32;
+
+/** What is known of a value's size as JSON without encoding it: surely within the limit, surely not, or nothing. */
+function sizeOf(value: unknown, limitBytes: number): "small" | "large" | "unknown" {
+  if (limitBytes === Infinity) return "small";
+  if (isLongView(value, limitBytes)) return "large";
+  try {
+    return mostBytes(value, limitBytes, LOOK_DEPTH) <= limitBytes ? "small" : "unknown";
+  } catch {
+    // A getter or a proxy of agent code throws; so it will when the value is encoded.
+    return "unknown";
+  }
+}
+
+/** Bytes and numbers in one piece of memory, of which JSON would make a text for each. */
+function isLongView(value: unknown, limit: number): boolean {
+  return (
+    ArrayBuffer.isView(value) &&
+    (value as Partial<Uint8Array>).length !== undefined &&
+    (value as Uint8Array).length > limit
+  );
+}
+
+/** The most bytes that a value may take as JSON; any number above the limit where that is more, or not known. */
+function mostBytes(value: unknown, limitBytes: number, depth: number): number {
+  if (typeof value === "string") return value.length * 6 + 3;
+  if (typeof value !== "object" || value === null) return MOST_NUMBER_BYTES;
+  if (depth === 0 || typeof (value as { readonly toJSON?: unknown }).toJSON === "function") return Infinity;
+  let bytes = 3;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && bytes <= limitBytes; at += 1)
+      bytes += mostBytes(value[at], limitBytes, depth - 1);
+    return bytes;
+  }
+  for (const key in value) {
+    if (bytes > limitBytes) return bytes;
+    bytes += key.length * 6 + 4 + mostBytes((value as JsonObject)[key], limitBytes, depth - 1);
+  }
+  return bytes;
+}
+
+const MOST_NUMBER_BYTES = 26;
+
+/** Stops an encoding that is too long. */
+const TOO_LARGE: unknown = Symbol("too large");
+
+/** Counts the least that each value takes while it is encoded, and throws `TOO_LARGE` when that is too much. */
+function countingTo(limitBytes: number): (this: unknown, key: string, value: unknown) => unknown {
+  let bytes = 0;
+  return function count(key, value) {
+    if (Array.isArray(this)) bytes += 2;
+    else if (value !== undefined && typeof value !== "function") bytes += key.length + 2;
+    if (typeof value === "string") bytes += value.length;
+    // oxlint-disable-next-line only-throw-error -- it is caught above, and tells itself from errors of agent code
+    if (bytes > limitBytes || isLongView(value, limitBytes)) throw TOO_LARGE;
+    return value;
+  };
+}

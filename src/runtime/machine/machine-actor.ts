@@ -4,6 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
 import type { Effect } from "../agent/agent.ts";
+import { toCallFailure } from "../actor/call-failure.ts";
 import { performEffect } from "../actor/call.ts";
 import type { MachineHost } from "./machine-host.ts";
 import { withJournaledPromises } from "./promises.ts";
@@ -218,7 +219,7 @@ class MachineActor implements MachineHost {
       turn.deliveries.expect(callId, (outcome) => {
         this.#promises.delete(childId);
         if (outcome.ok) resolve(outcome.value);
-        else reject(new Error(outcome.message));
+        else reject(toCallFailure(outcome, callId));
       });
       if (turn.journal.outcomes.has(callId)) return;
       const call = { callId, name: src, args: toJson(input ?? {}, "the input"), logged: known !== undefined };

@@ -262,9 +262,9 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
   }
 
   /** Ends the turn with an error thrown by its code. */
-  failWith(thrown: unknown): void {
+  failWith(thrown: unknown, code: TurnError["code"]): void {
     if (!this.#ended) this.context.telemetry.fault(`agent ${this.agent.name} failed`, thrown, this.place());
-    this.fail("agent_error", errorMessage(thrown));
+    this.fail(code, errorMessage(thrown));
   }
 
   /** Where code of the turn runs, for our log. */
