@@ -18,6 +18,8 @@ export interface Limits {
   readonly agentCalls: number;
   /** Open questions of one turn, including its calls. Default 1,000. */
   readonly openWaits: number;
+  /** Open sleeps of one turn, including its calls. Default 10,000. */
+  readonly openSleeps: number;
   /** Events in one run; a full run accepts no more turns. Default 1,000,000. */
   readonly runEvents: number;
   /** Running time of a turn, without waiting and sleeping, in milliseconds. Default 30 minutes. */
@@ -46,6 +48,7 @@ export const defaultLimits: Limits = {
   selfCalls: 4,
   agentCalls: 10_000,
   openWaits: 1_000,
+  openSleeps: 10_000,
   runEvents: 1_000_000,
   turnMs: 30 * 60_000,
   memoryBytes: 1_048_576,

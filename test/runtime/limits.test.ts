@@ -294,6 +294,48 @@ test("a turn with more questions open than it may have ends", async () => {
   });
 });
 
+test("a turn with more sleeps open than it may have ends, and leaves no timer behind", async () => {
+  const agent = defineAgent({
+    name: "sleepy",
+    purpose: "Sleeps many times at once.",
+    async chat(input, turn) {
+      await Promise.all(Array.from({ length: Number(input) }, () => turn.sleep(1_000)));
+    },
+  });
+  const world = new World({ agents: [agent], limits: { openSleeps: 3 } });
+  await world.ask("sleepy", { ...chat, input: "3" });
+  await world.environment.advance(1_000);
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+
+  const tooMany = "too-many" as RequestId;
+  await world.ask("sleepy", { ...chat, input: "4", request_id: tooMany });
+  expect((await world.events(tooMany)).at(-1)).toMatchObject({
+    error: { code: "overloaded", message: "agent sleepy has more than 3 open sleeps" },
+  });
+  const dropped = world.dropped.length;
+  await world.environment.advance(1_000);
+  expect(world.dropped).toHaveLength(dropped);
+});
+
+test("a turn that opens a hundred thousand sleeps, few at a time, ends and costs no other turn", async () => {
+  const agent = defineAgent({
+    name: "sleepy",
+    purpose: "Opens more and more sleeps.",
+    async chat(_input, turn) {
+      for (let round = 0; round < 130; round += 1) {
+        for (let at = 0; at < 1_000; at += 1) void turn.sleep(60_000);
+        await turn.text(".");
+      }
+      await turn.sleep(60_000);
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("sleepy", chat);
+  expect((await world.events(asked)).at(-1)).toMatchObject({
+    error: { code: "overloaded", message: "agent sleepy has more than 10000 open sleeps" },
+  });
+});
+
 test("a configuration is kept up to a size, all that was set together, and what is refused leaves nothing", async () => {
   const put: string[] = [];
   const secrets = memorySecrets();

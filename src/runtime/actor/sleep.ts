@@ -20,7 +20,8 @@ export function sleep(
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
   if (!logged || until < loggedUntil) recorder.record({ type: "Sleep", call_id: callId, ms, until });
-  turn.quiescence.sleeping(callId, until, now);
+  turn.slept(callId, until, now);
+  if (turn.ended) return;
   stop = environment.timer(Math.max(until - now, 0), () => {
     if (!turn.calls.accepts(open)) return;
     turn.calls.settle(open, { ok: true, value: null }, () =>

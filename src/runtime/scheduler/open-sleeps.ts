@@ -8,6 +8,10 @@ export class OpenSleeps {
   readonly #ends = new Map<CallId, number>();
   readonly #long = new Set<CallId>();
 
+  get size(): number {
+    return this.#ends.size;
+  }
+
   /** Whether one of them was long when it began or was replayed. */
   get anyLong(): boolean {
     return this.#long.size > 0;
@@ -15,7 +19,9 @@ export class OpenSleeps {
 
   /** The end of the first one, in milliseconds since 1970; `undefined` when there is none. */
   get firstEnd(): number | undefined {
-    return this.#ends.size === 0 ? undefined : Math.min(...this.#ends.values());
+    let first: number | undefined;
+    for (const end of this.#ends.values()) if (first === undefined || end < first) first = end;
+    return first;
   }
 
   /** The code sleeps from now until a time. */

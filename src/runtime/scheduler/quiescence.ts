@@ -126,6 +126,10 @@ export class Quiescence implements ActivityListener {
     this.#lookSoon();
   }
 
+  get openSleeps(): number {
+    return this.#sleeps.size;
+  }
+
   /** Registers a sleep until a time. */
   sleeping(callId: CallId, until: number, now: number): void {
     this.#sleeps.add(callId, until, now);

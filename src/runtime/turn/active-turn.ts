@@ -215,6 +215,14 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openWaits} open questions`);
   }
 
+  /** Notes that a call sleeps until a time; a turn with too many sleeps ends. */
+  slept(callId: CallId, until: number, now: number): void {
+    const { limits } = this.context;
+    this.quiescence.sleeping(callId, until, now);
+    if (this.quiescence.openSleeps <= limits.openSleeps) return;
+    this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
+  }
+
   /**
    * Answers a wait; `undefined` if it was closed in the meantime, `unprocessable` if the values do not fit.
    */
