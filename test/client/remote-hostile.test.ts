@@ -295,6 +295,25 @@ test("calls that it does not end, ends that nobody called for and repeats of bot
   ]);
 });
 
+test.each([
+  ["call", "ToolCall", { tool_call_id: "t7", function_name: "f", args: {}, attempt: 2 }],
+  ["completion", "CompletionCall", { call_id: "t7", model: "m", attempt: 2 }],
+] as const)("a %s can be repeated while as many as may be are open", async (_what, type, retry) => {
+  const many = { events: 3_000, characters: 10_000_000 };
+  const first = Array.from({ length: 1_000 }, (_, index) =>
+    event(index + 2, type, { ...retry, tool_call_id: `t${index}`, call_id: `t${index}`, attempt: 1 }),
+  );
+  const again = event(1_002, type, retry);
+  const more = event(1_003, type, { ...retry, tool_call_id: "one more", call_id: "one more", attempt: 1 });
+
+  const events = await call({ getevents: stream(started, ...first, again, completed(1_003)) }, many);
+  expect(textsOf(events)).toEqual(["fine"]);
+  expect(ofType(events, type).filter(({ attempt = 1 }) => attempt > 1)).toHaveLength(1);
+
+  const refused = await call({ getevents: stream(started, ...first, again, more) }, many);
+  expect(textsOf(refused)[0]).toMatch(/^tool_error: agent fiend sent more than 1000 \w+ at a time$/);
+});
+
 test("a result that is longer than any here is cut, and what no event can hold is an error", async () => {
   const roomy = { eventBytes: 2_000_000, characters: 4_000_000 };
   const getevents = stream(completed(2, { result: "€".repeat(100_000) }));

@@ -171,7 +171,7 @@ export class RemoteEvents {
     const there = typeof given === "string" ? given : `completion#${id}`;
     const known = this.#completions.get(there);
     const here = known ?? this.#session.newCall();
-    if (this.#completions.size >= OPEN_LIMIT)
+    if (known === undefined && this.#completions.size >= OPEN_LIMIT)
       throw this.#fault(`more than ${OPEN_LIMIT} completions at a time`);
     this.#completions.set(there, here);
     return {
