@@ -146,6 +146,25 @@ test.each([false, true])(
   },
 );
 
+test("a run that another owner has claimed is unloaded, and nothing else is recovered", async () => {
+  const world = new World({ agents: [echo] });
+  await world.ask("echo", chat);
+  const other = "other" as RequestId;
+  const { runId } = await world.ask("echo", { ...chat, request_id: other });
+  await world.log.claim(runId as RunId);
+
+  const { recoveries } = world;
+  await world.environment.advance(1_000);
+  await world.environment.advance(10_000);
+  expect(world.recoveries).toBe(recoveries);
+  expect(world.faults).toEqual([`run ${runId} was unloaded because another owner has claimed it: undefined`]);
+  // The other run goes on; this one goes on with its next message, which claims it again.
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  expect(textsOf(await world.events(other))).toEqual(["hello "]);
+  await world.ask("echo", { type: "CancelRequest", request_id: other });
+  expect((await world.events(other)).at(-1)).toMatchObject({ finish_reason: "canceled" });
+});
+
 test("a log that gives no run away refuses requests for later", async () => {
   const log = memoryLog();
   const runtime = createRuntime({

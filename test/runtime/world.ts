@@ -42,6 +42,8 @@ export class World {
   readonly dropped: string[] = [];
   /** How far the clock of the process is ahead of the time that passes, in milliseconds. */
   clockMs = 0;
+  /** How often the log was asked what is open in it. */
+  recoveries = 0;
   /** How many commits were begun. */
   commits = 0;
   #options: WorldOptions;
@@ -204,7 +206,10 @@ export class World {
       run: mortal(log.run),
       find: mortal(log.find),
       list: mortal(log.list),
-      open: mortal(log.open),
+      open: mortal(() => {
+        this.recoveries += 1;
+        return log.open();
+      }),
       asleep: mortal((query) => {
         this.#blind -= 1;
         if (this.#blind >= 0) throw new Unavailable("the disk is gone");

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { Fenced } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Message, Reply } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
@@ -63,6 +64,11 @@ export class RunHost implements RunListener {
     this.#checkDrained?.();
     // The batch was invalid, for example an alias that another run has. The log itself works.
     if (error instanceof AgentError) return;
+    // The other owner continues the run. To claim it again would take it away from there.
+    if (error instanceof Fenced) {
+      this.#context.telemetry.fault(`run ${run.runId} was unloaded because another owner has claimed it`);
+      return;
+    }
     this.#context.telemetry.fault(`the log refused an append to run ${run.runId}`, error);
     this.#recovery.runWhenWritable();
   }
