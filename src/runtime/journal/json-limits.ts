@@ -19,25 +19,6 @@ export function toJson(value: unknown, what: string, limitBytes: number = EVENT_
   return text === undefined ? null : (JSON.parse(text) as Json);
 }
 
-/**
- * Encodes a value as JSON; `undefined` where JSON has nothing for it. Throws `too_large` as soon as the text is known
- * to be too long, so a large value costs no more memory than the limit, and `unprocessable` for what JSON cannot hold.
- */
-export function encodeWithin(value: unknown, what: string, limitBytes: number): string | undefined {
-  const size = sizeOf(value, limitBytes);
-  if (size === "large") throw tooLarge(what, limitBytes);
-  let text: string | undefined;
-  try {
-    text = size === "small" ? JSON.stringify(value) : JSON.stringify(value, countingTo(limitBytes));
-  } catch (cause) {
-    if (cause === TOO_LARGE) throw tooLarge(what, limitBytes);
-    throw new AgentError("unprocessable", `${what} is not a JSON value`, { cause });
-  }
-  if (size !== "small" && text !== undefined && byteLength(text) > limitBytes)
-    throw tooLarge(what, limitBytes);
-  return text;
-}
-
 /** Throws `too_large` for a text that does not fit into an event. */
 export function checkText(text: string): void {
   if (!textFits(text, EVENT_LIMIT_BYTES)) throw tooLarge("a text", EVENT_LIMIT_BYTES);
@@ -72,6 +53,25 @@ export function cut(text: string, limitBytes: number): string {
 }
 
 const encoder = new TextEncoder();
+
+/**
+ * Encodes a value as JSON; `undefined` where JSON has nothing for it. Throws `too_large` as soon as the text is known
+ * to be too long, so a large value costs no more memory than the limit, and `unprocessable` for what JSON cannot hold.
+ */
+function encodeWithin(value: unknown, what: string, limitBytes: number): string | undefined {
+  const size = sizeOf(value, limitBytes);
+  if (size === "large") throw tooLarge(what, limitBytes);
+  let text: string | undefined;
+  try {
+    text = size === "small" ? JSON.stringify(value) : JSON.stringify(value, countingTo(limitBytes));
+  } catch (cause) {
+    if (cause === TOO_LARGE) throw tooLarge(what, limitBytes);
+    throw new AgentError("unprocessable", `${what} is not a JSON value`, { cause });
+  }
+  if (size !== "small" && text !== undefined && byteLength(text) > limitBytes)
+    throw tooLarge(what, limitBytes);
+  return text;
+}
 
 function tooLarge(what: string, limitBytes: number): AgentError {
   return new AgentError("too_large", `${what} is larger than ${limitBytes} bytes`);

@@ -94,8 +94,9 @@ export class RequestQueue {
   /** Continues the open request after a crash. */
   recover({ alone = false }: RecoverMessage): Reply {
     const ledger = this.#ledger;
-    if (this.slot.requestId === undefined) this.slot.startNext();
-    else if (ledger.phase === "running") this.slot.recover(alone);
+    if (this.slot.requestId !== undefined) {
+      if (ledger.phase === "running") this.slot.recover(alone);
+    } else if (this.#mailbox.size > 0) this.slot.startNext();
     return toReply(ledger.runId, ledger.recorder.head);
   }
 }

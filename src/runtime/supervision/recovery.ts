@@ -27,6 +27,9 @@ export class Recovery {
   readonly #wakeTimer: WakeTimer;
   #stopProbe: (() => void) | undefined;
   #stopped = false;
+  /** The runs that this process has lost to another owner. */
+  readonly #lost = new Set<RunId>();
+  #stopLater: (() => void) | undefined;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
@@ -57,9 +60,28 @@ export class Recovery {
     await this.#finish();
   }
 
+  async #recoverLost(): Promise<void> {
+    const lost = [...this.#lost];
+    this.#lost.clear();
+    await inLanes(lost, AT_ONCE, (runId) => this.#options.recoverRun(runId, false));
+    // A run that was being copied or removed is removed.
+    await this.#options.cleanUp();
+  }
+
   async #finish(): Promise<void> {
     await this.#wakeTimer.start();
     await this.#options.cleanUp();
+  }
+
+  /** Has a run that this process has lost continued by its owner, which may be this process again. */
+  recoverLater(runId: RunId): void {
+    const { environment, telemetry } = this.#options.context;
+    if (this.#stopped) return;
+    this.#lost.add(runId);
+    this.#stopLater ??= environment.timer(PROBE_MS, () => {
+      this.#stopLater = undefined;
+      this.#recoverLost().catch((error: unknown) => telemetry.fault("recovery failed", error));
+    });
   }
 
   /**
@@ -85,6 +107,7 @@ export class Recovery {
     this.#stopped = true;
     this.#options.context.gate.stop();
     this.#stopProbe?.();
+    this.#stopLater?.();
     this.#wakeTimer.stop();
   }
 }

@@ -64,9 +64,9 @@ export class RunHost implements RunListener {
     this.#checkDrained?.();
     // The batch was invalid, for example an alias that another run has. The log itself works.
     if (error instanceof AgentError) return;
-    // The other owner continues the run. To claim it again would take it away from there.
     if (error instanceof Fenced) {
       this.#context.telemetry.fault(`run ${run.runId} was unloaded because another owner has claimed it`);
+      this.#recovery.recoverLater(run.runId);
       return;
     }
     this.#context.telemetry.fault(`the log refused an append to run ${run.runId}`, error);
