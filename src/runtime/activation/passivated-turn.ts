@@ -4,7 +4,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
-import { cancelLogged, deepestFirst } from "../turn/unreplayed-calls.ts";
+import { cancelLogged, deepestFirst } from "../turn/logged-calls.ts";
 import { UnreplayedRemoteWork } from "../turn/unreplayed-remote-work.ts";
 
 /** The turn to end. */

@@ -18,7 +18,7 @@ export interface Publication extends ArtifactOptions {
 /** Stores a file and then logs it. */
 export async function publish(caller: Actor, publication: Publication): Promise<void> {
   const { callId, logged, artifactId, name, mimeType, data } = publication;
-  const { turn, speaker } = caller;
+  const { turn } = caller;
   const { recorder, runId } = turn;
   const { files, limits } = turn.context;
   const open = openCall(caller, { callId, name: "artifact", args: null, logged }, "artifact", () => {});
@@ -44,15 +44,17 @@ export async function publish(caller: Actor, publication: Publication): Promise<
     if (!turn.calls.accepts(open)) return;
     const url = artifactUrl(artifactId);
     const value = { artifactId, name, mimeType, url };
-    turn.calls.settle(open, { ok: true, value }, () =>
-      recorder.event(speaker, {
+    turn.calls.settle(
+      open,
+      { ok: true, value },
+      {
         type: "ArtifactGenerated",
         name,
         artifact_id: artifactId,
         url,
         mime_type: mimeType,
         size_bytes: stored.sizeBytes,
-      }),
+      },
     );
   } catch (thrown) {
     // The journal has no entry for this failure, so a replay could not repeat it: the turn ends.

@@ -213,32 +213,36 @@ function finish(
   answer: Pick<Answer, "value" | "summary">,
   files: readonly PublishedFile[],
 ): void {
-  const { turn, speaker } = caller;
+  const { turn } = caller;
   if (!turn.calls.accepts(open)) return;
   const lines = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
   const text = cut(lines.join("\n"), TEXT_LIMIT_BYTES);
-  turn.calls.settle(open, { ok: true, value: answer.value, text }, () =>
-    turn.recorder.event(speaker, {
+  turn.calls.settle(
+    open,
+    { ok: true, value: answer.value, text },
+    {
       type: "ToolResult",
       function_name: open.name,
       text_result: text,
       result: answer.value,
       tool_call_id: open.callId,
-    }),
+    },
   );
 }
 
 function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: string): void {
-  const { turn, speaker } = caller;
+  const { turn } = caller;
   if (!turn.calls.accepts(open)) return;
-  turn.calls.settle(open, { ok: false, code, message }, () =>
-    turn.recorder.event(speaker, {
+  turn.calls.settle(
+    open,
+    { ok: false, code, message },
+    {
       type: "ToolError",
       function_name: open.name,
       content: message,
       code,
       tool_call_id: open.callId,
-    }),
+    },
   );
 }
 

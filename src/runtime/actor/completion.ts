@@ -49,17 +49,15 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
         ? ({ ok: true, value: result } as const)
         : ({ ok: false, code: "model_error", message: error } as const);
     turn.addUsage(usage);
-    turn.calls.settle(open, outcome, () =>
-      recorder.event(speaker, {
-        type: "CompletionResult",
-        model: name,
-        call_id: callId,
-        usage,
-        elapsed_ms: Math.round(environment.monotonic() - started),
-        result,
-        ...(error !== undefined && { error }),
-      }),
-    );
+    turn.calls.settle(open, outcome, {
+      type: "CompletionResult",
+      model: name,
+      call_id: callId,
+      usage,
+      elapsed_ms: Math.round(environment.monotonic() - started),
+      result,
+      ...(error !== undefined && { error }),
+    });
   };
   for (let attempt = before + 1; ; attempt += 1) {
     if (attempt > most) {

@@ -24,8 +24,6 @@ export function sleep(
   if (turn.ended) return;
   stop = environment.timer(Math.max(until - now, 0), () => {
     if (!turn.calls.accepts(open)) return;
-    turn.calls.settle(open, { ok: true, value: null }, () =>
-      recorder.record({ type: "Woke", call_id: callId }),
-    );
+    turn.calls.wake(open);
   });
 }

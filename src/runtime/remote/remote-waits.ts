@@ -47,12 +47,15 @@ export class RemoteWaits {
     const { turn } = this.#actor;
     const wait = turn.waits.get(callId);
     if (wait === undefined) return;
-    turn.calls.settle(wait.call, { ok: true, value: values }, () =>
-      turn.recorder.event(turn.speaker, {
+    turn.calls.settle(
+      wait.call,
+      { ok: true, value: values },
+      {
         type: "ResumeWithInput",
         wait_id: wait.waitId,
         request_keys: values,
-      }),
+      },
+      turn.speaker,
     );
   }
 

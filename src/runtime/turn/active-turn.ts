@@ -8,7 +8,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import { CalledConfigs } from "./called-configs.ts";
-import { CallSettlement } from "./call-settlement.ts";
+import { CANCELED_CALL, OpenCalls } from "./open-calls.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
@@ -73,7 +73,7 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
   readonly configs: CalledConfigs;
   readonly waits: OpenWaits;
   readonly quiescence: Quiescence;
-  readonly calls: CallSettlement;
+  readonly calls: OpenCalls;
   /** Remote work in the log that the code has not continued yet. */
   readonly unreplayedRemoteWork: UnreplayedRemoteWork;
   readonly #listener: TurnListener;
@@ -85,7 +85,7 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
 
   constructor({ context, runId, request, agent, journal, memory, recorder, listener }: TurnOptions) {
     const { accepted, turn: number, config } = request;
-    const { environment, secrets, telemetry } = context;
+    const { environment, secrets } = context;
     const { requestId } = accepted;
     this.context = context;
     this.runId = runId;
@@ -108,7 +108,6 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.shared = new SharedMemory(journal);
     this.configs = new CalledConfigs(context, journal, recorder);
     this.waits = new OpenWaits(journal);
-    this.unreplayedRemoteWork = new UnreplayedRemoteWork(context, journal, recorder);
     const { root, shared, waits } = this;
     const quiescence = new Quiescence(
       { root, waits, recorder, environment, deliveries: journal.deliveries },
@@ -118,21 +117,21 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.quiescence = quiescence;
     this.activity = activity;
     this.deliveries = deliveries;
-    this.calls = new CallSettlement({
-      runId,
-      requestId,
-      root,
+    this.unreplayedRemoteWork = new UnreplayedRemoteWork(context, journal, recorder);
+    this.calls = new OpenCalls(
+      {
+        context,
+        address: { runId, requestId },
+        root,
+        recorder,
+        quiescence,
+        waits,
+        shared,
+        subscriptions: this.#subscriptions,
+        remoteWork: this.unreplayedRemoteWork,
+      },
       journal,
-      recorder,
-      telemetry,
-      deliveries,
-      activity,
-      waits,
-      shared,
-      quiescence,
-      unreplayedRemoteWork: this.unreplayedRemoteWork,
-      introduce: (speaker, callId) => this.introduce(speaker, callId),
-    });
+    );
   }
 
   get requestId(): RequestId {
@@ -240,25 +239,23 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
       request_keys: values,
       ...(resumeId !== undefined && { resume_id: resumeId }),
     };
-    return this.calls.settle(wait.call, { ok: true, value: values }, () => {
-      const recorded = this.recorder.event(this.speaker, body);
-      this.waits.lastResume = recorded.id;
-      return recorded;
-    });
+    const recorded = this.calls.settle(wait.call, { ok: true, value: values }, body, this.speaker);
+    this.waits.lastResume = recorded.id;
+    return recorded;
   }
 
   /** Ends the turn. Only the first call has an effect and returns the encoded RequestCompleted. */
   end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
     if (this.#ended) return undefined;
     this.#ended = true;
-    const text = this.calls.end(() =>
-      this.#listener.complete(this, {
-        ...end,
-        ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
-        memory:
-          end.finishReason === "success" ? new Map([...this.shared.values, ...(memory ?? [])]) : new Map(),
-      }),
-    );
+    this.calls.close();
+    const text = this.#listener.complete(this, {
+      ...end,
+      ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
+      memory:
+        end.finishReason === "success" ? new Map([...this.shared.values, ...(memory ?? [])]) : new Map(),
+    });
+    this.deliveries.end(CANCELED_CALL);
     this.quiescence.stop();
     if (this.recorder.subscriber === this) this.recorder.subscriber = undefined;
     return text;

@@ -1,0 +1,182 @@
+import type { TurnAddress } from "../../ports/environment.ts";
+import type { EventBody } from "../../protocol/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import { pathTo } from "../journal/call-id.ts";
+import type { Recorded, Recorder } from "../journal/recorder.ts";
+import type { LoggedCall, Outcome, TurnJournal } from "../replay/turn-journal.ts";
+import type { RunContext } from "../run-context.ts";
+import { canceledBody } from "../scheduler/call-tree.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import type { OpenWaits } from "../scheduler/open-waits.ts";
+import type { Quiescence } from "../scheduler/quiescence.ts";
+import type { Subscriptions } from "../scheduler/subscriptions.ts";
+import { cancelLogged, deepestFirst } from "./logged-calls.ts";
+import type { SharedMemory } from "./shared-memory.ts";
+import type { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
+
+/** The parts of a turn that the end of a call changes. */
+export interface OpenCallsOptions {
+  readonly context: RunContext;
+  readonly address: TurnAddress;
+  readonly root: OpenCall;
+  readonly recorder: Recorder;
+  readonly quiescence: Quiescence;
+  readonly waits: OpenWaits;
+  readonly shared: SharedMemory;
+  readonly subscriptions: Subscriptions;
+  readonly remoteWork: UnreplayedRemoteWork;
+}
+
+/** The outcome of a canceled call, for the code that waits for it. */
+export const CANCELED_CALL: Outcome = { ok: false, code: "canceled", message: "the call was canceled" };
+
+/**
+ * The open calls of a turn, and the end of each: settled with an outcome, or canceled because its caller does not
+ * need it any more. The end of a call cancels all calls under it.
+ */
+export class OpenCalls {
+  readonly #options: OpenCallsOptions;
+  /** The open calls of the log that the replayed code has not made again. */
+  readonly #unreplayed: Map<CallId, LoggedCall>;
+  /** All open calls of the log by the calls and scopes above them, themselves included. */
+  #unreplayedUnder: Map<string, LoggedCall[]> | undefined;
+
+  constructor(options: OpenCallsOptions, { openCalls }: TurnJournal) {
+    this.#options = options;
+    this.#unreplayed = new Map(openCalls);
+  }
+
+  /** Notes that a call is open. */
+  opened(call: OpenCall): void {
+    this.#unreplayed.delete(call.callId);
+    this.#options.quiescence.opened(call);
+  }
+
+  /** Whether a call may still be settled. A late result is counted and dropped. */
+  accepts(call: OpenCall): boolean {
+    if (call.open) return true;
+    this.#options.context.telemetry.dropped("late_result");
+    return false;
+  }
+
+  /** Closes a call, records the event of its end, and delivers the outcome after the commit. */
+  settle(call: OpenCall, outcome: Outcome, body: EventBody, speaker = call.speaker): Recorded {
+    this.#closeWithAll(call);
+    const recorded = this.#options.recorder.event(speaker, body);
+    this.#deliver(call, outcome);
+    return recorded;
+  }
+
+  /** Closes a call that slept, records the end of the sleep, and delivers it after the commit. */
+  wake(call: OpenCall): void {
+    this.#closeWithAll(call);
+    this.#options.recorder.record({ type: "Woke", call_id: call.callId });
+    this.#deliver(call, { ok: true, value: null });
+  }
+
+  /** Cancels one call of a caller, with all calls under it. */
+  drop(caller: OpenCall, callId: CallId): void {
+    this.#options.quiescence.deliveries.forget(callId);
+    const call = caller.child(callId);
+    if (call === undefined) return;
+    this.#cancelUnreplayed(callId);
+    this.#cancel([...call.below(), call]);
+  }
+
+  /** Closes the root of the turn and cancels all calls. */
+  close(): void {
+    const { root } = this.#options;
+    this.#cancelBelow(root);
+    root.close();
+  }
+
+  /** Closes all calls in memory only. They continue from the log. */
+  release(): void {
+    const { root, quiescence } = this.#options;
+    quiescence.deliveries.stop();
+    const calls = [...root.below()];
+    for (const call of calls) call.close();
+    for (const call of calls) call.abort();
+  }
+
+  #closeWithAll(call: OpenCall): void {
+    this.#close(call);
+    this.#cancelBelow(call);
+  }
+
+  #deliver({ callId }: OpenCall, outcome: Outcome): void {
+    const { quiescence, recorder } = this.#options;
+    const { deliveries } = quiescence;
+    deliveries.announce(callId);
+    recorder.committed().then(
+      () => deliveries.push({ callId, outcome }),
+      // A failed commit is reported to the run.
+      () => {},
+    );
+  }
+
+  /** Cancels everything under a call, deepest first. */
+  #cancelBelow(call: OpenCall): void {
+    this.#cancelUnreplayed(call.callId);
+    this.#cancel([...call.below()]);
+  }
+
+  /** Cancels what the log has open under a call and the code has not reached again. */
+  #cancelUnreplayed(above: CallId): void {
+    const { address, recorder, quiescence, remoteWork, shared, subscriptions, waits } = this.#options;
+    const calls = this.#takeUnreplayed(above);
+    for (const { callId } of calls) shared.leave(callId);
+    cancelLogged(recorder, address, calls, subscriptions);
+    remoteWork.giveUp(above);
+    waits.dropUnreplayed(above);
+    quiescence.deliveries.dropUnreplayed(above);
+  }
+
+  /** Removes the unreplayed calls under a call and returns them, deepest first. */
+  #takeUnreplayed(above: CallId): readonly LoggedCall[] {
+    if (this.#unreplayed.size === 0) return NONE;
+    this.#unreplayedUnder ??= byPath(this.#unreplayed.values());
+    const calls = (this.#unreplayedUnder.get(above) ?? NONE).filter(({ callId }) =>
+      this.#unreplayed.has(callId),
+    );
+    for (const { callId } of calls) this.#unreplayed.delete(callId);
+    return deepestFirst(calls);
+  }
+
+  #cancel(calls: readonly OpenCall[]): void {
+    const { quiescence, recorder } = this.#options;
+    for (const call of calls) {
+      this.#close(call);
+      quiescence.deliveries.fail(call.callId, CANCELED_CALL);
+      const body = canceledBody(call);
+      if (body) recorder.event(call.speaker, body);
+    }
+    // Last, because code that is aborted may want to say something, which is too late.
+    for (const call of calls) call.abort();
+  }
+
+  #close(call: OpenCall): void {
+    const { quiescence, shared, waits } = this.#options;
+    if (call.kind === "agent") {
+      quiescence.activity.endWithin(call.callId);
+      shared.leave(call.callId);
+    }
+    waits.remove(call.callId);
+    call.close();
+    quiescence.closed(call);
+  }
+}
+
+function byPath(calls: Iterable<LoggedCall>): Map<string, LoggedCall[]> {
+  const under = new Map<string, LoggedCall[]>();
+  for (const call of calls) {
+    for (const above of pathTo(call.callId)) {
+      const known = under.get(above);
+      if (known) known.push(call);
+      else under.set(above, [call]);
+    }
+  }
+  return under;
+}
+
+const NONE: readonly LoggedCall[] = [];
