@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 
@@ -18,11 +19,15 @@ const added = new Map(
   ),
 );
 
-test.each(readdirSync(join(root, "agents")))("the image has all that agents/%s imports", (file) => {
-  const imports = [...read("agents", file).matchAll(/^import .* from "([^"]+)";$/gm)].map(
-    ([, from = ""]) => from,
-  );
-  const packages = imports.filter((from) => !from.startsWith(".")).map(toPackage);
+const agents = readdirSync(join(root, "agents")).map((file) => [`agents/${file}`, read("agents", file)]);
+/** The agents that a reader of the README puts into agents/. */
+const described = [...read("README.md").matchAll(/^```ts\n(.*?export const (\w+) = .*?)^```$/gms)].map(
+  ([, code = "", name = ""]) => [`the README's ${name}`, code],
+);
+
+test.each([...agents, ...described])("the image has all that %s imports", (_name, code = "") => {
+  const imports = [...code.matchAll(/^import .* from "([^"]+)";$/gm)].map(([, from = ""]) => from);
+  const packages = imports.filter((from) => !from.startsWith(".") && !isBuiltin(from)).map(toPackage);
   const known = [name, ...Object.keys(dependencies), ...added.keys()];
   expect(packages).not.toEqual([]);
   expect(packages.filter((from) => !known.includes(from))).toEqual([]);

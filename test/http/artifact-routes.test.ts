@@ -43,6 +43,8 @@ test.each([
   ["text/xml", "application/octet-stream"],
   ["application/x-anything", "application/octet-stream"],
   ["text/plain", "text/plain; charset=utf-8"],
+  ["text/markdown", "text/markdown; charset=utf-8"],
+  ["text/csv; header=present", "text/csv; charset=utf-8"],
   ["TEXT/PLAIN; charset=latin1", "text/plain; charset=utf-8"],
   ["image/png", "image/png"],
   ["application/json", "application/json"],

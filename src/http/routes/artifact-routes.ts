@@ -54,6 +54,8 @@ const SHOWN = new Map([
   ["image/gif", "image/gif"],
   ["image/webp", "image/webp"],
   ["text/plain", "text/plain; charset=utf-8"],
+  ["text/markdown", "text/markdown; charset=utf-8"],
+  ["text/csv", "text/csv; charset=utf-8"],
   ["application/pdf", "application/pdf"],
   ["application/json", "application/json"],
 ]);
