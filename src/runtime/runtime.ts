@@ -174,11 +174,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     async removeRun(runId) {
       checkOpen();
+      await started;
       await queries.run(runId);
       await runs.remove(runId);
     },
     async upload(file) {
       checkOpen();
+      await started;
       return uploads.take(file);
     },
     async artifact(artifactId) {

@@ -1,0 +1,33 @@
+import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
+import { manualEnvironment } from "troupe/testing";
+import { expect, test } from "vitest";
+import { echo } from "../../agents/echo.ts";
+
+test("a removal and an upload wait until the runtime has started", async () => {
+  const environment = manualEnvironment();
+  const log = { ...memoryLog(), close: async () => {} };
+  const artifacts = memoryArtifacts();
+  const before = createRuntime({ agents: [echo], log, environment });
+  const runId = await before.createRun("echo", {});
+  await before.close();
+
+  const begun = Promise.withResolvers<void>();
+  const open = async (): ReturnType<typeof log.open> => {
+    await begun.promise;
+    return log.open();
+  };
+  const runtime = createRuntime({ agents: [echo], log: { ...log, open }, artifacts, environment });
+  const body = new Blob(["notes"]).stream();
+  const removed = runtime.removeRun(runId);
+  const uploaded = runtime.upload({ name: "notes.txt", mimeType: "text/plain", limitBytes: 100, body });
+  await environment.idle();
+  expect(runtime.health().ready).toBe(false);
+  expect(await log.run(runId)).toMatchObject({ agent: "echo" });
+  expect(await artifacts.size()).toBe(0);
+
+  begun.resolve();
+  await Promise.all([removed, uploaded]);
+  expect(await log.run(runId)).toMatchObject({ removed: true });
+  expect(await artifacts.size()).toBe(5);
+  await runtime.close();
+});
