@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts";
-import { requestIdOf } from "../../protocol/encode.ts";
+import { depthOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
 import type { ForkedFrom } from "../../protocol/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests.ts";
@@ -19,6 +19,7 @@ import type {
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
+import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
 import { MissedWakes } from "./missed-wakes.ts";
 import { readPage } from "./read-page.ts";
@@ -143,16 +144,23 @@ export class Queries {
       address.kind === "request" ? address.requestId : await this.#newestRequest(address.runId);
     const entry = requestId === undefined ? undefined : await this.#log.lookup(requestId);
     if (entry === undefined) return 0;
+    // The request belongs to the source of a fork, and the source was removed.
+    if (entry.removed === true) return this.#lastStart(address.runId);
     const { segment, started, accepted } = entry;
     return (segment ?? started ?? accepted.after + 1) - 1;
   }
 
-  /** The request of the newest event of a run. */
+  /** The request of the newest event of a run that belongs to one; an upload does not. */
   async #newestRequest(runId: RunId): Promise<RequestId | undefined> {
-    const run = await this.#log.run(runId);
-    const { events } = await this.#log.read(runId, { after: Math.max((run?.head ?? 0) - 1, 0), limit: 1 });
-    const [text] = events;
-    return text === undefined ? undefined : (requestIdOf(text) ?? undefined);
+    const found = await findLast(this.#log, runId, (text) => requestIdOf(text) !== null);
+    return (found && requestIdOf(found.text)) ?? undefined;
+  }
+
+  /** The cursor before the newest turn or answer of a run. */
+  async #lastStart(runId: RunId): Promise<number> {
+    const starts = (text: string): boolean =>
+      typeOf(text) === "ResumeWithInput" || (typeOf(text) === "RequestStarted" && depthOf(text) === 0);
+    return ((await findLast(this.#log, runId, starts))?.id ?? 1) - 1;
   }
 
   /**
