@@ -2,6 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, ChatInput, Collaborators, Operation, Schema } from "../runtime/agent/agent.ts";
+import { checkAgent } from "../runtime/agent/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../runtime/agent/define.ts";
 import type { ChatOperations } from "../runtime/agent/define.ts";
 import { toJsonSchema } from "../runtime/agent/schema.ts";
@@ -79,7 +80,8 @@ export function llmAgent(
       `agent ${name}: historyBytes must be at most ${HISTORY_LIMIT_BYTES}`,
     );
   }
-  const { tools, approve } = toTools(options.tools ?? []);
+  for (const [index, agent] of agents.entries()) checkAgent(agent, `agents[${index}] of agent ${name}`);
+  const { tools, approve } = toTools(options.tools ?? [], name);
   const toolSet = toToolSet({ tools, agents, approve: [...approve, ...(options.approve ?? [])] });
   const settings = {
     name,

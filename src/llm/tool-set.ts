@@ -4,6 +4,7 @@ import { CHAT } from "../runtime/agent/agent.ts";
 import type { Agent, Operation, Schema, Tool } from "../runtime/agent/agent.ts";
 import { remoteOperation, operationNames } from "../runtime/agent/resolve-operation.ts";
 import { callName } from "../runtime/actor/call.ts";
+import { checkAgent } from "../runtime/agent/check-definition.ts";
 import { chatInput } from "../runtime/agent/define.ts";
 import { toJsonSchema } from "../runtime/agent/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
@@ -49,10 +50,23 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
   if (twin) throw new AgentError("invalid_request", `two tools have the name ${twin.name}`);
   const near = new Map<string, Callable>();
   const far = agents.filter(({ remote }) => remote !== undefined);
+  const owners = new Map<string, string>();
   for (const agent of all.filter(({ remote }) => remote === undefined)) {
     for (const [operationName, operation] of Object.entries(agent.operations)) {
       const callable = toCallable(agent, operationName, operation, approve);
-      near.set(callable.description.name, callable);
+      const { name } = callable.description;
+      const owner =
+        agent.kind === "tool" ? `tool ${agent.name}` : `operation ${operationName} of agent ${agent.name}`;
+      const remote = far.find((agent) => belongsTo(agent, name));
+      const other = remote ? `remote agent ${remote.name}` : owners.get(name);
+      if (other !== undefined) {
+        throw new AgentError(
+          "invalid_request",
+          `${other} and ${owner} have the same name for a model: ${name}`,
+        );
+      }
+      owners.set(name, owner);
+      near.set(name, callable);
     }
   }
   const set: ToolSet = {
@@ -63,7 +77,7 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
       return [...near.values(), ...farNames].map(({ description }) => description);
     },
     find(name) {
-      const agent = far.find((agent) => name === agent.name || name.startsWith(`${agent.name}${SEPARATOR}`));
+      const agent = far.find((agent) => belongsTo(agent, name));
       if (agent === undefined) return near.get(name);
       // It need not be known now: a continued turn must find the operation that it used before.
       const operationName = name === agent.name ? CHAT : name.slice(agent.name.length + SEPARATOR.length);
@@ -78,11 +92,17 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
 }
 
 /** The tools of a list or record, and the names of those that need approval. */
-export function toTools(tools: Tools): {
+export function toTools(
+  tools: Tools,
+  agentName: string,
+): {
   readonly tools: readonly Tool[];
   readonly approve: readonly string[];
 } {
-  if (Array.isArray(tools)) return { tools: tools as readonly Tool[], approve: [] };
+  if (Array.isArray(tools)) {
+    for (const [index, tool] of tools.entries()) checkAgent(tool, `tools[${index}] of agent ${agentName}`);
+    return { tools: tools as readonly Tool[], approve: [] };
+  }
   const entries = Object.entries(tools as { readonly [name: string]: Tool | AiSdkTool });
   const named = entries.map(([name, tool]) => ({ tool: toTool(name, tool), asks: asksForApproval(tool) }));
   return {
@@ -106,11 +126,16 @@ function asksForApproval(tool: Tool | AiSdkTool): boolean {
 }
 
 function isTool(tool: Tool | AiSdkTool): tool is Tool {
-  return "kind" in tool && tool.kind === "tool";
+  return typeof tool === "object" && "kind" in tool && tool.kind === "tool";
 }
 
 /** Replaces the dot in call names, which models do not accept. */
 const SEPARATOR = "__";
+
+/** Whether a model calls a remote agent, whose operations may not be known yet, by a name. */
+function belongsTo(agent: Agent, name: string): boolean {
+  return name === agent.name || name.startsWith(`${agent.name}${SEPARATOR}`);
+}
 
 function toFar(agent: Agent, operationName: string, approve: readonly string[]): Callable {
   const operation = remoteOperation(agent, operationName);

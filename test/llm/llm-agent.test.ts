@@ -9,6 +9,7 @@ import { z } from "zod";
 import { calculator } from "../../agents/calculator.ts";
 import { payments } from "../../agents/payments.ts";
 import { pdfWriter } from "../../agents/pdf-writer.ts";
+import { asAgent } from "../../src/runtime/agent/check-definition.ts";
 import { ofType, requestOf, textsOf, theOne } from "../agents/events.ts";
 import { chat } from "./chat.ts";
 
@@ -305,7 +306,7 @@ describe("other agents, called by a model", () => {
 
   test("that work elsewhere are called by what they can do, known here or not", async () => {
     const performed: unknown[] = [];
-    const far: Agent = {
+    const far: Agent = asAgent({
       ...defineAgent({ name: "far", purpose: "Knows much.", chat: (input) => input }),
       remote: {
         known: false,
@@ -316,7 +317,7 @@ describe("other agents, called by a model", () => {
         },
         abandon() {},
       },
-    };
+    });
     const prompts: Prompt[] = [];
     const model = scriptedModel((prompt) => {
       prompts.push(prompt);

@@ -3,6 +3,7 @@ import type { Agent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ArtifactId } from "../../src/protocol/ids.ts";
+import { asAgent } from "../../src/runtime/agent/check-definition.ts";
 import type { RemoteSession } from "../../src/runtime/agent/remote-port.ts";
 import { World } from "./world.ts";
 
@@ -10,7 +11,7 @@ async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
 
 test("an agent elsewhere that goes on when its call has ended keeps no turn from waiting, and gives it no files", async () => {
   const places: RemoteSession[] = [];
-  const elsewhere: Agent = {
+  const elsewhere: Agent = asAgent({
     ...defineAgent({ name: "elsewhere", purpose: "Never answers.", chat() {} }),
     remote: {
       known: true,
@@ -21,7 +22,7 @@ test("an agent elsewhere that goes on when its call has ended keeps no turn from
       },
       abandon() {},
     },
-  };
+  });
   const boss = defineAgent({
     name: "boss",
     purpose: "Has somebody fail, and asks.",
@@ -66,7 +67,7 @@ test("an agent elsewhere that goes on when its call has ended keeps no turn from
 
 test("an agent elsewhere hears that a turn was canceled whose code had not come to it again", async () => {
   const abandoned: unknown[] = [];
-  const elsewhere: Agent = {
+  const elsewhere: Agent = asAgent({
     ...defineAgent({ name: "elsewhere", purpose: "Asks, and never answers.", chat() {} }),
     remote: {
       known: true,
@@ -80,7 +81,7 @@ test("an agent elsewhere hears that a turn was canceled whose code had not come 
       },
       abandon: (kept) => void abandoned.push(kept),
     },
-  };
+  });
   const boss = defineAgent({
     name: "boss",
     purpose: "Does this and that, then calls somebody.",

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Agent, ChatInput, ChatOutput, Operation, Operations } from "../../runtime/agent/agent.ts";
+import { asAgent } from "../../runtime/agent/check-definition.ts";
 import { defineAgent } from "../../runtime/agent/define.ts";
 import type { RemoteHandler } from "../../runtime/agent/remote-port.ts";
 import { RemoteCall } from "./call.ts";
@@ -72,7 +73,7 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
       if (requestId !== undefined) void abandon(wire, requestId, settings.limits.cancelMs);
     },
   };
-  return {
+  return asAgent({
     ...local,
     remote,
     get purpose() {
@@ -81,7 +82,7 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
     get operations() {
       return description.operations as Ops;
     },
-  };
+  });
 }
 
 function nameOf(url: string): string {

@@ -3,6 +3,7 @@ import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
+import { checkAgent, isSchema } from "../agent/check-definition.ts";
 import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "../agent/agent.ts";
 import { toCalled } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
@@ -122,6 +123,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output> {
+    checkAgent(tool, "the tool of turn.tool");
     // The agent bound in place of a tool may have more operations than the tool.
     const [name] = Object.keys(this.#used(tool)?.own.operations ?? tool.operations);
     return this.#call(tool, name ?? tool.name, input) as Call<Output>;
@@ -132,6 +134,7 @@ export class TurnHandle implements ToolTurn {
     operation: Name,
     input: OperationInput<Ops[Name]>,
   ): Call<OperationOutput<Ops[Name]>> {
+    checkAgent(agent, "the agent of turn.call");
     return this.#call(agent, operation, input) as Call<OperationOutput<Ops[Name]>>;
   }
 
@@ -262,8 +265,4 @@ function readConfig({ agent, call }: Actor): JsonObject {
     const message = `${thrown.message}; configure the agent, or give its schema a default`;
     throw new AgentError(thrown.code, message, { cause: thrown });
   }
-}
-
-function isSchema(asked: object): asked is Schema<unknown> {
-  return "~standard" in asked;
 }

@@ -40,7 +40,10 @@ const ADDRESS_BYTES = 4_096;
 
 /** Throws `too_large` if there are too many questions for a wait or an event. */
 export function checkQuestions(questions: Questions, schema: JsonObject | undefined): void {
-  const count = Object.keys(questions).length;
+  const texts: readonly unknown[] = Object.values(questions);
+  if (texts.some((text) => typeof text !== "string"))
+    throw new TypeError("turn.waitForInput takes a schema, or a text for each value that it asks for");
+  const count = texts.length;
   if (count > QUESTIONS_LIMIT) {
     throw new AgentError(
       "too_large",

@@ -5,6 +5,7 @@ import type { Agent, Collaborators } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import { operationNames } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
+import { checkAgent } from "./check-definition.ts";
 import { secretVersionsIn } from "./config-secrets.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toServed } from "./served-tool.ts";
@@ -29,6 +30,11 @@ export class AgentDirectory {
   readonly #configs = new Map<string, AgentConfig>();
 
   constructor({ agents: given, bind = {}, defaultAgent }: AgentDirectoryOptions) {
+    const list: unknown = given;
+    if (!Array.isArray(list) || list.length === 0)
+      throw new AgentError("invalid_request", "a runtime needs at least one agent");
+    for (const [index, agent] of given.entries()) checkAgent(agent, `agents[${index}] of the runtime`);
+    for (const [name, agent] of Object.entries(bind)) checkAgent(agent, `bind.${name} of the runtime`);
     const agents = given.map(toServed);
     this.#bindings = new Bindings(agents, bind);
     for (const agent of agents) {
@@ -36,8 +42,7 @@ export class AgentDirectory {
         throw new AgentError("invalid_request", `two agents have the name ${agent.name}`);
       this.#agents.set(agent.name, agent);
     }
-    const first = (given.find(({ kind }) => kind === "agent") ?? given[0])?.name;
-    if (first === undefined) throw new AgentError("invalid_request", "a runtime needs at least one agent");
+    const first = (given.find(({ kind }) => kind === "agent") ?? given[0])?.name ?? "";
     this.defaultAgent = defaultAgent ?? (this.#agents.has("echo") ? "echo" : first);
     this.get(this.defaultAgent);
   }

@@ -15,6 +15,7 @@ import type {
   Tool,
   ToolOptions,
 } from "./agent.ts";
+import { asAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 
 /** Defines an agent. It starts nothing; a runtime runs the agent. */
 export function defineAgent<
@@ -36,10 +37,10 @@ export function defineAgent<
     memory = "own",
     memorySchema,
   } = options;
-  if (!AGENT_NAME.test(name)) {
+  if (typeof name !== "string" || !AGENT_NAME.test(name)) {
     throw new AgentError(
       "invalid_request",
-      `"${name}" is not a valid agent name: use a-z, 0-9 and -, at most 63 characters, starting with a letter`,
+      `${JSON.stringify(name)} is not a valid agent name: use a-z, 0-9 and -, at most 63 characters, starting with a letter`,
     );
   }
   checkNotRoute(name);
@@ -48,12 +49,24 @@ export function defineAgent<
       ? // At run time every handler gets the turn of its agent.
         options.operations(operation as DefineOperation<never>)
       : options.operations;
+  if (chat !== undefined && typeof chat !== "function")
+    throw new AgentError("invalid_request", `the chat of agent ${name} is not a function`);
   const all: Operations = { ...(chat && { chat: chatOperation(purpose, chat) }), ...operations };
   if (Object.keys(all).length === 0)
     throw new AgentError("invalid_request", `agent ${name} has no operation`);
-  for (const operationName of Object.keys(all)) checkOperationName(operationName);
-  for (const usedName of Object.keys(uses)) checkUsedName(name, usedName);
-  return {
+  if (typeof purpose !== "string") throw new AgentError("invalid_request", `agent ${name} has no purpose`);
+  for (const [operationName, one] of Object.entries(all)) {
+    checkOperationName(operationName);
+    checkOperation(one, `operation ${operationName} of agent ${name}`);
+  }
+  for (const [index, tool] of tools.entries()) checkAgent(tool, `tools[${index}] of agent ${name}`);
+  for (const [usedName, used] of Object.entries(uses)) {
+    checkUsedName(name, usedName);
+    checkAgent(used, `uses.${usedName} of agent ${name}`);
+  }
+  if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
+  if (memorySchema !== undefined) checkSchema(memorySchema, `the memorySchema of agent ${name}`);
+  return asAgent({
     name,
     purpose,
     ...(version !== undefined && { version }),
@@ -66,7 +79,7 @@ export function defineAgent<
     ...(config && { config }),
     memory,
     ...(memorySchema && { memorySchema }),
-  };
+  });
 }
 
 /** Every agent has a chat; without a handler of its own, a chat is passed to the agent's operations. */
@@ -90,7 +103,8 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
 ): Tool<Given, Output> {
   const { name, description, input, output, effect = "unsafe", run } = options;
   checkOperationName(name);
-  return {
+  checkOperation(options, `tool ${name}`);
+  return asAgent({
     name,
     purpose: description,
     compatible: [],
@@ -102,7 +116,7 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
     tools: [],
     uses: {},
     memory: "own",
-  };
+  });
 }
 
 /** Throws for the name of an agent that would hide a route at the root. */
@@ -141,7 +155,7 @@ const RESERVED = new Set([
 ]);
 
 function checkOperationName(name: string): void {
-  if (OPERATION_NAME.test(name)) return;
+  if (typeof name === "string" && OPERATION_NAME.test(name)) return;
   throw new AgentError(
     "invalid_request",
     `"${name}" is not a valid operation name: use a-z, 0-9 and _, at most 63 characters, starting with a letter`,
