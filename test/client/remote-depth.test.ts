@@ -128,6 +128,28 @@ test("a cancel reaches every server of a chain", async () => {
   }
 });
 
+test("a cancel ends all turns of an agent that calls itself over HTTP again and again", async () => {
+  const addresses = new Addresses();
+  const itself = remoteAgent("http://near/loop", { fetch: addresses.fetch, name: "itself" });
+  const loop = defineAgent({
+    name: "loop",
+    purpose: "Calls itself twice at once, and never ends by itself.",
+    tools: [itself],
+    async chat(input, turn) {
+      const calls = [0, 1].map(() => turn.call(itself, "chat", { input }).catch(() => {}));
+      await Promise.all(calls);
+      await turn.sleep(3_600_000);
+    },
+  });
+  await using near = await addresses.start("near", [loop]);
+  const client = createClient(`${near.url}/loop`);
+  const { requestId } = await client.process(chat, { wait: "acknowledged" });
+  await expect.poll(async () => (await runsOf(near)).length).toBeGreaterThan(3);
+  await client.cancel(requestId);
+  await expect.poll(async () => (await runsOf(near)).filter(({ status }) => status !== "idle")).toEqual([]);
+  expect((await runsOf(near)).length).toBeLessThanOrEqual(31);
+});
+
 test("a server is told the chain of its callers and how deep it stands, and may ignore both", async () => {
   await using far = await startHostile({ getevents: stream(event(1, "RequestStarted"), completed(2)) });
   await using near = await start({ agents: [caller("boss", remoteAgent(far.url))] });
