@@ -8,7 +8,7 @@ const chat = fc.record({
 });
 
 test.each(servers)(
-  "on %s, reading from any cursor, in any way, gives the same history",
+  "on %s, reading from any cursor and in any way gives the same history",
   { timeout: 120_000 },
   async (_, start) => {
     const server = await start();
@@ -25,7 +25,7 @@ test.each(servers)(
           expect(whole.map(idOf)).toEqual(whole.map((_, index) => index + 1));
           for (const cursor of cursors) {
             const wanted = whole.slice(cursor);
-            // Without a cursor a stream begins with the latest turn, and 0 is no event's id.
+            // Without a cursor a stream starts with the latest turn; 0 is not an event id.
             const since = cursor === 0 ? "&since=0" : "";
             const headers = { "last-event-id": String(cursor) };
             const ways = await Promise.all([
@@ -42,7 +42,7 @@ test.each(servers)(
   },
 );
 
-/** Lets an agent answer, and gives the run. */
+/** Sends a request to an agent and returns the run. */
 async function say(url: string, agent: string, input: string, runId?: string): Promise<string> {
   const response = await fetch(`${url}/${agent}/process?wait=completed`, {
     method: "POST",
@@ -54,7 +54,7 @@ async function say(url: string, agent: string, input: string, runId?: string): P
   return run_id;
 }
 
-/** The events of a page or of a whole stream, each as its text. */
+/** The events of a page or of a whole stream, as texts. */
 async function readTexts(url: string, path: string, headers: Record<string, string> = {}): Promise<string[]> {
   const response = await fetch(url + path, { headers });
   const body = await response.text();

@@ -1,4 +1,4 @@
-// Serves all agents with a durable log in the directory that is its one argument, and prints its address.
+// Serves all agents with a durable log in the directory given as its only argument, and prints its address.
 import { join } from "node:path";
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";

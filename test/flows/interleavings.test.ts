@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { servers } from "./server.ts";
 
-/** What a careless client does: which of its requests it means, and whether it waits for the answer. */
+/** The actions of a random client: the request it refers to, and whether it waits for the answer. */
 const move = fc.record({
   kind: fc.constantFrom("pay", "talk", "interrupt", "approve", "decline", "cancel", "configure"),
   at: fc.nat(20),
@@ -12,7 +12,7 @@ const move = fc.record({
 type Move = typeof move extends fc.Arbitrary<infer Value> ? Value : never;
 
 test.each(servers)(
-  "on %s, whatever is asked, answered and canceled at once in a run, its ids have no gap and each turn ends once",
+  "on %s, random concurrent requests, answers and cancels in a run leave ids without gaps and one end per turn",
   { timeout: 300_000 },
   async (_, start) => {
     const server = await start();
@@ -84,7 +84,7 @@ class CarelessClient {
     assert(status < 300 || status === 409, `${kind} was answered with ${status}`);
   }
 
-  /** Cancels what is left, and gives the history. */
+  /** Cancels open requests and returns the history. */
   async end(): Promise<WireEvent[]> {
     for (const request_id of this.accepted) {
       const { status, body } = await this.#post({ type: "CancelRequest", request_id }, "?wait=true");
@@ -104,7 +104,7 @@ class CarelessClient {
   }
 }
 
-/** A turn starts once and first, ends once and last, and takes one answer for each wait at most. */
+/** A turn has one start, at its beginning, one end, at its end, and at most one answer for each wait. */
 function checkTurn(events: readonly WireEvent[]): void {
   const types = events.map(({ type }) => type);
   const brackets = types.filter((type) => type === "RequestStarted" || type === "RequestCompleted");
@@ -118,7 +118,7 @@ function checkTurn(events: readonly WireEvent[]): void {
   expect(waits).toEqual(expect.arrayContaining(answers));
 }
 
-/** Turns follow one another; only a request that was canceled in the queue may stand within another's events. */
+/** Turns follow one another; only a request canceled in the queue can be between another request's events. */
 function checkOrder(events: readonly WireEvent[]): void {
   const ran = new Set(events.filter(({ type }) => !BRACKETS.has(type)).map(({ request_id }) => request_id));
   const order = events.map(({ request_id }) => request_id).filter((requestId) => ran.has(requestId));

@@ -18,12 +18,12 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** Serves all agents from this process, on a free port and a log in memory. */
+/** Serves all agents from this process, on a free port with a memory log. */
 export function startServer(): Promise<Server> {
   return start(createRuntime({ agents }));
 }
 
-/** The same with a durable log, which is removed in the end. */
+/** The same with a durable log, which is removed after the test. */
 async function startDurableServer(): Promise<Server> {
   const directory = await mkdtemp(join(tmpdir(), "troupe-flows-"));
   const server = await start(createRuntime({ agents, log: sqliteLog(directory) }));
@@ -47,13 +47,13 @@ async function start(runtime: Runtime): Promise<Server> {
   };
 }
 
-/** Both, for what has to hold on either. */
+/** Both servers, for tests that must pass on either. */
 export const servers: readonly (readonly [log: string, start: () => Promise<Server>])[] = [
   ["a log in memory", startServer],
   ["a durable log", startDurableServer],
 ];
 
-/** A server in a process of its own, with a data directory of its own, that can be killed and comes back. */
+/** A server in its own process with its own data directory, which can be killed and restarted. */
 export class ServerProcess implements AsyncDisposable {
   readonly directory: string;
   readonly #program: string;
@@ -64,12 +64,12 @@ export class ServerProcess implements AsyncDisposable {
     this.#program = program;
   }
 
-  /** Makes a directory for a program that is given it, and prints its address when it serves. */
+  /** Creates a directory for a program that gets it as argument and prints its address when it serves. */
   static async create(program: string = SERVER): Promise<ServerProcess> {
     return new ServerProcess(await mkdtemp(join(tmpdir(), "troupe-flows-")), program);
   }
 
-  /** Starts the server on the directory, and gives its address once it answers. */
+  /** Starts the server on the directory and returns its address once it answers. */
   async start(): Promise<string> {
     const child = spawn(
       process.execPath,
@@ -83,7 +83,7 @@ export class ServerProcess implements AsyncDisposable {
     throw new Error(`the server ended before it was ready (${String(child.exitCode)})`);
   }
 
-  /** Kills the server without warning. */
+  /** Kills the server. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -92,7 +92,7 @@ export class ServerProcess implements AsyncDisposable {
     await gone;
   }
 
-  /** Kills the server and starts it again. */
+  /** Kills the server and restarts it. */
   async restart(): Promise<string> {
     await this.kill();
     return this.start();

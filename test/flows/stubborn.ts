@@ -1,6 +1,6 @@
 import { defineAgent } from "troupe";
 
-/** Goes on talking after it was canceled, for a minute. */
+/** Ignores a cancel and keeps writing texts for a minute. */
 export const stubborn = defineAgent({
   name: "stubborn",
   purpose: "Does not listen to a cancel.",
@@ -9,7 +9,7 @@ export const stubborn = defineAgent({
     await turn.text("I shall not stop.\n");
     for (let time = 0; time < 3_000; time += 1) {
       await pause();
-      // What is said after the end goes nowhere, and may fail.
+      // Texts after the end are dropped and may fail.
       void Promise.resolve()
         .then(() => turn.text("No.\n"))
         .catch(() => {});

@@ -1,7 +1,7 @@
 import { createRuntime, defineAgent } from "troupe";
 import { expect, test } from "vitest";
 
-test("an answer that leaves another wait open is acknowledged by the oldest that is left", async () => {
+test("an answer that leaves another wait open is acknowledged by the oldest open wait", async () => {
   const runtime = createRuntime({
     agents: [
       defineAgent({

@@ -9,7 +9,7 @@ import { World } from "./world.ts";
 const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
-/** An agent with one operation that takes nothing. */
+/** An agent with one operation without input. */
 function worker(work: (turn: Turn) => Promise<void>) {
   return defineAgent({
     name: "worker",
@@ -18,7 +18,7 @@ function worker(work: (turn: Turn) => Promise<void>) {
   });
 }
 
-test("a child that was given up says nothing more, and calls nothing more", async () => {
+test("a canceled child sends no more texts and makes no more calls", async () => {
   const child = worker(async (turn) => {
     await pause(world);
     await turn.text("I am still here.");
@@ -62,7 +62,7 @@ test("a child that was given up says nothing more, and calls nothing more", asyn
   expect(world.dropped).toContain("late_event");
 });
 
-test("what a child leaves running behind its result is not heard", async () => {
+test("texts of a child after its result are dropped", async () => {
   const child = worker(async (turn) => {
     void pause(world)
       .then(() => turn.text("One more thing."))
@@ -85,7 +85,7 @@ test("what a child leaves running behind its result is not heard", async () => {
   expect(texts).toEqual(["Done."]);
 });
 
-test("the turn of a branch cannot be used when the branch has ended", async () => {
+test("the turn of a branch cannot be used after the branch has ended", async () => {
   const failures: unknown[] = [];
   const agent = defineAgent({
     name: "branching",
@@ -110,7 +110,7 @@ test("the turn of a branch cannot be used when the branch has ended", async () =
   expect(failures).toMatchObject([{ code: "conflict" }]);
 });
 
-test("what an agent says when it hears that it is canceled is not in the log", async () => {
+test("texts that an agent sends after its cancel are not in the log", async () => {
   const agent = defineAgent({
     name: "dramatic",
     purpose: "Has last words.",
@@ -135,7 +135,7 @@ test("what an agent says when it hears that it is canceled is not in the log", a
   ]);
 });
 
-test("code that waits for a call of its own learns that the turn has ended", async () => {
+test("code that waits for its own call is informed that the turn has ended", async () => {
   const heard: unknown[] = [];
   const agent = defineAgent({
     name: "waiter",
@@ -155,7 +155,7 @@ test("code that waits for a call of its own learns that the turn has ended", asy
   expect(heard).toMatchObject([{ code: "call_failed", details: { facts: { code: "canceled" } } }]);
 });
 
-test("a turn's signal does not fire when the turn succeeds", async () => {
+test("a turn's signal does not abort when the turn succeeds", async () => {
   let fired = false;
   const agent = defineAgent({
     name: "calm",
@@ -174,7 +174,7 @@ test("a turn's signal does not fire when the turn succeeds", async () => {
   expect(fired).toBe(false);
 });
 
-test("a call that nobody waits for is canceled with its turn, and its failure disturbs nobody", async () => {
+test("an unawaited call is canceled with its turn, and its failure has no other effect", async () => {
   const unhandled: unknown[] = [];
   const listen = (reason: unknown): void => void unhandled.push(reason);
   process.on("unhandledRejection", listen);
@@ -200,7 +200,7 @@ test("a call that nobody waits for is canceled with its turn, and its failure di
   expect(world.environment.timers).toBe(0);
 });
 
-/** A while in which the loop turns. */
+/** Some turns of the event loop. */
 async function pause(world: World): Promise<void> {
   for (let turns = 0; turns < 20; turns += 1) {
     await new Promise<void>((resolve) => {

@@ -17,7 +17,7 @@ const patient = defineAgent({
   },
 });
 
-test("an answer is taken that comes before a turn that is continued has asked again", async () => {
+test("an answer is accepted before a continued turn has reached its wait again", async () => {
   const world = new World({ agents: [patient] });
   await world.ask("patient", { type: "ChatRequest", input: "", request_id: asked });
 

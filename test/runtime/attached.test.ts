@@ -7,7 +7,7 @@ async function* bytes(): AsyncGenerator<Uint8Array, void> {
   yield new TextEncoder().encode("content");
 }
 
-test("a file belongs to a run once its request is in the log, and to none that never was", async () => {
+test("a file belongs to a run once its request is in the log, and to no run before", async () => {
   const world = new World({ agents: [echo] });
   const { artifactId } = await world.runtime.upload({
     name: "notes.txt",

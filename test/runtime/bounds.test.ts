@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { assign, raise, setup } from "xstate";
 import { z } from "zod";
 
-test("what an agent keeps for a run changes only by being set", async () => {
+test("an agent's memory changes only when it is set", async () => {
   const runtime = createRuntime({
     agents: [
       defineAgent({
@@ -28,7 +28,7 @@ test("what an agent keeps for a run changes only by being set", async () => {
 });
 
 test.each(["always", "raise", "send"])(
-  "a machine that goes round by %s ends its own turn only",
+  "a machine with an endless loop by %s ends only its own turn",
   async (how) => {
     const chart = setup({
       types: { context: {} as { readonly rounds: number }, events: {} as { readonly type: "chat" } },
@@ -65,7 +65,7 @@ test.each(["always", "raise", "send"])(
   },
 );
 
-test("a turn that says more at once than the log can take is ended, one that waits for its texts is not", async () => {
+test("a turn with too many uncommitted texts is ended; one that awaits its texts is not", async () => {
   const talker = defineAgent({
     name: "talker",
     purpose: "Says a lot.",
@@ -84,7 +84,7 @@ test("a turn that says more at once than the log can take is ended, one that wai
   await runtime.close();
 });
 
-test("a thousand branches and a thousand children may each speak at once", async () => {
+test("a thousand branches and a thousand children can each send a text at once", async () => {
   const child = defineTool({
     name: "speak",
     description: "Speaks.",
@@ -112,7 +112,7 @@ test("a thousand branches and a thousand children may each speak at once", async
   await runtime.close();
 });
 
-test("a turn that asks for more at once than the log can take is ended", async () => {
+test("a turn with too many concurrent calls is ended", async () => {
   const dicer = defineAgent({
     name: "dicer",
     purpose: "Throws dice without an end.",
@@ -127,7 +127,7 @@ test("a turn that asks for more at once than the log can take is ended", async (
   await runtime.close();
 });
 
-test("a late request of a long run is read without passing over what came before it", async () => {
+test("a late request of a long run is read without reading earlier events", async () => {
   const runtime = createRuntime({
     agents: [
       defineAgent({

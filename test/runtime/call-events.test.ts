@@ -22,7 +22,7 @@ const finisher = defineAgent({
   },
 });
 
-/** Says something about each event that it hears, with a call of its own in between. */
+/** Sends a text for each event that it iterates, with a call of its own in between. */
 const reporter = defineAgent({
   name: "reporter",
   purpose: "Reports what the counter does.",
@@ -46,13 +46,13 @@ const said = [
   "so: 12",
 ];
 
-test("who iterates over a call gets the events under it as they are logged, then the end", async () => {
+test("iterating a call gives the events under it as they are logged, then the end", async () => {
   const world = new World({ agents: [reporter] });
   const requestId = await ask(world, "reporter");
   expect(await textsOf(world, requestId)).toEqual(said);
 });
 
-test("the events come in the same order when the turn is continued, wherever it was cut", async () => {
+test("the events have the same order when the turn is continued, wherever it was cut", async () => {
   const whole = new World({ agents: [reporter] });
   await ask(whole, "reporter");
 
@@ -68,7 +68,7 @@ test("the events come in the same order when the turn is continued, wherever it 
   }
 });
 
-test("who iterates over a call hears of each call that is given up under it, wherever the turn was cut", async () => {
+test("iterating a call gives the end of each canceled call under it, wherever the turn was cut", async () => {
   const worker = defineAgent({
     name: "worker",
     purpose: "Does one thing, and another that never ends.",
@@ -113,7 +113,7 @@ test("who iterates over a call hears of each call that is given up under it, whe
   }
 });
 
-test("when the call fails, the iteration fails with the same error", async () => {
+test("when the call fails, the iteration throws the same error", async () => {
   const failing = defineAgent({
     name: "failing",
     purpose: "Fails.",
@@ -141,7 +141,7 @@ test("when the call fails, the iteration fails with the same error", async () =>
   expect(await textsOf(world, requestId)).toEqual(["TextOutput", "failed: no more"]);
 });
 
-test("leaving the loop leaves the call alone, whose result can still be awaited", async () => {
+test("leaving the loop does not affect the call; its result can still be awaited", async () => {
   const world = new World({
     agents: [
       defineAgent({
@@ -162,7 +162,7 @@ test("leaving the loop leaves the call alone, whose result can still be awaited"
   expect(await textsOf(world, requestId)).toEqual(["TextOutput", "12"]);
 });
 
-test("events that are asked for later than where the call is made are refused", async () => {
+test("iterating a call later than where it is made is refused", async () => {
   const world = new World({
     agents: [
       defineAgent({
@@ -183,7 +183,7 @@ test("events that are asked for later than where the call is made are refused", 
   });
 });
 
-test("two calls that are iterated side by side meet the same order again", async () => {
+test("two calls iterated in parallel get the same order again", async () => {
   const both = defineAgent({
     name: "both",
     purpose: "Follows two calls in two branches.",
@@ -208,7 +208,7 @@ test("two calls that are iterated side by side meet the same order again", async
   }
 });
 
-test("an agent that calls itself is stopped with an error that says so", async () => {
+test("iterating inside an agent that calls itself ends with a clear error", async () => {
   const vain: ReturnType<typeof defineAgent> = defineAgent({
     name: "vain",
     purpose: "Asks itself.",

@@ -28,7 +28,7 @@ const shout = defineTool({
   run: ({ text }) => text.toUpperCase(),
 });
 
-test("a call says in words what it came to, with a line for each file", async () => {
+test("the text of a call has its result and a line for each file", async () => {
   const told: string[] = [];
   const caller = defineAgent({
     name: "caller",
@@ -59,8 +59,8 @@ test("a call says in words what it came to, with a line for each file", async ()
   expect(file?.url).toMatch(/^\/artifacts\//);
 });
 
-// A rejection that nobody handles fails the run of the tests.
-test("a call whose words nobody waits for may fail without harm", async () => {
+// An unhandled rejection fails the test run.
+test("a call whose text is not awaited can fail without harm", async () => {
   const hasty = defineAgent({
     name: "hasty",
     purpose: "Asks and does not listen.",

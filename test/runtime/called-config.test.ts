@@ -8,7 +8,7 @@ import type { Batch } from "../../src/ports/event-log.ts";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { watchedLog } from "./watched-log.ts";
 
-/** What each of them finds in its configuration. */
+/** Reports the configuration that each agent sees. */
 const seen: (readonly [who: string, config: JsonObject])[] = [];
 
 const look = defineTool({
@@ -52,7 +52,7 @@ function answer(runtime: Runtime): Promise<unknown> {
   return collect(runtime, "shop", { type: "ResumeWithInput", request_id, request_keys: { yes: "yes" } });
 }
 
-test("an agent that is called has its own configuration, as of the call, and a tool that of its caller", async () => {
+test("a called agent has its own configuration as of the call; a tool has its caller's", async () => {
   seen.length = 0;
   const appended: Batch[] = [];
   const log = { ...watchedLog({ append: (batch) => appended.push(batch) }), close: async () => {} };
@@ -71,7 +71,7 @@ test("an agent that is called has its own configuration, as of the call, and a t
     ["tool of bank", first],
   ]);
 
-  // The call that is under way goes on as it began, also after a restart; the next one is another matter.
+  // The running call keeps its configuration, also after a restart; the next call gets the new one.
   await configure(runtime, "bank", { vault: 2 });
   await runtime.close();
   seen.length = 0;
@@ -89,7 +89,7 @@ test("an agent that is called has its own configuration, as of the call, and a t
   await runtime.close();
 });
 
-test("a configuration that stays the same is written down once, however many calls there are", async () => {
+test("an unchanged configuration is recorded once for any number of calls", async () => {
   const written: string[] = [];
   const log = watchedLog({ append: (batch) => written.push(JSON.stringify(batch)) });
   const till = defineAgent({
@@ -116,7 +116,7 @@ test("a configuration that stays the same is written down once, however many cal
   expect(records.filter((record) => record.includes("a long one"))).toHaveLength(1);
 });
 
-test("an agent that was not configured when it was called stays so", async () => {
+test("an agent that was not configured when it was called stays unconfigured", async () => {
   seen.length = 0;
   const log = { ...memoryLog(), close: async () => {} };
   const before = createRuntime({ agents: [shop, bank], log });

@@ -9,7 +9,7 @@ const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 const cancel = { type: "CancelRequest", request_id: asked } as const;
 
-/** Never comes back, whatever it is told. */
+/** Never settles and ignores its cancel. */
 const deaf = defineTool({
   name: "deaf",
   description: "Does not listen.",
@@ -46,7 +46,7 @@ function typesOf(events: readonly Event[]): readonly string[] {
   );
 }
 
-test("a cancel ends what is open, the deepest first, then the turn, and nothing follows", async () => {
+test("a cancel ends the open calls, the deepest first, then the turn, and nothing follows", async () => {
   const world = new World({ agents: [stubborn] });
   await world.ask("stubborn", chat);
   const receipt = await world.ask("stubborn", cancel);
@@ -73,7 +73,7 @@ test("a cancel ends what is open, the deepest first, then the turn, and nothing 
   expect(world.environment.timers).toBe(0);
 });
 
-test("a turn that waits is canceled, whether or not it is in memory", async () => {
+test("a waiting turn is canceled, whether or not it is in memory", async () => {
   const asker = defineAgent({
     name: "asker",
     purpose: "Asks.",
@@ -107,7 +107,7 @@ test("a turn that waits is canceled, whether or not it is in memory", async () =
   }
 });
 
-test("a request that is canceled while it is queued never runs, and its end stands beside the other turn's events", async () => {
+test("a request canceled in the queue never runs; its end is between the other turn's events", async () => {
   let runs = 0;
   const agent = defineAgent({
     name: "sleeper",
@@ -140,7 +140,7 @@ test("a request that is canceled while it is queued never runs, and its end stan
   expect(runs).toBe(1);
 });
 
-test("a cancel of a turn that has ended is answered with its end, and adds nothing", async () => {
+test("a cancel of an ended turn is answered with its end and adds nothing", async () => {
   const echo = defineAgent({ name: "echo", purpose: "Echoes.", chat: (input) => input });
   const world = new World({ agents: [echo] });
   await world.ask("echo", { ...chat, input: "hi" });
@@ -151,7 +151,7 @@ test("a cancel of a turn that has ended is answered with its end, and adds nothi
   expect(await world.events(asked)).toEqual(before);
 });
 
-test("a cancel that meets the end of its turn is answered by whichever came first, always with one end", async () => {
+test("a cancel that races with the end of its turn is answered by the first of the two, always with one end", async () => {
   const echo = defineAgent({
     name: "echo",
     purpose: "Takes a few turns of the event loop.",
@@ -182,7 +182,7 @@ test("a cancel that meets the end of its turn is answered by whichever came firs
   expect([...ends].sort()).toEqual(["canceled", "success"]);
 });
 
-test("a cancel outlives a crash right behind it, and no code runs again for it", async () => {
+test("a cancel survives a crash right after it, and no code runs again for it", async () => {
   let runs = 0;
   const agent = defineAgent({
     name: "stuck",
@@ -203,7 +203,7 @@ test("a cancel outlives a crash right behind it, and no code runs again for it",
   expect(runs).toBe(1);
 });
 
-test("the next request of a run goes on after a cancel", async () => {
+test("the next request of a run starts after a cancel", async () => {
   const agent = defineAgent({
     name: "moody",
     purpose: "Sometimes does not answer.",
@@ -220,7 +220,7 @@ test("the next request of a run goes on after a cancel", async () => {
   expect(textsOf(await world.events(asked))).toEqual([]);
 });
 
-test("a request that nobody made cannot be canceled", async () => {
+test("an unknown request cannot be canceled", async () => {
   const world = new World({ agents: [stubborn] });
   await expect(world.ask("stubborn", cancel)).rejects.toMatchObject({ code: "not_found" });
 });

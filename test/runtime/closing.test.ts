@@ -8,7 +8,7 @@ import { World } from "./world.ts";
 const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
-/** Works for a second of the world that it is in. */
+/** Works for one second of the simulated time. */
 const worker = defineAgent({
   name: "worker",
   purpose: "Works for a second.",
@@ -37,7 +37,7 @@ const sleeper = defineAgent({
   },
 });
 
-test("a runtime that is closed lets its turns come to their end", async () => {
+test("a closing runtime lets its turns end", async () => {
   await world.ask("worker", chat);
 
   let closed = false;
@@ -53,7 +53,7 @@ test("a runtime that is closed lets its turns come to their end", async () => {
   expect(world.environment.timers).toBe(0);
 });
 
-test("a runtime that is closed waits no longer than it was told, and what it cut goes on later", async () => {
+test("a closing runtime waits up to its limit, and interrupted turns continue later", async () => {
   await world.ask("worker", chat);
 
   const closing = world.runtime.close({ drainMs: 100 });
@@ -66,7 +66,7 @@ test("a runtime that is closed waits no longer than it was told, and what it cut
   expect(textsOf(await world.events(asked))).toEqual(["done"]);
 });
 
-test("a runtime that is closed does not wait for a turn that sleeps, which goes on where it slept", async () => {
+test("a closing runtime does not wait for a sleeping turn, which continues its sleep later", async () => {
   await world.ask("sleeper", chat);
   await world.environment.advance(600);
   await world.runtime.close({ drainMs: 5_000 });
@@ -78,7 +78,7 @@ test("a runtime that is closed does not wait for a turn that sleeps, which goes 
   expect(textsOf(await world.events(asked))).toEqual(["done"]);
 });
 
-test("whoever closes a runtime a second time waits for the first time to be over", async () => {
+test("a second close waits for the first one", async () => {
   await world.ask("worker", chat);
 
   void world.runtime.close({ drainMs: 1_000 });
@@ -92,14 +92,14 @@ test("whoever closes a runtime a second time waits for the first time to be over
   await again;
 });
 
-test("a runtime that is closing takes no more requests", async () => {
+test("a closing runtime accepts no requests", async () => {
   await world.runtime.ready();
   const closing = world.runtime.close();
   await expect(world.ask("worker", chat)).rejects.toMatchObject({ code: "unavailable" });
   await closing;
 });
 
-test("a run that cannot be read is given back, so that it can be had later", async () => {
+test("a run that cannot be read is released, so that it can be claimed later", async () => {
   const { runId } = await world.ask("worker", chat);
   await world.environment.advance(1_000);
   await world.restart();
@@ -118,9 +118,9 @@ test("a run that cannot be read is given back, so that it can be had later", asy
   await expect(world.ask("worker", again)).resolves.toMatchObject({ runId });
 });
 
-test("a request that comes while the runtime starts is refused when the runtime closes", async () => {
+test("a request that arrives while the runtime starts is refused when the runtime closes", async () => {
   const { ran, noting } = notes();
-  // The log outlives the runtime, so that a commit after the close succeeds.
+  // The log survives the runtime, so that a commit after the close succeeds.
   const runtime = createRuntime({ agents: [noting], log: { ...memoryLog(), close: async () => {} } });
   const asking = codeOf(runtime.process("noting", { type: "ChatRequest", input: "early" }));
 
@@ -152,7 +152,7 @@ test("a request whose run is being loaded is refused when the runtime closes", a
   await claimed.promise;
 
   const closing = runtime.close();
-  // Everything that does not wait for the claim is done after two turns of the event loop.
+  // After two turns of the event loop, everything that does not wait for the claim is done.
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   release.resolve();
@@ -162,7 +162,7 @@ test("a request whose run is being loaded is refused when the runtime closes", a
   expect(ran).toEqual([]);
 });
 
-/** An agent that notes what it is asked, and its notes. */
+/** An agent that records its inputs. */
 function notes(): { readonly ran: readonly string[]; readonly noting: Agent } {
   const ran: string[] = [];
   const noting = defineAgent({
@@ -176,7 +176,7 @@ function notes(): { readonly ran: readonly string[]; readonly noting: Agent } {
   return { ran, noting };
 }
 
-/** The code of the error that a request fails with; `undefined` when it is accepted. */
+/** The error code of a failed request; `undefined` if it is accepted. */
 async function codeOf(asking: Promise<unknown>): Promise<string | undefined> {
   return asking.then(
     () => undefined,

@@ -3,7 +3,7 @@ import type { Model, Runtime } from "troupe";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 
-/** A model that says a text word by word; each call may first fail as the list says. */
+/** A model that streams a text word by word; each call can first fail as the list says. */
 function talker(failures: (ModelError | undefined)[] = []): Model & { readonly asked: number[] } {
   const asked: number[] = [];
   return {
@@ -40,7 +40,7 @@ async function requestOf(runtime: Runtime): Promise<{ readonly first: Awaited<Re
   return { first: await collect(runtime, "talk", { type: "ChatRequest", input: "sir" }) };
 }
 
-test("what a model says is streamed, what it thinks too, and its cost is summed", async () => {
+test("a model's text and reasoning are streamed, and its usage is summed", async () => {
   const runtime = createRuntime({ agents: talk(talker()) });
   const { first } = await requestOf(runtime);
   const requestId = first[0]?.request_id;
@@ -63,7 +63,7 @@ test("what a model says is streamed, what it thinks too, and its cost is summed"
   await runtime.close();
 });
 
-test("a completion that the log has is not asked for again after a restart", async () => {
+test("a completion in the log is not requested again after a restart", async () => {
   const model = talker();
   const log = { ...memoryLog(), close: async () => {} };
   const before = createRuntime({ agents: talk(model), log });
@@ -82,7 +82,7 @@ test("a completion that the log has is not asked for again after a restart", asy
   await after.close();
 });
 
-test("a passing fault of a model is tried again, and the text of the failed attempt does not count", async () => {
+test("a transient failure of a model is retried, and the text of the failed attempt does not count", async () => {
   const model = talker([new ModelError("busy", { transient: true, retryAfterMs: 1 })]);
   const runtime = createRuntime({ agents: talk(model) });
   const { first } = await requestOf(runtime);
@@ -98,7 +98,7 @@ test("a passing fault of a model is tried again, and the text of the failed atte
   await runtime.close();
 });
 
-test("a fault of a model that will not pass ends the completion with what the agent may read", async () => {
+test("a permanent failure of a model ends the completion with a message that the agent may read", async () => {
   const model = talker([new ModelError("no such model", { transient: false })]);
   const runtime = createRuntime({ agents: talk(model) });
   const { first } = await requestOf(runtime);
@@ -110,7 +110,7 @@ test("a fault of a model that will not pass ends the completion with what the ag
   await runtime.close();
 });
 
-test("a model that is busy for longer than a turn should wait ends the completion at once", async () => {
+test("a model that asks for a too long delay ends the completion at once", async () => {
   const model = talker([new ModelError("no more today", { transient: true, retryAfterMs: 3_600_000 })]);
   const runtime = createRuntime({ agents: talk(model) });
   const { first } = await requestOf(runtime);

@@ -28,7 +28,7 @@ const asker = defineAgent({
   },
 });
 
-/** A runtime that ends with the test. */
+/** A runtime that is closed after the test. */
 function start(log: EventLog): Runtime {
   const runtime = createRuntime({ agents: [keeper, asker], log });
   onTestFinished(() => runtime.close({ drainMs: 0 }));
@@ -42,7 +42,7 @@ async function readText(runtime: Runtime, artifactId: string): Promise<string> {
   return text;
 }
 
-/** Stores a file and a secret with the text "hidden", and reads both after the log was opened again. */
+/** Stores a file and a secret with the text "hidden", and reads both after the log is reopened. */
 async function readAgain(log: EventLog, reopen: () => EventLog): Promise<readonly unknown[]> {
   const before = start(log);
   await before.process("keeper", { type: "ConfigureRequest", args: { api_key: "hidden" } });
@@ -60,25 +60,25 @@ async function readAgain(log: EventLog, reopen: () => EventLog): Promise<readonl
   return [await readText(after, file?.artifact_id ?? ""), end?.result];
 }
 
-test("a log in a directory keeps files and secrets in that directory too", async () => {
+test("a log in a directory stores files and secrets in that directory too", async () => {
   const directory = await mkdtemp(join(tmpdir(), "troupe-engines-"));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   expect(await readAgain(sqliteLog(directory), () => sqliteLog(directory))).toEqual(["hidden", "hidden"]);
   expect(await readdir(directory)).toEqual(expect.arrayContaining(["artifacts", "log.db", "secrets.json"]));
 });
 
-test("a memory log that was closed is opened again with its files and secrets", async () => {
+test("a closed memory log is reopened with its files and secrets", async () => {
   const log = memoryLog();
   expect(await readAgain(log, () => log.reopen())).toEqual(["hidden", "hidden"]);
 });
 
-test("a runtime on a memory log that is opened again continues what another one has left", async () => {
+test("a runtime on a reopened memory log continues the turns of the previous one", async () => {
   const log = memoryLog();
   const crashed = start(log);
   const asked = await collect(crashed, "asker", { type: "ChatRequest", input: "", request_id: "name" });
   expect(asked.at(-1)).toMatchObject({ type: "WaitForInput" });
 
-  // The first runtime is not closed, like a process that was killed: it can write nothing any more.
+  // The first runtime is not closed, like a killed process: it can no longer write.
   const next = start(log.reopen());
   await expect(crashed.process("asker", { type: "ChatRequest", input: "" })).rejects.toThrow(
     /does not take events|log/,

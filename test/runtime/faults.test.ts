@@ -38,7 +38,7 @@ const noJson: readonly (readonly [string, unknown])[] = [
   ],
 ];
 
-test("an agent that throws ends its turn with an error, and the next turn of the run goes on", async () => {
+test("an agent that throws ends its turn with an error, and the next turn of the run starts", async () => {
   const agent = agentOf(async (input, turn) => {
     if (input === "throw") throw new Error("I cannot go on");
     await turn.text("I'll go on.");
@@ -54,7 +54,7 @@ test("an agent that throws ends its turn with an error, and the next turn of the
   ]);
 });
 
-test("what is told of an error has neither a stack nor a path of this machine", async () => {
+test("an error message contains neither a stack nor local paths", async () => {
   const agent = agentOf(() => {
     throw new Error("cannot read /etc/secrets/key.pem\n    at read (/srv/app/agent.js:1:1)");
   });
@@ -65,7 +65,7 @@ test("what is told of an error has neither a stack nor a path of this machine", 
   });
 });
 
-test("code that fails where nobody can catch it ends the turn that it belongs to", async () => {
+test("code that fails outside any call ends the turn that it belongs to", async () => {
   const agent = agentOf((_input, turn) => turn.waitForInput({ name: "Your name?" }));
   const world = new World({ agents: [agent] });
   const { runId } = await world.ask("agent", chat);
@@ -97,7 +97,7 @@ test.each(noJson)("an operation that returns %s ends its turn with an error", as
 });
 
 test.each(noJson)(
-  "a tool or an effect that returns %s fails, and its caller goes on",
+  "a tool or an effect that returns %s fails, and its caller continues",
   async (_what, value) => {
     const tool = defineTool({
       name: "broken",
@@ -119,7 +119,7 @@ test.each(noJson)(
   },
 );
 
-test("a tool is told of input that does not fit, and of nothing else, as invalid input", async () => {
+test("only input that does not fit is reported as invalid input", async () => {
   const picky = defineTool({
     name: "picky",
     description: "Takes small numbers.",
@@ -140,7 +140,7 @@ test("a tool is told of input that does not fit, and of nothing else, as invalid
   ]);
 });
 
-test("a text that is too large is refused where it is said, and does not disturb the turn's continuation", async () => {
+test("a text that is too large is refused at once and does not affect the turn's continuation", async () => {
   const agent = agentOf(async (_input, turn) => {
     try {
       await turn.text("x".repeat(300_000));
@@ -157,7 +157,7 @@ test("a text that is too large is refused where it is said, and does not disturb
   expect((await world.events(asked)).at(-1)).toMatchObject({ result: "too_large and on" });
 });
 
-test("a call with an argument that is too large or no JSON is refused, and does not disturb the continuation", async () => {
+test("a call with an argument that is too large or not JSON is refused and does not affect the continuation", async () => {
   const tool = defineTool({
     name: "take",
     description: "Takes anything.",
@@ -182,7 +182,7 @@ test("a call with an argument that is too large or no JSON is refused, and does 
   expect(events.at(-1)).toMatchObject({ result: "done" });
 });
 
-test("an agent cannot change what was asked, as its own continuation sees it", async () => {
+test("an agent cannot change the logged request that its continuation sees", async () => {
   const agent = defineAgent({
     name: "agent",
     purpose: "Spoils what it is given.",
@@ -201,7 +201,7 @@ test("an agent cannot change what was asked, as its own continuation sees it", a
       }),
     },
   });
-  // The log in memory holds what it is given, and the turn leaves memory while it waits.
+  // A memory log stores objects as they are, and the turn leaves memory while it waits.
   const runtime = createRuntime({ agents: [agent], limits: { idleRuns: 0 } });
   const input = { list: [1] };
   const asked = await collect(runtime, "agent", {

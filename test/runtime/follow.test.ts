@@ -8,7 +8,7 @@ import { World } from "./world.ts";
 const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
-/** Does one thing of every kind, with a child and a wait in the middle. */
+/** Makes one event of every kind, with a child and a wait in the middle. */
 const many = defineAgent({
   name: "many",
   purpose: "Does one thing of every kind.",
@@ -45,7 +45,7 @@ function parse(texts: readonly string[]): readonly Event[] {
   return texts.map((text) => JSON.parse(text) as Event);
 }
 
-/** Gathers what a stream delivers until it ends. */
+/** Collects a stream until it ends. */
 async function drain(feed: Feed): Promise<readonly string[]> {
   const texts: string[] = [];
   for await (const { events } of feed.pages) texts.push(...events);
@@ -56,7 +56,7 @@ async function follow(world: World, id: string, options: FollowOptions = {}): Pr
   return drain(await world.runtime.follow(await world.runtime.resolve(id), options));
 }
 
-/** Plays a turn of `many` to its end, and answers its wait. */
+/** Runs a turn of `many` to its end and answers its wait. */
 async function played(): Promise<World> {
   const world = new World({ agents: [many] });
   await world.ask("many", chat);
@@ -69,7 +69,7 @@ async function played(): Promise<World> {
   return world;
 }
 
-test("from every cursor on, a stream of what is past is the same text as what was streamed live", async () => {
+test("from every cursor, the stream of a past turn has the same text as the live stream", async () => {
   const world = new World({ agents: [many] });
   const { after } = await world.ask("many", chat);
   const live: string[] = [];
@@ -112,7 +112,7 @@ test("a stream ends where the request waits, and the next one at its end; each e
   expect(ids).toEqual(Array.from({ length: ids.length }, (_, index) => index + 1));
 });
 
-test("a reader that comes at any moment of a turn's end sees the end once", async () => {
+test("a reader that connects at any moment around a turn's end gets the end once", async () => {
   const echo = defineAgent({
     name: "echo",
     purpose: "Says its words.",
@@ -124,7 +124,7 @@ test("a reader that comes at any moment of a turn's end sees the end once", asyn
     const world = new World({ agents: [echo], seed });
     const receipt = world.runtime.process("echo", { ...chat, input: "a b" });
     await new Promise<void>((resolve) => {
-      // At another moment with every seed.
+      // The moment depends on the seed.
       let turns = 1 + (seed % 40);
       const wait = (): void => {
         turns -= 1;
@@ -144,7 +144,7 @@ test("a reader that comes at any moment of a turn's end sees the end once", asyn
   }
 });
 
-test("a stream of a request that has ended and lies behind the cursor is finished from the start", async () => {
+test("a stream of an ended request with nothing after the cursor is finished from the start", async () => {
   const world = await played();
   const address = await world.runtime.resolve(asked);
   const { events } = await world.runtime.read(address, { after: 0 });
@@ -154,7 +154,7 @@ test("a stream of a request that has ended and lies behind the cursor is finishe
   expect(beyond.finished).toBe(true);
 });
 
-test("a stream of a run begins with its newest request and ends when the run is idle", async () => {
+test("a stream of a run starts with its newest request and ends when the run is idle", async () => {
   const world = await played();
   const { runId } = await world.runtime.resolve(asked);
   const next = await world.ask("many", { type: "ChatRequest", input: "", run_id: runId });
@@ -170,7 +170,7 @@ test("a stream of a run begins with its newest request and ends when the run is 
   expect(rest.at(-1)).toMatchObject({ type: "RequestCompleted", request_id: next.requestId });
 });
 
-test("a stream ends when the run that it belongs to is removed", async () => {
+test("a stream ends when its run is removed", async () => {
   const world = await played();
   const { runId } = await world.runtime.resolve(asked);
   const queries = follow(world, runId, { after: 3, forever: true });
@@ -181,7 +181,7 @@ test("a stream ends when the run that it belongs to is removed", async () => {
   expect((await queries).length).toBeGreaterThan(0);
 });
 
-test("a stream ends also when its run was removed before anything was read", async () => {
+test("a stream ends also if its run was removed before the first read", async () => {
   const world = await played();
   const address = await world.runtime.resolve(asked);
   const { pages } = await world.runtime.follow(address, { after: 0 });
@@ -218,7 +218,7 @@ test.each([
   expect(page.cursor).toBe(all.length);
 });
 
-test("the level that a request was sent with holds for readers who do not say what they want", async () => {
+test("a request's level applies to readers that set no filter", async () => {
   const world = new World({ agents: [many] });
   await world.ask("many", { ...chat, logging_level: "minimal" });
   const address = await world.runtime.resolve(asked);
@@ -233,7 +233,7 @@ test("the level that a request was sent with holds for readers who do not say wh
   expect(await types()).not.toContain("ToolCall");
 });
 
-test("a page by depth or agent hides what does not belong to it, and its cursor passes over that", async () => {
+test("a page filtered by depth or agent advances its cursor past filtered events", async () => {
   const world = await played();
   const address = await world.runtime.resolve(asked);
   const all = parse((await world.runtime.read(address, { after: 0 })).events);
@@ -249,7 +249,7 @@ test("a page by depth or agent hides what does not belong to it, and its cursor 
   expect([shallow.cursor, helped.cursor]).toEqual([all.length, all.length]);
 });
 
-test("what nobody knows is not found, and the answer says so", async () => {
+test("an unknown id is not found, with a clear error", async () => {
   const world = new World({ agents: [many] });
   await world.runtime.ready();
   await expect(world.runtime.resolve("nobody")).rejects.toMatchObject({ code: "not_found" });

@@ -30,7 +30,7 @@ async function history(runtime: Runtime, runId: RunId): Promise<readonly Event[]
   return page.events.map((text) => JSON.parse(text) as Event);
 }
 
-test("a fork goes on from the point it was made at, and leaves the first run as it was", async () => {
+test("a fork continues from its point and does not change the original run", async () => {
   const runtime = createRuntime({ agents: [notes] });
   const first = await chat(runtime, "one");
   const second = await chat(runtime, "two", first.run_id);
@@ -57,7 +57,7 @@ test("a fork goes on from the point it was made at, and leaves the first run as 
   await runtime.close();
 });
 
-test("a fork of a fork names the run it was taken from", async () => {
+test("a fork of a fork names the run it was forked from", async () => {
   const runtime = createRuntime({ agents: [notes] });
   const first = await chat(runtime, "one");
   const fork = await runtime.fork(first.run_id, { after: first.id });
@@ -67,7 +67,7 @@ test("a fork of a fork names the run it was taken from", async () => {
   await runtime.close();
 });
 
-test("a run forked at its beginning has no history", async () => {
+test("a run forked at its start has no history", async () => {
   const runtime = createRuntime({ agents: [notes] });
   const first = await chat(runtime, "one");
   const fork = await runtime.fork(first.run_id, { after: 0 });
@@ -76,7 +76,7 @@ test("a run forked at its beginning has no history", async () => {
   await runtime.close();
 });
 
-test("a run is forked only where a turn has ended", async () => {
+test("a run can be forked only where a turn has ended", async () => {
   const runtime = createRuntime({ agents: [notes] });
   const { run_id: runId, id } = await chat(runtime, "one");
   await expect(runtime.fork(runId, { after: 1 })).rejects.toMatchObject({ code: "conflict" });
@@ -87,7 +87,7 @@ test("a run is forked only where a turn has ended", async () => {
   await runtime.close();
 });
 
-test("a request keeps its place in the run in which it was made", async () => {
+test("a request id still refers to the run in which it was made", async () => {
   const runtime = createRuntime({ agents: [notes] });
   const first = await chat(runtime, "one");
   await runtime.fork(first.run_id, { after: first.id });
@@ -96,11 +96,11 @@ test("a request keeps its place in the run in which it was made", async () => {
   await runtime.close();
 });
 
-// The first page shows whether it may be forked there.
+// The first page shows whether the fork point is valid.
 test.each([
   ["before its history is read", 2],
   ["before it is read what its agents remember", 3],
-])("a fork of a run that is removed meanwhile, %s, is refused as gone", async (_, page) => {
+])("a fork of a run that is removed during the fork, %s, is refused as gone", async (_, page) => {
   let beforeRead = async (): Promise<void> => {};
   const log = watchedLog({ read: () => beforeRead() });
   const runtime = createRuntime({ agents: [notes], log });
@@ -111,7 +111,7 @@ test.each([
     if (reads === page) await runtime.removeRun(runId);
   };
   await expect(runtime.fork(runId, { after: id })).rejects.toMatchObject({ code: "gone" });
-  // Nothing is left of what was copied.
+  // Nothing of the copy remains.
   expect((await log.list({ limit: 10 })).runs).toEqual([]);
   await runtime.close();
 });

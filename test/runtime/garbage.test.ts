@@ -10,13 +10,13 @@ const collectGarbage = runInNewContext("gc") as (options?: { readonly type: "min
 
 const echo = defineAgent({ name: "echo", purpose: "Says what it hears.", chat: (input) => input });
 
-test("a turn that is over leaves little behind that only a collection of the whole heap would free", async () => {
+test("an ended turn leaves little garbage that needs a full garbage collection", async () => {
   const runtime = createRuntime({ agents: [echo], limits: { idleRuns: 0 } });
   await takeTurns(runtime, 1_000);
   collectGarbage();
   await takeTurns(runtime, TURNS);
 
-  // Twice: what survives the first is looked at once more.
+  // Twice: objects that survive the first collection are checked again.
   collectGarbage({ type: "minor" });
   collectGarbage({ type: "minor" });
   const young = process.memoryUsage().heapUsed;
@@ -36,7 +36,7 @@ async function takeTurns(runtime: Runtime, count: number): Promise<void> {
   }
 }
 
-/** A log that keeps the rows and the index, but no events and records, so that the heap shows what a turn keeps. */
+/** A log that stores only the rows and the index, so that the heap shows what a turn keeps. */
 function emptyLog(): EventLog {
   const log = memoryLog();
   return {
@@ -52,7 +52,7 @@ function emptyLog(): EventLog {
   };
 }
 
-/** Runs a turn that does something many times, and returns by how many bytes each time let the heap grow. */
+/** Runs a turn that repeats something, and returns the heap growth per repetition. */
 async function growthPerCall(toCall: (turn: Turn) => Promise<unknown>): Promise<number> {
   let growth = 0;
   const caller = defineAgent({
@@ -82,7 +82,7 @@ async function growthPerCall(toCall: (turn: Turn) => Promise<unknown>): Promise<
 const WARM_UP = 1_000;
 const CALLS = 10_000;
 
-test("a turn keeps nothing of a call that was dropped", { timeout: 60_000 }, async () => {
+test("a turn keeps nothing of a dropped call", { timeout: 60_000 }, async () => {
   const careless = defineAgent({
     name: "careless",
     purpose: "Ends while its sleep is open.",

@@ -2,7 +2,10 @@ import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 
-/** A runtime whose texts gather for 5 ms, with some runs of an agent that says three texts and then what it is asked. */
+/**
+ * A runtime that collects texts for 5 ms, with some runs of an agent that sends three texts and then its
+ * input.
+ */
 async function talk({ runs, last }: { readonly runs: number; readonly last: "sleep" | "nothing" }) {
   const environment = manualEnvironment();
   const log = memoryLog();
@@ -41,7 +44,7 @@ async function talk({ runs, last }: { readonly runs: number; readonly last: "sle
     batches,
     async close(): Promise<void> {
       const closed = runtime.close();
-      // Turns have no time to end.
+      // Turns get no time to end.
       await environment.advance(0);
       await closed;
     },
@@ -50,10 +53,10 @@ async function talk({ runs, last }: { readonly runs: number; readonly last: "sle
 
 const TEXTS = ["TextOutput", "TextOutput", "TextOutput"];
 
-test("texts gather, of all runs for the same time", async () => {
+test("texts of all runs are collected for the same interval", async () => {
   const { environment, batches, close } = await talk({ runs: 3, last: "nothing" });
   expect(batches.splice(0)).toEqual([["RequestStarted"], ["RequestStarted"], ["RequestStarted"]]);
-  // One for each turn's own time, and one for the texts.
+  // One timer for each turn's timeout, and one for the texts.
   expect(environment.timers).toBe(4);
   await environment.advance(4);
   expect(batches).toEqual([]);
@@ -62,7 +65,7 @@ test("texts gather, of all runs for the same time", async () => {
   await close();
 });
 
-test("what must not wait takes along what has gathered", async () => {
+test("an urgent entry commits the collected texts with it", async () => {
   const { environment, batches, close } = await talk({ runs: 1, last: "sleep" });
   expect(batches.splice(0)).toEqual([["RequestStarted"], TEXTS]);
   await environment.advance(5);
@@ -71,7 +74,7 @@ test("what must not wait takes along what has gathered", async () => {
   expect(environment.timers).toBe(0);
 });
 
-test("a runtime that is closed waits for no texts any more", async () => {
+test("a closing runtime does not wait for texts", async () => {
   const { environment, close } = await talk({ runs: 2, last: "nothing" });
   await close();
   expect(environment.timers).toBe(0);

@@ -13,7 +13,7 @@ const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
 type Link = Agent<{ readonly chat: Operation<ChatInput, ChatOutput> }>;
 
-/** The first of so many agents, each of which calls the next one. */
+/** The first of a chain of agents, each of which calls the next one. */
 function chainOf(length: number, place = 1): Link {
   return linkOf(place, place < length ? () => chainOf(length, place + 1) : undefined);
 }
@@ -33,7 +33,7 @@ function linkOf(place: number, next: (() => Link) | undefined): Link {
   });
 }
 
-test("agents call each other up to eight deep, and no deeper", async () => {
+test("agent calls are nested up to eight deep, and no deeper", async () => {
   const world = new World({ agents: [chainOf(9)] });
   await world.ask("link-1", chat);
   expect((await world.events(asked)).at(-1)).toMatchObject({ result: "the end of the chain" });
@@ -45,7 +45,7 @@ test("agents call each other up to eight deep, and no deeper", async () => {
   });
 });
 
-test("a turn calls agents up to its budget, and ends with the next call; tools and effects do not count", async () => {
+test("a turn makes agent calls up to its budget and ends with the next one; tools and effects do not count", async () => {
   const child = defineAgent({ name: "child", purpose: "Does nothing.", chat: () => "done" });
   const tool = defineTool({ name: "tool", description: "Does nothing.", input: z.object({}), run() {} });
   const agent = defineAgent({
@@ -72,7 +72,7 @@ test("a turn calls agents up to its budget, and ends with the next call; tools a
   });
 });
 
-test("a turn that works for too long is ended, and the time it waited or slept is not counted", async () => {
+test("a turn that works for too long is ended; waiting and sleeping do not count", async () => {
   const agent = defineAgent({
     name: "worker",
     purpose: "Works, sleeps and waits.",
@@ -104,7 +104,7 @@ test("a turn that works for too long is ended, and the time it waited or slept i
   expect(world.environment.timers).toBe(0);
 });
 
-test("a turn that awaits its texts goes at the pace of the log", async () => {
+test("a turn that awaits its texts runs at the speed of the log", async () => {
   let said = 0;
   const agent = defineAgent({
     name: "talker",
@@ -125,7 +125,7 @@ test("a turn that awaits its texts goes at the pace of the log", async () => {
   expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
-test("a turn that does not wait for its texts is ended when the log cannot follow, and others go on", async () => {
+test("a turn that does not await its texts is ended when the log is too slow, and others continue", async () => {
   const talker = defineAgent({
     name: "talker",
     purpose: "Talks without listening.",
@@ -145,7 +145,7 @@ test("a turn that does not wait for its texts is ended when the log cannot follo
   expect((await world.events(requestId)).at(-1)).toMatchObject({ result: "still here" });
 });
 
-test("a run that has all its events takes no more turns, and is read as before", async () => {
+test("a run with its maximum of events accepts no more turns, and can still be read", async () => {
   const echo = defineAgent({ name: "echo", purpose: "Echoes.", chat: (input) => input });
   const world = new World({ agents: [echo], limits: { runEvents: 4 } });
   const { runId } = await world.ask("echo", { type: "ChatRequest", input: "1" });
@@ -155,7 +155,7 @@ test("a run that has all its events takes no more turns, and is read as before",
   expect(await world.events(runId ?? "")).toHaveLength(4);
 });
 
-test("a result that is too long is cut and said to be cut; the texts are all there", async () => {
+test("a result that is too long is cut and marked; the texts are complete", async () => {
   const agent = defineAgent({
     name: "novelist",
     purpose: "Writes a lot.",
@@ -175,7 +175,7 @@ test("a result that is too long is cut and said to be cut; the texts are all the
   expect(textsOf(events).join("")).toHaveLength(100_000);
 });
 
-test("input that no event can hold is refused before anything happens", async () => {
+test("input that does not fit into an event is refused before anything happens", async () => {
   const agent = defineAgent({
     name: "taker",
     purpose: "Takes anything.",
@@ -210,7 +210,7 @@ test("an artifact that is too large ends its turn with an error", async () => {
   });
 });
 
-test("a text is as long as JSON writes it: one that no event can hold is refused, and nothing is said", async () => {
+test("the JSON size of a text counts: one that does not fit into an event is refused and not sent", async () => {
   const agent = defineAgent({
     name: "ringer",
     purpose: "Says characters that JSON writes in six.",
@@ -232,7 +232,7 @@ test("a text is as long as JSON writes it: one that no event can hold is refused
   expect(events.at(-1)).toMatchObject({ result: "a text is larger than 262144 bytes" });
 });
 
-test("a wait asks up to 256 questions, and no more than one event can hold", async () => {
+test("a wait asks at most 256 questions, and no more than fit into one event", async () => {
   const refused: string[] = [];
   const agent = defineAgent({
     name: "curious",
@@ -258,7 +258,7 @@ test("a wait asks up to 256 questions, and no more than one event can hold", asy
   expect(waits.map(({ request_keys: keys }) => Object.keys(keys).length)).toEqual([256]);
 });
 
-test("a machine that asks more than a wait may ask ends its turn and says so", async () => {
+test("a machine that asks too many questions in one wait ends its turn with a clear error", async () => {
   const questions = Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`q${n}`, "?"]));
   const machine = createMachine({
     initial: "idle",
@@ -274,7 +274,7 @@ test("a machine that asks more than a wait may ask ends its turn and says so", a
   expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "error", error });
 });
 
-test("a turn with more questions open than it may have ends", async () => {
+test("a turn with too many open questions ends", async () => {
   const agent = defineAgent({
     name: "inquisitive",
     purpose: "Asks many at once.",

@@ -19,7 +19,7 @@ const echo = defineAgent({
 });
 
 test.each([false, true])(
-  "a request whose acceptance failed is refused, and made again it runs once (written: %s)",
+  "a request whose acceptance failed is refused, and a retry of it runs once (written: %s)",
   async (written) => {
     const world = new World({ agents: [echo] });
     await world.runtime.ready();
@@ -43,7 +43,7 @@ test.each([false, true])(
 );
 
 test.each([false, true])(
-  "a turn whose commit failed is continued when the log takes events again (written: %s)",
+  "a turn whose commit failed is continued when the log can be written again (written: %s)",
   async (written) => {
     const world = new World({ agents: [echo] });
     world.plan({ kind: "failure", written, after: 1 });
@@ -61,7 +61,7 @@ test.each([false, true])(
   },
 );
 
-test("while the log takes no events it can be read, and streams stay open", async () => {
+test("while the log cannot be written it can be read, and streams stay open", async () => {
   const world = new World({ agents: [echo] });
   const { runId } = await world.ask("echo", chat);
   world.plan({ kind: "failure", written: false });
@@ -83,7 +83,7 @@ test("while the log takes no events it can be read, and streams stay open", asyn
   expect(seen.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
 });
 
-test("a failed commit of one run does not cost the others anything", async () => {
+test("a failed commit of one run does not affect the others", async () => {
   const world = new World({ agents: [echo] });
   const one = await world.ask("echo", { type: "ChatRequest", input: "one" });
   const two = await world.ask("echo", { type: "ChatRequest", input: "two" });
@@ -96,7 +96,7 @@ test("a failed commit of one run does not cost the others anything", async () =>
   }
 });
 
-test("an answer whose commit failed can be given again, and counts once", async () => {
+test("an answer whose commit failed can be repeated and counts once", async () => {
   const asker = defineAgent({
     name: "asker",
     purpose: "Asks.",
@@ -124,7 +124,7 @@ test("an answer whose commit failed can be given again, and counts once", async 
 });
 
 test.each([false, true])(
-  "a fork whose commit failed is refused as for later, and can be made again (written: %s)",
+  "a fork whose commit failed is refused as unavailable, and can be repeated (written: %s)",
   async (written) => {
     const world = new World({ agents: [echo] });
     const { runId } = await world.ask("echo", chat);

@@ -21,7 +21,7 @@ const parent = defineAgent({
 
 const numbers = Array.from({ length: CHILDREN }, (_, index) => String(index)).join(",");
 
-test("a thousand children at once all answer, also when their process dies among them", async () => {
+test("a thousand parallel children all answer, even if the process dies in between", async () => {
   const whole = new World({ agents: [parent] });
   const { requestId } = await whole.ask("parent", { type: "ChatRequest", input: "" });
   const events = await whole.events(requestId);

@@ -10,7 +10,7 @@ const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 const anything = z.object({ word: z.string() });
 
-/** An agent that notes down a word, when told to go on, and says what it has. */
+/** An agent that stores a word when told to continue, and reports its words. */
 function notesOf(memory: "own" | "run", pause: (turn: Turn, word: string) => Promise<unknown>) {
   return defineAgent({
     name: "notes",
@@ -34,13 +34,13 @@ function parentOf(chat: (input: string, turn: Turn) => Promise<void>): Agent {
   return defineAgent({ name: "parent", purpose: "Asks others.", chat });
 }
 
-test("an agent finds in its next turn what it kept in a turn that succeeded, and nothing of one that failed", async () => {
+test("an agent finds the memory of its successful turns, and nothing of failed ones", async () => {
   const agent = defineAgent({
     name: "notebook",
     purpose: "Notes.",
     async chat(input, turn) {
       const notes = (turn.memory.get() ?? []) as string[];
-      // What was got is a copy, so this alone keeps nothing.
+      // `get` returns a copy, so this alone changes nothing.
       notes.push(input);
       if (input !== "ignored") turn.memory.set(notes);
       await turn.text(notes.join(" "));
@@ -62,7 +62,7 @@ test("an agent finds in its next turn what it kept in a turn that succeeded, and
   expect(texts).toEqual(["one", "one fails", "one ignored", "one two", "one two three"]);
 });
 
-test("what a turn kept is read by its own continuation as it was at its start", async () => {
+test("a continued turn reads the memory as it was at the start of the turn", async () => {
   const agent = defineAgent({
     name: "counter",
     purpose: "Counts its turns.",
@@ -83,7 +83,7 @@ test("what a turn kept is read by its own continuation as it was at its start", 
   expect(textsOf(await world.events(runId ?? ""))).toEqual(["turn 1", "turn 2"]);
 });
 
-test("a child starts with nothing in mind and keeps nothing", async () => {
+test("a child starts with an empty memory and keeps nothing", async () => {
   const notes = notesOf("own", async () => {});
   const parent = parentOf(async (_input, turn) => {
     await turn.call(notes, "note", { word: "one" });
@@ -94,7 +94,7 @@ test("a child starts with nothing in mind and keeps nothing", async () => {
   expect(textsOf(await world.events(asked))).toEqual(["two"]);
 });
 
-test("a child that shares its memory of the run finds what it kept there, in this turn and the next", async () => {
+test("a child with shared run memory finds what it kept, in this turn and the next", async () => {
   const notes = notesOf("run", async () => {});
   const parent = parentOf(async (input, turn) => {
     await turn.call(notes, "note", { word: `${input}1` });
@@ -107,7 +107,7 @@ test("a child that shares its memory of the run finds what it kept there, in thi
   expect(textsOf(await world.events(runId ?? ""))).toEqual(["a1 a2", "a1 a2 b1 b2"]);
 });
 
-test("calls of an agent that shares its memory are made one after the other, also across a crash", async () => {
+test("calls of an agent with shared run memory run one after the other, also across a crash", async () => {
   const notes = notesOf("run", (turn) => turn.sleep(1_000));
   const parent = parentOf(async (_input, turn) => {
     const all = await turn.all(
@@ -126,7 +126,7 @@ test("calls of an agent that shares its memory are made one after the other, als
   expect(textsOf(await world.events(asked))).toEqual(["one two three"]);
 });
 
-test("of many calls at once of an agent that shares its memory none loses what another kept", async () => {
+test("parallel calls of an agent with shared run memory lose no change", async () => {
   const kept = new Set<string>();
   const notes = notesOf("run", async (turn, word) => {
     await turn.effect("think", () => {});
@@ -145,7 +145,7 @@ test("of many calls at once of an agent that shares its memory none loses what a
   expect([...kept]).toEqual([[...words.filter((word) => !word.endsWith("3")), "end"].join(" ")]);
 });
 
-test("what a grandchild that shares its memory kept outlives a crash of the turn", async () => {
+test("the run memory kept by a grandchild survives a crash of the turn", async () => {
   const notes = notesOf("run", async () => {});
   const between = defineAgent({
     name: "between",
@@ -166,7 +166,7 @@ test("what a grandchild that shares its memory kept outlives a crash of the turn
   expect(textsOf(await world.events(runId ?? ""))).toEqual(["one", "one two"]);
 });
 
-test("a turn waits for its caller though a call of an agent that shares its memory waits for another", async () => {
+test("a turn can be parked while a call waits for the run memory of its agent", async () => {
   const notes = notesOf("run", (turn, word) => turn.waitForInput({ [word]: `${word}?` }));
   const parent = parentOf(async (_input, turn) => {
     await Promise.all(["one", "two"].map((word) => turn.call(notes, "note", { word })));
@@ -189,7 +189,7 @@ test("a turn waits for its caller though a call of an agent that shares its memo
   expect(textsOf(await world.events(asked))).toEqual(["done"]);
 });
 
-test("an agent that shares its memory and would wait for itself is refused instead", async () => {
+test("an agent whose call would wait for its own run memory is refused", async () => {
   const ouroboros: Agent<{ readonly bite: Operation<{ depth: number }, string> }> = defineAgent({
     name: "ouroboros",
     purpose: "Calls itself.",
@@ -217,7 +217,7 @@ test("an agent that shares its memory and would wait for itself is refused inste
   ]);
 });
 
-test("two agents that share their memory and wait for each other do not wait forever", async () => {
+test("two agents with shared run memory that wait for each other do not wait forever", async () => {
   const agentOf = (name: string, other: () => Agent): Agent =>
     defineAgent({
       name,
@@ -250,7 +250,7 @@ test("two agents that share their memory and wait for each other do not wait for
   expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
-test("a memory that is too large, or no JSON, is refused where it is set", async () => {
+test("a memory that is too large or not JSON is refused where it is set", async () => {
   const agent = defineAgent({
     name: "hoarder",
     purpose: "Keeps too much.",

@@ -13,7 +13,7 @@ const twice = defineAgent({
   },
 });
 
-test("a stream of a log that wakes no reader has every event", async () => {
+test("a stream gets every event of a log that sends no wakes", async () => {
   const environment = manualEnvironment();
   const log = { ...memoryLog(), reliableTail: false, tail: () => () => {} };
   const runtime = createRuntime({ agents: [twice], log, environment });
@@ -35,7 +35,7 @@ test("a stream of a log that wakes no reader has every event", async () => {
   await runtime.close();
 });
 
-test("one timer wakes all readers in turn, and runs only while there are some", async () => {
+test("one timer wakes all readers in turn, and runs only while there are readers", async () => {
   const environment = manualEnvironment();
   const wakes = new MissedWakes(environment);
   const woken = new Map<number, number>();

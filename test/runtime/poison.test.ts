@@ -8,7 +8,7 @@ import { World } from "./world.ts";
 const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
-/** Says something in every life of the process, and then never comes to an end. */
+/** Sends a text in every activation, and then never ends. */
 const endless = defineAgent({
   name: "endless",
   purpose: "Never ends.",
@@ -18,7 +18,7 @@ const endless = defineAgent({
   },
 });
 
-test("a turn that was continued three times and got nowhere is ended", async () => {
+test("a turn that was continued three times without progress is ended", async () => {
   const world = new World({ agents: [endless] });
   await world.ask("endless", chat);
   for (let crash = 1; crash <= 3; crash += 1) {
@@ -32,7 +32,7 @@ test("a turn that was continued three times and got nowhere is ended", async () 
   });
 });
 
-test("a process that is closed in good order is not held against the turn", async () => {
+test("a proper end of the process does not count against the turn", async () => {
   const world = new World({ agents: [endless] });
   await world.ask("endless", chat);
   for (let close = 1; close <= 6; close += 1) {
@@ -44,7 +44,7 @@ test("a process that is closed in good order is not held against the turn", asyn
   expect((await world.runtime.status(asked)).status).toBe("running");
 });
 
-test("a turn that gets on between crashes is continued as often as it takes", async () => {
+test("a turn that makes progress between crashes is continued as often as needed", async () => {
   const agent = defineAgent({
     name: "stepping",
     purpose: "Goes one step in a life of the process.",
@@ -64,7 +64,7 @@ test("a turn that gets on between crashes is continued as often as it takes", as
   expect((await world.events(asked)).at(-1)).toMatchObject({ result: "1 2 3 4 5 6 7 8 " });
 });
 
-test("an unsafe effect whose outcome a crash took along is not done again, and the caller is told", async () => {
+test("an unsafe effect whose outcome is unknown after a crash is not repeated, and the caller is informed", async () => {
   let done = 0;
   const agent = defineAgent({
     name: "payer",
@@ -93,7 +93,7 @@ test("an unsafe effect whose outcome a crash took along is not done again, and t
   expect(ofType(await world.events(asked), "ToolError")).toMatchObject([{ code: "interrupted" }]);
 });
 
-test("an idempotent effect is tried again under the same name, three times at most, and each try shows", async () => {
+test("an idempotent effect is retried with the same id, at most three times, and each attempt is logged", async () => {
   const tries: string[] = [];
   const agent = defineAgent({
     name: "retrying",
@@ -124,7 +124,7 @@ test("an idempotent effect is tried again under the same name, three times at mo
   expect(ofType(events, "ToolError")).toMatchObject([{ tool_call_id: "c1.1", code: "interrupted" }]);
 });
 
-test("a tool that had done something through its turn goes on from there, though it is unsafe", async () => {
+test("an unsafe tool that has used its turn continues after that", async () => {
   let begun = 0;
   const tool = defineTool({
     name: "careful",
@@ -155,7 +155,7 @@ test("a tool that had done something through its turn goes on from there, though
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "done" });
 });
 
-test("a turn whose agent is not served any more ends, and its run goes on when it is served again", async () => {
+test("a turn whose agent is no longer served ends, and its run continues when it is served again", async () => {
   const other = defineAgent({ name: "other", purpose: "Is there.", chat: (input) => input });
   const world = new World({ agents: [endless] });
   await world.ask("endless", chat);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { World } from "./world.ts";
 
-/** Agents of which one calls a tool that tells what it hears outside, and whose first call never ends. */
+/** One agent calls a tool that reports progress from outside; the first call never ends. */
 function diggers(effect: Effect): ConstructorParameters<typeof World>[0]["agents"] {
   let calls = 0;
   const dig = defineTool({
@@ -38,7 +38,7 @@ async function digTwice(effect: Effect): Promise<readonly unknown[]> {
   return events.map(({ type, ...event }) => [type, "content" in event ? event.content : undefined]);
 }
 
-test("a tool that is called again after a crash may tell something else the second time", async () => {
+test("a tool that is called again after a crash can report different progress", async () => {
   expect(await digTwice("idempotent")).toEqual([
     ["RequestStarted", undefined],
     ["ToolCall", undefined],
@@ -51,7 +51,7 @@ test("a tool that is called again after a crash may tell something else the seco
   ]);
 });
 
-test("a tool that has told how far it is, and may not be called twice, is not", async () => {
+test("an unsafe tool that reported progress is not called again", async () => {
   expect(await digTwice("unsafe")).toEqual([
     ["RequestStarted", undefined],
     ["ToolCall", undefined],

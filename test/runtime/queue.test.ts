@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ofType, textsOf } from "../agents/events.ts";
 import { World } from "./world.ts";
 
-/** Takes a second to say what it was told. */
+/** Takes a second to repeat its input. */
 const slow = defineAgent({
   name: "slow",
   purpose: "Takes a second.",
@@ -33,7 +33,7 @@ function say(runId: string | null, input: string, onBusy?: OnBusy, requestId = `
   } as const;
 }
 
-test("the requests of a run are answered one after the other, in the order in which they came", async () => {
+test("the requests of a run are answered one after the other, in the order of their arrival", async () => {
   const world = new World({ agents: [slow] });
   const { runId } = await world.ask("slow", { type: "ChatRequest", input: "1" });
   for (const input of ["2", "3", "4"]) await world.ask("slow", say(runId, input));
@@ -46,7 +46,7 @@ test("the requests of a run are answered one after the other, in the order in wh
   );
 });
 
-test("eight requests may wait for a run; the next one is refused and leaves no trace", async () => {
+test("eight requests can be queued in a run; the next one is refused and leaves no trace", async () => {
   const world = new World({ agents: [slow] });
   const { runId } = await world.ask("slow", { type: "ChatRequest", input: "0" });
   for (let n = 1; n <= 8; n += 1) await world.ask("slow", say(runId, String(n)));
@@ -60,7 +60,7 @@ test("eight requests may wait for a run; the next one is refused and leaves no t
   expect(textsOf(await world.events(runId ?? ""))).toHaveLength(9);
 });
 
-test("a request that asks to be refused by a busy run is, and by an idle one it is taken", async () => {
+test("a request with on_busy reject is refused by a busy run and accepted by an idle one", async () => {
   const world = new World({ agents: [slow] });
   const { runId } = await world.ask("slow", { type: "ChatRequest", input: "1" });
   await expect(world.ask("slow", say(runId, "2", "reject"))).rejects.toMatchObject({ code: "conflict" });
@@ -68,7 +68,7 @@ test("a request that asks to be refused by a busy run is, and by an idle one it 
   await expect(world.ask("slow", say(runId, "2", "reject"))).resolves.toMatchObject({ replayed: false });
 });
 
-test("a request that interrupts cancels the turn and goes before those that wait", async () => {
+test("a request that interrupts cancels the turn and runs before the queued ones", async () => {
   const world = new World({ agents: [slow] });
   const { runId } = await world.ask("slow", { type: "ChatRequest", input: "1" });
   await world.ask("slow", say(runId, "2"));
@@ -84,7 +84,7 @@ test("a request that interrupts cancels the turn and goes before those that wait
   ]);
 });
 
-test("a request can be queued behind a turn that waits, and interrupt it", async () => {
+test("a request can be queued behind a waiting turn, and interrupt it", async () => {
   const world = new World({ agents: [asker] });
   const { runId, requestId } = await world.ask("asker", { type: "ChatRequest", input: "ask" });
   await world.ask("asker", say(runId, "queued", "enqueue"));
@@ -96,7 +96,7 @@ test("a request can be queued behind a turn that waits, and interrupt it", async
   expect(textsOf(await world.events(runId ?? ""))).toEqual(["urgent", "queued"]);
 });
 
-test("requests that waited for a run when the process died are answered in their order", async () => {
+test("requests that were queued when the process died are answered in order", async () => {
   const world = new World({ agents: [slow] });
   const { runId } = await world.ask("slow", { type: "ChatRequest", input: "1" });
   for (const input of ["2", "3"]) await world.ask("slow", say(runId, input));
@@ -105,7 +105,7 @@ test("requests that waited for a run when the process died are answered in their
   expect(textsOf(await world.events(runId ?? ""))).toEqual(["1", "2", "3"]);
 });
 
-test("a request that comes before the waiting ones were taken up again waits behind them", async () => {
+test("a request that arrives before the queued ones are recovered runs after them", async () => {
   const world = new World({ agents: [slow] });
   const { runId } = await world.ask("slow", { type: "ChatRequest", input: "1" });
   await world.ask("slow", say(runId, "2"));

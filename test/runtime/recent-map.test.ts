@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { RecentMap } from "../../src/runtime/queries/recent-map.ts";
 
-test("it keeps the newest half of its size at least, and never more than its size", () => {
+test("it keeps at least the newest half of its size, and never more than its size", () => {
   const map = new RecentMap<number, string>(10);
   for (let key = 1; key <= 1_000; key += 1) {
     map.set(key, `value ${key}`);

@@ -7,7 +7,7 @@ import { World } from "./world.ts";
 
 const asked = "asked" as RequestId;
 
-test("a turn that sleeps while it waits for an answer goes on sleeping after a crash", async () => {
+test("a turn that sleeps beside a wait continues its sleep after a crash", async () => {
   const agent = defineAgent({
     name: "patient",
     purpose: "Asks, and goes on without an answer after a while.",
@@ -27,7 +27,7 @@ test("a turn that sleeps while it waits for an answer goes on sleeping after a c
   expect(textsOf(await world.events(asked))).toEqual(["I shall not wait any longer."]);
 });
 
-test("a request that comes while the end of the turn before it is being written is not forgotten by a crash", async () => {
+test("a request that arrives during the commit of the previous turn's end survives a crash", async () => {
   const agent = defineAgent({
     name: "brief",
     purpose: "Ends before what it said is committed.",
@@ -55,7 +55,7 @@ test("a request that comes while the end of the turn before it is being written 
   expect(textsOf(await world.events(asked))).toEqual(["three"]);
 });
 
-test("the result of a turn that was continued has the texts of its branches in the order in which they were said", async () => {
+test("the result of a continued turn has the texts of its branches in the order of the log", async () => {
   const agent = defineAgent({
     name: "branching",
     purpose: "Says things side by side.",
@@ -86,7 +86,7 @@ test("the result of a turn that was continued has the texts of its branches in t
   expect(events.at(-1)).toMatchObject({ result: "1 2 3 4" });
 });
 
-test("what the log has open under a call ends before it, though the code does not come to it again", async () => {
+test("calls that the log has open under a call end before it, even if the code does not reach them again", async () => {
   const slow = defineTool({
     name: "slow",
     description: "Takes its time before it does anything.",

@@ -15,7 +15,7 @@ const publisher = defineAgent({
 
 const file = { name: "notes.txt", mimeType: "text/plain", limitBytes: 100 };
 
-test("a removal that is cut off by a crash is finished at the next start, with the files of the run", async () => {
+test("a removal interrupted by a crash is finished at the next start, including the files of the run", async () => {
   const world = new World({ agents: [publisher] });
   const receipt = await world.ask("publisher", { type: "ChatRequest", input: "content" });
   const runId = receipt.runId as RunId;
@@ -32,7 +32,7 @@ test("a removal that is cut off by a crash is finished at the next start, with t
   await expect(world.runtime.resolve(runId)).rejects.toMatchObject({ code: "gone" });
 });
 
-test("of a run that was not copied to its end nothing is left after the next start", async () => {
+test("an incomplete copy of a run is removed at the next start", async () => {
   const world = new World({ agents: [echo] });
   const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
   world.plan({ kind: "crash", written: true });
@@ -45,7 +45,7 @@ test("of a run that was not copied to its end nothing is left after the next sta
   expect(runs.map(({ runId }) => runId)).toEqual([receipt.runId]);
 });
 
-test("a file that comes for a run while that is removed is not kept", async () => {
+test("a file that arrives while its run is removed is not kept", async () => {
   const world = new World({ agents: [echo] });
   const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
   const runId = receipt.runId as RunId;
@@ -60,7 +60,7 @@ test("a file that comes for a run while that is removed is not kept", async () =
   expect(await world.artifacts.size()).toBe(0);
 });
 
-test("a file that comes for a run that another process removed is not kept", async () => {
+test("a file that arrives for a run that another process removed is not kept", async () => {
   const world = new World({ agents: [echo] });
   const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
   const runId = receipt.runId as RunId;
@@ -71,7 +71,7 @@ test("a file that comes for a run that another process removed is not kept", asy
     yield new TextEncoder().encode("late");
   }
 
-  // The process that takes it does not know yet that the run is not its own any more.
+  // This process does not know yet that the run has another owner.
   await expect(world.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
     code: "unavailable",
   });
@@ -82,7 +82,7 @@ test.each([
   ["in memory", 1],
   ["let go of", 0],
 ])(
-  "a file that is still being stored when its turn is canceled goes with its run, %s",
+  "a file that is still being stored when its turn is canceled is removed with its run, %s",
   async (_, idleRuns) => {
     const world = new World({ agents: [publisher], limits: { idleRuns } });
     const { put } = world.artifacts;
@@ -105,7 +105,7 @@ test.each([
   },
 );
 
-test("a file that is attached while its run is being removed goes with it", async () => {
+test("a file that is attached while its run is removed is removed with it", async () => {
   const world = new World({ agents: [echo] });
   const body = new Blob(["content"]).stream();
   const { artifactId } = await world.runtime.upload({ ...file, body });
@@ -130,7 +130,7 @@ test("a file that is attached while its run is being removed goes with it", asyn
     },
   });
   await world.restart();
-  // The request that is sent again attaches its file again.
+  // The retried request attaches its file again.
   const answer = world.runtime.process("echo", request);
   await world.environment.idle();
   const [run] = (await world.log.list({ limit: 1 })).runs;

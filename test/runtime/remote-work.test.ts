@@ -9,7 +9,7 @@ import { World } from "./world.ts";
 
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
 
-test("an agent elsewhere that goes on when its call has ended keeps no turn from waiting, and gives it no files", async () => {
+test("a remote agent that continues after its call ended does not keep the turn from waiting, and adds no files to it", async () => {
   const places: RemoteSession[] = [];
   const elsewhere: Agent = asAgent({
     ...defineAgent({ name: "elsewhere", purpose: "Never answers.", chat() {} }),
@@ -65,7 +65,7 @@ test("an agent elsewhere that goes on when its call has ended keeps no turn from
   expect(await world.runtime.status(requestId)).toMatchObject({ status: "waiting" });
 });
 
-test("an agent elsewhere hears that a turn was canceled whose code had not come to it again", async () => {
+test("a remote agent is informed of a cancel of a turn whose code had not reached its call again", async () => {
   const abandoned: unknown[] = [];
   const elsewhere: Agent = asAgent({
     ...defineAgent({ name: "elsewhere", purpose: "Asks, and never answers.", chat() {} }),
@@ -96,7 +96,7 @@ test("an agent elsewhere hears that a turn was canceled whose code had not come 
   world.crash();
   await world.restart();
 
-  // The answer has the code run again, from its beginning.
+  // The answer runs the code again from its start.
   const request_keys = { go: "yes" };
   const answer = world.runtime.process("boss", {
     type: "ResumeWithInput",

@@ -30,7 +30,7 @@ test("a request of a removed run is gone, and a late retry of it does not run ag
 });
 
 test.each(["cancel", "retry"])(
-  "a %s that comes while the run is removed learns that it is gone",
+  "a %s that arrives while the run is removed is refused as gone",
   async (kind) => {
     let beforeRead = async (): Promise<void> => {};
     const runtime = createRuntime({ agents: [echo], log: watchedLog({ read: () => beforeRead() }) });

@@ -24,7 +24,7 @@ const echo = defineAgent({
   },
 });
 
-/** Asks for several things at the same moment. */
+/** Makes several requests at the same moment. */
 async function atOnce<Answer>(world: World, count: number, ask: (n: number) => Promise<Answer>) {
   const all = Promise.allSettled(Array.from({ length: count }, (_, n) => ask(n)));
   await world.environment.idle();
@@ -43,7 +43,7 @@ test("the same request made fifty times at once runs once and gets fifty equal a
   expect((await world.events(asked)).map(({ type }) => type)).toEqual(["RequestStarted", "RequestCompleted"]);
 });
 
-test("a request that is repeated later, also after a restart, is answered as the first time", async () => {
+test("a repeated request gets the first answer, also after a restart", async () => {
   const world = new World({ agents: [echo] });
   const request = {
     type: "ChatRequest",
@@ -53,12 +53,12 @@ test("a request that is repeated later, also after a restart, is answered as the
   } as const;
   const first = await world.ask("echo", request);
   await world.restart();
-  // The metadata may differ from one try to the next.
+  // The metadata can differ between attempts.
   const again = await world.ask("echo", { ...request, request_metadata: { at: 2 } });
   expect(again).toEqual({ ...first, replayed: true });
 });
 
-test("another request with the same id is refused, and so is the id of a run", async () => {
+test("a different request with the same id is refused, and so is the id of a run", async () => {
   const world = new World({
     agents: [echo, defineAgent({ name: "other", purpose: "Is another.", chat: (input) => input })],
   });
@@ -75,7 +75,7 @@ test("another request with the same id is refused, and so is the id of a run", a
   }
 });
 
-test("a request whose answer was lost in a crash runs once, whether or not it had been written", async () => {
+test("a request whose answer was lost in a crash runs once, whether or not it was written", async () => {
   for (const written of [false, true]) {
     const world = new World({ agents: [echo] });
     await world.runtime.ready();
@@ -91,7 +91,7 @@ test("a request whose answer was lost in a crash runs once, whether or not it ha
   }
 });
 
-test("a request is refused for what is wrong with it before anything is written", async () => {
+test("an invalid request is refused before anything is written", async () => {
   const world = new World({ agents: [echo] });
   await world.runtime.ready();
   const wrong: readonly (readonly [string, Request, string])[] = [
@@ -109,7 +109,7 @@ test("a request is refused for what is wrong with it before anything is written"
   expect(world.commits).toBe(0);
 });
 
-test("a run belongs to one agent; to the others it is unknown", async () => {
+test("a run belongs to one agent and is unknown to others", async () => {
   const other = defineAgent({ name: "other", purpose: "Is another.", chat: (input) => input });
   const world = new World({ agents: [echo, other] });
   const { runId, requestId } = await world.ask("echo", { type: "ChatRequest", input: "hi" });
@@ -122,7 +122,7 @@ test("a run belongs to one agent; to the others it is unknown", async () => {
   }
 });
 
-test("an agent describes itself, and can always be chatted with", async () => {
+test("an agent describes itself, and always has a chat", async () => {
   const adder = defineAgent({
     name: "adder",
     purpose: "Adds.",
@@ -157,7 +157,7 @@ test("an agent describes itself, and can always be chatted with", async () => {
   expect(() => world.runtime.describe("nobody")).toThrow("there is no agent nobody");
 });
 
-test("an agent with one operation of one text takes a chat as that text", async () => {
+test("an agent whose only operation takes one text accepts a chat as that text", async () => {
   const shout = defineAgent({
     name: "shout",
     purpose: "Shouts.",
@@ -183,7 +183,7 @@ test("an agent with one operation of one text takes a chat as that text", async 
   expect(ofType(events, "ToolCall")).toMatchObject([{ function_name: "shout", args: { input: "hello" } }]);
 });
 
-test("an agent without a chat takes JSON for an operation, and says what it can do of anything else", async () => {
+test("an agent without a chat accepts JSON as an operation, and lists its operations for any other text", async () => {
   const counter = defineAgent({
     name: "counter",
     purpose: "Counts.",
@@ -217,7 +217,7 @@ test("an agent without a chat takes JSON for an operation, and says what it can 
   ]);
 });
 
-test("a run is created once for an alias, however often and fast it is asked for", async () => {
+test("a run is created once for an alias, however often and concurrently", async () => {
   const world = new World({ agents: [echo] });
   const runs = await atOnce(world, 50, () =>
     world.runtime.createRun("echo", { alias: "thread-1", input: "start", metadata: { from: "test" } }),
@@ -255,7 +255,7 @@ test("two processes on one log that create a run for the same alias come to the 
   const world = new World({ agents: [echo] });
   await world.runtime.ready();
   const find = world.log.find;
-  // Whoever else takes the name does so between our looking for it and our taking it.
+  // The other process takes the alias between our lookup and our commit.
   Object.assign(world.log, { find: async () => undefined });
   const other = await world.log.claim("run_other");
   await world.log.append(other.cursor, {
@@ -278,7 +278,7 @@ test("two processes on one log that create a run for the same alias come to the 
   expect(await creating).toBe("run_other");
 });
 
-test("a run that is removed is gone, with its requests, and its alias can be given again", async () => {
+test("a removed run is gone with its requests, and its alias can be used again", async () => {
   const world = new World({ agents: [echo] });
   const creating = world.runtime.createRun("echo", { alias: "thread-1" });
   await world.environment.idle();
@@ -313,7 +313,7 @@ test("a run with an open request is not removed", async () => {
   await expect(removing).rejects.toMatchObject({ code: "conflict" });
 });
 
-test("a request that meets the removal of its run is either answered or told that the run is gone", async () => {
+test("a request that races with the removal of its run is either answered or refused as gone", async () => {
   const outcomes = new Set<string>();
   for (let seed = 1; seed <= 40; seed += 1) {
     const world = new World({ agents: [echo], seed });
@@ -341,7 +341,7 @@ test("a request that meets the removal of its run is either answered or told tha
   expect([...outcomes].filter((outcome) => !possible.includes(outcome))).toEqual([]);
 });
 
-test("a run whose removal failed on its way is gone, and is removed when the log takes it", async () => {
+test("a run whose removal failed halfway is gone, and is removed when the log can be written", async () => {
   const world = new World({ agents: [echo] });
   const { runId } = await world.ask("echo", { type: "ChatRequest", input: "first" });
   const { remove } = world.log;
@@ -377,7 +377,7 @@ test("a run is removed by the process that owns it", async () => {
   expect(faults).toEqual([]);
 });
 
-test("two who remove a run at once do not get in each other's way", async () => {
+test("two concurrent removals of a run do not conflict", async () => {
   const world = new World({ agents: [echo] });
   const { runId } = await world.ask("echo", { type: "ChatRequest", input: "first" });
   const attempts = [1, 2].map(() => world.runtime.removeRun(runId as RunId));
@@ -387,7 +387,7 @@ test("two who remove a run at once do not get in each other's way", async () => 
   expect(await settled).toMatchObject([{ status: "fulfilled" }, { reason: { code: "gone" } }]);
 });
 
-test("a configuration applies from the next turn on, and a turn that is continued keeps its own", async () => {
+test("a configuration applies from the next turn on, and a continued turn keeps its own", async () => {
   const agent = defineAgent({
     name: "configured",
     purpose: "Says how it is configured.",
@@ -420,7 +420,7 @@ test("a configuration applies from the next turn on, and a turn that is continue
   expect(ofType(events, "RequestCompleted")).toHaveLength(2);
 });
 
-test("a configuration of an agent holds for runs that begin later, also after a restart", async () => {
+test("an agent's configuration applies to runs created later, also after a restart", async () => {
   const agent = defineAgent({
     name: "configured",
     purpose: "Says how it is configured.",

@@ -97,7 +97,7 @@ test.each<[string, Agent, TurnRequest, object]>([
   await runtime.close();
 });
 
-test("a call of a machine that ends with an object gets its JSON as the text", async () => {
+test("a call of a machine that ends with an object gets its JSON as text", async () => {
   const boss = defineAgent({
     name: "boss",
     purpose: "Calls the machine.",

@@ -6,7 +6,7 @@ import { pdfWriter } from "../../agents/pdf-writer.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("an idle run is removed when its time is over, with its files; one that waits is kept", async () => {
+test("an idle run is removed after its time, with its files; a waiting one is kept", async () => {
   const environment = manualEnvironment();
   const runtime = createRuntime({ agents: [payments, pdfWriter], environment, retainMs: 10 * HOUR_MS });
   const written = await collect(runtime, "pdf-writer", { type: "ChatRequest", input: "Title: text" });
@@ -26,7 +26,7 @@ test("an idle run is removed when its time is over, with its files; one that wai
   await runtime.close();
 });
 
-test("beyond so many bytes the runs that have been idle longest are removed, until the rest fits", async () => {
+test("above the size limit the longest idle runs are removed until the rest fits", async () => {
   const environment = manualEnvironment();
   const runtime = createRuntime({ agents: [payments, pdfWriter], environment, retainBytes: 100_000 });
   const asked = await collect(runtime, "payments", { type: "ChatRequest", input: "pay 1 to bob" });

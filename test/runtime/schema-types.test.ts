@@ -5,7 +5,7 @@ import { z } from "zod";
 import { ofType } from "../agents/events.ts";
 import { World } from "./world.ts";
 
-/** Asks an agent once and resolves with how the turn ended. */
+/** Sends one request to an agent and resolves with the end of the turn. */
 async function endOf(world: World, agent: string, fields: object = {}): Promise<Event> {
   const { requestId } = await world.ask(agent, { type: "ChatRequest", input: "", ...fields } as never);
   const [end] = ofType(await world.events(requestId), "RequestCompleted");
@@ -13,14 +13,14 @@ async function endOf(world: World, agent: string, fields: object = {}): Promise<
   return end;
 }
 
-/** Why a turn failed. */
+/** The error of a failed turn. */
 async function faultOf(world: World, agent: string, fields: object = {}): Promise<string> {
   const end = await endOf(world, agent, fields);
   const { code, message } = (end.type === "RequestCompleted" && end.error) || {};
   return `${code}: ${message}`;
 }
 
-test("an operation gets what its schemas make of its input, and its caller what they make of its output", async () => {
+test("an operation gets its parsed input, and its caller the parsed output", async () => {
   const shop = defineAgent({
     name: "shop",
     purpose: "Sells things.",
@@ -60,7 +60,7 @@ const clerk = defineAgent({
   chat: (_, { config }) => `${config.greeting} since ${config.since?.getUTCFullYear() ?? "ever"}`,
 });
 
-test("a turn has what the schema makes of the configuration", async () => {
+test("a turn has the parsed configuration", async () => {
   const world = new World({ agents: [clerk] });
   expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since ever" });
   await world.ask("clerk", { type: "ConfigureRequest", args: { since: "2026-01-31" } });
@@ -69,7 +69,7 @@ test("a turn has what the schema makes of the configuration", async () => {
   expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since 2026" });
 });
 
-test("an agent that is called has what its schema makes of its own configuration", async () => {
+test("a called agent has its own parsed configuration", async () => {
   const boss = defineAgent({
     name: "boss",
     purpose: "Calls the clerk.",
@@ -80,7 +80,7 @@ test("an agent that is called has what its schema makes of its own configuration
   expect(await endOf(world, "boss")).toMatchObject({ result: "Hi since ever" });
 });
 
-test("a turn of an agent that has to be configured and was not ends with an error that says so", async () => {
+test("a turn of an agent without its required configuration ends with a clear error", async () => {
   const strict = defineAgent({
     name: "strict",
     purpose: "Needs a tone.",
@@ -95,7 +95,7 @@ test("a turn of an agent that has to be configured and was not ends with an erro
   expect(await endOf(world, "strict")).toMatchObject({ result: "warm" });
 });
 
-/** An agent that keeps a list, as its schema has it. */
+/** An agent that stores a list with a schema. */
 function listOf(schema: z.ZodType<{ items: string[] }, { items: string[] } | undefined>) {
   return defineAgent({
     name: "list",
@@ -109,7 +109,7 @@ function listOf(schema: z.ZodType<{ items: string[] }, { items: string[] } | und
   });
 }
 
-test("memory with a schema starts with its default and holds what fits", async () => {
+test("memory with a schema starts with its default and stores values that fit", async () => {
   const world = new World({
     agents: [listOf(z.object({ items: z.array(z.string()) }).default({ items: [] }))],
   });
@@ -119,7 +119,7 @@ test("memory with a schema starts with its default and holds what fits", async (
   expect([first, second]).toMatchObject([{ result: "one" }, { result: "one two" }]);
 });
 
-test("memory without a default is empty at first, and takes nothing that does not fit", async () => {
+test("memory without a default is empty at first and refuses values that do not fit", async () => {
   const counter = defineAgent({
     name: "counter",
     purpose: "Counts.",
@@ -138,7 +138,7 @@ test("memory without a default is empty at first, and takes nothing that does no
   );
 });
 
-test("memory that an earlier version of the agent left and that does not fit ends the turn with an error", async () => {
+test("memory left by an earlier version of the agent that does not fit ends the turn with an error", async () => {
   const world = new World({ agents: [listOf(z.any().transform(() => ({ items: ["old"] })) as never)] });
   const first = await endOf(world, "list", { input: "one" });
   await world.restart([listOf(z.object({ items: z.array(z.string().max(2)) }).default({ items: [] }))]);
@@ -147,7 +147,7 @@ test("memory that an earlier version of the agent left and that does not fit end
   );
 });
 
-test("an asynchronous schema of a memory is refused by name", async () => {
+test("an asynchronous memory schema is refused with the agent's name", async () => {
   const slow = defineAgent({
     name: "slow",
     purpose: "Has a slow schema.",

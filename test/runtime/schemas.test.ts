@@ -9,11 +9,11 @@ import { World } from "./world.ts";
 type Validate = (value: unknown) => unknown;
 
 const fits: Validate = (value) => ({ value });
-/** A value to throw that is no error. */
+/** A thrown value that is not an Error. */
 const thrown = (value: unknown): Error => value as Error;
 const never: Validate = () => new Promise(() => {});
 
-/** A schema whose behaviour a test sets. */
+/** A schema whose behavior a test sets. */
 class TestSchema {
   validate: Validate = fits;
 
@@ -23,7 +23,7 @@ class TestSchema {
   }
 }
 
-/** An agent that has its input, its answer and its configuration checked by one schema. */
+/** An agent whose input, answer and configuration use one schema. */
 function agentWith(test: TestSchema) {
   return defineAgent({
     name: "checked",
@@ -95,7 +95,7 @@ const ODD: readonly (readonly [string, Validate])[] = [
 ];
 
 test.each(ODD)(
-  "what a schema refuses that %s is unprocessable, and nothing is written",
+  "a value that a schema refuses because it %s is unprocessable, and nothing is written",
   async (_, validate) => {
     const checker = new TestSchema();
     const world = new World({ agents: [agentWith(checker)] });
@@ -115,7 +115,7 @@ test.each(ODD)(
   },
 );
 
-test("a transformation that throws makes a 422 that says what it said", async () => {
+test("a transformation that throws gives a 422 with its message", async () => {
   const parser = defineAgent({
     name: "parser",
     purpose: "Parses.",
@@ -149,7 +149,7 @@ test("a transformation that throws makes a 422 that says what it said", async ()
 test.each([
   ["never settles", never],
   ["settles too late", undefined],
-])("what a schema %s over is refused in time, and nothing is left of it", async (_, validate) => {
+])("a schema that %s is refused in time, and leaves nothing behind", async (_, validate) => {
   const checker = new TestSchema();
   const world = new World({ agents: [agentWith(checker)], limits: { idleRuns: 0 } });
   await world.ask("checked", ask);
@@ -182,7 +182,7 @@ test.each([
   expect((await world.events(id)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "answered" });
 });
 
-test("a schema that takes its time within the limit is waited for", async () => {
+test("a slow schema within the limit is awaited", async () => {
   const checker = new TestSchema();
   const world = new World({ agents: [agentWith(checker)] });
   const settled = Promise.withResolvers<unknown>();

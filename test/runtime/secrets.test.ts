@@ -19,7 +19,7 @@ function valuesIn(secrets: SecretStore): readonly string[] {
   return [...secrets.names()].map((name) => secrets.get(name) ?? "").toSorted();
 }
 
-/** Has the reader say how it is configured. */
+/** Lets the reader report its configuration. */
 async function ask(
   runtime: Runtime,
   run_id?: RunId,
@@ -69,7 +69,7 @@ test("a secret of a configuration reaches the agent and never the log", async ()
   await runtime.close();
 });
 
-test("a run's own configuration goes before that of its agent", async () => {
+test("a run's own configuration overrides that of its agent", async () => {
   const runtime = createRuntime({ agents: [reader] });
   await runtime.process("reader", { type: "ConfigureRequest", args: { a: 1, token: "x" } });
   const first = await runtime.process("reader", { type: "ChatRequest", input: "?" });
@@ -86,7 +86,7 @@ test("a run's own configuration goes before that of its agent", async () => {
   await runtime.close();
 });
 
-test("secrets whose keys have dots are told from those further down", async () => {
+test("secrets under keys with dots are distinguished from nested ones", async () => {
   const runtime = createRuntime({ agents: [reader] });
   const args = { a: { token: 1, "b.token": 2, "b~1token": 3 }, "a.token": 4, "a.b": { token: 5 } };
   await runtime.process("reader", { type: "ConfigureRequest", args });
@@ -128,20 +128,20 @@ test.each([
 test.each([
   { author: "ada", authority: "b", keyboard: "c", passenger: "d", compass_mode: "e", tone: "f" },
   { url: "https://example.test:8443/a?b=c@d", mail: "ada@example.test", text: "a: b = c; d" },
-])("%j has no secrets", async (args) => {
+])("%j contains no secrets", async (args) => {
   const log = await logOf(args);
   for (const value of Object.values(args)) expect(log).toContain(value);
 });
 
 test.each(["password", "://a:", "?a", "Bearer ", ";", "key=", "a&", " ", "@", "="])(
-  "a long value that repeats %j is searched in time",
+  "a long value that repeats %j is searched in linear time",
   async (part) => {
-    // Quadratic time would be longer than the test may take.
+    // Quadratic time would exceed the time limit of the test.
     expect(await logOf({ a: part.repeat(100_000 / part.length) })).not.toBe("[]");
   },
 );
 
-/** What the log holds of a configuration, after the agent has got it as it was given. */
+/** The log's configuration, after the agent received it unchanged. */
 async function logOf(args: JsonObject): Promise<string> {
   const appended: Batch[] = [];
   const runtime = createRuntime({
@@ -157,7 +157,7 @@ async function logOf(args: JsonObject): Promise<string> {
   return logged;
 }
 
-test("a client cannot refer to a secret that somebody else has given", async () => {
+test("a client cannot refer to a secret of another configuration", async () => {
   const runtime = createRuntime({ agents: [reader] });
   const args = { mine: { $secret: "config-reader.token" } };
   await expect(runtime.process("reader", { type: "ConfigureRequest", args })).rejects.toMatchObject({
@@ -181,7 +181,7 @@ test("a fork keeps its secret when its source is removed", async () => {
   await runtime.close();
 });
 
-test("a run keeps the secret it began with when its agent is configured anew", async () => {
+test("a run keeps its secret when its agent is configured again", async () => {
   const secrets = memorySecrets();
   const runtime = createRuntime({ agents: [reader], secrets });
   await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "one", level: 1 } });
@@ -196,7 +196,7 @@ test("a run keeps the secret it began with when its agent is configured anew", a
   await runtime.close();
 });
 
-test("a secret is removed when no run refers to it any more", async () => {
+test("a secret is removed when no run refers to it", async () => {
   const secrets = memorySecrets();
   const runtime = createRuntime({ agents: [reader], secrets });
   await runtime.process("reader", {
@@ -219,13 +219,13 @@ test("a secret is removed when no run refers to it any more", async () => {
   await runtime.close();
 });
 
-test("a start removes the secrets that no run refers to, and no other", async () => {
+test("a start removes the secrets that no run refers to, and no others", async () => {
   const secrets = memorySecrets();
   const log = { ...memoryLog(), close: async () => {} };
   const before = createRuntime({ agents: [reader], log, secrets });
   await before.process("reader", { type: "ConfigureRequest", args: { api_key: "one" } });
   await before.close();
-  // A configuration whose values were stored, and whose process then died.
+  // A configuration whose values were stored before its process died.
   await secrets.put({ "secret_unknown.api_key": '"two"', "run_removed.api_key": '"three"' });
 
   const after = createRuntime({ agents: [reader], log, secrets });
@@ -235,7 +235,7 @@ test("a start removes the secrets that no run refers to, and no other", async ()
   await after.close();
 });
 
-test("a run that begins while its agent is configured anew keeps the secret it began with", async () => {
+test("a run that starts during a new configuration of its agent keeps its secret", async () => {
   const world = new World({ agents: [reader] });
   const configure = (api_key: string): Promise<unknown> =>
     world.ask("reader", { type: "ConfigureRequest", args: { api_key, pin: "1" } });
@@ -243,7 +243,7 @@ test("a run that begins while its agent is configured anew keeps the secret it b
   world.hold();
   void world.runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
   await world.environment.idle();
-  // The check of the configuration is committed, the configuration itself waits, and then the run.
+  // The check of the configuration is committed; the configuration waits, and then the run.
   const created = world.runtime.createRun("reader", {});
   await world.environment.idle();
   await world.letOneGo();
@@ -255,7 +255,7 @@ test("a run that begins while its agent is configured anew keeps the secret it b
   expect((await world.events(requestId)).at(-1)).toMatchObject({ result: '{"api_key":"one","pin":"1"}' });
 });
 
-test("what calls of an agent refer to stays until their run is removed", async () => {
+test("secrets that an agent's calls refer to stay until their run is removed", async () => {
   const secrets = memorySecrets();
   const log = { ...memoryLog(), close: async () => {} };
   const asker = defineAgent({
@@ -300,7 +300,7 @@ test.each([
   expect(secrets.get("two.token")).toBe("c");
 });
 
-test("the file of secrets is its owner's alone and survives a restart", async () => {
+test("the secrets file is readable only by its owner and survives a restart", async () => {
   const path = join(mkdtempSync(join(tmpdir(), "secrets-")), "secrets.json");
   await fsSecrets(path).put({ name: "value" });
   expect(statSync(path).mode & 0o777).toBe(0o600);

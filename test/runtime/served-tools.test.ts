@@ -36,7 +36,7 @@ async function run(agents: readonly Agent[], name: string, request: TurnRequest)
   }
 }
 
-test("a tool that is served is an agent with one operation, which calls the tool", async () => {
+test("a served tool is an agent with one operation, which calls the tool", async () => {
   const runtime = createRuntime({ agents: [weather, hello] });
   const { name, purpose, operations, tools } = runtime.describe("get_weather");
   expect({ name, purpose, tools }).toEqual({
@@ -56,7 +56,7 @@ test("a tool that is served is an agent with one operation, which calls the tool
 test.each([
   ["its operation", ask({ place: "Rome" })],
   ["a chat", chat("Rome")],
-])("what a tool says that is asked by %s belongs to a call", async (_, request) => {
+])("the texts of a tool that is requested by %s belong to a call", async (_, request) => {
   const events = await run([weather], "get_weather", request);
   expect(events.map(({ type, depth }) => [type, depth])).toEqual([
     ["RequestStarted", 0],
@@ -78,7 +78,7 @@ test("an input that does not fit the tool is refused", async () => {
   });
 });
 
-test("an unsafe tool that is served does not run again after a crash", async () => {
+test("an unsafe served tool does not run again after a crash", async () => {
   let runs = 0;
   const risky = defineTool({
     name: "risky",
@@ -101,7 +101,7 @@ test("an unsafe tool that is served does not run again after a crash", async () 
   expect(runs).toBe(1);
 });
 
-test("the default agent is no tool where there is an agent", async () => {
+test("the default agent is not a tool if there is an agent", async () => {
   const runtime = createRuntime({ agents: [weather, hello] });
   expect(runtime.defaultAgent).toBe("hello");
   await runtime.close();

@@ -16,7 +16,7 @@ const publisher = defineAgent({
 
 const file = { name: "notes.txt", mimeType: "text/plain", limitBytes: 100 };
 
-/** Has the publisher publish a text. */
+/** Lets the publisher publish a text. */
 async function publish(
   runtime: Runtime,
   input: string,
@@ -35,7 +35,7 @@ async function contentOf(runtime: Runtime, artifactId: string): Promise<string> 
   return new Response(ReadableStream.from(body)).text();
 }
 
-test("a fork keeps the files of its history when its source is removed, and takes them along in the end", async () => {
+test("a fork keeps the files of its history when its source is removed, and removes them with itself", async () => {
   const artifacts = memoryArtifacts();
   const runtime = createRuntime({ agents: [publisher], artifacts });
   const given = await runtime.upload({ ...file, body: new Blob(["given"]).stream() });
@@ -61,7 +61,7 @@ test("a fork keeps the files of its history when its source is removed, and take
   await runtime.close();
 });
 
-test("a file of one run that a request gives to another stays until both are removed", async () => {
+test("a file of one run that a request attaches to another stays until both are removed", async () => {
   const artifacts = memoryArtifacts();
   const runtime = createRuntime({ agents: [publisher], artifacts });
   const first = await publish(runtime, "published");
@@ -75,7 +75,7 @@ test("a file of one run that a request gives to another stays until both are rem
   await runtime.close();
 });
 
-test("a request whose process dies when it is accepted keeps its files", async () => {
+test("a request whose process dies right after its acceptance keeps its files", async () => {
   const asker = defineAgent({
     name: "asker",
     purpose: "Asks before it answers.",
@@ -99,7 +99,7 @@ test("a request whose process dies when it is accepted keeps its files", async (
   expect((await world.artifacts.get(artifactId))?.runIds).toHaveLength(1);
 });
 
-test("no removal takes a file from a request that is being accepted", async () => {
+test("a removal never deletes the files of a request that is being accepted", async () => {
   const world = new World({ agents: [publisher] });
   const { runId } = await world.ask("publisher", { type: "ChatRequest", input: "published" });
   const [published] = (await world.events(runId as string)).filter(

@@ -9,7 +9,7 @@ import { World } from "./world.ts";
 const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 const DAY_MS = 86_400_000;
-/** Longer than a timer of 32 bits can be. */
+/** Longer than a 32-bit timer. */
 const MONTH_MS = 30 * DAY_MS;
 const limits = { idleRuns: 0 };
 
@@ -37,7 +37,7 @@ const delayed = fromMachine({
   }),
 });
 
-test("turns that sleep for long leave memory, and one timer wakes each in its time", async () => {
+test("turns in long sleeps leave memory, and one timer wakes each in time", async () => {
   const world = new World({ agents: [sleeper], limits });
   for (let day = 0; day < 20; day += 1) {
     await world.ask("sleeper", { ...chat, request_id: `asked-${day}` as RequestId });
@@ -61,7 +61,7 @@ test("turns that sleep for long leave memory, and one timer wakes each in its ti
 test.each([
   ["a handler", sleeper],
   ["a machine's delay", delayed],
-])("%s sleeps through restarts that do not even look at it, and wakes in time", async (_, agent: Agent) => {
+])("%s sleeps through restarts that do not load it, and wakes in time", async (_, agent: Agent) => {
   const world = new World({ agents: [agent], limits });
   await world.ask(agent.name, chat);
   const { commits } = world;
@@ -79,7 +79,7 @@ test.each([
   expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
-test("a turn that should have woken while no process ran is woken before the next one is ready", async () => {
+test("a turn whose wake time passed while no process ran is woken before the next one is ready", async () => {
   const world = new World({ agents: [sleeper] });
   await world.ask("sleeper", chat);
   world.crash();
@@ -91,7 +91,7 @@ test("a turn that should have woken while no process ran is woken before the nex
   expect(textsOf(await world.events(asked))).toEqual(["Good night.", "Good morning."]);
 });
 
-test("a turn that sleeps out of memory can be canceled", async () => {
+test("a passivated sleeping turn can be canceled", async () => {
   const world = new World({ agents: [sleeper], limits });
   await world.ask("sleeper", chat);
   await world.ask("sleeper", { type: "CancelRequest", request_id: asked });
@@ -101,7 +101,7 @@ test("a turn that sleeps out of memory can be canceled", async () => {
   expect(textsOf(await world.events(asked))).toEqual(["Good night."]);
 });
 
-test("what is asked of a run that sleeps out of memory is done when it has woken", async () => {
+test("requests to a passivated sleeping run are processed after it has woken", async () => {
   const world = new World({ agents: [sleeper], limits });
   const { runId } = await world.ask("sleeper", chat);
   const next = { ...chat, run_id: runId as RunId, request_id: "next" as RequestId };
@@ -116,7 +116,7 @@ test("what is asked of a run that sleeps out of memory is done when it has woken
   expect(await world.runtime.status(next.request_id)).toMatchObject({ status: "completed" });
 });
 
-test("a turn out of memory that sleeps and waits goes on with whichever ends first", async () => {
+test("a passivated turn that sleeps and waits continues with the first of both", async () => {
   const agent = defineAgent({
     name: "patient",
     purpose: "Waits for an answer for a month.",
@@ -139,7 +139,7 @@ test("a turn out of memory that sleeps and waits goes on with whichever ends fir
   expect((await world.events(late)).at(-1)).toMatchObject({ result: "Hello nobody." });
 });
 
-test("a turn that brings the process down whenever it is woken is ended in the end", async () => {
+test("a turn that kills the process at each wake-up is ended", async () => {
   let life = 0;
   const agent = defineAgent({
     name: "deadly",
@@ -163,7 +163,7 @@ test("a turn that brings the process down whenever it is woken is ended in the e
   expect((await world.events(asked)).at(-1)).toMatchObject({ error: { code: "poisoned" } });
 });
 
-test("a turn that works beside its sleep is not taken to sleep", async () => {
+test("a turn that works beside its sleep does not count as sleeping", async () => {
   const agent = defineAgent({
     name: "busy",
     purpose: "Sleeps and works.",
@@ -178,7 +178,7 @@ test("a turn that works beside its sleep is not taken to sleep", async () => {
   expect(await world.log.open()).toMatchObject([{ requestId: asked }]);
 });
 
-test("a log that cannot be read when it is time is asked again", async () => {
+test("a log that cannot be read at the wake time is read again", async () => {
   const world = new World({ agents: [sleeper], limits });
   await world.ask("sleeper", chat);
   world.blind(1);
@@ -189,7 +189,7 @@ test("a log that cannot be read when it is time is asked again", async () => {
   expect(textsOf(await world.events(asked))).toEqual(["Good night.", "Good morning."]);
 });
 
-test("a turn that sleeps outlives three crashes like any other: that it is woken is not held against it", async () => {
+test("a sleeping turn survives three crashes; its wake-ups do not count against it", async () => {
   for (let commit = 0; commit < 4; commit += 1) {
     const world = new World({ agents: [sleeper], limits });
     world.plan({ kind: "crash", written: true, after: commit });
@@ -197,7 +197,7 @@ test("a turn that sleeps outlives three crashes like any other: that it is woken
     await world.environment.idle();
     await world.restart();
 
-    // Each of the next two dies as it wakes.
+    // Each of the next two processes dies at the wake-up.
     world.plan({ kind: "crash", written: false, after: 1 });
     await world.environment.advance(MONTH_MS);
     world.plan({ kind: "crash", written: false, after: 1 });
@@ -216,7 +216,7 @@ test.each([
   ["a handler that stays in memory", sleeper, { idleRuns: 1_000 }],
   ["a machine's delay", delayed, undefined],
 ])(
-  "%s wakes after what it asked for when the clock went back over a restart",
+  "%s wakes after its requested time when the clock was set back over a restart",
   async (_, agent: Agent, more) => {
     const world = new World({ agents: [agent], limits: more ?? limits });
     await world.ask(agent.name, chat);
@@ -230,7 +230,7 @@ test.each([
   },
 );
 
-test("after the clock went back, further restarts do not begin a sleep anew", async () => {
+test("after the clock was set back, further restarts do not restart a sleep", async () => {
   const world = new World({ agents: [sleeper], limits });
   await world.ask("sleeper", chat);
   world.clockMs = -365 * DAY_MS;
@@ -242,7 +242,7 @@ test("after the clock went back, further restarts do not begin a sleep anew", as
   expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
-test("a clock that goes back by less than a sleep's rest lets it wake by the clock", async () => {
+test("if the clock is set back by less than the rest of a sleep, the sleep ends by the clock", async () => {
   const world = new World({ agents: [sleeper], limits });
   await world.ask("sleeper", chat);
   await world.environment.advance(20 * DAY_MS);
@@ -259,14 +259,11 @@ test("a clock that goes back by less than a sleep's rest lets it wake by the clo
 test.each([
   ["in memory", 1_000, MONTH_MS],
   ["out of memory", 0, 2 * MONTH_MS],
-])(
-  "a clock that goes back under a running process makes no turn %s sleep for ever",
-  async (_, idleRuns, ms) => {
-    const world = new World({ agents: [sleeper], limits: { idleRuns } });
-    await world.ask("sleeper", chat);
-    await world.environment.advance(10 * DAY_MS);
-    world.clockMs = -365 * DAY_MS;
-    await world.environment.advance(ms - 10 * DAY_MS);
-    expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
-  },
-);
+])("a clock set back under a running process makes no turn %s sleep forever", async (_, idleRuns, ms) => {
+  const world = new World({ agents: [sleeper], limits: { idleRuns } });
+  await world.ask("sleeper", chat);
+  await world.environment.advance(10 * DAY_MS);
+  world.clockMs = -365 * DAY_MS;
+  await world.environment.advance(ms - 10 * DAY_MS);
+  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});

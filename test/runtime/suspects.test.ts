@@ -6,7 +6,7 @@ import { World } from "./world.ts";
 
 const WORK_MS = 10_000;
 
-/** A world in which the process is started again until all requests have ended. */
+/** A simulated process that is restarted until all requests have ended. */
 function deadlyWorld(): World {
   const innocent = defineAgent({
     name: "innocent",
@@ -28,7 +28,7 @@ function deadlyWorld(): World {
   return world;
 }
 
-/** Starts the process again whenever it has died, until all requests have ended; the answer is how often it died. */
+/** Restarts the process each time it dies, until all requests have ended. Returns the number of deaths. */
 async function live(world: World, requests: readonly RequestId[]): Promise<number> {
   for (let deaths = 0; deaths < 100; deaths += 1) {
     while (!world.crashed) {
@@ -76,10 +76,10 @@ test.each([
   expect(deaths).toBeLessThanOrEqual(most);
 });
 
-test("an attempt at a call does not count when it may have been another turn that ended the process", async () => {
+test("an attempt of a call does not count if another turn may have ended the process", async () => {
   const world = deadlyWorld();
   const requests = await askAll(world, "innocent", ["", ""]);
-  // Each time after all that is tried alone has had its time.
+  // Each step waits until the turns that are tried alone have had their time.
   for (const aliveMs of [500, 500, 2_500, 4_500]) {
     await world.environment.advance(aliveMs);
     world.crash();

@@ -9,7 +9,7 @@ import type { ArtifactId } from "../../src/protocol/ids.ts";
 const HOUR_MS = 3_600_000;
 const unknown = { code: "not_found" };
 
-test("a file that nobody attaches within a day is removed, also after a restart", async () => {
+test("a file that no request attaches within a day is removed, also after a restart", async () => {
   const environment = manualEnvironment();
   const artifacts = memoryArtifacts();
   const kept = { ...artifacts, close: async () => {} };
@@ -49,7 +49,7 @@ test("a file that a request attaches stays as long as its run", async () => {
   await runtime.close();
 });
 
-test("an agent reads the files of its request, and another that it calls is not given them", async () => {
+test("an agent reads the files of its request; an agent it calls gets none", async () => {
   const seen: unknown[] = [];
   const look = async (who: string, turn: Turn): Promise<void> => {
     const files = await turn.attachments();

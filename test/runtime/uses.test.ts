@@ -52,13 +52,13 @@ const reporter = defineAgent({
   },
 });
 
-test("an agent works with those it names itself, and calls them by its name for them", async () => {
+test("an agent calls the agents it uses by its own names for them", async () => {
   const events = await ask({}, { type: "ChatRequest", input: "moss" });
   expect(theOne(events, "ToolCall")).toMatchObject({ function_name: "search", agent: "reporter" });
   expect(events.at(-1)).toMatchObject({ result: "moss in the index" });
 });
 
-test("another agent takes the place of a tool without a change of the caller", async () => {
+test("another agent replaces a tool without a change of the caller", async () => {
   const events = await ask({ search: librarian }, { type: "ChatRequest", input: "moss" });
   expect(theOne(events, "ToolCall")).toMatchObject({ function_name: "search", agent: "reporter" });
   expect(ofType(events, "TextOutput").map(({ agent, content }) => [agent, content])).toEqual([
@@ -67,27 +67,27 @@ test("another agent takes the place of a tool without a change of the caller", a
   ]);
 });
 
-test("what is called as a tool stays the tool's operation when an agent takes its place", async () => {
+test("a tool call stays the tool's operation when an agent replaces the tool", async () => {
   const request = { type: "OperationRequest", operation: "report", input: { query: "moss" } } as const;
   expect((await ask({ search: librarian }, request)).at(-1)).toMatchObject({
     output: { hits: ["moss on the shelf"] },
   });
 });
 
-test("the description of an agent names who is in the place", async () => {
+test("the description of an agent names the replacement", async () => {
   const runtime = createRuntime({ agents: [reporter], bind: { search: librarian } });
   expect(runtime.describe("reporter").tools).toEqual(["librarian"]);
   await runtime.close();
 });
 
-test("who cannot do what the one before could is refused at the start", () => {
+test("a replacement without a required operation is refused at the start", () => {
   const dumb = defineAgent({ name: "dumb", purpose: "Cannot search.", chat: () => "no" });
   expect(() => createRuntime({ agents: [reporter], bind: { search: dumb } })).toThrow(
     "agent reporter uses search, but dumb has no operation search",
   );
 });
 
-test("a name that nobody uses is refused at the start", () => {
+test("a binding of an unused name is refused at the start", () => {
   expect(() => createRuntime({ agents: [reporter], bind: { serch: librarian } })).toThrow(
     "bind names serch, but no agent uses it",
   );

@@ -35,17 +35,17 @@ async function endAfterChange(before: Agent, after: Agent): Promise<Event> {
   return JSON.parse(end ?? "") as Event;
 }
 
-test("a turn goes on with the version of its agent that it began with", async () => {
+test("a turn continues with the version of its agent that started it", async () => {
   const end = await endAfterChange(asker({ version: "1" }), asker({ version: "1" }));
   expect(end).toMatchObject({ type: "RequestCompleted", finish_reason: "success", result: "Hello Ann" });
 });
 
-test("a turn ends when its agent has another version after a restart", async () => {
+test("a turn ends if its agent has another version after a restart", async () => {
   const end = await endAfterChange(asker({ version: "1" }), asker({ version: "2" }));
   expect(end).toMatchObject({ finish_reason: "error", error: { code: "version_mismatch" } });
 });
 
-test("a turn goes on with another version that says it is compatible", async () => {
+test("a turn continues with another version that declares it compatible", async () => {
   const end = await endAfterChange(asker({ version: "1" }), asker({ version: "2", compatible: ["1"] }));
   expect(end).toMatchObject({ finish_reason: "success", result: "Hello Ann" });
 });

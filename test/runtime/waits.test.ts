@@ -8,7 +8,7 @@ import { World } from "./world.ts";
 const asked = "asked" as RequestId;
 const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
-/** Asks two things side by side, and says something after each answer. */
+/** Asks two questions in parallel and sends a text after each answer. */
 const twofold = defineAgent({
   name: "twofold",
   purpose: "Asks two things at once.",
@@ -66,7 +66,7 @@ test("two waits are answered in any order", async () => {
   ]);
 });
 
-test("what follows from one of two answers happens though the process dies right after it", async () => {
+test("the code after one of two answers runs even if the process dies right after the answer", async () => {
   const world = new World({ agents: [twofold] });
   await world.ask("twofold", chat);
   const [first] = waitsOf(await world.events(asked));
@@ -81,7 +81,7 @@ test("what follows from one of two answers happens though the process dies right
   expect((await world.runtime.status(asked)).status).toBe("waiting");
 });
 
-test("two answers that come at the same moment after a restart both count", async () => {
+test("two concurrent answers right after a restart both count", async () => {
   const world = new World({ agents: [twofold] });
   await world.ask("twofold", chat);
   const [first, second] = waitsOf(await world.events(asked));
@@ -97,7 +97,7 @@ test("two answers that come at the same moment after a restart both count", asyn
   expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
-test("an answer that does not fit leaves the wait as it is, also when the turn is brought back for it", async () => {
+test("an answer that does not fit leaves the wait open, also when the turn is loaded for it", async () => {
   const world = new World({ agents: [sequence], limits: { turnMs: 1_000 } });
   await world.ask("sequence", chat);
   const [wait] = waitsOf(await world.events(asked));
@@ -111,7 +111,7 @@ test("an answer that does not fit leaves the wait as it is, also when the turn i
   expect((await world.runtime.status(asked)).status).toBe("waiting");
 });
 
-test("time spent waiting and sleeping does not count against a turn, also after a restart", async () => {
+test("waiting and sleeping do not count as running time, also after a restart", async () => {
   const sleeper = defineAgent({
     name: "sleeper",
     purpose: "Sleeps long.",
@@ -145,7 +145,7 @@ test("of two different answers to a wait the first one counts, and the other is 
   expect(answers[1]).toMatchObject({ reason: { code: "conflict" } });
 });
 
-test("a wait in a grandchild reaches the caller, and its answer the grandchild, also after a restart", async () => {
+test("a wait of a grandchild reaches the caller, and its answer the grandchild, also after a restart", async () => {
   const grandchild = defineTool({
     name: "grandchild",
     description: "Asks for a word.",
@@ -179,7 +179,7 @@ test("a wait in a grandchild reaches the caller, and its answer the grandchild, 
   expect(textsOf(await world.events(asked))).toEqual(["It said hello."]);
 });
 
-test("a stream without a cursor starts at the newest answer, or before it at a wait that is still open", async () => {
+test("a stream without a cursor starts at the newest answer, or at an earlier open wait", async () => {
   const world = new World({ agents: [twofold] });
   await world.ask("twofold", chat);
   const [first, second] = waitsOf(await world.events(asked));
@@ -200,7 +200,7 @@ test("a stream without a cursor starts at the newest answer, or before it at a w
   expect(await startOf()).toBe(resumes[1]?.id);
 });
 
-test("a run that waits takes no chat unless that says what to do about it", async () => {
+test("a waiting run refuses a chat without on_busy", async () => {
   const world = new World({ agents: [sequence] });
   const { runId } = await world.ask("sequence", chat);
   const again = { type: "ChatRequest", input: "", run_id: runId ?? undefined } as never;
@@ -210,7 +210,7 @@ test("a run that waits takes no chat unless that says what to do about it", asyn
     details: { facts: { request_keys: { word: "A word?" } } },
   });
 });
-test("an answer that is repeated word for word is answered as the first time", async () => {
+test("a repeated equal answer gets the first reply", async () => {
   const world = new World({ agents: [sequence] });
   await world.ask("sequence", chat);
   const [wait] = waitsOf(await world.events(asked));
@@ -227,7 +227,7 @@ test("an answer that is repeated word for word is answered as the first time", a
   expect(ofType(await world.events(asked), "ResumeWithInput")).toHaveLength(1);
 });
 
-test("an answer that is named and repeated is not taken for the answer to the next wait", async () => {
+test("a repeated answer with a resume id does not answer the next wait", async () => {
   const world = new World({ agents: [sequence] });
   await world.ask("sequence", chat);
   const named = {
@@ -245,7 +245,7 @@ test("an answer that is named and repeated is not taken for the answer to the ne
   expect(ofType(await world.events(asked), "ResumeWithInput")).toHaveLength(1);
 });
 
-test("a question whose asker has gone on without an answer is not asked any more", async () => {
+test("a question whose code continued without an answer is closed", async () => {
   const child = defineTool({
     name: "child",
     description: "Asks, but not for long.",
@@ -275,7 +275,7 @@ test("a question whose asker has gone on without an answer is not asked any more
   });
 });
 
-test("what follows from one of two answers happens though a waiting run leaves memory at once", async () => {
+test("the code after one of two answers runs even if a waiting run leaves memory at once", async () => {
   const world = new World({ agents: [twofold], limits: { idleRuns: 0 } });
   await world.ask("twofold", chat);
   const [first, second] = waitsOf(await world.events(asked));
@@ -288,7 +288,7 @@ test("what follows from one of two answers happens though a waiting run leaves m
   expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
-test("a turn waits for its caller once what goes on beside the wait has ended, whatever that was", async () => {
+test("a turn is parked once all work beside the wait has ended", async () => {
   const agent = defineAgent({
     name: "busy",
     purpose: "Does something else beside a wait.",
@@ -311,7 +311,7 @@ test("a turn waits for its caller once what goes on beside the wait has ended, w
   expect((await world.runtime.status(asked)).status).toBe("waiting");
 });
 
-test("a turn that goes on beside its question is not taken to wait for it when it is continued", async () => {
+test("a turn that works beside its wait does not count as waiting when it is continued", async () => {
   const agent = defineAgent({
     name: "hasty",
     purpose: "Asks, and goes on with something else before it listens to the answer.",

@@ -1,7 +1,7 @@
 import { memoryLog } from "troupe";
 import type { Batch, EventLog } from "../../src/ports/event-log.ts";
 
-/** What a test does when a log is used. */
+/** Callbacks of a test for uses of a log. */
 export interface LogWatch {
   /** Called with each batch before it is appended. */
   readonly append?: (batch: Batch) => void;
@@ -9,7 +9,7 @@ export interface LogWatch {
   readonly read?: () => void | Promise<void>;
 }
 
-/** A log in memory that tells what is done with it. */
+/** A memory log that reports its uses. */
 export function watchedLog({ append = () => {}, read = () => {} }: LogWatch): EventLog {
   const log = memoryLog();
   return {

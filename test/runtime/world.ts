@@ -11,36 +11,35 @@ import type { SecretStore } from "../../src/ports/secret-store.ts";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import type { Telemetry } from "../../src/ports/telemetry.ts";
 
-/** What befalls a commit: the process dies or the log fails, before the commit is written or just after. */
+/** The fault of a commit: the process dies or the log fails, before the commit is written or just after. */
 export interface Mishap {
-  /** Which commit, counted from 1 over the life of the world. */
+  /** The number of the commit, from 1, over the whole simulation. */
   readonly commit: number;
   readonly kind: "crash" | "failure";
   readonly written: boolean;
 }
 
-/** What a world is made with. */
 export interface WorldOptions {
   readonly agents: readonly Agent[];
   readonly limits?: Partial<Limits>;
-  /** Decides in which order things happen that are ready at the same time. Default 0: as they came. */
+  /** Determines the order of steps that are ready at the same time. Default 0: in order of creation. */
   readonly seed?: number;
   readonly mishaps?: readonly Mishap[];
 }
 
 /**
- * A runtime whose time stands still, on a log that outlives it. The process can die at any commit or
- * between two: whatever it had under way then is gone, and a new one starts on what the log has.
+ * A runtime with a manual clock, on a log that survives it. The process can die at any commit or between two;
+ * its running work is lost then, and a new process starts from the log.
  */
 export class World {
   readonly environment: ManualEnvironment;
   readonly log: EventLog = memoryLog();
   readonly artifacts: ArtifactStore = memoryArtifacts();
   readonly secrets: SecretStore = memorySecrets();
-  /** What the runtime told its own log of faults. */
+  /** The faults that the runtime reported. */
   readonly faults: string[] = [];
   readonly dropped: string[] = [];
-  /** How far the clock of the process is ahead of the time that passes, in milliseconds. */
+  /** The offset of the process's clock from the real time, in milliseconds. */
   clockMs = 0;
   /** How often the log was asked what is open in it. */
   recoveries = 0;
@@ -52,7 +51,7 @@ export class World {
   #runtime: Runtime;
   #writable = true;
   #held: (() => void)[] | undefined;
-  /** So often is the list of what sleeps not to be had. */
+  /** How often the list of sleeping requests fails. */
   #blind = 0;
 
   constructor(options: WorldOptions) {
@@ -66,17 +65,17 @@ export class World {
     return this.#runtime;
   }
 
-  /** Whether the process has died and none was started after it. */
+  /** Whether the process has died and no new one was started. */
   get crashed(): boolean {
     return !this.#life.alive;
   }
 
-  /** Ends the process: nothing of it goes on. */
+  /** Ends the process. */
   crash(): void {
     this.#life.end();
   }
 
-  /** Starts a process on what the last one left, and waits until it has come to rest. */
+  /** Starts a process on the log, and waits until no work is left. */
   async restart(agents?: readonly Agent[]): Promise<void> {
     this.#life.end();
     this.#life = new Life();
@@ -85,27 +84,27 @@ export class World {
     await this.environment.idle();
   }
 
-  /** Makes something befall the commit after so many others. */
+  /** Plans a fault for the commit after this many others. */
   plan({ after = 0, ...mishap }: Omit<Mishap, "commit"> & { readonly after?: number }): void {
     this.#mishaps = [...this.#mishaps, { ...mishap, commit: this.commits + 1 + after }];
   }
 
-  /** Lets a log that failed take commits again. */
+  /** Lets a failed log accept commits again. */
   repair(): void {
     this.#writable = true;
   }
 
-  /** Keeps the log so often from telling what sleeps. */
+  /** Makes the log fail to list sleeping requests this many times. */
   blind(times: number): void {
     this.#blind = times;
   }
 
-  /** Makes commits wait until they are let go. */
+  /** Holds commits back until they are released. */
   hold(): void {
     this.#held ??= [];
   }
 
-  /** Lets the commits go that wait, and all that follow. */
+  /** Releases the held commits, and all that follow. */
   async letGo(): Promise<void> {
     const held = this.#held ?? [];
     this.#held = undefined;
@@ -113,13 +112,13 @@ export class World {
     await this.environment.idle();
   }
 
-  /** Lets only the oldest commit go that waits. */
+  /** Releases the oldest held commit. */
   async letOneGo(): Promise<void> {
     this.#held?.shift()?.();
     await this.environment.idle();
   }
 
-  /** Asks for something and waits until all that follows from it has happened. */
+  /** Makes a request and waits until no work is left. */
   async ask(agent: string, request: Request): Promise<Receipt> {
     const receipt = this.#runtime.process(agent, request);
     receipt.catch(() => {});
@@ -135,12 +134,12 @@ export class World {
     return entry ? all.filter(({ request_id: requestId }) => requestId === id) : all;
   }
 
-  /** Runs a macrotask that dies with the process, as agent code's own do. */
+  /** Runs a macrotask that dies with the process, as those of agent code do. */
   macrotask(run: () => void): void {
     this.#environmentOf(this.#life).macrotask(run);
   }
 
-  /** Waits as agent code does: a process that has died does not come back from it. */
+  /** Waits as agent code does: after the process has died it never resolves. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       this.#environmentOf(this.#life).timer(ms, resolve);
@@ -223,7 +222,7 @@ export class World {
     };
   }
 
-  /** Writes after a while and answers after another, unless something befalls it. */
+  /** Writes after a delay and acknowledges after another, unless there is a fault. */
   async #append<Answer>(life: Life, write: () => Promise<Answer>): Promise<Answer> {
     if (!this.#writable) throw new Unavailable("the disk is gone");
     if (life.alive) this.commits += 1;
@@ -243,7 +242,7 @@ export class World {
     throw new Unavailable("the disk is gone");
   }
 
-  /** Resolves when commits are not held back any more. */
+  /** Resolves when commits are not held back. */
   #release(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#held) this.#held.push(resolve);
@@ -270,7 +269,7 @@ export class World {
   }
 }
 
-/** The time between a process's start and its end. */
+/** One process, from its start to its end. */
 class Life {
   readonly #stops = new Set<() => void>();
   alive = true;
@@ -295,7 +294,7 @@ class Life {
     return stop;
   }
 
-  /** What was asked for, which never comes once the process has ended. */
+  /** A result that never arrives once the process has ended. */
   async unlessOver<Answer>(asked: Promise<Answer>): Promise<Answer> {
     try {
       const answer = await asked;
@@ -307,7 +306,7 @@ class Life {
   }
 }
 
-/** What a log on a disk makes of a batch. */
+/** A batch as a log on disk would store it. */
 function throughJson(batch: Batch): Batch {
   return JSON.parse(JSON.stringify(batch)) as Batch;
 }
