@@ -29,14 +29,14 @@ function callsIn(events: readonly Event[]): readonly unknown[] {
 }
 
 describe("assistant", () => {
-  test("has the calculator work out what it is asked", async () => {
+  test("calculates with the calculator", async () => {
     const events = await say("what is 6 / 3?");
     expect(callsIn(events)).toEqual([["calculator.divide", { a: 6, b: 3 }]]);
     expect(ofType(events, "CompletionCall")).toHaveLength(2);
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "6 / 3 is 2." });
   });
 
-  test("has a payment made once it is approved", async () => {
+  test("pays after an approval", async () => {
     const asked = await say("please pay 5 to bob");
     expect(callsIn(asked)).toEqual([["payments.pay", { to: "bob", amount: 5 }]]);
     expect(asked.at(-1)).toMatchObject({
@@ -49,7 +49,7 @@ describe("assistant", () => {
     expect(paid.at(-1)).toMatchObject({ finish_reason: "success", result: "bob was paid, receipt bob:5." });
   });
 
-  test("pays what it has worked out: two completions call, and a third answers in several texts", async () => {
+  test("pays the calculated amount: two completions call, and a third answers in several texts", async () => {
     const asked = await say("what is 6 / 3, and pay bob that much");
     expect(asked.at(-1)).toMatchObject({ request_keys: { approved: "Pay 2 to bob?" } });
     const paid = await approve(requestOf(asked), true);
@@ -65,20 +65,20 @@ describe("assistant", () => {
     expect(theOne(paid, "RequestCompleted").usage?.output_tokens).toBeGreaterThan(0);
   });
 
-  test("remembers in a run what it worked out before", async () => {
+  test("remembers a result in the run", async () => {
     const first = await say("2 * 4");
     const asked = await say("now pay eve that much", theOne(first, "RequestStarted").run_id);
     expect(asked.at(-1)).toMatchObject({ request_keys: { approved: "Pay 8 to eve?" } });
   });
 
-  test("says that a payment was declined", async () => {
+  test("reports a declined payment", async () => {
     const asked = await say("pay 5 to bob");
     expect((await approve(requestOf(asked), false)).at(-1)).toMatchObject({
       result: "The payment to bob was declined.",
     });
   });
 
-  test("says what cannot be worked out, and pays nothing then", async () => {
+  test("reports what cannot be calculated, and pays nothing then", async () => {
     const events = await say("what is 6 / 0, and pay bob that much");
     expect(events.at(-1)).toMatchObject({
       finish_reason: "success",
@@ -87,7 +87,7 @@ describe("assistant", () => {
     });
   });
 
-  test("answers anything else in a sentence that quotes it", async () => {
+  test("answers any other text with a sentence that quotes it", async () => {
     const events = await say("good morning");
     expect(callsIn(events)).toEqual([]);
     expect(textsOf(events).join("")).toBe(

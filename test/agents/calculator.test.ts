@@ -14,7 +14,7 @@ describe("calculator", () => {
     ["-1.5 * 4", "multiply", { a: -1.5, b: 4 }, -6],
     ["1 / 4", "divide", { a: 1, b: 4 }, 0.25],
     [" 2 - -3 ", "subtract", { a: 2, b: -3 }, 5],
-  ])("works out %s with the tool %s", async (input, tool, args, value) => {
+  ])("calculates %s with the tool %s", async (input, tool, args, value) => {
     const events = await collect(runtime, "calculator", { type: "ChatRequest", input });
     const call = theOne(events, "ToolCall");
     expect(call).toMatchObject({ function_name: tool, args, agent: "calculator", depth: 0 });
@@ -24,7 +24,7 @@ describe("calculator", () => {
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: `= ${value}` });
   });
 
-  test("says in a sentence that dividing by zero has no answer", async () => {
+  test("reports that dividing by zero has no answer", async () => {
     const events = await collect(runtime, "calculator", { type: "ChatRequest", input: "1 / 0" });
     expect(ofType(events, "ToolError")).toMatchObject([
       { function_name: "divide", code: "tool_error", content: "a number cannot be divided by zero" },
@@ -36,7 +36,7 @@ describe("calculator", () => {
     });
   });
 
-  test("says in a sentence that a number is too large", async () => {
+  test("reports that a number is too large", async () => {
     const huge = "9".repeat(200);
     const events = await collect(runtime, "calculator", { type: "ChatRequest", input: `${huge} * ${huge}` });
     expect(ofType(events, "ToolError")).toHaveLength(1);
@@ -46,7 +46,7 @@ describe("calculator", () => {
   });
 
   test.each(["", "what is love", "2 ^ 3", "2 + ", "2 + 3 + 4", "0x10 + 1"])(
-    "says what it needs when it is given %j",
+    "describes its input format when it gets %j",
     async (input) => {
       const events = await collect(runtime, "calculator", { type: "ChatRequest", input });
       expect(ofType(events, "ToolCall")).toEqual([]);

@@ -9,7 +9,7 @@ const runtime = createRuntime({ agents: [echo], log: memoryLog() });
 afterAll(() => runtime.close());
 
 describe("echo", () => {
-  test("says each word as a text of its own, with the space behind it", async () => {
+  test("sends each word as its own text, with the space after it", async () => {
     const events = await collect(runtime, "echo", { type: "ChatRequest", input: "to be or not" });
     expect(textsOf(events)).toEqual(["to ", "be ", "or ", "not"]);
     expect(events.at(-1)).toMatchObject({
@@ -30,13 +30,13 @@ describe("echo", () => {
       ["to\u00a0", "be\u2003", "or\r\n", "not\u3000"],
     ],
     ["signs beyond the first plane", "😀 👨‍👩‍👧", ["😀 ", "👨‍👩‍👧"]],
-  ])("keeps %s as it is", async (_, input, texts) => {
+  ])("keeps %s unchanged", async (_, input, texts) => {
     const events = await collect(runtime, "echo", { type: "ChatRequest", input });
     expect(textsOf(events)).toEqual(texts);
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: input });
   });
 
-  test("says one text for each word, which joined are the input", async () => {
+  test("sends one text per word; the joined texts equal the input", async () => {
     const words = fc.string({
       unit: fc.constantFrom("a", "ß", "😀", "'", " ", "\n", "\t", "\u2028"),
       maxLength: 40,
@@ -52,7 +52,7 @@ describe("echo", () => {
     );
   });
 
-  test("repeats a text as often as it is asked to", async () => {
+  test("repeats a text the requested number of times", async () => {
     const events = await collect(runtime, "echo", {
       type: "OperationRequest",
       operation: "repeat",

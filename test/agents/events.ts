@@ -1,7 +1,7 @@
 import type { Event, EventType } from "../../src/protocol/events.ts";
 import type { RequestId } from "../../src/protocol/ids.ts";
 
-/** The events of one type, in their order. */
+/** The events of one type, in order. */
 export function ofType<Type extends EventType>(
   events: readonly Event[],
   type: Type,
@@ -9,14 +9,14 @@ export function ofType<Type extends EventType>(
   return events.filter((event): event is Extract<Event, { readonly type: Type }> => event.type === type);
 }
 
-/** What the asked agent said, text by text. */
+/** The texts of the requested agent. */
 export function textsOf(events: readonly Event[]): readonly string[] {
   return ofType(events, "TextOutput")
     .filter((event) => event.depth === 0)
     .map((event) => event.content);
 }
 
-/** The one event of a type. */
+/** The only event of a type. */
 export function theOne<Type extends EventType>(
   events: readonly Event[],
   type: Type,
@@ -26,7 +26,7 @@ export function theOne<Type extends EventType>(
   return event;
 }
 
-/** The request that the events answer. */
+/** The request of the events. */
 export function requestOf([event]: readonly Event[]): RequestId {
   const requestId = event?.request_id;
   if (!requestId) throw new Error("there is no event of a request");

@@ -21,7 +21,7 @@ describe("interviewer", () => {
   test.each([
     ["first", { name: "Ada" }, { colour: "green" }],
     ["last", { colour: "green" }, { name: "Ada" }],
-  ])("answers with both when it is told the name %s", async (_, first, second) => {
+  ])("answers with both after the name %s", async (_, first, second) => {
     const asked = await collect(runtime, "interviewer", { type: "ChatRequest", input: "hello" });
     const request_id = requestOf(asked);
     const half = await collect(runtime, "interviewer", {
@@ -45,7 +45,7 @@ describe("interviewer", () => {
   });
 });
 
-/** The wait that the keys of an answer belong to. */
+/** The wait that has the keys of an answer. */
 function waitFor(asked: readonly Event[], answer: object): number {
   const [key = ""] = Object.keys(answer);
   return ofType(asked, "WaitForInput").find((wait) => key in wait.request_keys)?.id ?? 0;

@@ -8,7 +8,7 @@ const runtime = createRuntime({ agents: [order], log: memoryLog() });
 afterAll(() => runtime.close());
 
 describe("order", () => {
-  test("books an item and ships it once that is confirmed", async () => {
+  test("books an item and ships it after a confirmation", async () => {
     const booked = await collect(runtime, "order", {
       type: "OperationRequest",
       operation: "book",
@@ -34,7 +34,7 @@ describe("order", () => {
     });
   });
 
-  test("ships nothing when it is not confirmed", async () => {
+  test("ships nothing without a confirmation", async () => {
     const booked = await collect(runtime, "order", {
       type: "OperationRequest",
       operation: "book",
@@ -49,7 +49,7 @@ describe("order", () => {
     expect(canceled.at(-1)).toMatchObject({ finish_reason: "success", output: { shipped: false } });
   });
 
-  test("goes on waiting when the answer is not a yes or a no", async () => {
+  test("keeps waiting when the answer is not a boolean", async () => {
     const booked = await collect(runtime, "order", { type: "ChatRequest", input: "book" });
     const request_id = requestOf(booked);
     const answered = runtime.process("order", {
@@ -66,7 +66,7 @@ describe("order", () => {
     ["book a chair", "Booked a chair.\n"],
     ["a chair", "Booked a chair.\n"],
     ["", "Booked your order.\n"],
-  ])("takes %j in a chat", async (input, text) => {
+  ])("accepts %j in a chat", async (input, text) => {
     const events = await collect(runtime, "order", { type: "ChatRequest", input });
     expect(textsOf(events)).toEqual([text]);
     expect(events.at(-1)).toMatchObject({ type: "WaitForInput" });

@@ -26,7 +26,7 @@ describe("payments", () => {
     expect(ofType(events, "RequestCompleted")).toEqual([]);
   });
 
-  test.each(ways)("pays when it is approved, %s", async (_, request) => {
+  test.each(ways)("pays after an approval, %s", async (_, request) => {
     const asked = await collect(runtime, "payments", request);
     const events = await collect(runtime, "payments", {
       type: "ResumeWithInput",
@@ -47,7 +47,7 @@ describe("payments", () => {
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "declined" });
   });
 
-  test("gives a receipt to who asked for the operation", async () => {
+  test("returns a receipt for the operation", async () => {
     const asked = await collect(runtime, "payments", ways[1][1]);
     const events = await collect(runtime, "payments", {
       type: "ResumeWithInput",
@@ -57,7 +57,7 @@ describe("payments", () => {
     expect(events.at(-1)).toMatchObject({ output: { receipt: "bob:30" } });
   });
 
-  test("goes on waiting when the answer is not a yes or a no", async () => {
+  test("keeps waiting when the answer is not a boolean", async () => {
     const asked = await collect(runtime, "payments", ways[0][1]);
     const request_id = requestOf(asked);
     for (const request_keys of [{}, { approved: "yes" }, { allowed: true }]) {
@@ -67,7 +67,7 @@ describe("payments", () => {
     expect(await runtime.status(request_id)).toMatchObject({ status: "waiting" });
   });
 
-  test.each([0, -30])("does not take %d for an amount", async (amount) => {
+  test.each([0, -30])("refuses %d as an amount", async (amount) => {
     const asked = runtime.process("payments", {
       type: "OperationRequest",
       operation: "pay",
@@ -77,7 +77,7 @@ describe("payments", () => {
   });
 
   test.each(["", "hello", "pay bob", "pay 0 to bob", "pay -3 to bob", "please pay 30 to bob"])(
-    "says what it needs when it is given %j",
+    "describes its input format when it gets %j",
     async (input) => {
       const events = await collect(runtime, "payments", { type: "ChatRequest", input });
       expect(ofType(events, "WaitForInput")).toEqual([]);

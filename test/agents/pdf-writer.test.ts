@@ -10,7 +10,7 @@ const runtime = createRuntime({ agents: [pdfWriter], log: memoryLog() });
 afterAll(() => runtime.close());
 
 describe("pdf-writer", () => {
-  test("makes a PDF with the title and answers with its name", async () => {
+  test("creates a PDF with the title and answers with its name", async () => {
     const events = await collect(runtime, "pdf-writer", {
       type: "ChatRequest",
       input: "Moon: it is far away",
@@ -26,7 +26,7 @@ describe("pdf-writer", () => {
     expect(document.getPageCount()).toBe(1);
   });
 
-  test("makes the same bytes of the same words", async () => {
+  test("creates the same bytes from the same words", async () => {
     const request = { type: "ChatRequest", input: "Moon: it is far away" } as const;
     const first = theOne(await collect(runtime, "pdf-writer", request), "ArtifactGenerated");
     const second = theOne(await collect(runtime, "pdf-writer", request), "ArtifactGenerated");
@@ -40,7 +40,7 @@ describe("pdf-writer", () => {
     ["several lines", "Moon: far\r\n\taway\n\n\nand round", 1],
     ["letters that the font has not", "Луна: далеко 🌕", 1],
     ["a long title", `${"M".repeat(100)}: far`, 1],
-  ])("finds room for %s", async (_, input, pages) => {
+  ])("lays out %s", async (_, input, pages) => {
     const events = await collect(runtime, "pdf-writer", { type: "ChatRequest", input });
     const artifact = theOne(events, "ArtifactGenerated");
     const document = await PDFDocument.load(await bytesOf(runtime, artifact.artifact_id));
@@ -48,7 +48,7 @@ describe("pdf-writer", () => {
   });
 
   test.each(["", "Moon", "Moon:", ": far", "  : far", "Moon:  \n ", `${"M".repeat(101)}: far`])(
-    "says what it needs when it is given %j",
+    "describes its input format when it gets %j",
     async (input) => {
       const events = await collect(runtime, "pdf-writer", { type: "ChatRequest", input });
       expect(ofType(events, "ArtifactGenerated")).toEqual([]);

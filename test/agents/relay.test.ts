@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe("relay", () => {
-  test("says what it lacks where it has no address", async () => {
+  test("reports that it has no address", async () => {
     const runtime = createRuntime({ agents: [await load("")] });
     expect(runtime.describe("relay").purpose).toContain("set TROUPE_REMOTE");
     const events = await collect(runtime, "relay", { type: "ChatRequest", input: "hello" });
@@ -21,7 +21,7 @@ describe("relay", () => {
     await runtime.close();
   });
 
-  test("passes everything on to the agent at its address", async () => {
+  test("forwards everything to the agent at its address", async () => {
     const far = createRuntime({ agents: [echo] });
     const server = await serve(far);
     const runtime = createRuntime({ agents: [await load(`${server.url}/echo`)] });
@@ -42,7 +42,7 @@ describe("relay", () => {
   });
 });
 
-/** The agent as its file makes it where the environment has an address. */
+/** The agent as its file creates it if the environment has an address. */
 async function load(address: string): Promise<Agent> {
   vi.stubEnv("TROUPE_REMOTE", address);
   vi.resetModules();

@@ -8,7 +8,7 @@ const runtime = createRuntime({ agents: [team], log: memoryLog() });
 afterAll(() => runtime.close());
 
 describe("team", () => {
-  test("answers with what its researcher and the researcher's summarizer made", async () => {
+  test("answers with the result of its researcher and the researcher's summarizer", async () => {
     const events = await collect(runtime, "team", { type: "ChatRequest", input: "the moon" });
     expect(
       ofType(events, "ToolCall").map(({ agent, depth, function_name }) => [depth, agent, function_name]),
@@ -30,7 +30,7 @@ describe("team", () => {
     expect(ofType(events, "RequestCompleted")).toHaveLength(1);
   });
 
-  test("asks its caller before it buys, and says what it got", async () => {
+  test("asks its caller before it buys, and reports the result", async () => {
     const asked = await collect(runtime, "team", { type: "ChatRequest", input: "buy a lamp for 5" });
     expect(asked.at(-1)).toMatchObject({
       type: "WaitForInput",
@@ -60,7 +60,7 @@ describe("team", () => {
     expect(declined.at(-1)).toMatchObject({ finish_reason: "success", result: "Did not buy a lamp." });
   });
 
-  test("says that a price of nothing cannot be paid", async () => {
+  test("refuses a price of zero", async () => {
     const events = await collect(runtime, "team", { type: "ChatRequest", input: "buy a lamp for 0" });
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Tell me a price above 0." });
   });

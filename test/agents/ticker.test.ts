@@ -8,13 +8,13 @@ const runtime = createRuntime({ agents: [ticker], log: memoryLog() });
 afterAll(() => runtime.close());
 
 describe("ticker", () => {
-  test("says the numbers up to the one it is given, each on a line", async () => {
+  test("counts up to the number, each on a line", async () => {
     const events = await collect(runtime, "ticker", { type: "ChatRequest", input: "3 1" });
     expect(textsOf(events)).toEqual(["1\n", "2\n", "3\n"]);
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "1\n2\n3\n" });
   });
 
-  test("counts as an operation, too", async () => {
+  test("counts as an operation too", async () => {
     const events = await collect(runtime, "ticker", {
       type: "OperationRequest",
       operation: "count",
@@ -52,7 +52,7 @@ describe("ticker", () => {
     "1e3 10",
     "5  10",
     "999999999 1",
-  ])("says what it needs when it is given %j", async (input) => {
+  ])("describes its input format when it gets %j", async (input) => {
     const events = await collect(runtime, "ticker", { type: "ChatRequest", input });
     const { finish_reason, result } = theOne(events, "RequestCompleted");
     expect(finish_reason).toBe("success");

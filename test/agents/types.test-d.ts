@@ -10,14 +10,14 @@ import { researcher } from "../../agents/researcher.ts";
 
 declare const turn: Turn;
 
-// Checked by the compiler alone: what a schema says is what a handler and its caller see.
+// Only type-checked: handlers and callers see the types of the schemas.
 
 operation({
   input: z.object({ to: z.string(), amount: z.number().default(1) }),
   run: (input) => expectTypeOf(input).toEqualTypeOf<{ to: string; amount: number }>(),
 });
 
-// @ts-expect-error The handler gives another kind of value than the operation promises.
+// @ts-expect-error The handler returns another type than the operation declares.
 operation({ input: z.string(), output: z.object({ receipt: z.string() }), run: () => ({ receipt: 1 }) });
 
 const paid = await turn.call(payments, "pay", { to: "bob", amount: 3 });
@@ -69,7 +69,7 @@ expectTypeOf(fetched).toEqualTypeOf<{ key: number }>();
 // @ts-expect-error A log cannot hold a date.
 await turn.effect("today", () => new Date());
 
-// Agents of all kinds go together.
+// Agents of all kinds can be combined.
 createRuntime({ agents: [payments, calculator, researcher, length] });
 defineAgent({ name: "boss", purpose: "Has others work.", tools: [payments, length], chat: (input) => input });
 
@@ -88,17 +88,17 @@ await client.cancel(id);
 client.stream(id);
 
 declare const requestId: RequestId;
-// @ts-expect-error A request is no run.
+// @ts-expect-error A request id is not a run id.
 await runtime.removeRun(requestId);
 
-// The type of an event says whether it belongs to a request.
+// The type of an event shows whether it belongs to a request.
 declare const event: Event;
 if (event.type === "TextOutput") expectTypeOf(event.request_id).toEqualTypeOf<RequestId>();
 if (event.type === "RunCreated") expectTypeOf(event.request_id).toEqualTypeOf<null>();
 if (event.type === "WaitForInput") expectTypeOf(event.wait_id).toEqualTypeOf<number>();
 expectTypeOf(event.run_id).toEqualTypeOf<RunId>();
 
-// A schema has two types: what a caller gives, and what the code behind it gets.
+// A schema has two types: the caller's input and the parsed value.
 const shop = defineAgent({
   name: "shop",
   purpose: "Sells things.",
@@ -130,7 +130,7 @@ expectTypeOf(await turn.tool(repeat, { text: "a" })).toEqualTypeOf<string>();
 // @ts-expect-error The text is missing.
 await turn.tool(repeat, {});
 
-// What an agent declares types the turn of its chat and of its operations.
+// The declarations of an agent type the turn of its chat and of its operations.
 defineAgent({
   name: "host",
   purpose: "Welcomes guests.",

@@ -27,11 +27,11 @@ test.each([
   [{ to: "bob", amount: 1, tags: ["a", "a", "a"] }, "tags", "must not be longer than 2"],
   [{ to: "bob", amount: 1, when: 4 }, "when", "matches none of the allowed schemas"],
   [{ to: "bob", amount: 1, else: 1 }, "else", "is unknown"],
-])("%j is told what is wrong with it", (value, path, message) => {
+])("%j gets its issues", (value, path, message) => {
   expect(checkSchema(schema, value)).toEqual([{ path, message }]);
 });
 
-test("a schema cannot do harm: patterns are not run, references not followed, depth is bounded", () => {
+test("a schema cannot do harm: patterns are not run, references are not followed, and the depth is limited", () => {
   const pattern = { type: "string", pattern: "^(a+)+$" };
   expect(checkSchema(pattern, `${"a".repeat(50_000)}b`)).toEqual([]);
   expect(checkSchema({ $ref: "#" }, 1)).toEqual([]);
@@ -40,6 +40,6 @@ test("a schema cannot do harm: patterns are not run, references not followed, de
   expect(checkSchema(deep, 1)).toEqual([]);
 });
 
-test.each([null, 1, "x", [], true])("%j is no schema, and forbids nothing", (nonsense) => {
+test.each([null, 1, "x", [], true])("%j is not a schema and forbids nothing", (nonsense) => {
   expect(checkSchema(nonsense, { any: "thing" })).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// What befalls connections costs a client time, and nothing else.
+// Faults of connections cost a client only time.
 import { createClient } from "troupe/client";
 import type { Event } from "troupe/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -17,7 +17,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const KINDS = ["reset", "end", "garbage"] as const;
 
-test.each(KINDS)("a stream that is cut off (%s) at any place gives each event once", async (kind) => {
+test.each(KINDS)("a stream that is cut (%s) at any place gives each event once", async (kind) => {
   const check = async (afterBytes: number): Promise<void> => {
     await using proxy = await FaultProxy.start(server.url);
     // The first connection is for the request, the second for the stream.
@@ -33,7 +33,7 @@ test.each(KINDS)("a stream that is cut off (%s) at any place gives each event on
   await Promise.all([0, 50, 220, 500, 900, 1_300].map(check));
 });
 
-test("a stream that goes silent is given up for another one", async () => {
+test("a silent stream is replaced by a new connection", async () => {
   await using proxy = await FaultProxy.start(server.url);
   const client = createClient(`${proxy.url}/ticker`);
   proxy.faults.push(undefined, { afterBytes: 600, kind: "stall" });
@@ -41,7 +41,7 @@ test("a stream that goes silent is given up for another one", async () => {
   expect(events.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7]);
 });
 
-test("a stream whose last words are lost ends as it should", async () => {
+test("a stream whose last bytes are lost ends normally", async () => {
   await using proxy = await FaultProxy.start(server.url);
   const client = createClient(`${proxy.url}/payments`);
   const { requestId } = await client.process(
@@ -50,7 +50,7 @@ test("a stream whose last words are lost ends as it should", async () => {
   );
   const whole = await all(client.stream(requestId, { after: 0 }));
   proxy.reset();
-  // Everything but the end of the chunked body comes through.
+  // Everything except the end of the chunked body is delivered.
   const response = await fetch(`${server.url}/payments/getevents/${requestId}?stream=true&since=0`);
   const body = await response.text();
   proxy.faults.push({ afterBytes: headBytes(response) + body.length, kind: "reset" });
@@ -71,7 +71,7 @@ test.each(KINDS)("a request whose answer is lost (%s) is made once", async (kind
   expect((await server.runtime.runs({ limit: 1_000 })).runs).toHaveLength(before + places.length);
 });
 
-test("an answer to a wait that is sent again is the same answer", async () => {
+test("a repeated answer to a wait is the same answer", async () => {
   await using proxy = await FaultProxy.start(server.url);
   const { requestId } = await createClient(`${server.url}/payments`).process(
     { type: "ChatRequest", input: "pay 3 to bob" },
@@ -89,7 +89,7 @@ test("an answer to a wait that is sent again is the same answer", async () => {
   });
 });
 
-test("a server that stays away is given up", async () => {
+test("a server that stays unreachable ends the stream with an error", async () => {
   await using proxy = await FaultProxy.start(server.url);
   proxy.isDown = true;
   const client = createClient(`${proxy.url}/echo`, { attempts: 2 });
@@ -99,7 +99,7 @@ test("a server that stays away is given up", async () => {
   expect(proxy.connections).toBeGreaterThan(3);
 });
 
-test("a canceled wait for an answer ends at once, with the signal's reason", async () => {
+test("an aborted wait for an answer ends at once, with the signal's reason", async () => {
   const reason = new Error("enough");
   const stop = new AbortController();
   const client = createClient(`${server.url}/ticker`);

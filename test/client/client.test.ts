@@ -24,7 +24,7 @@ const hello = { type: "ChatRequest", input: "hello there" } as const;
 const pay = { type: "OperationRequest", operation: "pay", input: { to: "bob", amount: 3 } } as const;
 
 describe("the description", () => {
-  test("is what the agent says of itself", async () => {
+  test("is the agent's description", async () => {
     const { name, operations } = await client("echo").describe();
     expect(name).toBe("echo");
     expect(operations.map((operation) => operation.name)).toEqual(["chat", "repeat"]);
@@ -36,7 +36,7 @@ describe("the description", () => {
 });
 
 describe("process", () => {
-  test("without a wait names the request and the run", async () => {
+  test("without a wait returns the ids of request and run", async () => {
     const answer = await client("echo").process(hello);
     expect(answer).toEqual({
       requestId: expect.stringMatching(/^req_/) as string,
@@ -45,7 +45,7 @@ describe("process", () => {
     });
   });
 
-  test("gives the event that was waited for", async () => {
+  test("returns the event that was waited for", async () => {
     expect((await client("echo").process(hello, { wait: "acknowledged" })).event?.type).toBe(
       "RequestStarted",
     );
@@ -55,14 +55,14 @@ describe("process", () => {
     expect(asked.event).toMatchObject({ type: "WaitForInput" });
   });
 
-  test("gives no event when the time is over first", async () => {
+  test("returns no event after the time limit", async () => {
     const slow = { type: "ChatRequest", input: "2 60000" } as const;
     const answer = await client("ticker").process(slow, { wait: "completed", waitMs: 20 });
     expect(answer.event).toBeUndefined();
     await client("ticker").cancel(answer.requestId);
   });
 
-  test("says when the same request was made before", async () => {
+  test("reports a repeated request", async () => {
     const request = { ...hello, request_id: "once" as RequestId };
     const first = await client("echo").process(request, { wait: "completed" });
     const second = await client("echo").process(request, { wait: "completed" });
@@ -70,7 +70,7 @@ describe("process", () => {
     expect(second.event).toEqual(first.event);
   });
 
-  test("configures an agent, whose answer belongs to no run", async () => {
+  test("configures an agent, with an answer that belongs to no run", async () => {
     const answer = await client("echo").process(
       { type: "ConfigureRequest", args: {} },
       { wait: "acknowledged" },
@@ -78,7 +78,7 @@ describe("process", () => {
     expect(answer).toMatchObject({ runId: null, event: { type: "RequestCompleted" } });
   });
 
-  test("throws a refusal with its code, its issues and what to do", async () => {
+  test("throws a refusal with its code, issues and hint", async () => {
     const request = { type: "OperationRequest", operation: "repeat", input: { text: 1 } } as const;
     const error = await client("echo")
       .process(request)
@@ -93,7 +93,7 @@ describe("process", () => {
 });
 
 describe("stream", () => {
-  test("gives the events of a new request up to its end", async () => {
+  test("returns the events of a new request up to its end", async () => {
     const events = await all(client("echo").stream(hello));
     expect(events.map(({ type }) => type)).toEqual([
       "RequestStarted",
@@ -103,7 +103,7 @@ describe("stream", () => {
     ]);
   });
 
-  test("gives only the new request's events in a run that goes on", async () => {
+  test("returns only the new request's events in an existing run", async () => {
     const { runId } = await client("notebook").process(
       { type: "ChatRequest", input: "milk" },
       { wait: "completed" },
@@ -117,7 +117,7 @@ describe("stream", () => {
     ]);
   });
 
-  test("ends where the agent asks, and goes on with the answer", async () => {
+  test("ends where the agent asks, and continues with the answer", async () => {
     const asked = await all(client("payments").stream(pay));
     expect(asked.at(-1)?.type).toBe("WaitForInput");
     const resume = {
@@ -132,7 +132,7 @@ describe("stream", () => {
     ]);
   });
 
-  test("ends after the first of two answers, when the other is still wanted", async () => {
+  test("ends after the first of two answers, when the other one is still missing", async () => {
     const asked = await all(client("interviewer").stream(hello));
     const [, first] = asked.filter(({ type }) => type === "WaitForInput");
     const resume = {
@@ -145,7 +145,7 @@ describe("stream", () => {
     expect(answered.map(({ type }) => type)).toEqual(["ResumeWithInput"]);
   });
 
-  test("reads a request or a run again from any place", async () => {
+  test("reads a request or a run again from any position", async () => {
     const { requestId, runId } = await client("echo").process(hello, { wait: "completed" });
     assert(runId !== null);
     const whole = await all(client("echo").stream(requestId, { after: 0 }));
@@ -153,7 +153,7 @@ describe("stream", () => {
     expect(await all(client("echo").stream(runId, { after: 0 }))).toEqual(whole);
   });
 
-  test("stays open across turns if told to, until its signal fires", async () => {
+  test("stays open across turns on request, until its signal aborts", async () => {
     const { runId } = await client("notebook").process(
       { type: "ChatRequest", input: "milk" },
       { wait: "completed" },
@@ -180,14 +180,14 @@ describe("stream", () => {
     expect(seen.filter((type) => type === "RequestCompleted")).toHaveLength(2);
   });
 
-  test("of what does not exist is refused", async () => {
+  test("of an unknown id is refused", async () => {
     await expect(all(client("echo").stream("nothing"))).rejects.toMatchObject({
       code: "not_found",
     });
   });
 });
 
-test("resume, cancel and status are what they say", async () => {
+test("resume, cancel and status work", async () => {
   const { requestId } = await client("payments").process(pay, { wait: "completed" });
   expect(await client("payments").status(requestId)).toMatchObject({ status: "waiting" });
   await expect(client("payments").resume(requestId, {})).rejects.toMatchObject({ code: "unprocessable" });
@@ -199,7 +199,7 @@ test("resume, cancel and status are what they say", async () => {
   expect(canceled.event).toMatchObject({ finish_reason: "canceled" });
 });
 
-test("runs come in pages", async () => {
+test("runs are listed in pages", async () => {
   for (let index = 0; index < 3; index += 1) await client("echo").process(hello, { wait: "completed" });
   const first = await client("echo").runs({ limit: 2 });
   expect(first.runs).toHaveLength(2);
@@ -208,7 +208,7 @@ test("runs come in pages", async () => {
   expect(second.runs[0]?.run_id).not.toBe(first.runs[1]?.run_id);
 });
 
-test("files go in and come out", async () => {
+test("files are uploaded and downloaded", async () => {
   const { artifactId, url } = await client("echo").upload({
     name: "a.txt",
     mimeType: "text/plain",
@@ -227,7 +227,7 @@ test("files go in and come out", async () => {
   expect(new TextDecoder().decode((await file.bytes()).subarray(0, 5))).toBe("%PDF-");
 });
 
-test("a token opens a server, and is shown to no other", async () => {
+test("a token is sent to its server and to no other", async () => {
   await using guarded = await start({ agents: [echo] }, { token: "s3cret" });
   const shown: (string | null)[] = [];
   const spy: typeof fetch = (url, init) => {
@@ -243,9 +243,12 @@ test("a token opens a server, and is shown to no other", async () => {
   expect(shown).toEqual(["Bearer s3cret", null]);
 });
 
-test.each(["", "ftp://example.org", "not an address", "http://a:b@127.0.0.1/"])("%j is no address", (url) => {
-  expect(() => createClient(url)).toThrow(AgentError);
-});
+test.each(["", "ftp://example.org", "not an address", "http://a:b@127.0.0.1/"])(
+  "%j is not a valid URL",
+  (url) => {
+    expect(() => createClient(url)).toThrow(AgentError);
+  },
+);
 
 async function all(stream: AsyncIterable<Event>): Promise<readonly Event[]> {
   const events: Event[] = [];
@@ -253,7 +256,7 @@ async function all(stream: AsyncIterable<Event>): Promise<readonly Event[]> {
   return events;
 }
 
-test("a server that knows no wait but true is asked with that", async () => {
+test("a server that only knows wait=true gets that value", async () => {
   await using literal = await startHostile({
     process: (response, request) => {
       const wait = new URL(request.url ?? "", "http://far").searchParams.get("wait");
@@ -268,7 +271,7 @@ test("a server that knows no wait but true is asked with that", async () => {
   expect(events.map(({ type }) => type)).toEqual(["RequestStarted", "RequestCompleted"]);
 });
 
-test("an ArtifactGenerated of the draft, whose id is the file's, has its place among the others", async () => {
+test("an ArtifactGenerated of the draft, whose id is the file's, keeps its position among the events", async () => {
   const artifact = { id: "file-7", name: "a.txt", url: "/a.txt", mime_type: "text/plain" };
   await using drafted = await startHostile({
     getevents: stream(event(1, "RequestStarted"), event(2, "ArtifactGenerated", artifact), completed(3)),

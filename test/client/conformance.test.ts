@@ -1,4 +1,4 @@
-// The suite of the protocol, held against a server none of whose agents works there.
+// Runs the protocol suite against a server whose agents all work on another server.
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
 import { afterAll } from "vitest";

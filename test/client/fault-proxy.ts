@@ -2,20 +2,23 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 
-/** What befalls a connection, once so many bytes of answers have gone through it. */
+/** A fault of a connection after a number of answer bytes. */
 export interface Fault {
   readonly afterBytes: number;
-  /** `reset` cuts it off, `end` closes it in good order, `stall` lets nothing more through, `garbage` says nonsense first. */
+  /**
+   * `reset` cuts the connection, `end` closes it properly, `stall` forwards nothing more, `garbage` first
+   * sends invalid data.
+   */
   readonly kind: "reset" | "end" | "stall" | "garbage";
 }
 
-/** A way to a server on which things go wrong as planned. */
+/** A proxy to a server, with planned faults. */
 export class FaultProxy implements AsyncDisposable {
-  /** What is to befall the connections to come, the next one first. */
+  /** The faults of the next connections, in order. */
   readonly faults: (Fault | undefined)[] = [];
-  /** How many connections were made. */
+  /** The number of connections made. */
   connections = 0;
-  /** Whether connections are taken and cut off at once. */
+  /** Whether connections are accepted and cut at once. */
   isDown = false;
   readonly #target: URL;
   readonly #server = createServer((socket) => this.#accept(socket));
@@ -36,12 +39,12 @@ export class FaultProxy implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Cuts off every connection there is. */
+  /** Cuts all open connections. */
   reset(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** Leads to another server from now on. */
+  /** Forwards to another server from now on. */
   lead(target: string): void {
     this.#target.href = target;
   }

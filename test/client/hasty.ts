@@ -1,10 +1,10 @@
 import { nodeEnvironment } from "troupe/node";
 import type { Environment } from "../../src/ports/environment.ts";
 
-/** How many times as fast time goes. */
+/** The speed of the clock relative to real time. */
 const TIMES = 20;
 
-/** The machine as it is, but for its clock, which is fast: what waits 100 ms here has waited 2,000. */
+/** The system environment with a fast clock: a wait of 2,000 ms here takes 100 ms. */
 export function hastyEnvironment(): Environment {
   const real = nodeEnvironment();
   return {

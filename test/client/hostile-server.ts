@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a server does with a request for one of its routes. */
+/** The answer of a server to a request for one of its routes. */
 export type Handler = (response: ServerResponse, request: IncomingMessage) => void;
 
 /** The routes of an agent, by the first part of their path. */
@@ -15,14 +15,14 @@ export interface Routes {
   readonly file?: Handler;
 }
 
-/** A server that does whatever it is told to. */
+/** A server with programmed faults. */
 export interface HostileServer extends AsyncDisposable {
   readonly url: string;
-  /** What was asked for: method, path and body. */
+  /** The received requests: method, path and body. */
   readonly asked: string[];
 }
 
-/** Starts a server that describes itself, takes every request, and does the rest as told. */
+/** Starts a server that describes itself, accepts every request, and does the rest as programmed. */
 export async function startHostile(routes: Routes): Promise<HostileServer> {
   const all: Required<Routes> = {
     describe: json({ name: "fiend", purpose: "Does harm.", endpoints: [], operations: [], tools: [] }),
@@ -65,14 +65,14 @@ export function json(value: unknown, status = 200): Handler {
   };
 }
 
-/** Answers with a stream of events and its end. */
+/** Answers with an event stream and its end. */
 export function stream(...events: readonly object[]): Handler {
   return (response) => {
     open(response).end(events.map(frame).join(""));
   };
 }
 
-/** Begins a stream of events. */
+/** Starts an event stream. */
 export function open(response: ServerResponse): ServerResponse {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();
@@ -84,7 +84,7 @@ export function frame(value: object): string {
   return `id: ${String((value as { readonly id?: number }).id)}\ndata: ${JSON.stringify(value)}\n\n`;
 }
 
-/** An event of the one request that the server knows. */
+/** An event of the only request that the server knows. */
 export function event(id: number, type: string, fields: object = {}): object {
   const address = { id, run_id: "run_1", request_id: "req_1", agent: "fiend", role: "assistant", depth: 0 };
   return { ...address, ts: "2026-01-01T00:00:00.000Z", type, ...fields };

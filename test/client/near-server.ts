@@ -1,5 +1,5 @@
-// Serves agents that have their work done by the ticker at the address in TROUPE_REMOTE. Its log is in the directory that
-// is its one argument.
+// Serves agents that forward to the ticker at the address in TROUPE_REMOTE. Its log is in the directory given
+// as its only argument.
 import { createRuntime, defineAgent } from "troupe";
 import { remoteAgent } from "troupe/client";
 import { serve } from "troupe/node";

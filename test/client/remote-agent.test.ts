@@ -18,7 +18,7 @@ import { completed, event, startHostile, stream } from "./hostile-server.ts";
 import { start } from "./servers.ts";
 import type { Served } from "./servers.ts";
 
-/** Tells what it was given, and does odd things on request. */
+/** Reports its input and has some special behavior on request. */
 const witness = defineAgent({
   name: "witness",
   purpose: "Tells what it was given.",
@@ -81,7 +81,7 @@ afterAll(() => far[Symbol.asyncDispose]());
 const remote = (name: string, options?: Parameters<typeof remoteAgent>[1]) =>
   remoteAgent(`${far.url}/${name}`, options);
 
-/** An agent that has another do what it is asked for, and says what came of it. */
+/** An agent that calls another one and reports the result. */
 function boss(worker: Agent, name = "chat"): Agent {
   return defineAgent({
     name: "boss",
@@ -100,7 +100,7 @@ function boss(worker: Agent, name = "chat"): Agent {
 }
 
 describe("events of a remote agent", () => {
-  test("that is called stand one deeper than its caller, under their names there", async () => {
+  test("that is called are one level deeper than its caller, under their remote names", async () => {
     const events = await ask([boss(remote("lead", { name: "crew" }))], "boss", chat("dig"));
     expect(events.map(({ agent, depth, type }) => [depth, agent, type])).toEqual([
       [0, "boss", "RequestStarted"],
@@ -123,7 +123,7 @@ describe("events of a remote agent", () => {
     ]);
   });
 
-  test("that is asked itself stand at its own depth, and it speaks under its name here", async () => {
+  test("that is requested directly are at their own depth, and it has its local name", async () => {
     const events = await ask([remote("lead", { name: "crew" })], "crew", chat("dig"));
     expect(events.map(({ agent, depth, type }) => [depth, agent, type])).toEqual([
       [0, "crew", "RequestStarted"],
@@ -138,7 +138,7 @@ describe("events of a remote agent", () => {
     ]);
   });
 
-  test("have ids of this run, each under the call it arose in", async () => {
+  test("have ids of the local run, each under the call in which it occurred", async () => {
     const events = await ask([boss(remote("lead"))], "boss", chat("dig"));
     const calls = ofType(events, "ToolCall").map(({ tool_call_id: id }) => id);
     expect(new Set(calls).size).toBe(calls.length);
@@ -154,7 +154,7 @@ describe("events of a remote agent", () => {
     ["calculator", "6 / 0"],
     ["pdf-writer", "Moon: far"],
     ["assistant", "what is 6 / 3"],
-  ])("are those that %s makes where it is", async (name, input) => {
+  ])("equal those that %s makes on its own server", async (name, input) => {
     const there = await collect(far.runtime, name, chat(input));
     const here = await ask([remote(name)], name, chat(input));
     expect(here.map(withoutPlace)).toEqual(there.map(withoutPlace));
@@ -162,7 +162,7 @@ describe("events of a remote agent", () => {
 });
 
 describe("the end of a remote agent", () => {
-  test("gives its text and its structured result", async () => {
+  test("returns its text and its structured result", async () => {
     const pay = { type: "OperationRequest", operation: "nothing", input: {} } as const;
     expect((await ask([remote("witness")], "witness", pay)).at(-1)).toMatchObject({
       result: "{}",
@@ -173,7 +173,7 @@ describe("the end of a remote agent", () => {
     expect(theOne(called, "ToolCall").function_name).toBe("witness.nothing");
   });
 
-  test("tells its failure to who called it, and to who asked it", async () => {
+  test("reports its failure to its caller and to its client", async () => {
     const fail = { type: "OperationRequest", operation: "fail", input: {} } as const;
     expect((await ask([remote("witness")], "witness", fail)).at(-1)).toMatchObject({
       finish_reason: "error",
@@ -183,7 +183,7 @@ describe("the end of a remote agent", () => {
     expect(textsOf(called)).toEqual(["tool_error: agent witness failed: on purpose"]);
   });
 
-  test("may be as large as that of any agent here", async () => {
+  test("can be as large as that of a local agent", async () => {
     const large = { type: "OperationRequest", operation: "large", input: {} } as const;
     const there = await collect(far.runtime, "witness", large);
     const here = await ask([remote("witness")], "witness", large);
@@ -191,7 +191,7 @@ describe("the end of a remote agent", () => {
     expect(JSON.stringify(here.at(-1)).length).toBeGreaterThan(370_000);
   });
 
-  test("is an error where it refuses its input or has no such operation", async () => {
+  test("is an error if it refuses its input or has no such operation", async () => {
     const wrong = await ask([boss(remote("payments"), "pay")], "boss", chat('{"to": "bob"}'));
     expect(textsOf(wrong)[0]).toMatch(/^invalid_input: agent payments refused: .* does not fit: amount/);
     const unknown = await ask([boss(remote("payments"), "steal")], "boss", chat("{}"));
@@ -200,7 +200,7 @@ describe("the end of a remote agent", () => {
 });
 
 describe("questions of a remote agent", () => {
-  test("reach who asked, however deep, and the answer finds its way down", async () => {
+  test("reach the client at any depth, and the answer reaches the agent", async () => {
     await using near = await start({ agents: [boss(remote("team"))] });
     const asked = await collect(near.runtime, "boss", chat("buy a lamp for 5"));
     expect(asked.at(-1)).toMatchObject({
@@ -228,7 +228,7 @@ describe("questions of a remote agent", () => {
     expect(right.at(-1)).toMatchObject({ result: "Paid 3 to bob." });
   });
 
-  test("that are open together are answered in any order", async () => {
+  test("that are open together can be answered in any order", async () => {
     await using near = await start({ agents: [remote("interviewer")] });
     const asked = await collect(near.runtime, "interviewer", chat("hi"));
     const [name, colour] = ofType(asked, "WaitForInput");
@@ -238,7 +238,7 @@ describe("questions of a remote agent", () => {
     expect(end.at(-1)).toMatchObject({ result: "Ada likes blue." });
   });
 
-  test("that somebody else answers there go on here when they are answered here too late", async () => {
+  test("that another client answers there continue here when they are answered here too late", async () => {
     await using near = await start({ agents: [remote("payments")] });
     const asked = await collect(near.runtime, "payments", chat("pay 4 to eve"));
     const there = createClient(`${far.url}/payments`);
@@ -261,7 +261,7 @@ describe("questions of a remote agent", () => {
 });
 
 describe("files of a remote agent", () => {
-  test("are kept here, with the same bytes", async () => {
+  test("are stored here with the same bytes", async () => {
     await using near = await start({ agents: [boss(remote("pdf-writer"))] });
     const events = await collect(near.runtime, "boss", chat("Moon: far away"));
     const { url, name, size_bytes: size } = theOne(events, "ArtifactGenerated");
@@ -281,7 +281,7 @@ describe("files of a remote agent", () => {
     expect((await createClient(near.url).artifact(url)).ok).toBe(true);
   });
 
-  test("are kept here when they are told of as the draft does, with the file's id as that of the event", async () => {
+  test("are stored here when they are announced as in the draft, with the file's id as the event's id", async () => {
     const artifact = { id: "file-7", name: "a.txt", url: "/file/a.txt", mime_type: "text/plain" };
     await using drafted = await startHostile({
       getevents: stream(event(1, "RequestStarted"), event(2, "ArtifactGenerated", artifact), completed(3)),
@@ -295,7 +295,7 @@ describe("files of a remote agent", () => {
     await runtime.close();
   });
 
-  test("are given to it with the request that has them, and with no call", async () => {
+  test("are sent to it with the request that has them, and with no call", async () => {
     const witnessed = remote("witness");
     await using near = await start({ agents: [witnessed, boss(witnessed)] });
     const client = createClient(near.url);
@@ -309,7 +309,7 @@ describe("files of a remote agent", () => {
   });
 });
 
-test("a canceled call is canceled there too", async () => {
+test("a canceled call is canceled on the other server too", async () => {
   await using near = await start({ agents: [boss(remote("ticker"))] });
   const client = createClient(`${near.url}/boss`);
   const { requestId } = await client.process(chat("1000 1000"), { wait: "acknowledged" });
@@ -327,7 +327,7 @@ test("a canceled call is canceled there too", async () => {
   expect(there.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
 });
 
-test("a canceled question is canceled there too, also when nobody had the turn in memory", async () => {
+test("a canceled question is canceled on the other server too, even if the turn was not in memory", async () => {
   await using near = await start({ agents: [boss(remote("payments"))], limits: { idleRuns: 0 } });
   const asked = await collect(near.runtime, "boss", chat("pay 7 to dan"));
   await createClient(`${near.url}/boss`).cancel(requestOf(asked));
@@ -338,7 +338,7 @@ test("a canceled question is canceled there too, also when nobody had the turn i
   expect(there.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
 });
 
-test("a run here is a run there, so that the agent remembers", async () => {
+test("each local run has one remote run, so that the agent remembers", async () => {
   await using near = await start({ agents: [remote("notebook"), boss(remote("notebook", { name: "own" }))] });
   const first = await collect(near.runtime, "notebook", chat("milk"));
   const runId = first[0]?.run_id as never;
@@ -350,14 +350,14 @@ test("a run here is a run there, so that the agent remembers", async () => {
   expect(again.at(-1)).toMatchObject({ result: 'got {"output":"1. bread"}' });
 });
 
-test("with memory of the run, its calls of one run share a run there", async () => {
+test("with memory of the run, its calls of one local run share one remote run", async () => {
   await using near = await start({ agents: [boss(remote("notebook", { memory: "run" }))] });
   const called = await collect(near.runtime, "boss", chat("milk"));
   const again = await collect(near.runtime, "boss", { ...chat("bread"), run_id: called[0]?.run_id as never });
   expect(again.at(-1)).toMatchObject({ result: String.raw`got {"output":"1. milk\n2. bread"}` });
 });
 
-test("metadata is passed on only if that is wanted", async () => {
+test("metadata is forwarded only on request", async () => {
   const request = { ...chat("hi"), request_metadata: { user: "ada" } };
   expect((await ask([remote("witness")], "witness", request)).at(-1)).toMatchObject({
     result: '{"metadata":{},"attachments":0}',
@@ -368,7 +368,7 @@ test("metadata is passed on only if that is wanted", async () => {
 });
 
 describe("the description of a remote agent", () => {
-  test("is that of the other side, schemas included", async () => {
+  test("equals that of the other server, including schemas", async () => {
     const runtime = createRuntime({ agents: [remote("payments", { name: "cash" })] });
     const asked = await collect(runtime, "cash", chat("hello"));
     expect(asked.at(-1)).toMatchObject({ finish_reason: "success" });
@@ -394,7 +394,7 @@ describe("the description of a remote agent", () => {
     await runtime.close();
   });
 
-  test("says little while the other side is not there, and more once it is", async () => {
+  test("is minimal while the other server is unreachable, and complete afterwards", async () => {
     let isDown = true;
     const flaky: typeof fetch = (...asked) =>
       isDown ? Promise.reject(new TypeError("no route")) : fetch(...asked);
@@ -419,7 +419,7 @@ describe("the description of a remote agent", () => {
     await runtime.close();
   });
 
-  test("is asked for once, and again when it has become old", async () => {
+  test("is fetched once, and again when it is old", async () => {
     let asked = 0;
     const counting: typeof fetch = async (...request) => {
       const response = await fetch(...request);
@@ -443,11 +443,11 @@ describe("the description of a remote agent", () => {
   });
 });
 
-test.each([["https://example.org/"], ["no address"]])("%s names no agent", (url) => {
+test.each([["https://example.org/"], ["no address"]])("%s contains no agent name", (url) => {
   expect(() => remoteAgent(url)).toThrow("contains no agent name");
 });
 
-/** What an event says, without what depends on where and when. */
+/** The content of an event, without ids and times. */
 function withoutPlace(event: Event): object {
   const { run_id: _run, request_id: _request, ts: _ts, parent_call_id: _parent, ...rest } = event;
   const ids = { call_id: 0, tool_call_id: 0, artifact_id: 0, url: 0, elapsed_ms: 0, text_result: 0 };

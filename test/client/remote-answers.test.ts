@@ -3,7 +3,7 @@ import { remoteAgent } from "troupe/client";
 import type { Event, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 
-/** A server whose agent asks, once or twice, and is looked at while it is answered. */
+/** A server whose agent asks once or twice, with hooks around each answer. */
 function farSide(asks: 1 | 2, looked: () => Promise<void>): typeof fetch {
   const events: object[] = [];
   let status = "waiting";
@@ -26,7 +26,7 @@ function farSide(asks: 1 | 2, looked: () => Promise<void>): typeof fetch {
     if (pathname.endsWith("/process")) return Response.json({ request_id: "far_1", run_id: "far_run" });
     if (pathname.endsWith("/request/far_1")) {
       const standing = { status, last_event_id: events.length };
-      // What it says may be true when it says it, and not any more when it is heard.
+      // The status is true when it is sent, and may be outdated when it is received.
       await looked();
       return Response.json(asks === 2 ? standing : { status, last_event_id: events.length });
     }
@@ -38,7 +38,7 @@ function farSide(asks: 1 | 2, looked: () => Promise<void>): typeof fetch {
 }
 
 test.each([1, 2] as const)(
-  "an answer to the last of %d questions is not lost on the way to an agent elsewhere",
+  "an answer to the last of %d questions is not lost on the way to a remote agent",
   async (asks) => {
     const requestId = "req_1" as RequestId;
     const log = memoryLog();

@@ -2,7 +2,7 @@ import { createRuntime, memoryLog } from "troupe";
 import { remoteAgent } from "troupe/client";
 import { expect, test } from "vitest";
 
-test("a cancel is told to an agent elsewhere once it is in the log, and not before", async () => {
+test("a remote agent is informed of a cancel only after the cancel is in the log", async () => {
   const posted: string[] = [];
   const canceled = Promise.withResolvers<void>();
   let following = false;

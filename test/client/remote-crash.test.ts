@@ -1,4 +1,4 @@
-// A process that calls an agent elsewhere may die at any moment: nothing is told twice, done twice or lost.
+// A process that calls a remote agent can die at any moment: nothing is sent, done or lost twice.
 import { createRuntime, defineAgent, defineTool, memoryArtifacts, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
 import { remoteAgent } from "troupe/client";
@@ -10,7 +10,7 @@ import { Unavailable } from "../../src/ports/event-log.ts";
 import { start } from "./servers.ts";
 import type { Served } from "./servers.ts";
 
-/** How often each job was really done. */
+/** How often each job was actually done. */
 const done = new Map<string, number>();
 
 const press = defineTool({
@@ -41,14 +41,14 @@ beforeAll(async () => {
 });
 afterAll(() => far[Symbol.asyncDispose]());
 
-/** How much of the pair of processes is here: an agent that calls the worker, or the worker asked directly. */
+/** Which of the two processes is local: an agent that calls the worker, or the worker requested directly. */
 const ways = [
   ["called by another agent", "boss"],
   ["asked itself", "worker"],
 ] as const;
 
 test.each(ways)(
-  "a remote agent that is %s does its work once, at whatever commit its caller dies",
+  "a remote agent that is %s does its work once, at every commit where its caller can die",
   async (_how, name) => {
     const whole = await life(name, `whole ${name}`, undefined);
     expect(whole.events.at(-1)).toMatchObject({ finish_reason: "success" });
@@ -72,7 +72,7 @@ interface Death {
   readonly written: boolean;
 }
 
-/** Has a job done by a process that dies at a commit, and by the one that comes after it. */
+/** Lets a job be done by a process that dies at a commit, and by its successor. */
 async function life(
   name: string,
   job: string,
@@ -112,7 +112,7 @@ async function life(
   return { events: events.map((text) => JSON.parse(text) as Event), commits: mortal.commits };
 }
 
-/** Does what a client does that does not give up: sends the request, answers what is asked, waits for the end. */
+/** A persistent client: sends the request, answers questions, waits for the end. */
 async function drive(runtime: Runtime, name: string, requestId: RequestId, input: string): Promise<void> {
   await runtime.process(name, { type: "ChatRequest", input, request_id: requestId });
   for (;;) {
@@ -131,7 +131,7 @@ async function drive(runtime: Runtime, name: string, requestId: RequestId, input
   }
 }
 
-/** A log whose process dies at a commit, before it is written or just after. */
+/** A log whose process dies at a commit, before or just after the write. */
 class MortalLog {
   readonly log: EventLog;
   readonly died: Promise<void>;

@@ -1,4 +1,4 @@
-// Agents that call each other over HTTP are bounded as those of one server are, and end together.
+// Agents that call each other over HTTP have the same limits as on one server, and end together.
 import { defineAgent } from "troupe";
 import type { Agent } from "troupe";
 import { createClient, remoteAgent } from "troupe/client";
@@ -12,7 +12,7 @@ import type { Served } from "./servers.ts";
 
 const chat = { type: "ChatRequest", input: "go" } as const;
 
-/** The addresses of servers that are started later, by the names that agents use for them. */
+/** The addresses of servers that are started later, by the agents' names for them. */
 class Addresses {
   readonly #urls = new Map<string, string>();
   /** Calls a server by its name. */
@@ -28,7 +28,7 @@ class Addresses {
   }
 }
 
-/** An agent that calls another twice, one after the other, and says what came of it. */
+/** An agent that calls another twice in sequence and reports the results. */
 function caller(name: string, callee: Agent): Agent {
   return defineAgent({
     name,
@@ -48,7 +48,7 @@ function refusals(events: readonly Event[]): readonly string[] {
   return ofType(events, "ToolError").map(({ content }) => content);
 }
 
-test("an agent that reaches itself over HTTP calls itself as deep as one that calls itself here", async () => {
+test("an agent that reaches itself over HTTP has the same self-call limit as a local one", async () => {
   const addresses = new Addresses();
   const itself = remoteAgent("http://near/loop", { fetch: addresses.fetch, name: "itself" });
   await using near = await addresses.start("near", [caller("loop", itself)]);
@@ -61,7 +61,7 @@ test("an agent that reaches itself over HTTP calls itself as deep as one that ca
   );
 });
 
-test("agents of two servers that call each other go as deep as the limit of both allows", async () => {
+test("agents of two servers that call each other reach the depth limit of both", async () => {
   const addresses = new Addresses();
   const pong = remoteAgent("http://right/pong", { fetch: addresses.fetch });
   const ping = remoteAgent("http://left/ping", { fetch: addresses.fetch });
@@ -76,7 +76,7 @@ test("agents of two servers that call each other go as deep as the limit of both
   );
 });
 
-test("agents that only stand for each other end where one of them would call itself too deep", async () => {
+test("agents that only forward to each other end where one of them would call itself too deep", async () => {
   const addresses = new Addresses();
   await using left = await addresses.start("left", [
     remoteAgent("http://right/echo", { fetch: addresses.fetch }),
@@ -169,7 +169,7 @@ test("a server is told the chain of its callers and how deep it stands, and may 
   });
 });
 
-test("a call behind more callers than a request can name fails by itself", async () => {
+test("a call with more callers than a request can name fails alone", async () => {
   await using far = await startHostile({});
   await using near = await start({ agents: [caller("boss", remoteAgent(far.url))] });
   const before = { run_id: "run_far", request_id: "req_far" };

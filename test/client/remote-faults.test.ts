@@ -1,4 +1,4 @@
-// What befalls the connections between two servers costs time, and nothing else.
+// Faults of the connections between two servers cost only time.
 import { createRuntime, defineAgent } from "troupe";
 import { remoteAgent } from "troupe/client";
 import type { RequestId } from "troupe/protocol";
@@ -36,7 +36,7 @@ const faults: readonly Fault[] = [
 ];
 
 test.each(faults)(
-  "whichever connection is cut ($kind after $afterBytes bytes), the turn is the same",
+  "the turn is the same when any connection is cut ($kind after $afterBytes bytes)",
   async (fault) => {
     for (let connection = 0; connection < 5; connection += 1) {
       await using way = await FaultProxy.start(far.url);
@@ -45,7 +45,7 @@ test.each(faults)(
         agents: [remoteAgent(`${way.url}/worker`, { limits, refreshMs: 1e9 })],
         environment: hastyEnvironment(),
       });
-      // Each connection after the unlucky one is a good one.
+      // All connections after the faulty one work.
       way.faults.push(...Array.from({ length: connection }, () => undefined), fault);
       const asked = await collect(runtime, "worker", { type: "ChatRequest", input: `cut ${connection}` });
       const answered = await collect(runtime, "worker", {

@@ -1,4 +1,4 @@
-// Whatever an agent elsewhere does, it costs the one call that was made of it.
+// A misbehaving remote agent affects only the call that was made to it.
 import type { ServerResponse } from "node:http";
 import { createRuntime, defineAgent } from "troupe";
 import { remoteAgent } from "troupe/client";
@@ -11,7 +11,7 @@ import { hastyEnvironment } from "./hasty.ts";
 import { completed, event, frame, json, open, startHostile, stream } from "./hostile-server.ts";
 import type { Handler, Routes } from "./hostile-server.ts";
 
-// The clock is fast here: these are milliseconds by that clock, most of them long for a machine that has much to do.
+// The clock is fast here: these are milliseconds of that clock, mostly long even for a loaded machine.
 const limits = {
   acceptMs: 30_000,
   unreachableMs: 10_000,
@@ -26,11 +26,11 @@ const limits = {
 
 const started = event(1, "RequestStarted");
 
-/** Limits for an agent that is heard of, but not of its work, and for one that is not heard of. */
+/** Limits for an agent that is alive but sends no events, and for one that sends nothing. */
 const impatient = { silenceMs: 2_000 };
 const lonely = { idleMs: 8_000, unreachableMs: 4_000 };
 
-/** What it does with its stream of events, and what the call then ends with. */
+/** The behavior of its event stream, and the end of the call. */
 const streams: readonly (readonly [
   what: string,
   end: string,
@@ -209,7 +209,7 @@ test.each(streams.map(([what, end, handler, special = {}]) => [what, end, handle
   },
 );
 
-/** What it does with the request itself. */
+/** The behavior of the request itself. */
 const answers: readonly (readonly [what: string, end: string, handler: Handler])[] = [
   ["refuses it", "tool_error: agent fiend refused: no", json({ detail: "no" }, 403)],
   ["does not fit it", "invalid_input: agent fiend refused: no", json({ detail: "no" }, 422)],
@@ -246,7 +246,7 @@ test.each([
   ["is no description", json([1])],
   ["is a page", (response) => response.end("<html>")],
   [
-    "holds keys with a meaning",
+    "contains special keys",
     (response) => response.end('{"name":"x","operations":[{"name":"constructor"},{"name":"__proto__"}]}'),
   ],
   ["redirects", redirect],
@@ -260,7 +260,7 @@ test.each([
   },
 );
 
-test("an agent that redirects is not followed, whatever it points at", async () => {
+test("an agent that redirects is not followed to any target", async () => {
   await using other = await startHostile({});
   await call({
     getevents: (response) => {
@@ -271,7 +271,7 @@ test("an agent that redirects is not followed, whatever it points at", async () 
   expect(other.asked).toEqual([]);
 });
 
-test("calls that it does not end, ends that nobody called for and repeats of both leave one end for each call", async () => {
+test("calls without an end, ends without a call and repeats of both give one end per call", async () => {
   const events = await call({
     getevents: stream(
       started,
@@ -332,7 +332,7 @@ test("a result that is longer than any here is cut, and what no event can hold i
   ]);
 });
 
-test("costs that cannot be are not added to what the turn has cost", async () => {
+test("impossible costs are not added to the turn's usage", async () => {
   const usages = [
     { input_tokens: 3, cost: 0.5 },
     { input_tokens: -1, cost: -2 },
@@ -347,7 +347,7 @@ test("costs that cannot be are not added to what the turn has cost", async () =>
   expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 3, cost: 0.5 } });
 });
 
-test("a server of the bare draft, with none of our additions, is understood", async () => {
+test("a server of the plain draft, without our additions, is understood", async () => {
   const bare = (id: number, type: string, fields: object = {}): object => ({
     id,
     run_id: 4,
@@ -395,7 +395,7 @@ test.each([
   },
 );
 
-test("an answer that it garbles stays wanted, and the question can be canceled", async () => {
+test("an answer with a garbled reply stays open, and the question can be canceled", async () => {
   await using server = await startHostile({
     getevents: stream(started, event(2, "WaitForInput", { request_keys: { a: 1, b: null } })),
     request: json({ status: "waiting", last_event_id: 2 }),
@@ -415,7 +415,7 @@ test("an answer that it garbles stays wanted, and the question can be canceled",
   await runtime.close();
 });
 
-test("an agent that nobody waits for any more is told so", async () => {
+test("an abandoned remote request is canceled", async () => {
   await using server = await startHostile({ getevents: endless(":\n\n", 20) });
   const agents = [remoteAgent(server.url, { limits: { ...limits, ...impatient } })];
   const runtime = createRuntime({ agents, environment: hastyEnvironment() });
@@ -425,7 +425,7 @@ test("an agent that nobody waits for any more is told so", async () => {
   await runtime.close();
 });
 
-test("two servers that call each other without an end are stopped", async () => {
+test("two servers that call each other endlessly are stopped", async () => {
   const agents = { ping: "", pong: "" };
   const runtimes = ["ping", "pong"].map((name, index) => {
     const other = index === 0 ? "pong" : "ping";
@@ -454,7 +454,9 @@ test("two servers that call each other without an end are stopped", async () => 
   await pong?.close();
 });
 
-/** Has an agent call the one at a server that does as told; the turn itself has to end well, and others to work. */
+/**
+ * Lets an agent call the one at a hostile server; the turn itself must end well, and other turns must work.
+ */
 async function call(routes: Routes, special: Partial<RemoteLimits> = {}): Promise<readonly Event[]> {
   await using server = await startHostile(routes);
   const fiend = remoteAgent(server.url, { limits: { ...limits, ...special } });
@@ -486,7 +488,7 @@ async function call(routes: Routes, special: Partial<RemoteLimits> = {}): Promis
   }
 }
 
-/** Checks what our log promises of every turn. */
+/** Checks the guarantees of our log for a turn. */
 function checkOrder(events: readonly Event[]): void {
   expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
   expect(ofType(events, "RequestStarted")).toHaveLength(1);
@@ -508,7 +510,7 @@ function redirect(...[response]: Parameters<Handler>): void {
   response.end();
 }
 
-/** Says the same again and again, with a pause in between. */
+/** Repeats the same data, with a pause in between. */
 function endless(text: string, pauseMs: number): Handler {
   return (response) => {
     open(response);

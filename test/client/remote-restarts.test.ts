@@ -1,4 +1,4 @@
-// Two servers, one using the other's agent; either is killed in the middle of a call, and started again.
+// Two servers, one using the other's agent; either is killed in the middle of a call and restarted.
 import { fileURLToPath } from "node:url";
 import { createClient } from "troupe/client";
 import type { Event } from "troupe/protocol";
@@ -15,7 +15,7 @@ const COUNT = { type: "ChatRequest", input: "30 15" } as const;
 const NUMBERS = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`);
 
 test(
-  "a remote agent that is asked itself goes on where it was when its own side is killed and comes back",
+  "a remote agent that is requested directly continues when its local server is killed and restarted",
   { timeout: 60_000 },
   async () => {
     await using there = await start({ agents: [ticker] });
@@ -34,7 +34,7 @@ test(
   },
 );
 
-test("a call goes on when both sides are killed, one after the other", { timeout: 60_000 }, async () => {
+test("a call continues when both servers are killed, one after the other", { timeout: 60_000 }, async () => {
   await using there = await ServerProcess.create();
   await using wayThere = await FaultProxy.start(await there.start());
   process.env["TROUPE_REMOTE"] = `${wayThere.url}/ticker`;

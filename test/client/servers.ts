@@ -3,13 +3,13 @@ import type { CreateRuntimeOptions, Runtime } from "troupe";
 import { serve } from "troupe/node";
 import type { ServeOptions } from "troupe/node";
 
-/** A runtime and the server in front of it. */
+/** A runtime and its HTTP server. */
 export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly runtime: Runtime;
 }
 
-/** Serves agents on a free port of this machine. */
+/** Serves agents on a free local port. */
 export async function start(
   options: CreateRuntimeOptions,
   { graceMs = 1_000, ...serveOptions }: ServeOptions & { readonly graceMs?: number } = {},
@@ -20,7 +20,7 @@ export async function start(
     url: server.url,
     runtime,
     async [Symbol.asyncDispose]() {
-      // First who asks, then who is asked: what is left open would have to be waited for.
+      // Closed in this order, because the called server would wait for open requests of the caller.
       await runtime.close();
       await server.close({ graceMs });
     },

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SseReader } from "../../src/client/wire/sse-reader.ts";
 import type { SseFrame } from "../../src/client/wire/sse-reader.ts";
 
-test("frames come as the standard has them", () => {
+test("frames are parsed as in the standard", () => {
   const stream = [
     "id: 7\ndata: one\n\n",
     "data:two\ndata:  three\n\n",
@@ -23,12 +23,12 @@ test("frames come as the standard has them", () => {
   ]);
 });
 
-test("what no reader has to understand is passed over", () => {
+test("unknown fields are ignored", () => {
   const stream = "retry: soon\nid: a\0b\nnonsense: 1\ndata: x\n\n";
   expect(new SseReader(1_000).push(stream)).toEqual([{ data: "x" }]);
 });
 
-test("however a stream is cut into pieces, and however its lines end, its frames are the same", () => {
+test("the frames are the same for any chunks and line ends", () => {
   const line = fc.constantFrom("data: a", "data: ", "id: 1", ": x", "", "retry: 5", "event: e");
   const lines = fc.array(line, { maxLength: 30 });
   const cuts = fc.array(fc.nat(200), { maxLength: 20 });

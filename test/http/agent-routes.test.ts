@@ -5,7 +5,7 @@ import { bodyOf, post, start, startApp } from "./server.ts";
 
 const CHAT = { type: "ChatRequest", input: "hello there" };
 
-test("an agent describes itself under its path, the default one at the root too", async () => {
+test("an agent is described under its path, the default one at the root too", async () => {
   await using server = await startApp();
   const own = await bodyOf(await server.app.request("/echo/describe"));
   expect(own).toMatchObject({ name: "echo", purpose: expect.any(String) as string });
@@ -13,7 +13,7 @@ test("an agent describes itself under its path, the default one at the root too"
   expect(await bodyOf(await server.app.request("/payments/describe"))).toMatchObject({ name: "payments" });
 });
 
-test("a description lists the endpoints that are served under the agent's path, and no others", async () => {
+test("a description lists exactly the endpoints below the agent's path", async () => {
   await using server = await startApp();
   const { endpoints } = await bodyOf(await server.app.request("/echo/describe"));
   expect(endpoints).toContain("process");
@@ -22,7 +22,7 @@ test("a description lists the endpoints that are served under the agent's path, 
   expect(new Set(endpoints as string[])).toEqual(new Set(served.map(([path]) => path.split("/")[1])));
 });
 
-test("a field of the query that is given twice is refused, and no turn starts", async () => {
+test("a repeated query field is refused, and no turn starts", async () => {
   await using server = await startApp();
   const answer = await post(server.app, "/echo/process?wait=true&wait=completed&other=1&other=2", CHAT);
   expect(answer.status).toBe(400);
@@ -43,18 +43,21 @@ test("wait=true answers with the RequestStarted", async () => {
   });
 });
 
-test.each(["/echo", ""])("without wait the answer is a 202 that leads to the events (%s)", async (path) => {
-  await using server = await startApp();
-  const answer = await post(server.app, `${path}/process`, CHAT);
-  expect(answer.status).toBe(202);
-  const { request_id: requestId, ...rest } = await bodyOf(answer);
-  expect(rest).toEqual({ run_id: expect.stringMatching(/^run_/) as string });
-  expect(answer.headers.get("location")).toBe(`${path}/getevents/${String(requestId)}`);
-  const events = await server.app.request(`${answer.headers.get("location")}?stream=true`);
-  expect(await events.text()).toContain('"type":"RequestCompleted"');
-});
+test.each(["/echo", ""])(
+  "without wait the answer is a 202 with the path of the events (%s)",
+  async (path) => {
+    await using server = await startApp();
+    const answer = await post(server.app, `${path}/process`, CHAT);
+    expect(answer.status).toBe(202);
+    const { request_id: requestId, ...rest } = await bodyOf(answer);
+    expect(rest).toEqual({ run_id: expect.stringMatching(/^run_/) as string });
+    expect(answer.headers.get("location")).toBe(`${path}/getevents/${String(requestId)}`);
+    const events = await server.app.request(`${answer.headers.get("location")}?stream=true`);
+    expect(await events.text()).toContain('"type":"RequestCompleted"');
+  },
+);
 
-test("wait=completed answers with the end, or with the question it waits for", async () => {
+test("wait=completed answers with the end, or with the open question", async () => {
   await using server = await startApp();
   const ended = await post(server.app, "/echo/process?wait=completed", CHAT);
   expect(await bodyOf(ended)).toMatchObject({ type: "RequestCompleted", result: "hello there" });
@@ -63,7 +66,7 @@ test("wait=completed answers with the end, or with the question it waits for", a
   expect(await bodyOf(asks)).toMatchObject({ type: "WaitForInput" });
 });
 
-test("who waits longer than wait_ms for the end gets the 202, and the turn goes on", async () => {
+test("a wait for the end that exceeds wait_ms gets the 202, and the turn continues", async () => {
   await using server = await startApp();
   const answer = await post(server.app, "/ticker/process", {
     input: "2 600000",
@@ -77,7 +80,7 @@ test("who waits longer than wait_ms for the end gets the 202, and the turn goes 
   });
 });
 
-test("whoever waits is answered when the server is about to stop", async () => {
+test("waiting requests are answered when the server is about to stop", async () => {
   const stopping = new AbortController();
   await using server = await startApp({ signal: stopping.signal });
   const asked = post(server.app, "/ticker/process", { input: "2 600000", wait: "completed" });
@@ -85,7 +88,7 @@ test("whoever waits is answered when the server is about to stop", async () => {
   expect((await asked).status).toBe(202);
 });
 
-test("the same request again is answered as before and says so", async () => {
+test("a repeated request gets the first answer with Idempotent-Replayed", async () => {
   await using server = await startApp();
   const request = { ...CHAT, request_id: "mine" };
   const first = await post(server.app, "/echo/process?wait=completed", request);
@@ -97,7 +100,7 @@ test("the same request again is answered as before and says so", async () => {
   expect((await post(server.app, "/echo/process", { ...request, input: "else" })).status).toBe(409);
 });
 
-test("a configuration is answered by its completion, or by a 202 that leads nowhere", async () => {
+test("a configuration is answered by its completion, or by a 202 without a location", async () => {
   await using server = await startApp();
   const configure = { type: "ConfigureRequest", args: { tone: "dry" } };
   const completed = await post(server.app, "/echo/process?wait=true", configure);
@@ -108,7 +111,7 @@ test("a configuration is answered by its completion, or by a 202 that leads nowh
   expect((await post(server.app, "/echo/configure", CHAT)).status).toBe(400);
 });
 
-test("a stream of a request begins with its start and ends with its end", async () => {
+test("a stream of a request starts with its start and ends with its end", async () => {
   await using server = await startApp();
   const answer = await post(server.app, "/echo/stream_request", { ...CHAT, request_id: "mine" });
   expect(answer.headers.get("content-type")).toBe("text/event-stream");
@@ -119,7 +122,7 @@ test("a stream of a request begins with its start and ends with its end", async 
   expect(await again.text()).toContain('"type":"RequestCompleted"');
 });
 
-test("the stream of an answer begins with the answer", async () => {
+test("the stream of an answer starts with the answer", async () => {
   await using server = await startApp();
   const asks = await bodyOf(
     await post(server.app, "/payments/process?wait=completed", { input: "pay 3 to bob" }),
@@ -147,7 +150,7 @@ test.each([
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
 });
 
-test("the cancel of a request that has ended gives its end, wait or not", async () => {
+test("the cancel of an ended request returns its end, with or without wait", async () => {
   await using server = await startApp();
   const end = await (
     await post(server.app, "/echo/process?wait=completed", { ...CHAT, request_id: "mine" })
@@ -162,7 +165,7 @@ test("the cancel of a request that has ended gives its end, wait or not", async 
   }
 });
 
-test("a cancel is a 202 for who does not wait, and ends a turn that would go on", async () => {
+test("a cancel without wait is a 202, and ends a running turn", async () => {
   await using server = await startApp();
   const { request_id } = await start(server.app, "/ticker", "2 600000");
   const answer = await post(server.app, "/ticker/process", { type: "CancelRequest", request_id });
@@ -194,12 +197,12 @@ test.each([
   expect(answer.status).toBe(status);
 });
 
-test("a compressed body is not taken", async () => {
+test("a compressed body is refused", async () => {
   await using server = await startApp();
   expect((await post(server.app, "/echo/process", CHAT, { "content-encoding": "gzip" })).status).toBe(415);
 });
 
-test("keys that reach into prototypes are refused and change nothing", async () => {
+test("keys like __proto__ are refused and change nothing", async () => {
   await using server = await startApp();
   const body = '{"type":"ChatRequest","input":"a","request_metadata":{"__proto__":{"polluted":true}}}';
   const headers = { "content-type": "application/json" };
@@ -208,7 +211,7 @@ test("keys that reach into prototypes are refused and change nothing", async () 
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
 });
 
-test("a body that does not fit says where", async () => {
+test("a body that does not fit gives the path of the fault", async () => {
   await using server = await startApp();
   const request = { type: "OperationRequest", operation: "repeat", input: { text: "a", times: "many" } };
   const answer = await post(server.app, "/echo/process", request);
@@ -218,7 +221,7 @@ test("a body that does not fit says where", async () => {
   });
 });
 
-test("the agents of a server may be called anything that names an agent", async () => {
+test("an agent can have any valid name, also one like a JavaScript property", async () => {
   const named = defineAgent({ name: "constructor", purpose: "Has a name.", chat: () => "hello" });
   await using server = await startApp({}, [echo, named]);
   const answer = await post(server.app, "/constructor/process?wait=completed", CHAT);

@@ -1,6 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 
-/** The parts of an OpenAPI document that answers are checked with. */
+/** The parts of an OpenAPI document that answers are validated with. */
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
@@ -16,7 +16,7 @@ interface Answer {
 
 const METHODS = ["get", "post", "delete"];
 
-/** Checks answers against the document that describes them, and notes which operations were called. */
+/** Validates answers against the document that describes them, and records the called operations. */
 export class AnswerCheck {
   readonly document: OpenApi;
   readonly faults: string[] = [];
@@ -39,7 +39,7 @@ export class AnswerCheck {
     return [...this.#uncalled];
   }
 
-  /** Checks an answer and returns it. */
+  /** Validates an answer and returns it. */
   async answer({ method, url }: Request, response: Response): Promise<Response> {
     const asked = new URL(url).pathname.replace(/^\/payments(?=\/)/, "");
     const verb = method.toLowerCase();

@@ -13,7 +13,7 @@ async function upload(
   return app.request(`/artifacts${query}`, { method: "POST", headers, body, duplex: "half" });
 }
 
-test("a file comes back as it was sent, as an attachment under its name", async () => {
+test("a file is downloaded unchanged, as an attachment with its name", async () => {
   await using server = await startApp();
   const bytes = crypto.getRandomValues(new Uint8Array(60_000));
   const sent = await upload(server.app, bytes, {
@@ -48,7 +48,7 @@ test.each([
   ["TEXT/PLAIN; charset=latin1", "text/plain; charset=utf-8"],
   ["image/png", "image/png"],
   ["application/json", "application/json"],
-])("a file of type %s is given as %s", async (type, given) => {
+])("a file of type %s is sent as %s", async (type, given) => {
   await using server = await startApp();
   const { url } = await bodyOf(await upload(server.app, "<script>alert(1)</script>", { type }));
   const got = await server.app.request(String(url));
@@ -64,12 +64,12 @@ test("a file without a name or a type is a file of bytes", async () => {
   expect(got.headers.get("content-disposition")).toContain("UTF-8''file");
 });
 
-test.each(["no type", "text", "text/plain; a\tb"])("%j is no type of a file", async (type) => {
+test.each(["no type", "text", "text/plain; a\tb"])("%j is not a media type", async (type) => {
   await using server = await startApp();
   expect((await upload(server.app, "a", { type })).status).toBe(400);
 });
 
-test("a file above the limit is refused and not kept, also when it does not say how long it is", async () => {
+test("a file above the limit is refused and not stored, also without a content length", async () => {
   const stored: string[] = [];
   const artifacts = memoryArtifacts();
   const runtime = createRuntime({
@@ -96,7 +96,7 @@ test("a file above the limit is refused and not kept, also when it does not say 
   await runtime.close();
 });
 
-test("a file may go along with a request, and belong to a run", async () => {
+test("a file can be attached to a request, or belong to a run", async () => {
   await using server = await startApp();
   const { artifact_id } = await bodyOf(await upload(server.app, "a,b", { type: "text/csv" }));
   const request = { input: "hello", attachments: [artifact_id] };
@@ -115,7 +115,7 @@ test("an unknown file is a 404", async () => {
   expect((await server.app.request("/artifacts/none")).status).toBe(404);
 });
 
-test("a client that leaves while a file is read is no fault of the server", async () => {
+test("a client that disconnects during a download is not a fault of the server", async () => {
   const artifacts = memoryArtifacts();
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
   const { promise: gone, resolve: go } = Promise.withResolvers<void>();
@@ -151,7 +151,7 @@ test("a client that leaves while a file is read is no fault of the server", asyn
   await runtime.close();
 });
 
-test("HEAD of a file tells its size", async () => {
+test("HEAD of a file returns its size", async () => {
   await using server = await startApp();
   const { url } = await bodyOf(await upload(server.app, "hello"));
   const answer = await server.app.request(String(url), { method: "HEAD" });

@@ -11,7 +11,7 @@ async function run(app: App, input: string): Promise<{ run_id: string; request_i
   return (await end.json()) as { run_id: string; request_id: string };
 }
 
-test("a poll without since gives each consumer what is new to it", async () => {
+test("a poll without since gives each consumer its new events", async () => {
   await using server = await startApp();
   const { request_id: id } = await run(server.app, "one two");
   expect(await idsOf(await server.app.request(`/getevents/${id}`))).toEqual([1, 2, 3, 4]);
@@ -21,7 +21,7 @@ test("a poll without since gives each consumer what is new to it", async () => {
   expect(await idsOf(await server.app.request(`/getevents/${id}?since=9`))).toEqual([]);
 });
 
-test("HEAD of a poll takes nothing from the next one", async () => {
+test("HEAD of a poll does not move the cursor", async () => {
   await using server = await startApp();
   const { request_id: id } = await run(server.app, "one");
   await server.app.request(`/getevents/${id}`, { method: "HEAD" });
@@ -41,7 +41,7 @@ test.each([
   "max_depth=deep",
   "types=TextOutput,Song",
   `consumer=${"x".repeat(129)}`,
-])("a query that cannot be understood is a 400 that names the field (%s)", async (query) => {
+])("an invalid query is a 400 that names the field (%s)", async (query) => {
   await using server = await startApp();
   const { request_id: id } = await run(server.app, "one");
   const answer = await server.app.request(`/getevents/${id}?${query}`);
@@ -49,7 +49,7 @@ test.each([
   expect(await bodyOf(answer)).toMatchObject({ errors: [{ path: query.split("=")[0] }] });
 });
 
-test("a history that is too long for one page says where it goes on", async () => {
+test("a history that is longer than one page links to the next one", async () => {
   await using server = await startApp();
   const repeat = { type: "OperationRequest", operation: "repeat", input: { text: "a", times: 1000 } };
   const { run_id: id } = await bodyOf(await post(server.app, "/echo/process?wait=completed", repeat));
@@ -61,7 +61,7 @@ test("a history that is too long for one page says where it goes on", async () =
   expect(second.headers.has("link")).toBe(false);
 });
 
-test("a long poll waits for the first event, and ends with nothing when its time is over", async () => {
+test("a long poll waits for the first event, and is empty after its timeout", async () => {
   await using server = await startApp();
   const asks = await bodyOf(
     await post(server.app, "/payments/process?wait=completed", { input: "pay 3 to bob" }),
@@ -77,7 +77,7 @@ test("a long poll waits for the first event, and ends with nothing when its time
   expect((await idsOf(await long))[0]).toBe(Number(asks["id"]) + 1);
 });
 
-test("a long poll of a request that is over does not wait, one of a run waits for the next turn", async () => {
+test("a long poll of an ended request does not wait; one of a run waits for the next turn", async () => {
   await using server = await startApp();
   const { request_id, run_id } = await run(server.app, "one");
   expect(await idsOf(await server.app.request(`/getevents/${request_id}?since=3&timeout=60000`))).toEqual([]);
@@ -95,7 +95,7 @@ test("a long poll is answered when the server is about to stop", async () => {
   expect(await idsOf(await long)).toEqual([]);
 });
 
-test("a stream goes on behind the larger of since and Last-Event-ID; a malformed header is ignored", async () => {
+test("a stream starts after the greater of since and Last-Event-ID; a malformed header is ignored", async () => {
   await using server = await startApp();
   const { request_id: id } = await run(server.app, "one two");
   const framesOf = async (query: string, last: string): Promise<string[]> => {
@@ -120,7 +120,7 @@ test("a frame is an id line and one data line that is the event as it is polled"
   expect(`[${frames.map(([, , data]) => data).join(",")}]\n`).toBe(polled);
 });
 
-test("a stream that has nothing more to give is a 204, which stops an EventSource", async () => {
+test("a stream without any more events is a 204, which stops an EventSource", async () => {
   await using server = await startApp();
   const { request_id: id } = await run(server.app, "one");
   const answer = await server.app.request(`/getevents/${id}?stream=true`, {
@@ -130,7 +130,7 @@ test("a stream that has nothing more to give is a 204, which stops an EventSourc
   expect(await answer.text()).toBe("");
 });
 
-test("all ways to name a request or a run lead to the same events", async () => {
+test("all ways to name a request or a run give the same events", async () => {
   await using server = await startApp();
   const { request_id, run_id } = await run(server.app, "one");
   for (const path of [
@@ -147,7 +147,7 @@ test("all ways to name a request or a run lead to the same events", async () => 
   }
 });
 
-test("what another agent did is unknown under an agent's path", async () => {
+test("requests and runs of another agent are unknown below an agent's path", async () => {
   await using server = await startApp();
   const { request_id, run_id } = await run(server.app, "one");
   for (const path of [`getevents/${request_id}`, `events/${run_id}`, `request/${request_id}`]) {
@@ -156,7 +156,7 @@ test("what another agent did is unknown under an agent's path", async () => {
 });
 
 test.each(["..%2f..%2fetc%2fpasswd", "a%00b", "%0d%0aset-cookie:a", "x".repeat(129), "%C3%A4", "%ff"])(
-  "%s is no id",
+  "%s is not a valid id",
   async (id) => {
     await using server = await startApp();
     for (const route of ["getevents", "events", "request", "artifacts"]) {
@@ -166,12 +166,12 @@ test.each(["..%2f..%2fetc%2fpasswd", "a%00b", "%0d%0aset-cookie:a", "x".repeat(1
   },
 );
 
-test("a read that names nothing is a 400", async () => {
+test("a read without an id is a 400", async () => {
   await using server = await startApp();
   expect((await server.app.request("/getevents")).status).toBe(400);
 });
 
-test("HEAD of a stream tells its type and leaves no stream behind", async () => {
+test("HEAD of a stream returns its type and leaves no stream behind", async () => {
   await using server = await startApp({ streams: { limit: 1 } });
   const { request_id: id } = await start(server.app, "/ticker", "2 600000");
   for (let time = 0; time < 3; time += 1) {
@@ -181,7 +181,7 @@ test("HEAD of a stream tells its type and leaves no stream behind", async () => 
   }
 });
 
-test("there is a limit for the streams of one request, and one for all", async () => {
+test("the streams of one request are limited, and all streams together", async () => {
   await using server = await startApp({ streams: { limit: 3, limitEach: 2 } });
   const first = await start(server.app, "/ticker", "2 600000");
   const second = await start(server.app, "/ticker", "2 600000");
@@ -201,7 +201,7 @@ test("there is a limit for the streams of one request, and one for all", async (
   await expect.poll(async () => (await open(first)).status).toBe(200);
 });
 
-test("streams end when the server is about to stop, and none is opened any more", async () => {
+test("streams end when the server is about to stop, and no new one is opened", async () => {
   const stopping = new AbortController();
   await using server = await startApp({ signal: stopping.signal });
   const { request_id: id } = await start(server.app, "/ticker", "2 600000");
@@ -212,7 +212,7 @@ test("streams end when the server is about to stop, and none is opened any more"
   expect((await server.app.request(path)).status).toBe(503);
 });
 
-test("a reader in process that stops reading does not hold up the turn, and gets all when it goes on", async () => {
+test("a reader in process that stops reading does not delay the turn, and gets everything when it continues", async () => {
   const flood = defineAgent({
     name: "flood",
     purpose: "Says a lot.",

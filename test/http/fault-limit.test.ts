@@ -2,7 +2,7 @@ import { createMetrics } from "troupe/http";
 import { expect, test } from "vitest";
 import { createFaultLimit } from "../../src/http/metrics/fault-limit.ts";
 
-test("a kind of fault is told at most once a second, and another kind at once", () => {
+test("a kind of fault is reported at most once a second, and another kind at once", () => {
   let now = 0;
   const isTold = createFaultLimit(() => now);
   expect(isTold("GET failed", new Error("1"))).toBe(true);
@@ -22,7 +22,7 @@ test("the same fault of many runs is one kind", () => {
   expect(isTold("code of request b failed outside any call", new Error("4"))).toBe(false);
 });
 
-test("metrics tell and count a flood of faults as one", async () => {
+test("metrics report and count a flood of faults as one", async () => {
   const told: unknown[] = [];
   const metrics = createMetrics({ log: (message) => told.push(message) });
   for (let time = 0; time < 20; time += 1) metrics.fault("agent order failed", new Error(`${time}`));

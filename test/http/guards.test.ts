@@ -29,7 +29,7 @@ test.each([
   }
 });
 
-test("names of the server's own are allowed with any port, or with the given one only", async () => {
+test("host names of the server are allowed with any port, or only with the given one", async () => {
   await using server = await startApp({ allowedHosts: ["troupe.example", "other.example:81"] });
   const statusOf = async (host: string): Promise<number> =>
     (await server.app.request(LIST, from({ host }))).status;
@@ -39,7 +39,7 @@ test("names of the server's own are allowed with any port, or with the given one
   expect(await statusOf("other.example")).toBe(421);
 });
 
-test("with a token every name may be allowed, without one that is refused", async () => {
+test("with a token every host name can be allowed, without one that is refused", async () => {
   await using server = await startApp({ allowedHosts: ["*"], token: "secret" });
   const headers = { host: "anything.test:81", authorization: "Bearer secret" };
   expect((await server.app.request(LIST, from(headers))).status).toBe(200);
@@ -50,7 +50,7 @@ test("with a token every name may be allowed, without one that is refused", asyn
 });
 
 test.each(["https://app.example", "*.example", "app.example/", "app.example:port", "a b", ""])(
-  "the allowed host %j, which no request could have, is refused",
+  "the allowed host %j, which no request can have, is refused",
   async (host) => {
     await expect(startApp({ allowedHosts: [host] })).rejects.toMatchObject({
       code: "invalid_request",
@@ -60,7 +60,7 @@ test.each(["https://app.example", "*.example", "app.example/", "app.example:port
 );
 
 test.each(["app.example", "https://app.example/path", "*", "null", "file:///a", ""])(
-  "the allowed origin %j, which no page could have, is refused",
+  "the allowed origin %j, which no page can have, is refused",
   async (origin) => {
     await expect(startApp({ allowedOrigins: [origin] })).rejects.toMatchObject({
       code: "invalid_request",
@@ -78,7 +78,7 @@ test.each(["https://app.example", "https://app.example/", "HTTPS://App.Example:4
 );
 
 test.each(["10.0.0.7:4100", "10.0.0.7", "[fd00::7]:4100"])(
-  "metrics are shown to who asks the instance by its address %s, and nothing else is",
+  "metrics are open to requests that address the instance by %s, and nothing else is",
   async (host) => {
     await using server = await startApp();
     expect((await server.app.request(`${LIST}metrics`, from({ host }))).status).toBe(200);
@@ -88,7 +88,7 @@ test.each(["10.0.0.7:4100", "10.0.0.7", "[fd00::7]:4100"])(
   },
 );
 
-test("a refused page, and a wrong host, are told how to be allowed", async () => {
+test("the refusal of a page or a host says how to allow it", async () => {
   await using server = await startApp();
   const hintOf = async (headers: Record<string, string>): Promise<unknown> =>
     (await bodyOf(await server.app.request(LIST, from(headers))))["hint"];
@@ -97,19 +97,19 @@ test("a refused page, and a wrong host, are told how to be allowed", async () =>
   expect(await hintOf({ host: "evil.test" })).toContain("--allowed-host");
 });
 
-test("health is shown under any name", async () => {
+test("health checks accept any host name", async () => {
   await using server = await startApp();
   for (const path of ["healthz", "readyz"]) {
     expect((await server.app.request(`${LIST}${path}`, from({ host: "10.0.0.7:4100" }))).status).toBe(200);
   }
 });
 
-test("more than one Host is a 400", async () => {
+test("several Host headers are a 400", async () => {
   await using server = await startApp();
   expect((await server.app.request(LIST, from({ host: "localhost, evil.test" }))).status).toBe(400);
 });
 
-test("the name that a proxy was asked for counts only when the proxy is trusted", async () => {
+test("the host name that a proxy forwards counts only if the proxy is trusted", async () => {
   await using trusting = await startApp({ trustProxy: true });
   await using careful = await startApp();
   const forwarded = from({ host: "localhost", "x-forwarded-host": "evil.test" });
@@ -118,7 +118,7 @@ test("the name that a proxy was asked for counts only when the proxy is trusted"
 });
 
 test.each(["http://evil.test", "null", "http://localhost:3000", "https://localhost:4100.evil.test"])(
-  "a page of %s may neither read nor ask",
+  "a page of %s can neither read nor send",
   async (origin) => {
     await using server = await startApp();
     const headers = { host: "localhost:4100", origin };
@@ -129,7 +129,7 @@ test.each(["http://evil.test", "null", "http://localhost:3000", "https://localho
   },
 );
 
-test("the server's own pages may", async () => {
+test("pages of the server's own origin are allowed", async () => {
   await using server = await startApp();
   const own = { host: "localhost:4100", origin: "http://localhost:4100", "sec-fetch-site": "same-origin" };
   const answer = await server.app.request(LIST, from(own));
@@ -137,7 +137,7 @@ test("the server's own pages may", async () => {
   expect(answer.headers.get("access-control-allow-origin")).toBeNull();
 });
 
-test("a request that some page caused without saying which is refused, but a visit is welcome", async () => {
+test("a cross-site request without an origin is refused, but a navigation is allowed", async () => {
   await using server = await startApp();
   for (const site of ["cross-site", "same-site"]) {
     const image = { "sec-fetch-site": site, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" };
@@ -149,7 +149,7 @@ test("a request that some page caused without saying which is refused, but a vis
   expect((await server.app.request(LIST, from({ "sec-fetch-site": "none" }))).status).toBe(200);
 });
 
-test("a page of a listed origin may read the answers, refusals included", async () => {
+test("a page of a listed origin can read the answers, including refusals", async () => {
   const origin = "https://app.example";
   await using server = await startApp({ allowedOrigins: [origin] });
   const headers = { origin, "sec-fetch-site": "cross-site" };
@@ -167,7 +167,7 @@ test("a page of a listed origin may read the answers, refusals included", async 
   await streamed.text();
 });
 
-test("a listed origin may ask beforehand, before any token, what it may do", async () => {
+test("a listed origin can send a preflight request without a token", async () => {
   await using server = await startApp({ allowedOrigins: ["https://app.example"], token: "secret" });
   const preflight = (origin: string): Promise<Response> =>
     Promise.resolve(
@@ -188,7 +188,7 @@ test("a listed origin may ask beforehand, before any token, what it may do", asy
   expect((await preflight("https://evil.test")).status).toBe(403);
 });
 
-test("answers tell browsers to keep, sniff, frame and run nothing", async () => {
+test("answers forbid browsers to cache, sniff, frame and run anything", async () => {
   await using server = await startApp();
   for (const path of ["", "nothing", "openapi.json"]) {
     const { headers } = await server.app.request(`${LIST}${path}`);

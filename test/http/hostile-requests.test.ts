@@ -106,7 +106,7 @@ const headers = fc.record(
   { requiredKeys: ["content-type"] },
 );
 
-test("whatever comes, the answer is one that is documented, and the next one is as good", async () => {
+test("every hostile request gets a documented answer, and the next request works", async () => {
   await using server = await startApp();
   await post(server.app, "/echo/process?wait=completed", { input: "hello", request_id: "known" });
   const ask = fc.record({
@@ -133,7 +133,7 @@ test("whatever comes, the answer is one that is documented, and the next one is 
 
 const RUNS = 1_500;
 
-/** What is wrong with an answer, whatever was asked. */
+/** The fault of an answer, independent of the request. */
 async function faultOf(answer: Response, method: string): Promise<string | undefined> {
   if (answer.status >= 500) return `status ${answer.status}: ${await answer.text()}`;
   if (answer.status < 400 || method === "HEAD") {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { PollCursors } from "../../src/http/routes/poll-cursors.ts";
 
-test("each consumer of each thing has a place of its own", () => {
+test("each consumer of each request or run has its own position", () => {
   const cursors = new PollCursors();
   cursors.advance("req_1", "a", 5);
   expect(cursors.get("req_1", "a")).toBe(5);
@@ -9,14 +9,14 @@ test("each consumer of each thing has a place of its own", () => {
   expect(cursors.get("req_2", "a")).toBe(0);
 });
 
-test("a slow poll does not take its reader back", () => {
+test("a slow poll does not move its reader back", () => {
   const cursors = new PollCursors();
   cursors.advance("req_1", "", 5);
   cursors.advance("req_1", "", 3);
   expect(cursors.get("req_1", "")).toBe(5);
 });
 
-test("of too many readers the one that has not polled for longest is forgotten", () => {
+test("above the limit, the reader with the oldest poll is dropped", () => {
   const cursors = new PollCursors(2);
   cursors.advance("req_1", "", 1);
   cursors.advance("req_2", "", 2);

@@ -31,7 +31,7 @@ test.each(Object.entries(STATUSES))("%s is a %i", (code, status) => {
   expect(JSON.parse(reply.body)).toMatchObject({ type: "about:blank", status });
 });
 
-test("a problem carries the code, the fact, the hint, the issues and the facts of its error", () => {
+test("a problem contains the code, the message, the hint, the issues and the facts of its error", () => {
   const error = new AgentError("conflict", "run run_1 waits for input", {
     hint: "answer it",
     issues: [{ path: "input", message: "is missing" }],
@@ -49,12 +49,12 @@ test("a problem carries the code, the fact, the hint, the issues and the facts o
   });
 });
 
-test("the facts of an error cannot pass for its code", () => {
+test("the facts of an error cannot replace its code", () => {
   const error = new AgentError("conflict", "no", { facts: { code: "internal", status: 200 } });
   expect(JSON.parse(toProblem(error).body)).toMatchObject({ code: "conflict", status: 409 });
 });
 
-test("a refusal that will pass says when to come back", () => {
+test("a temporary refusal has a Retry-After", () => {
   const headersOf = (error: AgentError): unknown => toProblem(error).headers;
   expect(headersOf(new AgentError("overloaded", "full"))).toEqual({ "retry-after": "1" });
   expect(headersOf(new AgentError("unavailable", "no", { retryAfterS: 2.2 }))).toEqual({
@@ -71,7 +71,7 @@ test.each([
     new AgentError("internal", "an unexpected error occurred", { cause: new Error("/home/ada") }),
   ],
   ["a call that escaped from its turn", new AgentError("call_failed", "tool x said /home/ada/secret.txt")],
-])("%s tells the caller nothing but that it happened", (_, thrown) => {
+])("%s tells the caller only that it happened", (_, thrown) => {
   const { status, body } = toProblem(thrown);
   expect(status).toBe(500);
   expect(JSON.parse(body)).toEqual({
@@ -84,6 +84,6 @@ test.each([
   expect(isFault(thrown)).toBe(true);
 });
 
-test("a refusal is no fault of ours", () => {
+test("a refusal is not a server fault", () => {
   expect(isFault(new AgentError("not_found", "there is no run"))).toBe(false);
 });

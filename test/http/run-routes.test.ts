@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { notebook } from "../../agents/notebook.ts";
 import { bodyOf, post, startApp } from "./server.ts";
 
-test("a run is forked at the end of a turn, and both go on apart", async () => {
+test("a run is forked at the end of a turn, and both runs continue independently", async () => {
   await using server = await startApp({}, [notebook]);
   const first = await bodyOf(await post(server.app, "/notebook/process?wait=completed", { input: "one" }));
 
@@ -19,7 +19,7 @@ test("a run is forked at the end of a turn, and both go on apart", async () => {
 });
 
 test.each([{}, { after: -1 }, { after: 1.5 }, { after: "1" }, null])(
-  "a fork needs to know where (%j)",
+  "a fork needs a fork point (%j)",
   async (body) => {
     await using server = await startApp({}, [notebook]);
     const first = await bodyOf(await post(server.app, "/notebook/process?wait=completed", { input: "one" }));
@@ -29,7 +29,7 @@ test.each([{}, { after: -1 }, { after: 1.5 }, { after: "1" }, null])(
   },
 );
 
-test("a page of the list of runs has at most 1 MiB, and the pages have every run once", async () => {
+test("a page of the list of runs has at most 1 MiB, and the pages contain every run once", async () => {
   await using server = await startApp({}, [notebook]);
   const lengths = [100, 250_000, 250_000, 10, 250_000, 250_000, 250_000, 20, 250_000];
   const created: string[] = [];
@@ -53,7 +53,7 @@ test("a page of the list of runs has at most 1 MiB, and the pages have every run
   expect(new Set(listed)).toEqual(new Set(created));
 });
 
-test("a run that is larger than a page has a page of its own", async () => {
+test("a run that is larger than a page gets its own page", async () => {
   await using server = await startApp({}, [notebook]);
   const input = Array.from({ length: 6 }, () => "x".repeat(200_000));
   await server.runtime.createRun("notebook", { input: "small" });
@@ -69,14 +69,14 @@ test("a run that is larger than a page has a page of its own", async () => {
   expect(counts).toContain(1);
 });
 
-test("a list of no runs cannot be asked for", async () => {
+test("the limit of the list of runs must be at least one", async () => {
   await using server = await startApp();
   const answer = await server.app.request("/runs?limit=0");
   expect(answer.status).toBe(400);
   expect(await bodyOf(answer)).toMatchObject({ errors: [{ path: "limit" }] });
 });
 
-test("a run is not forked in the middle of a turn, and an unknown run not at all", async () => {
+test("a run cannot be forked in the middle of a turn, nor an unknown run", async () => {
   await using server = await startApp({}, [notebook]);
   const first = await bodyOf(await post(server.app, "/notebook/process?wait=completed", { input: "one" }));
   expect((await post(server.app, `/runs/${String(first["run_id"])}/fork`, { after: 1 })).status).toBe(409);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import { bodyOf, post, startApp } from "./server.ts";
 
-test("the list of agents says where each of them is, as objects or as pairs", async () => {
+test("the list of agents has their paths, as objects or as pairs", async () => {
   await using server = await startApp();
   expect(await (await server.app.request("/")).json()).toEqual([
     { name: "echo", path: "/echo" },
@@ -18,7 +18,7 @@ test("the list of agents says where each of them is, as objects or as pairs", as
   ]);
 });
 
-test("an unknown agent is a 404 that names the known ones", async () => {
+test("an unknown agent is a 404 that lists the known ones", async () => {
   await using server = await startApp();
   for (const [method, path] of [
     ["GET", "/nobody/describe"],
@@ -41,7 +41,7 @@ test.each([
   ["TRACE", "/", "GET, HEAD"],
 ])("%s %s is a 405 that allows %s", async (method, path, allow) => {
   await using server = await startApp();
-  // A Request of the web cannot be made with every method that may come over the wire.
+  // The Request class does not allow every method that HTTP does.
   const request = new Proxy(new Request(`http://localhost${path}`), {
     get: (target, key): unknown => (key === "method" ? method : Reflect.get(target, key, target)),
   });
@@ -50,7 +50,7 @@ test.each([
   expect(await bodyOf(answer)).toMatchObject({ code: "method_not_allowed" });
 });
 
-test("a path that leads nowhere is a 404 that says where to look", async () => {
+test("an unknown path is a 404 with a hint", async () => {
   await using server = await startApp();
   for (const path of ["/nothing", "/echo", "/echo/nothing", "/constructor", "/__proto__/x"]) {
     const answer = await server.app.request(path);
@@ -62,7 +62,7 @@ test("a path that leads nowhere is a 404 that says where to look", async () => {
   }
 });
 
-test("the OpenAPI document describes every route that is served, and all its references lead somewhere", async () => {
+test("the OpenAPI document describes every served route, and all its references resolve", async () => {
   await using server = await startApp();
   const document = await bodyOf(await server.app.request("/openapi.json"));
   expect(document["openapi"]).toBe("3.1.0");
@@ -70,7 +70,7 @@ test("the OpenAPI document describes every route that is served, and all its ref
   const described = Object.entries(paths).flatMap(([path, { servers, ...item }]) =>
     Object.keys(item)
       .filter((key) => key !== "parameters")
-      // A path without servers of its own is below the path of each agent too.
+      // A path without its own servers is below the path of each agent too.
       .flatMap((method) => (servers === undefined ? ["", "/*"] : [""]).map((base) => [method, base] as const))
       .map(([method, base]) => `${method.toUpperCase()} ${base}${path.replaceAll(/\{\w+\}/g, "*")}`),
   );
@@ -93,7 +93,7 @@ test("the OpenAPI document describes every route that is served, and all its ref
   for (const [, name = ""] of references) expect(schemas).toHaveProperty(name);
 });
 
-test("the OpenAPI document gives each operation an id, and says how to send the token", async () => {
+test("the OpenAPI document has an id for each operation, and describes the token", async () => {
   await using server = await startApp();
   const document = await bodyOf(await server.app.request("/openapi.json"));
   const items = Object.values(document["paths"] as Record<string, Record<string, unknown>>);
@@ -110,7 +110,7 @@ test("the OpenAPI document gives each operation an id, and says how to send the 
   expect(document["security"]).toContainEqual({ bearer: [] });
 });
 
-test("each schema has an address of its own", async () => {
+test("each schema has its own address", async () => {
   await using server = await startApp();
   const answer = await server.app.request("/schemas/ChatRequest.json");
   expect(answer.headers.get("content-type")).toBe("application/schema+json");
@@ -120,7 +120,7 @@ test("each schema has an address of its own", async () => {
   }
 });
 
-test("health says how durable the log is and what goes on", async () => {
+test("health reports the durability of the log and the current work", async () => {
   await using server = await startApp();
   expect(await bodyOf(await server.app.request("/healthz"))).toMatchObject({
     status: "ok",
@@ -141,7 +141,7 @@ test("the server is ready until it is about to stop", async () => {
   expect((await server.app.request("/healthz")).status).toBe(200);
 });
 
-test("the server is not ready while its log takes nothing", async () => {
+test("the server is not ready while its log cannot be written", async () => {
   const log = { ...memoryLog(), health: () => ({ writable: false, reason: "the disk is full" }) };
   const runtime = createRuntime({ agents: [echo], log });
   await runtime.ready();
@@ -151,7 +151,7 @@ test("the server is not ready while its log takes nothing", async () => {
   await runtime.close();
 });
 
-test("the metrics tell what agents, log, streams and process do", async () => {
+test("the metrics report agents, log, streams and process", async () => {
   const metrics = createMetrics();
   const runtime = createRuntime({ agents: [echo], telemetry: metrics });
   const app = createApp(runtime, { metrics });
@@ -173,7 +173,7 @@ test("the metrics tell what agents, log, streams and process do", async () => {
   await runtime.close();
 });
 
-test("whatever is answered in text ends its line, once", async () => {
+test("every text answer ends with one line break", async () => {
   await using server = await startApp();
   for (const path of ["/", "/echo/describe", "/openapi.json", "/healthz", "/runs", "/metrics", "/nothing"]) {
     expect(await (await server.app.request(path)).text()).toMatch(/[^\n]\n$/);
@@ -182,7 +182,7 @@ test("whatever is answered in text ends its line, once", async () => {
   expect(await answer.text()).toMatch(/^\{.*\}\n$/);
 });
 
-test("two apps in one process count apart", async () => {
+test("two apps in one process have separate metrics", async () => {
   await using first = await startApp();
   await using second = await startApp();
   const stream = await first.app.request("/ticker/stream_request", {
@@ -195,7 +195,7 @@ test("two apps in one process count apart", async () => {
   await stream.body?.cancel();
 });
 
-test("an error that nobody foresaw is an internal one, told to us once and to nobody else", async () => {
+test("an unexpected error is `internal`, reported once to the server's log and to no client", async () => {
   const told: unknown[] = [];
   const metrics = createMetrics({ log: (_, detail) => told.push(detail) });
   const runtime = createRuntime({ agents: [echo] });
@@ -218,7 +218,7 @@ test("an error that nobody foresaw is an internal one, told to us once and to no
   await runtime.close();
 });
 
-test("runs are listed newest first, by pages, agent and state", async () => {
+test("runs are listed newest first, with pages and filters by agent and status", async () => {
   await using server = await startApp();
   const ids: unknown[] = [];
   for (const path of ["/echo", "/payments", "/echo"]) {
@@ -245,7 +245,7 @@ test("runs are listed newest first, by pages, agent and state", async () => {
   }
 });
 
-test("a run is removed when nothing in it is open, and gone afterwards", async () => {
+test("a run without open requests can be removed, and is gone then", async () => {
   await using server = await startApp();
   const asks = await bodyOf(
     await post(server.app, "/payments/process?wait=completed", { input: "pay 3 to bob" }),

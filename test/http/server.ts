@@ -6,10 +6,10 @@ import { echo } from "../../agents/echo.ts";
 import { payments } from "../../agents/payments.ts";
 import { ticker } from "../../agents/ticker.ts";
 
-/** What the tests of this folder are about. */
+/** The server under test. */
 export type App = ReturnType<typeof createApp>;
 
-/** An app that serves real agents on a log in memory; it goes with the test. */
+/** An app with real agents on a memory log; closed after the test. */
 export async function startApp(
   options: AppOptions = {},
   agents: readonly Agent[] = [echo, payments, ticker],
@@ -34,12 +34,12 @@ export async function post(
   });
 }
 
-/** The body of an answer, whatever is in it. */
+/** The body of an answer as JSON of any type. */
 export async function bodyOf(response: Response): Promise<Record<string, unknown>> {
   return (await response.json()) as Record<string, unknown>;
 }
 
-/** Starts a turn and gives its RequestStarted. */
+/** Starts a turn and returns its RequestStarted. */
 export async function start(
   app: App,
   path: string,

@@ -8,7 +8,7 @@ import { bodyOf, startApp } from "./server.ts";
 const TOKEN = "correct-horse-battery-staple";
 const bearer = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } });
 
-test("with a token every route but those for health wants it", async () => {
+test("with a token every route except health checks requires it", async () => {
   await using server = await startApp({ token: TOKEN });
   for (const path of ["/", "/echo/describe", "/runs", "/metrics", "/nothing"]) {
     const answer = await server.app.request(path);
@@ -40,19 +40,19 @@ test.each([
   ["it has a comma", "a,b"],
   ["it has letters outside ASCII", "schlüssel"],
   ["it is too long", "x".repeat(5_000)],
-])("a token that nobody can send, because %s, is refused at once", async (why, token) => {
+])("a token that cannot be sent, because %s, is refused at the start", async (why, token) => {
   await expect(startApp({ token })).rejects.toMatchObject({
     code: "invalid_request",
     message: `the token cannot be sent in a header: ${why}`,
   });
 });
 
-test("a token in the query counts for nothing", async () => {
+test("a token in the query is ignored", async () => {
   await using server = await startApp({ token: TOKEN });
   expect((await server.app.request(`/?token=${TOKEN}&access_token=${TOKEN}`)).status).toBe(401);
 });
 
-test("after ten wrong tokens within a minute a peer that is wrong again has to wait, others do not", async () => {
+test("after ten wrong tokens within a minute a peer must wait; other peers need not", async () => {
   let now = 0;
   const check = createTokenCheck(TOKEN, { trustProxy: true, now: () => now });
   const app = new Hono<AppEnv>();
@@ -79,7 +79,7 @@ test("after ten wrong tokens within a minute a peer that is wrong again has to w
   expect((await ask("wrong", "2.2.2.2")).status).toBe(401);
 });
 
-test("the right token is let in whatever its peer sent before", async () => {
+test("the right token is accepted after any number of wrong ones", async () => {
   await using server = await startApp({ token: TOKEN });
   for (let time = 0; time < 11; time += 1) await server.app.request("/", bearer("wrong"));
   expect((await server.app.request("/", bearer("wrong"))).status).toBe(429);

@@ -44,7 +44,7 @@ async function ask(model: Model, options: Partial<LlmAgentOptions> = {}): Promis
 }
 
 describe("a model of the AI SDK", () => {
-  test("streams what it thinks and says, and tells what it cost", async () => {
+  test("streams reasoning and text, and reports its usage", async () => {
     await using server = await OpenAiServer.start(
       streaming("stop", { reasoning_content: "A city." }, { content: "Four " }, { content: "degrees." }),
     );
@@ -69,7 +69,7 @@ describe("a model of the AI SDK", () => {
     expect(events.at(-1)).toMatchObject({ result: "Four degrees." });
   });
 
-  test("has its calls made by the agent, and is told what came of them", async () => {
+  test("lets the agent make its calls, and gets their results", async () => {
     await using server = await OpenAiServer.start(
       streaming(
         "tool_calls",
@@ -108,7 +108,7 @@ describe("a model of the AI SDK", () => {
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Let me see.\n\nFour." });
   });
 
-  test("is told when it calls what is not there, or not with JSON", async () => {
+  test("gets an error for an unknown tool and for input that is not JSON", async () => {
     await using server = await OpenAiServer.start(
       streaming(
         "tool_calls",
@@ -131,7 +131,7 @@ describe("a model of the AI SDK", () => {
     expect(events.at(-1)).toMatchObject({ result: "I cannot." });
   });
 
-  test("gets back what it thought, where it wants to see it again", async () => {
+  test("gets its reasoning back if it needs that", async () => {
     await using server = await OpenAiServer.start(
       streaming(
         "tool_calls",
@@ -152,7 +152,7 @@ describe("a model of the AI SDK", () => {
     });
   });
 
-  test("is asked again after a provider said that it is busy, no sooner than that wants", async () => {
+  test("is asked again after its provider was busy, not before the requested delay", async () => {
     await using server = await OpenAiServer.start(
       failing(429, "slow down", { "retry-after-ms": "1" }),
       streaming("stop", { content: "Four." }),
@@ -186,7 +186,7 @@ describe("a model of the AI SDK", () => {
     });
   });
 
-  test("stops asking when the turn is canceled", async () => {
+  test("stops when the turn is canceled", async () => {
     const gone = Promise.withResolvers<void>();
     await using server = await OpenAiServer.start((response) => {
       response.on("close", gone.resolve);
@@ -208,7 +208,7 @@ describe("a model of the AI SDK", () => {
     await runtime.close();
   });
 
-  test("answers in the form of a schema, of which its provider is told", async () => {
+  test("answers in the form of a schema, which its provider gets", async () => {
     await using server = await OpenAiServer.start(streaming("stop", { content: '{"degrees":4}' }));
     const agent = llmAgent({
       name: "clerk",
@@ -228,7 +228,7 @@ describe("a model of the AI SDK", () => {
     await runtime.close();
   });
 
-  test("can be asked with a plain text by any agent", async () => {
+  test("accepts a plain text from any agent", async () => {
     await using server = await OpenAiServer.start(streaming("stop", { content: "Fire." }));
     const model = modelAt(server);
     const agent = defineAgent({
@@ -246,10 +246,10 @@ describe("a model of the AI SDK", () => {
   });
 });
 
-describe("the model that the environment names", () => {
+describe("the model in the environment", () => {
   const otherwise = scriptedModel(["I am only a script."]);
 
-  test("is asked, with its name and its key", async () => {
+  test("is asked with its name and its key", async () => {
     await using server = await OpenAiServer.start(streaming("stop", { content: "I am alive." }));
     const model = modelFromEnv(
       { TROUPE_MODEL_URL: server.url, TROUPE_MODEL: "tiny", TROUPE_MODEL_KEY: "k", OPENAI_API_KEY: "other" },
@@ -264,7 +264,7 @@ describe("the model that the environment names", () => {
     expect(events.at(-1)).toMatchObject({ result: "I am alive." });
   });
 
-  test("is OpenAI's when there is only a key for that", () => {
+  test("is OpenAI's if there is only a key for it", () => {
     expect(modelFromEnv({ OPENAI_API_KEY: "k", TROUPE_MODEL: "gpt" }, otherwise).name).toBe("gpt");
   });
 

@@ -8,14 +8,14 @@ import { z } from "zod";
 import { ofType, theOne } from "../agents/events.ts";
 import { chat } from "./chat.ts";
 
-/** Has a model call one of the tools, once. */
+/** Lets a model call one of the tools once. */
 async function call(tools: Tools, name: string, input: Json): Promise<readonly Event[]> {
   const model = scriptedModel([{ toolCalls: [{ name, input }] }, "Done."]);
   return chat(llmAgent({ name: "clerk", purpose: "Works.", instructions: "", model, tools }));
 }
 
 describe("a tool of the AI SDK", () => {
-  test("is called by its name in our spelling, with what its schema makes of the input", async () => {
+  test("is called by its converted name, with the parsed input", async () => {
     const getWeather = tool({
       description: "Says how warm it is.",
       inputSchema: z.object({ city: z.string(), unit: z.string().default("C") }),
@@ -29,7 +29,7 @@ describe("a tool of the AI SDK", () => {
     expect(theOne(events, "ToolResult").result).toEqual({ degrees: "4 C", toolCallId: "c1.2" });
   });
 
-  test("may have a JSON Schema, with a check of its own", async () => {
+  test("can have a JSON Schema with its own validation", async () => {
     const add = tool({
       inputSchema: jsonSchema<{ a: number }>(
         { type: "object", properties: { a: { type: "number" } } },
@@ -48,7 +48,7 @@ describe("a tool of the AI SDK", () => {
     );
   });
 
-  test("shows as progress what it yields on the way", async () => {
+  test("shows the values it yields as progress", async () => {
     const search = tool({
       inputSchema: z.object({}),
       async *execute() {
@@ -65,7 +65,7 @@ describe("a tool of the AI SDK", () => {
     expect(theOne(events, "ToolResult").result).toEqual({ found: 2 });
   });
 
-  test("that wants to be approved is", async () => {
+  test("that needs approval gets it", async () => {
     const pay = tool({ inputSchema: z.object({}), execute: () => "paid", needsApproval: true });
     const events = await call({ pay }, "pay", {});
     expect(ofType(events, "ToolCall")).toEqual([]);
@@ -75,7 +75,7 @@ describe("a tool of the AI SDK", () => {
     });
   });
 
-  test("stands beside tools of ours, which keep their names", async () => {
+  test("can be combined with our tools, which keep their names", async () => {
     const count = defineTool({ name: "count", description: "Counts.", input: z.object({}), run: () => 7 });
     const ping = tool({ inputSchema: z.object({}), execute: () => "pong" });
     expect(theOne(await call({ count, ping }, "count", {}), "ToolResult").result).toBe(7);
@@ -84,7 +84,7 @@ describe("a tool of the AI SDK", () => {
     );
   });
 
-  test("that nobody here can execute is refused", async () => {
+  test("without an execute function is refused", async () => {
     const confirm = tool({ inputSchema: z.object({}) });
     await expect(call({ confirm }, "confirm", {})).rejects.toThrow(
       "tool confirm of the AI SDK has no execute function",

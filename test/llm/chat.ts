@@ -3,7 +3,7 @@ import type { Agent } from "troupe";
 import type { Event } from "troupe/protocol";
 import { collect } from "troupe/testing";
 
-/** Asks an agent in a runtime of its own. */
+/** Sends a chat to an agent in its own runtime. */
 export async function chat(agent: Agent, input: string = "hello"): Promise<readonly Event[]> {
   const runtime = createRuntime({ agents: [agent] });
   try {

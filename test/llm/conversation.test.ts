@@ -7,12 +7,12 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { requestOf, textsOf, theOne } from "../agents/events.ts";
 
-/** Summaries are asked for with instructions of their own. */
+/** Requests for a summary have their own instructions. */
 function isSummary({ instructions }: Prompt): boolean {
   return instructions.startsWith("Summarize");
 }
 
-/** Chats in one run, one text after the other. */
+/** Sends texts to one run, one after the other. */
 async function talk(
   options: Partial<LlmAgentOptions> & Pick<LlmAgentOptions, "model">,
   inputs: readonly string[],
@@ -34,7 +34,7 @@ async function talk(
   return turns;
 }
 
-test("an agent goes on with what was said in the run", async () => {
+test("an agent continues the conversation of the run", async () => {
   const prompts: Prompt[] = [];
   const model = scriptedModel((prompt) => {
     prompts.push(prompt);
@@ -48,7 +48,7 @@ test("an agent goes on with what was said in the run", async () => {
   ]);
 });
 
-test("what a turn said that did not succeed is not remembered", async () => {
+test("a failed turn is not remembered", async () => {
   let last: Prompt | undefined;
   const model = scriptedModel((prompt) => {
     last = prompt;
@@ -64,7 +64,7 @@ test("what a turn said that did not succeed is not remembered", async () => {
   expect(last?.messages.map(({ content }) => content)).toEqual(["one", "Well.", "two"]);
 });
 
-test("past its budget the older part of a conversation becomes a summary, which is no part of an answer", async () => {
+test("above its budget the older part of a conversation becomes a summary, which is not part of an answer", async () => {
   const summarized: string[] = [];
   let prompt: Prompt | undefined;
   const model = scriptedModel((asked) => {
@@ -94,7 +94,7 @@ test("past its budget the older part of a conversation becomes a summary, which 
   expect(summary).toMatchObject({ content: "Summary " });
 });
 
-test("a turn with many long results stays within the budget, and its question and newest results are kept", async () => {
+test("a turn with many long results stays within the budget and keeps its question and newest results", async () => {
   const read = defineTool({
     name: "read",
     description: "Reads a page.",
@@ -131,7 +131,7 @@ test("a turn with many long results stays within the budget, and its question an
   }
 });
 
-test("a summary is in the log: a turn that is continued elsewhere does not ask for it again", async () => {
+test("a summary is in the log: a turn continued by another process does not request it again", async () => {
   const asked: string[] = [];
   const model = scriptedModel((prompt) => {
     asked.push(isSummary(prompt) ? "summary" : "answer");
@@ -162,7 +162,7 @@ test("a summary is in the log: a turn that is continued elsewhere does not ask f
   await after.close();
 });
 
-test("a budget that would not fit into the memory of a run is refused", () => {
+test("a budget larger than the memory of a run is refused", () => {
   expect(() =>
     llmAgent({
       name: "clerk",

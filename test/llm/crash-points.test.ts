@@ -10,9 +10,9 @@ import { ofType } from "../agents/events.ts";
 import { World } from "../runtime/world.ts";
 import type { Mishap } from "../runtime/world.ts";
 
-/** What happened outside, which no crash undoes. */
+/** The outside effects, which survive every crash. */
 interface Deeds {
-  /** The completions that were asked for, as far as they can be told apart by their prompts. */
+  /** The requested completions, distinguished by their prompts. */
   readonly asked: string[];
   readonly sent: string[];
 }
@@ -28,7 +28,10 @@ const read = defineTool({
   },
 });
 
-/** An agent whose model calls in parallel, asks for approval, lets others ask, and whose conversation is summed up. */
+/**
+ * An agent whose model makes parallel calls, needs approval, calls asking agents, and whose conversation is
+ * summarized.
+ */
 function clerk(deeds: Deeds): Agent {
   const send = defineTool({
     name: "send",
@@ -84,12 +87,12 @@ function clerk(deeds: Deeds): Agent {
   });
 }
 
-/** Has the agent answer, says yes to everything, and starts the process again wherever it dies. */
+/** Runs the agent, approves everything, and restarts the process each time it dies. */
 async function work(mishaps: readonly Mishap[]): Promise<{
   readonly events: readonly Event[];
   readonly deeds: Deeds;
   readonly commits: number;
-  /** The completions that the log had at the crash. */
+  /** The completions in the log at the time of the crash. */
   readonly known: readonly string[];
 }> {
   const deeds: Deeds = { asked: [], sent: [] };
@@ -124,7 +127,7 @@ async function work(mishaps: readonly Mishap[]): Promise<{
   }
 }
 
-test("wherever the process dies, the turn comes to its end, and asks its model nothing that was answered", async () => {
+test("wherever the process dies, the turn ends and requests no completion again that is in the log", async () => {
   const whole = await work([]);
   expect(whole.events.at(-1)).toMatchObject({
     finish_reason: "success",
@@ -142,7 +145,7 @@ test("wherever the process dies, the turn comes to its end, and asks its model n
         where: `crashed ${written ? "after" : "before"} commit ${commit}`,
         result: ofType(events, "RequestCompleted").map(({ result }) => result),
         askedAgain: again.filter((callId) => known.includes(callId)),
-        // What may not be done twice is done once, or the model has read that nobody knows.
+        // An unsafe effect ran once, or the model has read that its outcome is unknown.
         sentAgain: deeds.sent.filter((to, index) => deeds.sent.indexOf(to) < index),
       }).toEqual({
         where: expect.any(String) as string,

@@ -15,7 +15,7 @@ const JPEG = Buffer.from("ffd8ffe000104a46494600", "hex");
 const GIF = Buffer.from("GIF89a\x01\x00\x01\x00", "latin1");
 const WEBP = Buffer.from("RIFF\x1a\x00\x00\x00WEBPVP8L", "latin1");
 
-/** A picture of some size, as far as its first bytes tell. */
+/** An image of some size, with valid first bytes only. */
 const pngOf = (sizeBytes: number): Buffer => Buffer.concat([PNG, Buffer.alloc(sizeBytes - PNG.length)]);
 
 const thanks = streaming("stop", { content: "Thank you." });
@@ -55,7 +55,7 @@ function urlOf(type: string, bytes: Uint8Array): string {
   return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
 }
 
-/** The pictures of each message of a request. */
+/** The images of each message of a prompt. */
 function imagesIn(server: OpenAiServer, request: number): readonly (readonly string[])[] {
   return (server.requests[request]?.messages ?? []).map(({ content }) =>
     Array.isArray(content)
@@ -66,7 +66,7 @@ function imagesIn(server: OpenAiServer, request: number): readonly (readonly str
   );
 }
 
-test("pictures go to the model under the type that they have, other files by their name or their text", async () => {
+test("images are sent to the model with their actual type, other files by name or text", async () => {
   await using server = await OpenAiServer.start(thanks);
   const runtime = runtimeAt(server);
   const files = [
@@ -110,7 +110,7 @@ test("pictures go to the model under the type that they have, other files by the
   await runtime.close();
 });
 
-test("pictures of earlier turns are seen again, as many of the newest as a prompt takes", async () => {
+test("images of earlier turns are sent again, the newest up to the limit", async () => {
   await using server = await OpenAiServer.start(thanks, thanks, thanks);
   const runtime = runtimeAt(server);
   const large = pngOf(5 * 1_048_576);
@@ -127,7 +127,7 @@ test("pictures of earlier turns are seen again, as many of the newest as a promp
   await runtime.close();
 });
 
-test("of many pictures of one turn the first twenty are seen", async () => {
+test("of many images of one turn the first twenty are sent", async () => {
   await using server = await OpenAiServer.start(thanks);
   const runtime = runtimeAt(server);
   const names = Array.from({ length: 21 }, (_, index) => `${index}.png`);
@@ -136,7 +136,7 @@ test("of many pictures of one turn the first twenty are seen", async () => {
   await runtime.close();
 });
 
-test("a turn that was interrupted asks again with its picture, of which the log has no bytes", async () => {
+test("an interrupted turn asks again with its image, whose bytes are not in the log", async () => {
   const asked = Promise.withResolvers<void>();
   await using server = await OpenAiServer.start(() => asked.resolve(), thanks);
   const log = { ...memoryLog(), close: async () => {} };
@@ -163,7 +163,7 @@ test("a turn that was interrupted asks again with its picture, of which the log 
   await after.close();
 });
 
-test("a conversation goes on without a picture that is gone", async () => {
+test("a conversation continues without a removed image", async () => {
   await using server = await OpenAiServer.start(thanks, thanks);
   const artifacts = memoryArtifacts();
   const runtime = runtimeAt(server, {}, { artifacts });
@@ -176,7 +176,7 @@ test("a conversation goes on without a picture that is gone", async () => {
   await runtime.close();
 });
 
-test("to a model that cannot see, pictures are only named", async () => {
+test("for a model without image input, images are only named", async () => {
   await using server = await OpenAiServer.start(thanks);
   const runtime = runtimeAt(server, { TROUPE_MODEL_IMAGES: "no" });
   const id = await upload(runtime, "moon.png", "image/png", PNG);
@@ -187,7 +187,7 @@ test("to a model that cannot see, pictures are only named", async () => {
   await runtime.close();
 });
 
-test("a model of another make is told where the pictures are, and can read them", async () => {
+test("a custom model gets references to the images, and can read them", async () => {
   const seen: unknown[] = [];
   const script = scriptedModel(["Thank you."]);
   const agent = llmAgent({

@@ -9,20 +9,20 @@ import { ServerProcess } from "../flows/server.ts";
 const PROGRAM = fileURLToPath(new URL("killable-server.ts", import.meta.url));
 
 test(
-  "a server killed three times in the loop of a model asks nothing again that was answered, and charges once",
+  "a server killed three times in a model's loop requests nothing again that is in the log, and charges once",
   { timeout: 60_000 },
   async () => {
     await using server = await ServerProcess.create(PROGRAM);
     const noted = async (file: string): Promise<readonly string[]> =>
       (await readFile(join(server.directory, file), "utf8")).trim().split("\n");
 
-    // Killed when the tool has taken the money and before it could say so.
+    // Killed after the tool has charged and before its result.
     let url = await server.start();
     await post(url, { type: "ChatRequest", input: "charge 7", request_id: "r1" });
     const first = await follow(url, ({ type }) => type === "ToolTextOutput");
     url = await server.restart();
 
-    // Killed when the model has begun to answer for the second time.
+    // Killed after the model has started its second answer.
     const second = await follow(url, ({ type }) => type === "TextOutput", first.length);
     expect(ofType(second, "ToolError")).toMatchObject([
       { content: "charge was interrupted; whether it took effect is unknown" },
@@ -37,7 +37,7 @@ test(
 
     expect(await noted("lives")).toHaveLength(4);
     expect(await noted("charged")).toEqual(["7"]);
-    // The second answer had not come to its end when it was cut off; nothing else is asked for twice.
+    // The second answer was incomplete when it was cut; nothing else is requested twice.
     expect(await noted("asked")).toEqual(["1", "2", "2", "3"]);
     const events = await history(url);
     expect(events.slice(0, first.length + second.length)).toEqual([...first, ...second]);
@@ -63,7 +63,7 @@ async function history(url: string): Promise<readonly Event[]> {
   return (await response.json()) as readonly Event[];
 }
 
-/** Reads the events of the request after one, up to the first of a kind. */
+/** Reads the events of the request after a position, up to the first of a type. */
 async function follow(url: string, isLast: (event: Event) => boolean, after = 0): Promise<readonly Event[]> {
   const response = await fetch(`${url}/getevents/r1?stream=true&follow=true&since=${after}`);
   const events: Event[] = [];

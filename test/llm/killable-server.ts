@@ -1,5 +1,5 @@
-// Serves an agent whose model and tool write down how often they are asked and stop in the middle of their
-// work in the first lives of the process. Its one argument is the directory that outlives it.
+// Serves an agent whose model and tool count their calls in files and block in the middle of their work in
+// the first processes. Its only argument is the directory that survives it.
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRuntime, defineTool } from "troupe";
@@ -11,7 +11,7 @@ import { z } from "zod";
 
 const [, , directory = "."] = process.argv;
 
-/** Adds a line to a file of the directory; the answer is how many there are. */
+/** Adds a line to a file of the directory. Returns the number of lines. */
 function note(file: string, line: string): number {
   appendFileSync(join(directory, file), `${line}\n`);
   return readFileSync(join(directory, file), "utf8").split("\n").length - 1;

@@ -30,13 +30,13 @@ async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-/** What the model was told about its calls, in its last prompt. */
+/** The results of its calls in the model's last prompt. */
 function resultsIn({ messages }: Prompt): readonly (readonly [name: string, content: string])[] {
   return messages.flatMap((message) => (message.role === "tool" ? [[message.name, message.content]] : []));
 }
 
-describe("an agent that a model speaks for", () => {
-  test("streams what the model says and sums what its completions cost", async () => {
+describe("an agent made from a model", () => {
+  test("streams the model's text and sums the usage of its completions", async () => {
     const model = scriptedModel([{ text: ["Good ", "day."], reasoning: "Somebody greets me." }]);
     const events = await chat(llmAgent({ ...plain, model }));
 
@@ -55,7 +55,7 @@ describe("an agent that a model speaks for", () => {
     expect(events.at(-1)).toMatchObject({ result: "Good day.", usage: completion?.usage });
   });
 
-  test("tells the model its instructions, what was asked, and what it may call", async () => {
+  test("sends the model its instructions, the request, and its tools", async () => {
     let asked: Prompt | undefined;
     const model = scriptedModel((prompt) => {
       asked = prompt;
@@ -75,7 +75,7 @@ describe("an agent that a model speaks for", () => {
     });
   });
 
-  test("makes the calls of one completion side by side and tells their results in the order of the calls", async () => {
+  test("makes the calls of one completion in parallel and returns the results in the order of the calls", async () => {
     const started: string[] = [];
     let letGo = (): void => {};
     const together = new Promise<void>((resolve) => {
@@ -107,7 +107,7 @@ describe("an agent that a model speaks for", () => {
     ]);
   });
 
-  test("lets the model read what went wrong with a call, and go on", async () => {
+  test("lets the model read the error of a call, and continue", async () => {
     let results: unknown;
     const model = scriptedModel((prompt) => {
       results = resultsIn(prompt);
@@ -130,7 +130,7 @@ describe("an agent that a model speaks for", () => {
     ]);
   });
 
-  test("ends with an error that says so when the model never comes to an end", async () => {
+  test("ends with a clear error if the model never stops calling", async () => {
     const model = scriptedModel(() => ({ toolCalls: [{ name: "lookup", input: { city: "Oslo" } }] }));
     const events = await chat(llmAgent({ ...plain, model, tools: [lookup], maxSteps: 3 }));
     expect(ofType(events, "CompletionCall")).toHaveLength(3);
@@ -143,7 +143,7 @@ describe("an agent that a model speaks for", () => {
     });
   });
 
-  test("ends with the words of a provider that refuses", async () => {
+  test("ends with the message of a provider that refuses", async () => {
     const model = scriptedModel([{ error: new ModelError("the key is wrong", { transient: false }) }]);
     const events = await chat(llmAgent({ ...plain, model }));
     expect(events.at(-1)).toMatchObject({
@@ -152,7 +152,7 @@ describe("an agent that a model speaks for", () => {
     });
   });
 
-  test("is canceled in the middle of what its model says", async () => {
+  test("can be canceled while its model streams", async () => {
     const runtime = createRuntime({
       agents: [
         llmAgent({
@@ -183,7 +183,7 @@ describe("an agent that a model speaks for", () => {
     await runtime.close();
   });
 
-  test("tells the model of the files that came along, and what stands in those that are text", async () => {
+  test("tells the model the attached files, and the content of text files", async () => {
     const told: unknown[] = [];
     const model = scriptedModel(({ messages }) => {
       told.push(...messages.map(({ content }) => content));
@@ -218,7 +218,7 @@ describe("an agent that a model speaks for", () => {
     await runtime.close();
   });
 
-  test("can be told its instructions by its configuration", async () => {
+  test("can get its instructions from its configuration", async () => {
     let told: string | undefined;
     const runtime = createRuntime({
       agents: [
@@ -263,7 +263,7 @@ describe("other agents, called by a model", () => {
     expect(textsOf(events).join("")).toBe('It is {"value":2}');
   });
 
-  test("ask the caller of the turn what they ask", async () => {
+  test("can ask the caller of the turn", async () => {
     const model = scriptedModel([
       { toolCalls: [{ name: "payments", input: { input: "pay 3 to bob" } }] },
       "It is done.",
@@ -282,7 +282,7 @@ describe("other agents, called by a model", () => {
     await runtime.close();
   });
 
-  test("can be put in the place of a tool without a change of the agent", async () => {
+  test("can replace a tool without a change of the agent", async () => {
     const guesser = defineAgent({
       name: "guesser",
       purpose: "Guesses.",
@@ -304,7 +304,7 @@ describe("other agents, called by a model", () => {
     await runtime.close();
   });
 
-  test("that work elsewhere are called by what they can do, known here or not", async () => {
+  test("on other servers are called by their operations, known or not", async () => {
     const performed: unknown[] = [];
     const far: Agent = asAgent({
       ...defineAgent({ name: "far", purpose: "Knows much.", chat: (input) => input }),
@@ -342,7 +342,7 @@ describe("other agents, called by a model", () => {
     await runtime.close();
   });
 
-  test("that make files say so to the model, also when the turn is continued elsewhere", async () => {
+  test("report their files to the model, also when another process continues the turn", async () => {
     const seen: string[][] = [];
     const model = scriptedModel((prompt) => {
       const results = resultsIn(prompt).map(([, content]) => content);
@@ -399,7 +399,7 @@ describe("a tool that needs approval", () => {
     return llmAgent({ ...plain, model, tools: [pay, lookup], approve: ["pay"] });
   }
 
-  test("is not called before a human has seen its arguments and agreed", async () => {
+  test("is not called before a human has seen its arguments and approved", async () => {
     const seen: string[][] = [];
     const runtime = createRuntime({ agents: [payer([3], seen)] });
     const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
@@ -419,7 +419,7 @@ describe("a tool that needs approval", () => {
     await runtime.close();
   });
 
-  test("is not called when the human declines, and the model is told", async () => {
+  test("is not called when the human declines, and the model is informed", async () => {
     const seen: string[][] = [];
     const runtime = createRuntime({ agents: [payer([3], seen)] });
     const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
@@ -433,7 +433,7 @@ describe("a tool that needs approval", () => {
     await runtime.close();
   });
 
-  test("is called once it is approved also when another model speaks by then", async () => {
+  test("is called after the approval even if another model is used by then", async () => {
     const log = { ...memoryLog(), close: async () => {} };
     const agentWith = (model: Model): Agent => llmAgent({ ...plain, model, tools: [pay], approve: ["pay"] });
     const before = createRuntime({ agents: [agentWith(scriptedModel([calls(3)], { name: "old" }))], log });
@@ -452,7 +452,7 @@ describe("a tool that needs approval", () => {
     expect(ofType([...asked, ...rest], "CompletionCall").map((call) => call.model)).toEqual(["old", "new"]);
   });
 
-  test("is asked about once for each call, and the answers may come in any order", async () => {
+  test("needs one approval per call, in any order", async () => {
     const seen: string[][] = [];
     const runtime = createRuntime({ agents: [payer([3, 5], seen)] });
     const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
@@ -476,7 +476,7 @@ describe("a tool that needs approval", () => {
     await runtime.close();
   });
 
-  test("is not asked about when its arguments do not fit", async () => {
+  test("needs no approval if its arguments do not fit", async () => {
     let results: unknown;
     const model = scriptedModel((prompt) => {
       results = resultsIn(prompt);
@@ -487,7 +487,7 @@ describe("a tool that needs approval", () => {
     expect(results).toEqual([["pay", expect.stringMatching(/^the input of pay does not fit: amount/)]]);
   });
 
-  test("has to be one of the agent's tools", () => {
+  test("must be one of the agent's tools", () => {
     expect(() => llmAgent({ ...plain, model: scriptedModel([]), tools: [lookup], approve: ["pay"] })).toThrow(
       "approve names pay, but there is no such tool",
     );
@@ -513,7 +513,7 @@ describe("structured output", () => {
     await runtime.close();
   });
 
-  test("is asked for again, with what is wrong, until it fits", async () => {
+  test("is requested again, with the issues, until it fits", async () => {
     const prompts: Prompt[] = [];
     const answers = ["It is cold.", '{"city":"Oslo"}', '```json\n{"city":"Oslo","degrees":4}\n```'];
     const model = scriptedModel((prompt) => {

@@ -22,7 +22,7 @@ import { ofType, theOne } from "../agents/events.ts";
 const require = createRequire(import.meta.url);
 const EVERYTHING = require.resolve("@modelcontextprotocol/server-everything/dist/index.js");
 
-/** A runtime with an agent that calls the tool whose name and input it is told as JSON. */
+/** A runtime with an agent that calls the tool whose name and input it gets as JSON. */
 function callerOf(tools: readonly Tool[]): Runtime {
   const caller = defineAgent({
     name: "caller",
@@ -67,7 +67,7 @@ describe("the tools of a program", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("are tools as any other, for agents and for models", async () => {
+  test("work like any other tools, for agents and for models", async () => {
     expect(server.tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["echo", "get_sum"]));
     const model = scriptedModel([
       { toolCalls: [{ name: "get_sum", input: { a: 2, b: 3 } }] },
@@ -82,13 +82,13 @@ describe("the tools of a program", () => {
     await own.close();
   });
 
-  test("take only what fits their schemas", async () => {
+  test("accept only input that fits their schemas", async () => {
     const events = await call(runtime, "get_sum", { a: 2, b: "three" });
     expect(theOne(events, "ToolError")).toMatchObject({ code: "invalid_input" });
     expect(theOne(events, "ToolError").content).toMatch(/^the input of get_sum does not fit: .*b/);
   });
 
-  test("tell how far they are, fail when the program dies, and find it alive again with the next call", async () => {
+  test("report progress, fail when the program dies, and work again with the next call", async () => {
     const first = await pid();
     const { requestId } = await runtime.process("caller", {
       type: "ChatRequest",
@@ -129,12 +129,12 @@ describe("the tools of a program", () => {
     await closed.close();
   });
 
-  test("cannot be had from a program that does not start", async () => {
+  test("are not available from a program that does not start", async () => {
     await expect(mcpTools({ command: join(folder, "nothing") })).rejects.toThrow("ENOENT");
   });
 });
 
-/** Sends a signal; the answer is whether there was anybody to take it. */
+/** Sends a signal. Returns whether the process existed. */
 function kill(pid: number, signal: NodeJS.Signals | 0 = "SIGKILL"): boolean {
   try {
     return process.kill(pid, signal);
@@ -203,13 +203,13 @@ describe("the tools of a server on the network", () => {
     return mcp;
   }
 
-  test("give values where the server does", async () => {
+  test("return values where the server does", async () => {
     const events = await call(runtime, "weather_now", { city: "Oslo" });
     expect(theOne(events, "ToolResult").result).toEqual({ degrees: 4 });
     expect([...tokens]).toEqual(["Bearer secret"]);
   });
 
-  test("fail with the server's words", async () => {
+  test("fail with the server's message", async () => {
     const events = await call(runtime, "weather_now", { city: "Atlantis" });
     expect(theOne(events, "ToolError")).toMatchObject({
       code: "tool_error",
@@ -227,7 +227,7 @@ describe("the tools of a server on the network", () => {
 });
 
 describe("the tools of a server on the network that goes away", () => {
-  test("fail while it is away, and work again when it is back, although it knows nobody any more", async () => {
+  test("fail while it is away, and work again when it is back with no memory of the session", async () => {
     await using program = await HttpProgram.start();
     const server = await mcpTools({ url: program.url });
     const runtime = callerOf(server.tools);
@@ -250,7 +250,7 @@ describe("the tools of a server on the network that goes away", () => {
     await server.close();
   });
 
-  test("fail as soon as the connection breaks off that the answer was to come on", async () => {
+  test("fail as soon as the connection for the answer breaks", async () => {
     const sockets: Socket[] = [];
     const handler = createMcpHandler(() => {
       const mcp = new McpServer({ name: "slow", version: "1" });
@@ -294,7 +294,7 @@ describe("the tools of a server on the network that goes away", () => {
   });
 });
 
-/** A real MCP server that listens on a port, and keeps it when it starts again. */
+/** A real MCP server on a port, which it keeps after a restart. */
 class HttpProgram implements AsyncDisposable {
   readonly url: string;
   readonly #port: number;

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a model server was asked, as far as the tests look at it. */
+/** The parts of a request to a model server that the tests check. */
 export interface ChatCompletionRequest {
   readonly model: string;
   readonly stream: boolean;
@@ -22,7 +22,7 @@ export interface ChatCompletionRequest {
 /** How a server answers one request. */
 export type ServerAnswer = (response: ServerResponse) => void;
 
-/** A server that answers as OpenAI's does, with what it is told to answer, request by request. */
+/** A server with OpenAI's API and programmed answers. */
 export class OpenAiServer implements AsyncDisposable {
   readonly url: string;
   readonly requests: ChatCompletionRequest[] = [];
@@ -62,7 +62,7 @@ export class OpenAiServer implements AsyncDisposable {
   }
 }
 
-/** A piece of what a model makes. */
+/** A part of a model's answer. */
 export interface Delta {
   readonly content?: string;
   readonly reasoning_content?: string;
@@ -73,7 +73,7 @@ export interface Delta {
   }[];
 }
 
-/** Streams pieces, then the end and what it cost. */
+/** Streams parts, then the end and the usage. */
 export function streaming(reason: string, ...deltas: readonly Delta[]): ServerAnswer {
   return (response) => {
     begin(response, deltas);
@@ -82,16 +82,16 @@ export function streaming(reason: string, ...deltas: readonly Delta[]): ServerAn
   };
 }
 
-/** Streams pieces, then loses the connection. */
+/** Streams parts, then breaks the connection. */
 export function dropping(...deltas: readonly Delta[]): ServerAnswer {
   return (response) => {
     begin(response, deltas);
-    // What was written goes out before the socket is cut.
+    // Written data is sent before the socket is cut.
     setImmediate(() => response.destroy());
   };
 }
 
-/** Streams pieces, then ends without having come to an end. */
+/** Streams parts, then ends without a final part. */
 export function breakingOff(...deltas: readonly Delta[]): ServerAnswer {
   return (response) => {
     begin(response, deltas);
@@ -99,7 +99,7 @@ export function breakingOff(...deltas: readonly Delta[]): ServerAnswer {
   };
 }
 
-/** Refuses. */
+/** Answers with an error. */
 export function failing(
   status: number,
   message: string,

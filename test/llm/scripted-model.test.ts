@@ -9,7 +9,7 @@ const context = {
   readArtifact: async () => new Uint8Array(),
 };
 
-/** Asks a model with a conversation in which it has answered so often, and gathers all it streams. */
+/** Asks a model in a conversation with a number of earlier answers, and collects its stream. */
 async function generate(model: Model, answers = 0): Promise<readonly unknown[]> {
   const messages = [
     { role: "user", content: "hello" },
@@ -35,14 +35,14 @@ test("a text is streamed word by word, and a list part by part", async () => {
   ]);
 });
 
-test("the line that is said follows from the conversation alone, so a new start changes nothing", async () => {
+test("the answer depends only on the conversation, so a restart changes nothing", async () => {
   const said = async (answers: number): Promise<unknown> =>
     (await generate(scriptedModel(["one", "two"]), answers))[0];
   expect(await said(1)).toEqual({ type: "text", text: "two" });
   expect(await said(0)).toEqual({ type: "text", text: "one" });
 });
 
-test("calls have names that no other call of the conversation has", async () => {
+test("calls have ids that are unique in the conversation", async () => {
   const step = { toolCalls: [1, 2].map((page) => ({ name: "read", input: { page } })) };
   expect((await generate(scriptedModel([step, step]), 1)).at(-1)).toMatchObject({
     type: "result",
@@ -57,7 +57,7 @@ test("calls have names that no other call of the conversation has", async () => 
   });
 });
 
-test("a script that has come to its end says so", async () => {
+test("the end of a script is an error", async () => {
   await expect(generate(scriptedModel(["one"]), 1)).rejects.toMatchObject({
     message: "the script ends after 1 answers",
     transient: false,

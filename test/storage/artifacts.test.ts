@@ -13,7 +13,7 @@ describe.each([
   { name: "memory", open: memoryArtifacts },
   { name: "files", open: () => fsArtifacts(join(temporaryDirectory(), "artifacts")) },
 ])("artifacts in $name", ({ open }) => {
-  test("come back byte for byte, with what is known of them", async () => {
+  test("are read back byte for byte, with their metadata", async () => {
     const store = open();
     const body = Buffer.from([0, 1, 2, 255, 10, 13]);
     const info = await store.put({ ...file(id), runId: "run", body });
@@ -30,7 +30,7 @@ describe.each([
     await store.close();
   });
 
-  test("say how many bytes they have, all and those of a run", async () => {
+  test("report their total size, and that of a run", async () => {
     const store = open();
     await store.put({ ...file(id), runId: "run", body: Buffer.alloc(1_000) });
     await store.put({ ...file("artifact-2"), runId: "run", body: Buffer.alloc(20) });
@@ -43,7 +43,7 @@ describe.each([
     expect(await store.size()).toBe(3);
   });
 
-  test("are taken chunk by chunk", async () => {
+  test("are stored chunk by chunk", async () => {
     const store = open();
     const chunks = Array.from({ length: 100 }, (_, index) => Buffer.alloc(10_000, index));
     const info = await store.put({ ...file(id), body: stream(chunks) });
@@ -52,7 +52,7 @@ describe.each([
     expect(Buffer.compare(await readAll(store, id), Buffer.concat(chunks))).toBe(0);
   });
 
-  test("are not kept when they are too large, and the rest is not even asked for", async () => {
+  test("are not stored when they are too large, and the rest is not read", async () => {
     const store = open();
     let asked = 0;
     async function* endless(): AsyncIterable<Uint8Array> {
@@ -71,7 +71,7 @@ describe.each([
     expect(await store.put({ ...file(id), body, limitBytes: 1_000 })).toMatchObject({ sizeBytes: 1_000 });
   });
 
-  test("replace what was there under their id", async () => {
+  test("replace the previous bytes of their id", async () => {
     const store = open();
     await store.put({ ...file(id), body: Buffer.from("a first and longer one") });
     await store.put({ ...file(id), body: Buffer.from("second") });
@@ -80,7 +80,7 @@ describe.each([
     expect(await store.get(id)).toMatchObject({ sizeBytes: 6 });
   });
 
-  test("go with their run, and with no other", async () => {
+  test("are removed with their run, and with no other", async () => {
     const store = open();
     await store.put({ ...file(id), runId: "run-1" });
     await store.put({ ...file("artifact-2"), runId: "run-2" });
@@ -94,7 +94,7 @@ describe.each([
     expect(await store.get("artifact-3")).toBeDefined();
   });
 
-  test("without a run go when they are old, unless a run has taken them", async () => {
+  test("without a run are removed when they are old, unless a run has attached them", async () => {
     const store = open();
     const [old, taken, young] = ["old", "taken", "young"] as ArtifactId[] as [
       ArtifactId,
@@ -138,7 +138,7 @@ describe.each([
     expect(await store.size()).toBe(0);
   });
 
-  test("that several runs have count for no single run, and for the store once", async () => {
+  test("of several runs count for no single run, and once for the store", async () => {
     const store = open();
     await store.put({ ...file(id), runId: "run-1", body: Buffer.alloc(100) });
     await store.attach(id, "run-2");
@@ -148,7 +148,7 @@ describe.each([
     expect(await store.size("run-2")).toBe(100);
   });
 
-  test("that nobody put are not found", async () => {
+  test("that were never stored are not found", async () => {
     const store = open();
     expect(await store.get("none")).toBeUndefined();
     expect(await store.get("../../etc/passwd")).toBeUndefined();
@@ -156,7 +156,7 @@ describe.each([
 });
 
 describe("artifact files", () => {
-  test("are there when the store is opened again, and what a crash left is not", async () => {
+  test("are there when the store is reopened, without the remains of a crash", async () => {
     const directory = temporaryDirectory();
     const first = fsArtifacts(directory);
     const info = await first.put({ ...file(id), body: Buffer.from("kept") });
@@ -171,7 +171,7 @@ describe("artifact files", () => {
     expect(readdirSync(directory)).not.toContain("unknown.bytes");
   });
 
-  test("of an older version belong to the run that their file names", async () => {
+  test("of an older version belong to the run in their file names", async () => {
     const directory = temporaryDirectory();
     const before = fsArtifacts(directory);
     for (const artifactId of ["artifact-1", "artifact-2"])
@@ -193,7 +193,7 @@ describe("artifact files", () => {
     expect(await store.get("artifact-3")).toBeUndefined();
   });
 
-  test("are named by id, hold the bytes alone, and only their owner can read them", async () => {
+  test("are named by id, contain only the bytes, and only their owner can read them", async () => {
     const directory = temporaryDirectory();
     const store = fsArtifacts(directory);
     await store.put({ ...file(id), body: Buffer.from("%PDF") });

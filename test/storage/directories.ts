@@ -9,14 +9,14 @@ import { onTestFinished } from "vitest";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import { DamagedLog, sqliteLog } from "../../src/storage/sqlite/index.ts";
 
-/** An empty directory for the length of a test. */
+/** An empty directory for the duration of a test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "sqlite-log-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 
-/** Opens a log, if it is not refused as damaged. */
+/** Opens a log, unless it is refused as damaged. */
 export function openUnlessDamaged(directory: string): EventLog | undefined {
   try {
     return sqliteLog(directory);
@@ -26,7 +26,7 @@ export function openUnlessDamaged(directory: string): EventLog | undefined {
   }
 }
 
-/** A process that works on a log, and the lines that it says. */
+/** A process that works on a log, and its output lines. */
 export interface LogChild {
   readonly process: ChildProcess;
   readonly lines: AsyncIterable<string>;
@@ -34,7 +34,7 @@ export interface LogChild {
   readonly ended: Promise<number | string | null>;
 }
 
-/** Starts `log-child.ts` in a process of its own, behind a command if one is given. */
+/** Starts `log-child.ts` in its own process, with an optional command before it. */
 export function startLogChild(
   mode: "append" | "open" | "fill" | "crowd" | "exceed" | "hold",
   directory: string,
@@ -52,7 +52,7 @@ export function startLogChild(
   return { process: child, lines: createInterface(child.stdout), ended };
 }
 
-/** Changes one byte of a file, at the first or the last place where a text stands in it. */
+/** Changes one byte of a file, at the first or last occurrence of a text. */
 export function damage(path: string, text: string, place: "first" | "last"): void {
   const bytes = readFileSync(path);
   const at = place === "first" ? bytes.indexOf(text) : bytes.lastIndexOf(text);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { openHeadFile, readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { damage, temporaryDirectory } from "./directories.ts";
 
-test("the head file names the newest batch that was written to it", () => {
+test("the head file names the newest written batch", () => {
   const path = join(temporaryDirectory(), "head");
   const file = openHeadFile(path);
   for (let batch = 1; batch <= 5; batch += 1) {
@@ -13,7 +13,7 @@ test("the head file names the newest batch that was written to it", () => {
   file.close();
 });
 
-test("a torn write leaves the batch before it", () => {
+test("a torn write leaves the previous batch", () => {
   const path = join(temporaryDirectory(), "head");
   const file = openHeadFile(path);
   for (const batch of [7, 8]) file.write({ epoch: 1, batch, hash: "ab" });
@@ -25,7 +25,7 @@ test("a torn write leaves the batch before it", () => {
   expect(readHeadFile(path)).toBeUndefined();
 });
 
-test("after a reset nothing is left of what the file named before", () => {
+test("a reset removes everything that the file named before", () => {
   for (const newest of [8, 9]) {
     const path = join(temporaryDirectory(), "head");
     const file = openHeadFile(path);
@@ -37,6 +37,6 @@ test("after a reset nothing is left of what the file named before", () => {
   }
 });
 
-test("there is nothing in a head file that does not exist", () => {
+test("a missing head file is empty", () => {
   expect(readHeadFile(join(temporaryDirectory(), "head"))).toBeUndefined();
 });

@@ -9,8 +9,7 @@ import { openDatabase } from "../../src/storage/sqlite/format/schema.ts";
 import { Writer } from "../../src/storage/sqlite/writer/writer.ts";
 import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 
-// A process of its own for tests that take its process, its disk or its files away.
-// Everything it says is one line of JSON.
+// A separate process for tests that kill it or break its disk or its files. Each output line is JSON.
 
 const [, , mode = "", directory = "", durability] = process.argv;
 
@@ -37,7 +36,7 @@ switch (mode) {
     throw new Error(`unknown mode ${mode}`);
 }
 
-/** Appends to eight runs at once and says what was acknowledged. */
+/** Appends to eight runs concurrently and prints what was acknowledged. */
 async function appendForever(): Promise<void> {
   const log = sqliteLog(directory, { durability: durability === "relaxed" ? "relaxed" : "full" });
   const runHost = Array.from({ length: 8 }, async (_, index) => {
@@ -50,7 +49,7 @@ async function appendForever(): Promise<void> {
   await Promise.all(runHost);
 }
 
-/** Opens the log and says how that went. */
+/** Opens the log and prints the result. */
 function open(): void {
   try {
     const log = sqliteLog(directory);
@@ -60,7 +59,7 @@ function open(): void {
   }
 }
 
-/** Appends until the disk is full, makes room, and goes on when the log takes appends again. */
+/** Appends until the disk is full, frees space, and continues when the log accepts appends again. */
 async function fillTheDisk(): Promise<void> {
   const ballast = join(directory, "ballast");
   writeFileSync(ballast, "x".repeat(1024 * 1024));
@@ -83,7 +82,7 @@ async function fillTheDisk(): Promise<void> {
   await log.close();
 }
 
-/** Has a checkpoint find no room, makes room, and commits again. */
+/** Lets a checkpoint fail for lack of space, frees space, and commits again. */
 function crowdTheDisk(): void {
   const log = join(directory, "log");
   const options = { durability: "full", acceptLoss: false } as const;
@@ -106,7 +105,7 @@ function crowdTheDisk(): void {
   unlock();
 }
 
-/** Appends until the system refuses something, with others appending meanwhile. */
+/** Appends until the system refuses something, with concurrent appends. */
 async function appendUntilAllRefused(): Promise<void> {
   const log = sqliteLog(directory);
   const others = await Promise.all([1, 2, 3].map((other) => startRun(log, `other-${other}`, 1)));
@@ -127,7 +126,7 @@ async function appendUntilAllRefused(): Promise<void> {
   await log.close();
 }
 
-/** Appends until a sync is held up, and some more; then lets go of it. */
+/** Appends until a sync is blocked, then some more, and then unblocks it. */
 async function appendWhileHeld(): Promise<void> {
   const held = join(directory, "held");
   const log = sqliteLog(directory);
@@ -171,7 +170,7 @@ async function refusal(log: EventLog, cursor: Cursor): Promise<string> {
   );
 }
 
-/** A pipe is written to at once, so that nothing said is lost when the process is killed. */
+/** A pipe is written synchronously, so no output is lost when the process is killed. */
 function say(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }

@@ -18,7 +18,7 @@ import { startLogChild, temporaryDirectory } from "./directories.ts";
 
 const MEGABYTE = 1024 * 1024;
 
-test("the write-ahead log stays bounded however much is written without a pause", async () => {
+test("the write-ahead log stays bounded under continuous writes", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   let cursor = await startRun(log, "run", 1);
@@ -32,7 +32,7 @@ test("the write-ahead log stays bounded however much is written without a pause"
   await log.close();
 }, 60_000);
 
-test("what a crash left in the write-ahead log is moved into the database by the next process", async () => {
+test("pages that a crash left in the write-ahead log are moved into the database by the next process", async () => {
   const [crashed, next] = [temporaryDirectory(), temporaryDirectory()];
   const first = sqliteLog(crashed);
   const start = await startRun(first, "run", 1);
@@ -46,7 +46,7 @@ test("what a crash left in the write-ahead log is moved into the database by the
   await log.close();
 });
 
-test("while somebody else moves pages, the head file names nothing that may not be synced yet", async () => {
+test("while another connection moves pages, the head file names nothing that may be unsynced", async () => {
   const directory = temporaryDirectory();
   const path = join(directory, "log.db");
   const { reader, head, unlock } = openDirectory(directory, { durability: "relaxed", acceptLoss: false });
@@ -56,7 +56,7 @@ test("while somebody else moves pages, the head file names nothing that may not 
   const holder = new DatabaseSync(path);
   holder.exec("BEGIN; SELECT * FROM batch");
   writer.commit([], new Uint8Array());
-  // It waits for the reader before it, and keeps others from moving pages meanwhile.
+  // It waits for the earlier reader, and keeps others from moving pages.
   const restart = `new (require("node:sqlite").DatabaseSync)(${JSON.stringify(path)}, { timeout: 60_000 })
     .exec("PRAGMA wal_checkpoint(RESTART)")`;
   const ended = once(new Worker(restart, { eval: true }), "exit");
@@ -74,7 +74,7 @@ test("while somebody else moves pages, the head file names nothing that may not 
   unlock();
 });
 
-test("a mover that is woken for nothing goes on waiting", async () => {
+test("a mover that is woken without work waits again", async () => {
   const directory = temporaryDirectory();
   const { reader, file, unlock } = openDirectory(directory, { durability: "full", acceptLoss: false });
   const shared = new Int32Array(new SharedArrayBuffer(8));
@@ -94,12 +94,12 @@ test("a mover that is woken for nothing goes on waiting", async () => {
   unlock();
 });
 
-// A library that is loaded before a process stands between it and the disk, where there is a C compiler.
+// A library that is loaded into a process between it and the disk, if there is a C compiler.
 const source = fileURLToPath(new URL("sync-of-file.c", import.meta.url));
 const compile = ["-shared", "-fPIC", "-O1", source, "-ldl", "-o"];
 const canCompile = process.platform === "linux" && spawnSync("cc", [...compile, "/dev/null"]).status === 0;
 
-test("appends go on while what they add is moved into the database", async ({ skip }) => {
+test("appends continue while their pages are moved into the database", async ({ skip }) => {
   if (!canCompile) skipWithoutCompiler(skip);
   const { directory, command } = await logWithSlowDisk();
   const held = join(directory, "held");
@@ -112,7 +112,7 @@ test("appends go on while what they add is moved into the database", async ({ sk
   expect(said).toEqual([{ reached: true, appended: 100, held: true }, { closed: true }]);
 }, 60_000);
 
-test("what cannot be moved into the database is not lost, and stops appends", async ({ skip }) => {
+test("pages that cannot be moved into the database are not lost, and stop appends", async ({ skip }) => {
   if (!canCompile) skipWithoutCompiler(skip);
   const { directory, command } = await logWithSlowDisk();
   const child = startLogChild("exceed", directory, { command });
@@ -139,7 +139,7 @@ test("what cannot be moved into the database is not lost, and stops appends", as
   await log.close();
 }, 60_000);
 
-/** A log, and the command before a process for which syncs of its database are not as usual. */
+/** A log, and a command that changes how its process syncs the database. */
 async function logWithSlowDisk(): Promise<{ readonly directory: string; readonly command: string[] }> {
   const directory = temporaryDirectory();
   const library = join(temporaryDirectory(), "sync-of-file.so");

@@ -8,11 +8,11 @@ import { DamagedLog, DirectoryInUse, sqliteLog } from "../../src/storage/sqlite/
 import { events, nextEvents, runId, startRun } from "../../src/testing/event-log/subject.ts";
 import { damage, openUnlessDamaged, startLogChild, temporaryDirectory } from "./directories.ts";
 
-// Each of these starts a process several times, which takes long on a busy machine.
+// Each of these tests starts a process several times, which is slow on a loaded machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 test.each(["full", "relaxed"] as const)(
-  "what was acknowledged is there after kill -9, again and again (%s)",
+  "acknowledged data survives repeated kill -9 (%s)",
   async (durability) => {
     const directory = temporaryDirectory();
     for (let cycle = 0; cycle < 5; cycle += 1) {
@@ -52,7 +52,7 @@ test("a log with a changed byte in its write-ahead log is refused", async () => 
   expect(() => sqliteLog(directory)).toThrow(DamagedLog);
 });
 
-test("a log with damage at its very end is refused, or had acknowledged nothing of what is lost", async () => {
+test("a log with damage at its very end is refused, or had acknowledged none of the lost data", async () => {
   for (const cut of [1, 100, 1_000, 10_000, 30_000]) {
     const directory = temporaryDirectory();
     const acknowledged = await appendAndKill(directory, 100);
@@ -83,7 +83,7 @@ test("a log without its write-ahead log, its database or its head file is refuse
   }
 });
 
-test("a database cut to nothing or overwritten is refused", async () => {
+test("an empty or overwritten database is refused", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   await startRun(log, "run", 3);
@@ -96,7 +96,7 @@ test("a database cut to nothing or overwritten is refused", async () => {
   expect(() => sqliteLog(directory)).toThrow(/missing or empty/);
 });
 
-test("a newest batch that is not what was committed is refused", async () => {
+test("a newest batch that differs from the committed one is refused", async () => {
   const directory = temporaryDirectory();
   await appendAndKill(directory, 50);
   const database = new DatabaseSync(join(directory, "log.db"));
@@ -106,7 +106,7 @@ test("a newest batch that is not what was committed is refused", async () => {
   expect(() => sqliteLog(directory)).toThrow(/newest batch, \d+, is not as it was committed/);
 });
 
-test("a changed byte under a run shows as an error of that run, and others live", async () => {
+test("a changed byte in a run is an error of that run only", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const { cursor } = await log.claim(runId("hurt"));
@@ -129,7 +129,7 @@ test("a changed byte under a run shows as an error of that run, and others live"
   await again.close();
 });
 
-test("a run whose events are not found any more is damaged, and not empty", async () => {
+test("a run whose events are not found is damaged, not empty", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   await startRun(log, "hurt", 3);
@@ -167,7 +167,10 @@ test("a second opener is refused at once, in another process and in the same one
   await sqliteLog(directory).close();
 });
 
-/** Has a process append until it has acknowledged so many appends, kills it, and answers the heads it told. */
+/**
+ * Lets a process append until it has acknowledged a number of appends, kills it, and returns the heads that
+ * it printed.
+ */
 async function appendAndKill(
   directory: string,
   count: number,

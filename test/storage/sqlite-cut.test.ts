@@ -16,7 +16,7 @@ async function makeLog(directory: string): Promise<void> {
   await log.close();
 }
 
-test("a database that was cut short anywhere is refused, and its directory is free again", async () => {
+test("a truncated database is refused, and its directory is free again", async () => {
   const whole = temporaryDirectory();
   await makeLog(whole);
   const size = statSync(join(whole, "log.db")).size;
@@ -31,7 +31,7 @@ test("a database that was cut short anywhere is refused, and its directory is fr
   }
 });
 
-test("a closed log asks its readers to come back", async () => {
+test("a closed log tells its readers to retry", async () => {
   const log = sqliteLog(temporaryDirectory());
   await startRun(log, "run", 1);
   await log.close();

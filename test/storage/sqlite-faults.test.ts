@@ -13,12 +13,14 @@ import { events, nextEvents, runId, startRun } from "../../src/testing/event-log
 import { skipWithoutSmallDisk } from "../machine/skip-without.ts";
 import { startLogChild, temporaryDirectory } from "./directories.ts";
 
-// Mounts a disk that only one process sees, which not every system allows.
+// Mounts a disk that only one process sees; not every system allows that.
 const SMALL_DISK = ["unshare", "--map-root-user", "--mount", "sh", "-c"];
 const canMountSmallDisk =
   spawnSync(SMALL_DISK[0] ?? "", [...SMALL_DISK.slice(1), "mount -t tmpfs tmpfs /mnt"]).status === 0;
 
-test("on a full disk appends fail, reads go on, and it recovers when there is room", async ({ skip }) => {
+test("on a full disk appends fail, reads work, and appends work again when there is space", async ({
+  skip,
+}) => {
   if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
   const directory = temporaryDirectory();
   const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
@@ -38,7 +40,7 @@ test("on a full disk appends fail, reads go on, and it recovers when there is ro
   ]);
 });
 
-test("when pages cannot be moved on a full disk, the first append that comes when there is room again is taken", async ({
+test("when pages cannot be moved on a full disk, the first append after there is space again is accepted", async ({
   skip,
 }) => {
   if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
@@ -53,7 +55,7 @@ test("when pages cannot be moved on a full disk, the first append that comes whe
   expect(said).toEqual([[{ type: "committed" }, refused, { type: "committed" }]]);
 });
 
-test("after a failed write nothing more is appended until the log is opened again, and nothing is lost", async () => {
+test("after a failed write nothing is appended until the log is reopened, and nothing is lost", async () => {
   const directory = temporaryDirectory();
   const limited = ["sh", "-c", `trap "" XFSZ; ulimit -f 6000; exec "$0" "$@"`];
   const child = startLogChild("exceed", directory, { command: limited });
@@ -79,7 +81,7 @@ test("after a failed write nothing more is appended until the log is opened agai
   await log.close();
 });
 
-test("a log that someone else wrote to takes no more appends", async () => {
+test("a log that another process wrote to accepts no more appends", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursor = await startRun(log, "run", 2);
@@ -97,7 +99,7 @@ test("a log that someone else wrote to takes no more appends", async () => {
   await log.close();
 });
 
-test("a log whose thread could not start takes no appends, and closes", async () => {
+test("a log whose thread could not start accepts no appends, and closes", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const { cursor } = await log.claim(runId("run"));
@@ -106,14 +108,14 @@ test("a log whose thread could not start takes no appends, and closes", async ()
   mkdirSync(head);
 
   await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
-  // Its thread is gone a moment after that is known, long before another one has come and gone.
+  // The thread ends shortly after this is known, long before another one has started and ended.
   await once(new Worker("", { eval: true }), "exit");
   await log.close();
   rmSync(head, { recursive: true });
   expect(() => sqliteLog(directory)).toThrow("the head file is missing or damaged");
 });
 
-test("what cannot be a data directory is refused with a clear error", () => {
+test("a path that cannot be a data directory is refused with a clear error", () => {
   const directory = temporaryDirectory();
   const file = join(directory, "file");
   writeFileSync(file, "");
@@ -125,7 +127,7 @@ test("what cannot be a data directory is refused with a clear error", () => {
   expect(() => sqliteLog(join(directory, "odd"))).toThrow(/odd cannot be opened for writing/);
 });
 
-test("nobody else can read the files", async () => {
+test("only the owner can read the files", async () => {
   const directory = join(temporaryDirectory(), "deep", "data");
   const log = sqliteLog(directory);
   await startRun(log, "run", 2);
@@ -137,7 +139,7 @@ test("nobody else can read the files", async () => {
   await log.close();
 });
 
-test("appends of one moment share a commit, up to a bound", async () => {
+test("concurrent appends share a commit, up to a limit", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursors = await Promise.all(
@@ -154,7 +156,7 @@ test("appends of one moment share a commit, up to a bound", async () => {
   expect(rows?.["count"]).toBe(8);
 });
 
-test("the space of a removed run is freed, however long it was", async () => {
+test("the space of a removed run is freed, for a run of any length", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   let cursor = await startRun(log, "run", 1);

@@ -5,10 +5,10 @@ import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { startRun } from "../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "./directories.ts";
 
-test("a first start that ends before there is a head file leaves a directory that can be opened", async () => {
+test("a first start that ends before the head file is written leaves a directory that can be opened", async () => {
   const directory = temporaryDirectory();
   const head = join(directory, "head");
-  // Nothing can be written there, so the start ends where the file is made.
+  // The head file cannot be written there, so the start ends at that point.
   symlinkSync(join(directory, "nowhere", "head"), head);
   expect(() => sqliteLog(directory)).toThrow(/cannot be opened/);
   rmSync(head);

@@ -6,7 +6,7 @@ import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { requestId, row, startRun } from "../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "./directories.ts";
 
-test("a log of the first form is opened, and its requests can sleep", async () => {
+test("a log of format 1 is opened, and its requests can sleep", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursor = await startRun(log, "run", 1);
@@ -24,7 +24,7 @@ test("a log of the first form is opened, and its requests can sleep", async () =
   expect(await again.asleep({})).toMatchObject([{ requestId: "first", wakeAt: 9 }]);
 });
 
-test("a log of the second form is opened, and its runs keep their events", async () => {
+test("a log of format 2 is opened, and its runs keep their events", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const { runId } = await startRun(log, "run", 3);
@@ -39,7 +39,7 @@ test("a log of the second form is opened, and its runs keep their events", async
   expect(events).toHaveLength(3);
 });
 
-test("a log of the third form is opened, and its runs refer to the secrets that their records name", async () => {
+test("a log of format 3 is opened, and its runs refer to the secrets in their records", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const first = await startRun(log, "first", 1);
@@ -111,13 +111,13 @@ function toThirdForm(database: DatabaseSync): void {
   database.exec("DROP TABLE reference; PRAGMA user_version = 3");
 }
 
-/** Makes of a database what the second version would have written. */
+/** Converts a database to format 2. */
 function toSecondForm(database: DatabaseSync): void {
   toThirdForm(database);
   database.exec("ALTER TABLE run DROP COLUMN head; PRAGMA user_version = 2");
 }
 
-/** Makes of a database what the first version would have written. */
+/** Converts a database to format 1. */
 function toFirstForm(path: string): void {
   const database = new DatabaseSync(path);
   toSecondForm(database);

@@ -11,7 +11,7 @@ import { openUnlessDamaged, temporaryDirectory } from "./directories.ts";
 const RUNS = ["one", "two", "three"].map((name) => `run_${name.padEnd(21, "x")}` as RunId);
 const REQUESTS = ["one", "two", "three"].map((name) => `req_${name.padEnd(21, "x")}` as RequestId);
 
-/** A log of three runs with a request and two events each; closed. */
+/** A closed log of three runs with a request and two events each. */
 async function threeRuns(): Promise<string> {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
@@ -28,7 +28,7 @@ async function threeRuns(): Promise<string> {
   return directory;
 }
 
-/** A copy of a log with some of its bytes changed. */
+/** A copy of a log with some bytes changed. */
 function changed(directory: string, change: (file: Buffer) => void): string {
   const copy = temporaryDirectory();
   cpSync(directory, copy, { recursive: true });
@@ -40,14 +40,14 @@ function changed(directory: string, change: (file: Buffer) => void): string {
   return copy;
 }
 
-/** Where a text stands in a file. */
+/** The positions of a text in a file. */
 function placesOf(text: string, file: Buffer): readonly number[] {
   const places: number[] = [];
   for (let at = file.indexOf(text); at >= 0; at = file.indexOf(text, at + 1)) places.push(at);
   return places;
 }
 
-/** Logs of three runs with one wrong bit each in a place where a name stands, without those refused as damaged. */
+/** Logs of three runs with one flipped bit each in a stored name, without those refused as damaged. */
 async function* logsMisspelling(name: string): AsyncIterable<EventLog> {
   const directory = await threeRuns();
   const places = placesOf(name, readFileSync(join(directory, "log.db")));
@@ -64,23 +64,23 @@ async function* logsMisspelling(name: string): AsyncIterable<EventLog> {
   }
 }
 
-test("whichever copy of a run's name has a wrong bit, nobody is told that it has no events", async () => {
+test("a flipped bit in either copy of a run's name never makes the run look empty", async () => {
   const [, name] = RUNS as [RunId, RunId];
   for await (const log of logsMisspelling(name)) {
     expect((await log.read(name, { after: 0 })).events).toHaveLength(2);
   }
 });
 
-test("whichever copy of a request's name has a wrong bit, it is not taken for a new one", async () => {
+test("a flipped bit in either copy of a request's name never makes the request look new", async () => {
   const [, name] = REQUESTS as [RequestId, RequestId];
   for await (const log of logsMisspelling(name)) {
     expect(await log.lookup(name)).toMatchObject({ requestId: name });
   }
 });
 
-test("a run whose name leads to another one shows nobody the other's events, also where losses are accepted", async () => {
+test("a run whose name leads to another run never shows the other's events, even if losses are accepted", async () => {
   const directory = changed(await threeRuns(), (file) => {
-    // In the index a name is followed by the number of its run: the second one gets that of the third.
+    // In the index a name is followed by the rid of its run: the second one gets that of the third.
     const entry = Buffer.concat([Buffer.from(RUNS[1] ?? ""), Buffer.from([2])]);
     const at = file.indexOf(entry);
     expect(at).toBeGreaterThan(0);
@@ -114,14 +114,14 @@ test("a run that lacks its newest events is damaged", async () => {
   }
 });
 
-test("a log whose tables are not ours any more is damaged", async () => {
+test("a log with foreign tables is damaged", async () => {
   const directory = changed(await threeRuns(), (file) => {
     file.write("metadatb TEXT", file.indexOf("metadata TEXT"));
   });
   expect(() => sqliteLog(directory)).toThrow(DamagedLog);
 });
 
-test("a text that has become a number or nothing is damaged", async () => {
+test("a text that has become a number or null is damaged", async () => {
   const damages = [
     "UPDATE chunk SET records = 5",
     "UPDATE chunk SET body = 5",

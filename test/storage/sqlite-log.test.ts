@@ -5,7 +5,7 @@ import { testEventLog } from "../../src/testing/event-log/test-event-log.ts";
 import { temporaryDirectory } from "./directories.ts";
 
 testSqliteLog("SQLite", {});
-// So small a cache that readers go back and forth between memory and database.
+// A cache so small that readers switch between memory and database.
 testSqliteLog("relaxed SQLite", { durability: "relaxed", cacheBytes: 4_000, commitIntervalMs: 1 });
 
 function testSqliteLog(name: string, options: SqliteLogOptions): void {

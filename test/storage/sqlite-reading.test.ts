@@ -6,7 +6,7 @@ import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { events, nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "./directories.ts";
 
-test("nobody reads what is committed before its append is acknowledged", async () => {
+test("a commit cannot be read before its append is acknowledged", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursor = await startRun(log, "run", 2);
@@ -14,7 +14,7 @@ test("nobody reads what is committed before its append is acknowledged", async (
   const newest = database.prepare("SELECT max(n) AS n FROM batch");
   const before = newest.get()?.["n"];
   const appended = log.append(cursor, { ...nextEvents(cursor, 3), run: row({ turns: 2 }) });
-  // One round for the commit to be sent; its acknowledgement cannot come while this loop runs.
+  // One turn of the event loop to send the commit; the acknowledgement cannot arrive while this loop runs.
   await setImmediate();
   while (newest.get()?.["n"] === before);
   database.close();
@@ -27,7 +27,7 @@ test("nobody reads what is committed before its append is acknowledged", async (
   expect(await live).toEqual({ events: events(1, 2), records: [], head: 2 });
   expect(await page).toEqual({ events: events(1, 2), records: [], head: 2 });
   expect((await list).runs).toMatchObject([{ head: 2 }]);
-  // A row is of one moment with what can be read: it waits for the acknowledgement.
+  // A row is consistent with the readable events: it waits for the acknowledgement.
   expect(await log.run(runId("run"))).toMatchObject({ head: 5, turns: 2 });
   await appended;
   expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 5));

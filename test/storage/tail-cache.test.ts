@@ -7,7 +7,7 @@ import { TailCache } from "../../src/storage/sqlite/tail-cache.ts";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-test("runs that were dropped leave nothing behind in memory", () => {
+test("dropped runs use no memory", () => {
   const cache = new TailCache(16 * 1024 * 1024);
   cache.add("kept", 1, ["first"], 5);
   comeAndGo(cache, 10_000);
@@ -18,7 +18,7 @@ test("runs that were dropped leave nothing behind in memory", () => {
   expect(cache.read("kept", { after: 0 })).toEqual({ events: ["first"], records: [], head: 1 });
 });
 
-test("the oldest events make room, also after many runs were dropped", () => {
+test("the oldest events are removed first, also after many runs were dropped", () => {
   const cache = new TailCache(10_000);
   cache.add("oldest", 1, ["first"], 5);
   cache.add("newer", 1, ["first"], 5);
