@@ -46,7 +46,9 @@ async function serveForParent(options: ServerOptions): Promise<void> {
     });
   });
   process.on("disconnect", leave);
-  process.on("SIGTERM", leave);
+  // A signal to the whole group reaches the parent too, which then sends a command. Any other SIGTERM ends the
+  // process as a crash, because a turn may have sent it: that counts as a death while the turn ran.
+  process.on("SIGTERM", () => setTimeout(() => process.exit(SIGTERM_CODE), COMMAND_MS));
   // A terminal sends SIGINT to both processes.
   process.on("SIGINT", () => {});
 
@@ -64,6 +66,12 @@ async function serveForParent(options: ServerOptions): Promise<void> {
   const open = await countOpenRuns(runtime);
   await tell({ type: "ready", url: server.url, agents: names, defaultAgent, open });
 }
+
+/** How long the parent may take to send a command. */
+const COMMAND_MS = 200;
+
+/** The exit code of a process that SIGTERM ended. */
+const SIGTERM_CODE = 143;
 
 async function load({ agents: directory }: ServerOptions): Promise<readonly Agent[]> {
   const files = collectImportedFiles();

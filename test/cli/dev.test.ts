@@ -171,6 +171,28 @@ test.each([1, 69])(
   },
 );
 
+test.each(["SIGTERM", "SIGHUP"] as const)(
+  "a turn that sends %s to its own process does not make the command give up",
+  async (signal) => {
+    const cwd = await createProject({
+      "agents/fatal.ts": agentThat(
+        `() => { process.kill(process.pid, "${signal}"); return new Promise(() => {}); }`,
+      ),
+      "agents/speaker.ts": agentSaying("still here"),
+    });
+    const { command, url } = await startDev(cwd);
+    const body = JSON.stringify({ input: "now", request_id: "last-words" });
+    const headers = { "content-type": "application/json" };
+    await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
+
+    const status = async (): Promise<unknown> =>
+      (await fetch(`${url}/request/last-words`).catch(() => undefined))?.json().catch(() => {});
+    await expect.poll(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
+    expect(command.output()).not.toContain("waiting for a change");
+    expect((await chat(url, "speaker")).result).toBe("still here");
+  },
+);
+
 test("the server dies with the command that watches over it", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const { command, url } = await startDev(cwd);
@@ -224,8 +246,12 @@ export const waiter = defineAgent({
 
 /** The source of an agent that takes its process along. */
 function agentExiting(code: number): string {
+  return agentThat(`() => process.exit(${code})`);
+}
+
+function agentThat(chat: string): string {
   return `import { defineAgent } from "troupe";
-export const fatal = defineAgent({ name: "fatal", purpose: "Ends it all.", chat: () => process.exit(${code}) });
+export const fatal = defineAgent({ name: "fatal", purpose: "Ends it all.", chat: ${chat} });
 `;
 }
 
