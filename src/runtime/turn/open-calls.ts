@@ -1,4 +1,5 @@
 import type { TurnAddress } from "../../ports/environment.ts";
+import type { Speaker } from "../../protocol/encode.ts";
 import type { EventBody } from "../../protocol/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo } from "../journal/call-id.ts";
@@ -60,7 +61,7 @@ export class OpenCalls {
   }
 
   /** Closes a call, records the event of its end, and delivers the outcome after the commit. */
-  settle(call: OpenCall, outcome: Outcome, body: EventBody, speaker = call.speaker): Recorded {
+  settle(call: OpenCall, outcome: Outcome, body: EventBody, speaker: Speaker = call.speaker): Recorded {
     this.#closeWithAll(call);
     const recorded = this.#options.recorder.event(speaker, body);
     this.#deliver(call, outcome);
