@@ -9,7 +9,7 @@ import type { Runtime } from "./api.ts";
 import { loadConfigurations } from "./commands/configurations.ts";
 import { GroupCommitTimer } from "./journal/group-commit.ts";
 import { Commands } from "./commands/commands.ts";
-import type { Message, Reply } from "./run/messages.ts";
+import type { Message, RunReceipt } from "./run/messages.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
@@ -80,8 +80,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     orphaned: (runId) => recoverRun(runId),
   });
 
-  async function send(runId: RunId, message: Message): Promise<Reply> {
-    return (await router.send(runId, message as unknown as Json)) as unknown as Reply;
+  async function send(runId: RunId, message: Message): Promise<RunReceipt> {
+    return (await router.send(runId, message as unknown as Json)) as unknown as RunReceipt;
   }
 
   async function recoverRun(runId: RunId, alone = false): Promise<void> {

@@ -46,7 +46,7 @@ export class Actor implements ActorContext {
   readonly scope: ReplayScope;
   readonly memory: ActorMemory;
   /** The actor's transcript, including earlier activations. */
-  readonly said: Transcript;
+  readonly transcript: Transcript;
   readonly files: PublishedFile[] = [];
   #signal: AbortSignal = NEVER;
 
@@ -81,7 +81,7 @@ export class Actor implements ActorContext {
     if (depth > 0) turn.introduce(this.speaker, call.callId);
     this.scope = new ReplayScope(call.callId, journal.items.get(call.callId));
     this.memory = createMemory(this);
-    this.said = journal.said.get(call.callId) ?? new Transcript();
+    this.transcript = journal.transcripts.get(call.callId) ?? new Transcript();
   }
 
   /** Whether the actor's result is logged or dropped; its further output is ignored. */
@@ -149,7 +149,7 @@ export class Actor implements ActorContext {
       );
       return this.turn.over();
     }
-    this.said.add(content);
+    this.transcript.add(content);
     const { id } = recorder.event(this.speaker, this.#toText(content, scope));
     scope.backlog.add(id, content.length);
     this.turn.activity.activate(scope.path);
@@ -201,7 +201,7 @@ export class Actor implements ActorContext {
     try {
       if (remote) {
         const result = await performRemotely(this, remote, { name, input });
-        return () => done(toRemoteAnswer(result, { operation: name, said: this.said }));
+        return () => done(toRemoteAnswer(result, { operation: name, transcript: this.transcript }));
       }
       const handle = this.#toHandle(this, this.scope, { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
@@ -210,7 +210,7 @@ export class Actor implements ActorContext {
         await this.#checkOutput({ name, operation, input }, returned),
         `what ${this.agent.name} returned`,
       );
-      const answer = toAnswer(checked, { operation: name, said: this.said });
+      const answer = toAnswer(checked, { operation: name, transcript: this.transcript });
       return () => done(answer);
     } catch (thrown) {
       return () => failed(thrown, false);

@@ -20,7 +20,7 @@ export interface Answer {
 /** The operation, and the transcript before the result. */
 export interface Answering {
   readonly operation: string;
-  readonly said: Transcript;
+  readonly transcript: Transcript;
 }
 
 /** Maximum length of the text of a result. */
@@ -30,37 +30,37 @@ const RESULT_LIMIT_BYTES = 128 * 1024;
  * Converts the return value of a handler to a result. Its text is the transcript or the returned text,
  * otherwise the output as JSON.
  */
-export function toAnswer(value: Json, { operation, said }: Answering): Answer {
+export function toAnswer(value: Json, { operation, transcript }: Answering): Answer {
   const isChat = operation === CHAT;
   const own = isChat ? chatText(value) : typeof value === "string" ? value : undefined;
   const output = isChat && isText(value) ? null : value;
   const json = output === null ? undefined : toSummary(output);
-  const whole = own ?? (said.text === "" ? (json ?? (isChat ? "" : null)) : said.text);
+  const whole = own ?? (transcript.text === "" ? (json ?? (isChat ? "" : null)) : transcript.text);
   const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
   return {
     value: isChat ? { output: text } : value,
     text,
     output,
     summary: isChat ? (text ?? "") : (json ?? text ?? ""),
-    truncated: text !== whole || (own === undefined && !said.isWhole),
+    truncated: text !== whole || (own === undefined && !transcript.isWhole),
   };
 }
 
 /** Converts the result of a remote agent, whose server may not send the output as JSON. */
 export function toRemoteAnswer(
   { result, output, truncated }: RemoteResult,
-  { operation, said }: Answering,
+  { operation, transcript }: Answering,
 ): Answer {
   const isChat = operation === CHAT;
   const json = output === null ? undefined : toSummary(output);
-  const whole = result ?? (said.text === "" ? (json ?? (isChat ? "" : null)) : said.text);
+  const whole = result ?? (transcript.text === "" ? (json ?? (isChat ? "" : null)) : transcript.text);
   const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
   return {
     value: isChat ? { output: text } : output,
     text,
     output,
     summary: isChat ? (text ?? "") : (json ?? text ?? ""),
-    truncated: truncated || text !== whole || (result === null && !said.isWhole),
+    truncated: truncated || text !== whole || (result === null && !transcript.isWhole),
   };
 }
 

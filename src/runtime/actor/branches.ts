@@ -12,9 +12,9 @@ export async function runBranches(
 ): Promise<readonly unknown[]> {
   const { actor, scope } = sequence;
   const { turn } = actor;
-  const begun = sequence.begin(allSignature(branches.length));
-  if (begun === undefined) return turn.over();
-  const { callId, logged } = begun;
+  const step = sequence.begin(allSignature(branches.length));
+  if (step === undefined) return turn.over();
+  const { callId, logged } = step;
   if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: branches.length });
   scope.branching = true;
   turn.activity.deactivate(scope.path);

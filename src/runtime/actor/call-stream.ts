@@ -45,10 +45,10 @@ export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSo
 }
 
 /** Subscribes to the events of a new call; empty if the call failed to start. */
-export function followCall({ actor, scope }: Sequence, begun: Step | undefined): CallStream {
+export function followCall({ actor, scope }: Sequence, step: Step | undefined): CallStream {
   const events = new CallStream();
-  if (begun === undefined) return events;
-  const { callId, logged } = begun;
+  if (step === undefined) return events;
+  const { callId, logged } = step;
   const { turn } = actor;
   const { journal, recorder } = turn;
   if (!logged) recorder.record({ type: "Iterated", call_id: callId });

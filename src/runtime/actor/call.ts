@@ -60,7 +60,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   const open = openCall(caller, call, "agent", () => stop());
   // A tool has the configuration of the agent that calls it.
   if (call.agent.kind === "agent") open.config = turn.configs.of(call);
-  if (!(await announce(caller, open, call, effectOf(call, caller)))) return;
+  if (!(await announce(caller, open, call, repeatPolicyOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
     fail(caller, open, "tool_error", `agent calls are nested more than ${limits.depth} deep`);
     return;
@@ -157,9 +157,9 @@ export function openCall(
 }
 
 /** What happens with a call whose outcome is unknown. */
-type Doubt = Effect | "continue";
+type RepeatPolicy = Effect | "continue";
 
-function effectOf({ agent, callId }: AgentCall, { turn }: Actor): Doubt {
+function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPolicy {
   // An actor's steps are journaled, so it continues after them.
   return agent.kind === "agent" || turn.journal.items.has(callId) ? "continue" : agent.effect;
 }
@@ -168,13 +168,13 @@ function effectOf({ agent, callId }: AgentCall, { turn }: Actor): Doubt {
  * Logs the start of a call and resolves after the commit, because nothing may happen outside that the log
  * does not contain. Returns the number of the attempt, or 0 if the call must not run.
  */
-async function announce(caller: Actor, open: OpenCall, call: Call, doubt: Doubt): Promise<number> {
+async function announce(caller: Actor, open: OpenCall, call: Call, policy: RepeatPolicy): Promise<number> {
   const { recorder, journal } = caller.turn;
   const { limits } = caller.turn.context;
   const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
   const counted = before - (journal.spared.get(call.callId) ?? 0);
-  if (before > 0 && doubt === "continue") return before;
-  if (before > 0 && (doubt === "unsafe" || counted >= limits.attempts)) {
+  if (before > 0 && policy === "continue") return before;
+  if (before > 0 && (policy === "unsafe" || counted >= limits.attempts)) {
     fail(caller, open, "interrupted", `${call.name} was interrupted; whether it took effect is unknown`);
     return 0;
   }

@@ -33,7 +33,7 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
  * harm, so an interrupted one is repeated; its text then replaces the text of earlier attempts.
  */
 export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
-  const { turn, speaker, said } = caller;
+  const { turn, speaker, transcript } = caller;
   const { recorder, journal } = turn;
   const { environment, limits, artifacts } = turn.context;
   const abort = new AbortController();
@@ -65,7 +65,7 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
       return;
     }
     recorder.event(speaker, { type: "CompletionCall", model: name, call_id: callId, attempt });
-    said.retract(callId);
+    transcript.retract(callId);
     try {
       await recorder.committed();
       if (!isWanted(caller, open)) return;
@@ -111,7 +111,7 @@ function isWanted({ turn }: Actor, open: OpenCall): boolean {
 
 /** Streams the model's text at the speed of the log, until the result. */
 async function stream(
-  { turn, speaker, said }: Actor,
+  { turn, speaker, transcript }: Actor,
   open: OpenCall,
   attempt: number,
   parts: AsyncIterable<ModelPart>,
@@ -122,7 +122,7 @@ async function stream(
     if (part.type === "result") return { result: part.result, usage: part.usage };
     checkText(part.text);
     const about = { content: part.text, call_id: open.callId, attempt };
-    if (part.type === "text") said.add(part.text, open.callId);
+    if (part.type === "text") transcript.add(part.text, open.callId);
     recorder.event(speaker, { type: part.type === "text" ? "TextOutput" : "ReasoningOutput", ...about });
     await recorder.committed();
   }

@@ -44,19 +44,19 @@ export class Sequence {
    * Makes a call: takes its position, starts it unless the log has its outcome, and resolves with the
    * outcome.
    */
-  async issue(signature: Signature, start: (begun: Step) => unknown): Promise<Json> {
-    const begun = this.begin(signature);
-    if (begun === undefined) return this.actor.turn.over();
-    const outcome = this.outcome(begun.callId);
-    if (!begun.settled) start(begun);
+  async issue(signature: Signature, start: (step: Step) => unknown): Promise<Json> {
+    const step = this.begin(signature);
+    if (step === undefined) return this.actor.turn.over();
+    const outcome = this.outcome(step.callId);
+    if (!step.settled) start(step);
     return outcome;
   }
 
   /** A number from outside; on replay, the logged number. */
   sample(signature: Signature, type: "Now" | "Random", take: () => number): number {
-    const begun = this.begin(signature);
-    if (begun === undefined) return take();
-    if (begun.logged) return begun.value as number;
+    const step = this.begin(signature);
+    if (step === undefined) return take();
+    if (step.logged) return step.value as number;
     const value = take();
     this.actor.turn.recorder.record({ type, scope: this.scope.path, value });
     return value;

@@ -154,8 +154,8 @@ export class TurnHandle implements ToolTurn {
     { effect = "unsafe" }: { readonly effect?: Effect } = {},
   ): Promise<Value> {
     checkName(name, "the name of an effect");
-    const done = this.#sequence.issue(callSignature(name, {}), (begun) =>
-      performEffect(this.#actor, { ...begun, name, args: {} }, effect, perform),
+    const done = this.#sequence.issue(callSignature(name, {}), (step) =>
+      performEffect(this.#actor, { ...step, name, args: {} }, effect, perform),
     );
     return handled(done) as Promise<Value>;
   }
@@ -192,8 +192,8 @@ export class TurnHandle implements ToolTurn {
     const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
     // Checked before it takes a position, as with a text.
     checkQuestions(questions, jsonSchema);
-    const values = await this.#sequence.issue(waitSignature(questions), (begun) =>
-      wait(this.#actor, { ...begun, questions, schema, ...(jsonSchema && { jsonSchema }) }),
+    const values = await this.#sequence.issue(waitSignature(questions), (step) =>
+      wait(this.#actor, { ...step, questions, schema, ...(jsonSchema && { jsonSchema }) }),
     );
     return schema ? parseWith(schema, values, "the answer") : values;
   }
@@ -202,9 +202,9 @@ export class TurnHandle implements ToolTurn {
     checkName(name, "the name of an artifact");
     checkName(mimeType, "the MIME type of an artifact");
     const artifactId = this.#actor.turn.context.environment.newId() as ArtifactId;
-    const published = await this.#sequence.issue(artifactSignature(name, mimeType), (begun) => {
-      const loggedId = begun.logged ? (begun.value as ArtifactId) : undefined;
-      return publish(this.#actor, { ...begun, artifactId: loggedId ?? artifactId, name, mimeType, data });
+    const published = await this.#sequence.issue(artifactSignature(name, mimeType), (step) => {
+      const loggedId = step.logged ? (step.value as ArtifactId) : undefined;
+      return publish(this.#actor, { ...step, artifactId: loggedId ?? artifactId, name, mimeType, data });
     });
     const artifact = published as unknown as Artifact;
     this.#actor.files.push(artifact);
@@ -213,31 +213,31 @@ export class TurnHandle implements ToolTurn {
 
   async #complete({ model, input: given }: CompletionOptions): Promise<Json> {
     const input = toJson(given, "the input of the model", Infinity);
-    return this.#sequence.issue(COMPLETION, (begun) => complete(this.#actor, { ...begun, model, input }));
+    return this.#sequence.issue(COMPLETION, (step) => complete(this.#actor, { ...step, model, input }));
   }
 
   async #sleep(ms: number): Promise<void> {
     if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep needs milliseconds, 0 or more");
-    await this.#sequence.issue(sleepSignature(ms), (begun) => sleep(this.#actor, begun, ms));
+    await this.#sequence.issue(sleepSignature(ms), (step) => sleep(this.#actor, step, ms));
   }
 
   #call(agent: Agent, operationName: string, input: unknown): Call<Json> {
-    let begun: Step | undefined;
+    let step: Step | undefined;
     let text = "";
     const called = (async (): Promise<Json> => {
       const args = toJson(input, `the input of ${agent.name}`);
       const asked = toCalled(agent, operationName, args);
       const used = this.#used(agent);
       const name = callName(used?.own ?? agent, operationName, used?.name);
-      begun = this.#sequence.begin(callSignature(name, args));
-      if (begun === undefined) return this.#actor.turn.over();
-      const outcome = this.#sequence.outcome(begun.callId, (inWords) => {
+      step = this.#sequence.begin(callSignature(name, args));
+      if (step === undefined) return this.#actor.turn.over();
+      const outcome = this.#sequence.outcome(step.callId, (inWords) => {
         text = inWords;
       });
-      if (!begun.settled) void callAgent(this.#actor, { ...begun, name, args, agent, operationName, asked });
+      if (!step.settled) void callAgent(this.#actor, { ...step, name, args, agent, operationName, asked });
       return outcome;
     })();
-    return toCall(handled(called), { text: () => text, listen: () => followCall(this.#sequence, begun) });
+    return toCall(handled(called), { text: () => text, listen: () => followCall(this.#sequence, step) });
   }
 
   /** The name under which the agent uses another, and that agent's original definition, if it uses it. */

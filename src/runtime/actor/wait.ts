@@ -8,7 +8,7 @@ import type { Questions } from "../../protocol/events.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** The questions of a wait. */
-export interface Question {
+export interface NewWait {
   readonly callId: CallId;
   readonly logged: boolean;
   readonly questions: { readonly [key: string]: string };
@@ -17,7 +17,7 @@ export interface Question {
 }
 
 /** Asks the caller of the turn, without a time limit. */
-export function wait(caller: Actor, { callId, logged, questions, schema, jsonSchema }: Question): void {
+export function wait(caller: Actor, { callId, logged, questions, schema, jsonSchema }: NewWait): void {
   const { turn, speaker } = caller;
   const { recorder, journal } = turn;
   const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});

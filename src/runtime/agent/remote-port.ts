@@ -80,7 +80,7 @@ export interface RemoteSpeaker {
 }
 
 /** A question from the other server. */
-export interface RemoteQuestion {
+export interface RemoteWait {
   readonly callId: CallId;
   readonly questions: Questions;
   readonly schema?: JsonObject;
@@ -123,19 +123,19 @@ export interface RemoteSession {
   newCall(): CallId;
 
   /** Logs an event of a remote speaker, or a stored file. */
-  say(voice: RemoteSpeaker, body: EventBody): void;
+  say(speaker: RemoteSpeaker, body: EventBody): void;
 
   /**
    * Registers an open remote call, so that it ends together with its turn. Calls of an earlier activation are
    * already registered.
    */
-  began(callId: CallId, name: string, voice: RemoteSpeaker): void;
+  began(callId: CallId, name: string, speaker: RemoteSpeaker): void;
 
   /** Registers the end of a remote call. */
   ended(callId: CallId): void;
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
-  ask(voice: RemoteSpeaker, question: RemoteQuestion): Promise<void>;
+  ask(speaker: RemoteSpeaker, wait: RemoteWait): Promise<void>;
 
   /** Continues a question of an earlier activation. */
   askedBefore(callId: CallId, give: Give): Promise<void>;

@@ -14,7 +14,7 @@ import { IdempotencyGuard, checkTurnRequest } from "./idempotency.ts";
 import type { Receipt } from "../api.ts";
 import { findCallers } from "./callers.ts";
 import { configRunId } from "../journal/system-runs.ts";
-import type { Message, Reply } from "../run/messages.ts";
+import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 import { checkWith } from "../agent/schema.ts";
@@ -28,7 +28,7 @@ export interface CommandsOptions {
   /** Called when the log failed, so that it is unknown whether a configuration was written. */
   unfinished(): void;
   /** Sends a message to the owner of a run. */
-  send(runId: RunId, message: Message): Promise<Reply>;
+  send(runId: RunId, message: Message): Promise<RunReceipt>;
 }
 
 /** Performs the requests of clients: checks them, finds their run, and sends them to the run's owner. */
@@ -172,7 +172,7 @@ export class Commands {
   }
 
   /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
-  async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<Reply> {
+  async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<RunReceipt> {
     const { context, send } = this.#options;
     const { agents, environment, secrets } = context;
     const runId = named ?? configRunId(agent);
@@ -201,7 +201,7 @@ export class Commands {
 function toReceipt(
   kind: Receipt["kind"],
   requestId: RequestId,
-  { runId, replayed, after, event }: Reply,
+  { runId, replayed, after, event }: RunReceipt,
 ): Receipt {
   return { requestId, runId, kind, replayed, after, ...(event !== undefined && { event }) };
 }

@@ -3,14 +3,14 @@ import type { EventLog, RunAlias } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { CreateRunOptions } from "../api.ts";
 import { checkForkPoint } from "../run/fork.ts";
-import type { Message, Reply } from "../run/messages.ts";
+import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 
 export interface RunCommandsOptions {
   readonly context: RunContext;
   readonly queries: Queries;
-  send(runId: RunId, message: Message): Promise<Reply>;
+  send(runId: RunId, message: Message): Promise<RunReceipt>;
   /** Called when a removal has started but the log cannot be written now. */
   unfinished(): void;
 }

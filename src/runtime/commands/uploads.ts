@@ -1,14 +1,14 @@
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
-import type { Message, Reply } from "../run/messages.ts";
+import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 
 export interface UploadsOptions {
   readonly context: RunContext;
   readonly queries: Queries;
-  send(runId: RunId, message: Message): Promise<Reply>;
+  send(runId: RunId, message: Message): Promise<RunReceipt>;
 }
 
 /** How long a file without a run waits for a request that attaches it. */

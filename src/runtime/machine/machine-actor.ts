@@ -45,7 +45,7 @@ class MachineActor implements MachineHost {
   readonly #scope: ReplayScope;
   readonly #run: MachineRun;
   readonly #end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void };
-  readonly #questions: MachineWaits;
+  readonly #waits: MachineWaits;
   readonly #timers: MachineTimers;
   /** The running promises by the id of their child actor. */
   readonly #promises = new Map<string, CallId>();
@@ -68,7 +68,7 @@ class MachineActor implements MachineHost {
     this.#scope = scope;
     this.#run = run;
     this.#end = end;
-    this.#questions = new MachineWaits(this, (values) => {
+    this.#waits = new MachineWaits(this, (values) => {
       this.#machine.send({ ...values, type: "resume" });
     });
     this.#timers = new MachineTimers(this, () => this.#machine.system);
@@ -131,7 +131,7 @@ class MachineActor implements MachineHost {
     this.#machine.start();
     this.#timers.restore(this.#machine, timers);
     const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
-    this.#questions.restore(snapshot, waits);
+    this.#waits.restore(snapshot, waits);
     this.#restoring = false;
     if (snapshot.status !== "active") this.#finish(snapshot);
   }
@@ -144,7 +144,7 @@ class MachineActor implements MachineHost {
       return;
     }
     try {
-      this.#questions.follow(snapshot);
+      this.#waits.follow(snapshot);
       this.#record();
     } catch (error) {
       this.#fail(error);
@@ -169,7 +169,7 @@ class MachineActor implements MachineHost {
   #record(): void {
     const state: MachineState = {
       snapshot: toJson(this.#machine.getPersistedSnapshot(), "the state of the machine", STATE_LIMIT_BYTES),
-      waits: this.#questions.kept,
+      waits: this.#waits.kept,
       timers: this.#timers.kept,
       promises: Object.fromEntries(this.#promises),
     };
@@ -177,7 +177,7 @@ class MachineActor implements MachineHost {
   }
 
   #rests(snapshot: AnyMachineSnapshot): boolean {
-    if (this.#questions.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
+    if (this.#waits.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
     return Object.values(snapshot.children as { readonly [id: string]: AnyActorRef }).every(
       (child) => (child.getSnapshot() as Snapshot<unknown>).status !== "active",
     );

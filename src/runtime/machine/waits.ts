@@ -31,7 +31,7 @@ export class MachineWaits {
   /** Opens the waits of new states and cancels those of states that were left. */
   follow(snapshot: AnyMachineSnapshot): void {
     const isAsking = snapshot.status === "active" && snapshot.hasTag("wait");
-    const asked = isAsking ? questionsOf(snapshot) : NONE;
+    const asked = isAsking ? waitsOf(snapshot) : NONE;
     for (const [stateId, callId] of this.#open) {
       if (asked.has(stateId)) continue;
       this.#open.delete(stateId);
@@ -43,12 +43,12 @@ export class MachineWaits {
 
   /** Restores the open waits. */
   restore(snapshot: AnyMachineSnapshot, waits: { readonly [stateId: string]: CallId }): void {
-    const asked = questionsOf(snapshot);
+    const asked = waitsOf(snapshot);
     for (const [stateId, callId] of Object.entries(waits))
       this.#ask(stateId, asked.get(stateId) ?? { request_keys: {} }, callId);
   }
 
-  #ask(stateId: string, { request_keys: questions, schema }: Question, known: CallId | undefined): void {
+  #ask(stateId: string, { request_keys: questions, schema }: StateWait, known: CallId | undefined): void {
     const { actor } = this.#place;
     const jsonSchema = schema && toJsonSchema(schema, "input");
     checkQuestions(questions, jsonSchema);
@@ -70,16 +70,16 @@ export class MachineWaits {
 }
 
 /** The questions in a state's `meta`. */
-interface Question {
+interface StateWait {
   readonly request_keys: { readonly [key: string]: string };
   readonly schema?: Schema<unknown>;
 }
 
-const NONE: ReadonlyMap<string, Question> = new Map();
+const NONE: ReadonlyMap<string, StateWait> = new Map();
 
-function questionsOf(snapshot: AnyMachineSnapshot): ReadonlyMap<string, Question> {
+function waitsOf(snapshot: AnyMachineSnapshot): ReadonlyMap<string, StateWait> {
   const metas = Object.entries(
-    snapshot.getMeta() as { readonly [stateId: string]: Partial<Question> | undefined },
+    snapshot.getMeta() as { readonly [stateId: string]: Partial<StateWait> | undefined },
   );
-  return new Map(metas.filter((entry): entry is [string, Question] => entry[1]?.request_keys !== undefined));
+  return new Map(metas.filter((entry): entry is [string, StateWait] => entry[1]?.request_keys !== undefined));
 }

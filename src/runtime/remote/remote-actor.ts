@@ -14,7 +14,7 @@ import type {
   RemoteHandler,
   RemoteFile,
   RemoteSession,
-  RemoteQuestion,
+  RemoteWait,
   RemoteResult,
   RemoteCursor,
   RemoteSpeaker,
@@ -73,15 +73,15 @@ class Place implements RemoteSession {
   readonly #actor: ActorContext;
   /** The open remote calls by local id. */
   readonly #calls = new Map<CallId, OpenCall>();
-  readonly #voices: RemoteSpeakers;
-  readonly #questions: RemoteWaits;
+  readonly #speakers: RemoteSpeakers;
+  readonly #waits: RemoteWaits;
   #count: number;
   #work: OpenCall | undefined;
 
   constructor(actor: ActorContext) {
     this.#actor = actor;
-    this.#voices = new RemoteSpeakers(actor);
-    this.#questions = new RemoteWaits(actor);
+    this.#speakers = new RemoteSpeakers(actor);
+    this.#waits = new RemoteWaits(actor);
     const { journal } = actor.turn;
     // Activity is reported by the remote call itself and need not be inferred from code.
     actor.turn.activity.end(actor.scope.path);
@@ -128,29 +128,29 @@ class Place implements RemoteSession {
     return `${this.#actor.scope.path}.${this.#count}` as CallId;
   }
 
-  say(voice: RemoteSpeaker, body: EventBody): void {
-    const { turn, said } = this.#actor;
+  say(speaker: RemoteSpeaker, body: EventBody): void {
+    const { turn, transcript } = this.#actor;
     if (!this.#accepts()) return;
-    turn.recorder.event(this.#voices.speakerOf(voice), body);
-    if (voice.depth === 0) {
-      if (body.type === "TextOutput") said.add(body.content, body.call_id);
-      if (body.type === "CompletionCall") said.retract(body.call_id);
+    turn.recorder.event(this.#speakers.speakerOf(speaker), body);
+    if (speaker.depth === 0) {
+      if (body.type === "TextOutput") transcript.add(body.content, body.call_id);
+      if (body.type === "CompletionCall") transcript.retract(body.call_id);
     }
     if (body.type === "CompletionResult") turn.addUsage(body.usage);
-    if (body.type === "ArtifactGenerated" && voice.depth === 0) {
+    if (body.type === "ArtifactGenerated" && speaker.depth === 0) {
       const { name, mime_type: mimeType, url } = body;
       this.#actor.files.push({ name, mimeType, url });
     }
   }
 
-  began(callId: CallId, name: string, voice: RemoteSpeaker): void {
+  began(callId: CallId, name: string, speaker: RemoteSpeaker): void {
     if (!this.#isWanted) return;
     const { call: parent, turn } = this.#actor;
     const call = new OpenCall({
       callId,
       kind: "remoteCall",
       name,
-      speaker: this.#voices.speakerOf(voice),
+      speaker: this.#speakers.speakerOf(speaker),
       parent,
     });
     this.#calls.set(callId, call);
@@ -162,16 +162,16 @@ class Place implements RemoteSession {
     this.#calls.delete(callId);
   }
 
-  ask(voice: RemoteSpeaker, question: RemoteQuestion): Promise<void> {
-    return this.#accepts() ? this.#questions.ask(this.#voices.speakerOf(voice), question) : NEVER;
+  ask(speaker: RemoteSpeaker, wait: RemoteWait): Promise<void> {
+    return this.#accepts() ? this.#waits.ask(this.#speakers.speakerOf(speaker), wait) : NEVER;
   }
 
   askedBefore(callId: CallId, give: Give): Promise<void> {
-    return this.#questions.askedBefore(callId, give);
+    return this.#waits.askedBefore(callId, give);
   }
 
   answered(callId: CallId, values: JsonObject): void {
-    if (this.#accepts()) this.#questions.answered(callId, values);
+    if (this.#accepts()) this.#waits.answered(callId, values);
   }
 
   async store(file: StoredFile): Promise<EventBody> {
@@ -210,7 +210,7 @@ class Place implements RemoteSession {
   async keep(kept: Json): Promise<void> {
     const { agent, files, scope, turn } = this.#actor;
     if (!this.#accepts()) return;
-    const state: RemoteCursor = { calls: this.#count, waits: this.#questions.kept, files, kept };
+    const state: RemoteCursor = { calls: this.#count, waits: this.#waits.kept, files, kept };
     turn.recorder.record({
       type: "RemoteCursor",
       scope: scope.path,

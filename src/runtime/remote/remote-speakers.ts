@@ -4,7 +4,7 @@ import type { ActorContext } from "../turn/actor-context.ts";
 import type { RemoteSpeaker } from "../agent/remote-port.ts";
 
 /** Maximum number of speakers with prepared constant text. */
-const VOICES = 256;
+const SPEAKERS_LIMIT = 256;
 
 /** The speakers of a remote agent, placed below the local actor. */
 export class RemoteSpeakers {
@@ -22,7 +22,7 @@ export class RemoteSpeakers {
     const key = `${depth} ${parent ?? ""} ${agent}`;
     const known = this.#speakers.get(key);
     if (known) return known;
-    if (this.#speakers.size >= VOICES) this.#speakers.clear();
+    if (this.#speakers.size >= SPEAKERS_LIMIT) this.#speakers.clear();
     const { runId, accepted } = turn;
     const made = createSpeaker({
       run_id: runId,

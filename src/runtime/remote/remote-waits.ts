@@ -3,7 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import type { Schema } from "../agent/agent.ts";
-import type { RemoteQuestion, Give } from "../agent/remote-port.ts";
+import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
 
@@ -23,7 +23,7 @@ export class RemoteWaits {
   }
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
-  ask(speaker: Speaker, { callId, questions, schema, give }: RemoteQuestion): Promise<void> {
+  ask(speaker: Speaker, { callId, questions, schema, give }: RemoteWait): Promise<void> {
     const { id: waitId } = this.#actor.turn.recorder.event(speaker, {
       type: "WaitForInput",
       request_keys: questions,

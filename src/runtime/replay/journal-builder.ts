@@ -41,7 +41,7 @@ export class JournalBuilder {
   readonly #waits = new Map<CallId, OpenWait>();
   readonly #callOfWait = new Map<number, CallId>();
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
-  readonly #said = new Map<string, Transcript>();
+  readonly #transcripts = new Map<string, Transcript>();
   readonly #staged = new Map<string, Json>();
   readonly #holders = new Map<string, CallId>();
   readonly #configs = new Map<CallId, JsonObject>();
@@ -133,7 +133,7 @@ export class JournalBuilder {
       wakeTimes: orNone(this.#wakeTimes),
       waits: orNone(new Map([...this.#waits].filter(([callId]) => !isPast(callId)))),
       openCalls: orNone(this.#openCalls),
-      said: orNone(this.#said),
+      transcripts: orNone(this.#transcripts),
       usage: this.#usage,
       staged: orNone(this.#staged),
       holders: orNone(this.#holders),
@@ -183,7 +183,7 @@ export class JournalBuilder {
         return;
       case "CompletionCall":
         this.#try(event.call_id, event.attempt);
-        this.#said.get(spoken())?.retract(event.call_id);
+        this.#transcripts.get(spoken())?.retract(event.call_id);
         if (event.attempt > 1) return;
         this.#call(event.call_id, COMPLETION);
         return;
@@ -237,12 +237,12 @@ export class JournalBuilder {
   }
 
   #say(content: string, actor: string, branch = actor, completion?: CallId): void {
-    let said = this.#said.get(actor);
-    if (said === undefined) {
-      said = new Transcript();
-      this.#said.set(actor, said);
+    let transcript = this.#transcripts.get(actor);
+    if (transcript === undefined) {
+      transcript = new Transcript();
+      this.#transcripts.set(actor, transcript);
     }
-    said.add(content, completion);
+    transcript.add(content, completion);
     // Text that a model streams belongs to its completion.
     if (completion === undefined) this.#item(branch, { signature: content, isText: true });
   }

@@ -76,7 +76,7 @@ export interface TurnJournal {
   /** The calls of agents and effects without an outcome, oldest first. */
   readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
   /** The transcript of each actor, by its call. */
-  readonly said: ReadonlyMap<string, Transcript>;
+  readonly transcripts: ReadonlyMap<string, Transcript>;
   /** The total usage of all completions. */
   readonly usage: Usage;
   /** Staged run memory by agent, written by calls. */
@@ -115,7 +115,7 @@ const emptyJournal: TurnJournal = {
   wakeTimes: new Map(),
   waits: new Map(),
   openCalls: new Map(),
-  said: new Map(),
+  transcripts: new Map(),
   usage: {},
   staged: new Map(),
   holders: new Map(),

@@ -67,7 +67,7 @@ export interface UploadMessage {
 }
 
 /** The owner's reply, sent after the result is committed. */
-export interface Reply {
+export interface RunReceipt {
   readonly requestId?: RequestId;
   readonly runId: RunId;
   readonly replayed: boolean;
@@ -78,14 +78,14 @@ export interface Reply {
 }
 
 /** Creates the reply to a message that was not answered before. */
-export function toReply(
+export function toRunReceipt(
   runId: RunId,
   after: number,
   {
     requestId,
     event,
   }: { readonly requestId?: RequestId | undefined; readonly event?: string | undefined } = {},
-): Reply {
+): RunReceipt {
   return {
     runId,
     replayed: false,

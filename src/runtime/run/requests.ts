@@ -6,8 +6,8 @@ import type { GivenAnswer } from "../activation/turn-slot.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
-import { toReply } from "./messages.ts";
-import type { RecoverMessage, Reply } from "./messages.ts";
+import { toRunReceipt } from "./messages.ts";
+import type { RecoverMessage, RunReceipt } from "./messages.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 
@@ -28,7 +28,7 @@ export class RequestQueue {
   }
 
   /** Accepts a request. Its turn starts at once or when the turns before it have ended. */
-  accept(accepted: AcceptedRequest): Reply {
+  accept(accepted: AcceptedRequest): RunReceipt {
     const { requestId, request, agent } = accepted;
     const ledger = this.#ledger;
     const { agents, limits, telemetry } = this.#context;
@@ -50,11 +50,11 @@ export class RequestQueue {
       this.#mailbox.post(accepted);
     }
     ledger.save();
-    return toReply(runId, after, { requestId, event });
+    return toRunReceipt(runId, after, { requestId, event });
   }
 
   /** Answers a wait of a request; without an id, of the started request. */
-  async resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<Reply> {
+  async resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<RunReceipt> {
     const ledger = this.#ledger;
     const { runId } = ledger;
     const { slot } = this;
@@ -63,18 +63,18 @@ export class RequestQueue {
     const isRepeated = given.resumeId !== undefined && slot.knowsAnswer(given.resumeId);
     const open = asked === slot.requestId && !isRepeated ? pickWait(slot.waits, given) : undefined;
     const answered = open && (await slot.answer(open.callId, given));
-    if (answered) return toReply(runId, answered.id - 1, { requestId: asked, event: answered.text });
+    if (answered) return toRunReceipt(runId, answered.id - 1, { requestId: asked, event: answered.text });
     // The commit of an earlier answer may still be pending.
     await ledger.committed();
     const earlier = await findAnswer(this.#context.log, runId, asked, given);
     return {
-      ...toReply(runId, earlier.id - 1, { requestId: asked, event: earlier.text }),
+      ...toRunReceipt(runId, earlier.id - 1, { requestId: asked, event: earlier.text }),
       replayed: true,
     };
   }
 
   /** Cancels a started or queued request. */
-  async cancel(requestId: RequestId): Promise<Reply> {
+  async cancel(requestId: RequestId): Promise<RunReceipt> {
     const ledger = this.#ledger;
     const { runId } = ledger;
     const after = ledger.recorder.head;
@@ -82,21 +82,21 @@ export class RequestQueue {
     if (queued) {
       const event = ledger.cancelQueued(queued, this.#context.agents.find(queued.agent)?.version);
       ledger.save();
-      return toReply(runId, after, { requestId, event });
+      return toRunReceipt(runId, after, { requestId, event });
     }
     if (this.slot.requestId === requestId)
-      return toReply(runId, after, { requestId, event: this.slot.cancel() });
+      return toRunReceipt(runId, after, { requestId, event: this.slot.cancel() });
     // The request may have just ended. Its end must be committed before the caller looks for it.
     await ledger.committed();
     throw new AgentError("conflict", `request ${requestId} is not open`);
   }
 
   /** Continues the open request after a crash. */
-  recover({ alone = false }: RecoverMessage): Reply {
+  recover({ alone = false }: RecoverMessage): RunReceipt {
     const ledger = this.#ledger;
     if (this.slot.requestId !== undefined) {
       if (ledger.phase === "running") this.slot.recover(alone);
     } else if (this.#mailbox.size > 0) this.slot.startNext();
-    return toReply(ledger.runId, ledger.recorder.head);
+    return toRunReceipt(ledger.runId, ledger.recorder.head);
   }
 }

@@ -3,8 +3,8 @@ import type { Claim, EventLog } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
-import { toReply } from "./messages.ts";
-import type { Message, Reply } from "./messages.ts";
+import { toRunReceipt } from "./messages.ts";
+import type { Message, RunReceipt } from "./messages.ts";
 import type { RunContext } from "../run-context.ts";
 import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
@@ -98,7 +98,7 @@ export class Run implements RecorderListener {
   }
 
   /** Processes a message and answers it when the result is committed. */
-  async deliver(message: Message): Promise<Reply> {
+  async deliver(message: Message): Promise<RunReceipt> {
     this.#messages += 1;
     try {
       const reply = await this.#answer(message);
@@ -134,7 +134,7 @@ export class Run implements RecorderListener {
     this.#context.log.release(recorder.cursor);
   }
 
-  async #answer(message: Message): Promise<Reply> {
+  async #answer(message: Message): Promise<RunReceipt> {
     this.#checkThere();
     switch (message.kind) {
       case "turn":
@@ -146,7 +146,7 @@ export class Run implements RecorderListener {
       case "configure":
       case "create":
       case "uploaded":
-        return toReply(this.runId, await this.#notes.write(message));
+        return toRunReceipt(this.runId, await this.#notes.write(message));
       case "fork":
         return this.#copy(message);
       case "recover":
@@ -160,17 +160,17 @@ export class Run implements RecorderListener {
     }
   }
 
-  async #copy(message: Message & { readonly kind: "fork" }): Promise<Reply> {
+  async #copy(message: Message & { readonly kind: "fork" }): Promise<RunReceipt> {
     this.#copying = true;
     try {
-      return toReply(this.runId, await this.#notes.write(message));
+      return toRunReceipt(this.runId, await this.#notes.write(message));
     } finally {
       this.#copying = false;
     }
   }
 
   /** Removes an idle run with its log. The run must be dropped afterwards. */
-  async #remove(): Promise<Reply> {
+  async #remove(): Promise<RunReceipt> {
     const { recorder } = this.#ledger;
     do {
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
@@ -193,7 +193,7 @@ export class Run implements RecorderListener {
     } finally {
       this.#removal = "tried";
     }
-    return toReply(this.runId, recorder.head);
+    return toRunReceipt(this.runId, recorder.head);
   }
 
   #checkThere(): void {

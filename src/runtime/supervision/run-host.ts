@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import type { Message, Reply } from "../run/messages.ts";
+import type { Message, RunReceipt } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
 import type { RunContext } from "../run-context.ts";
@@ -35,7 +35,7 @@ export class RunHost implements RunListener {
   }
 
   /** Delivers a message to a run, which stays in memory until it has replied. */
-  async deliver(runId: RunId, message: Message): Promise<Reply> {
+  async deliver(runId: RunId, message: Message): Promise<RunReceipt> {
     this.#checkOpen();
     const entry = this.#entry(runId);
     entry.users += 1;

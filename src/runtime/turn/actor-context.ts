@@ -19,7 +19,7 @@ export interface ActorContext {
   readonly scope: ReplayScope;
   readonly memory: Memory;
   /** The actor's transcript, including earlier activations. */
-  readonly said: Transcript;
+  readonly transcript: Transcript;
   readonly files: PublishedFile[];
   /** Aborts when the actor is stopped. */
   readonly signal: AbortSignal;
