@@ -4,6 +4,11 @@ export type Json = null | boolean | number | string | readonly Json[] | JsonObje
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json };
 
+/** Whether a value is an object with keys: no array and not null. */
+export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** A copy that shares no mutable part with the value. */
 export function copyJson<Value extends Json | undefined>(value: Value): Value;
 export function copyJson(value: Json | undefined): Json | undefined {

@@ -6,6 +6,7 @@ import type { Issue, Refusal } from "./issue.ts";
 import { besideSchema, requestSchemas } from "./request-schemas.ts";
 import type { Delivery, Request } from "./requests.ts";
 import { describeIssue, toIssues } from "./schema-issues.ts";
+import { isObject } from "./json.ts";
 
 /** A parsed value, or what is wrong with it. */
 export type Parsed<Value> =
@@ -71,10 +72,6 @@ const REFUSALS: readonly Refusal[] = ["too_large", "invalid", "unprocessable"];
 function refuse(issues: readonly Issue[], kind: Refusal = "invalid"): Parsed<never> {
   const faults = issues.map(({ path, message }) => `${path === "" ? "the body" : path} ${message}`);
   return { ok: false, message: faults.join("; "), issues, kind };
-}
-
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 // Resume and Cancel must be named: a request that waits or runs must not be changed by a guess.

@@ -7,7 +7,7 @@ import { abandon } from "./cancel.ts";
 import { completedEnd, failedEnd } from "./end.ts";
 import { RemoteEvents } from "./events.ts";
 import { fetchFile, sendFile } from "./files.ts";
-import { digest, fault, isObject, toIds } from "./ids.ts";
+import { digest, fault, toIds } from "./ids.ts";
 import type { RemoteIds } from "./ids.ts";
 import { RemoteWaits } from "./waits.ts";
 import type { RemoteSettings } from "./settings.ts";
@@ -15,6 +15,7 @@ import { decodeState, encodeState } from "./state.ts";
 import type { RemoteState } from "./state.ts";
 import { toProgress } from "../wire/request-progress.ts";
 import type { Wire } from "../wire/wire.ts";
+import { isObject } from "../../protocol/json.ts";
 
 /** How long a server may delay its answer when the run is busy. */
 const BUSY_MS = 30_000;

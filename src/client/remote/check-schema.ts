@@ -1,4 +1,5 @@
 import type { Issue } from "../../protocol/issue.ts";
+import { isObject } from "../../protocol/json.ts";
 
 /**
  * Checks a value against a JSON Schema without trusting the schema: it comes from outside, so its patterns
@@ -116,7 +117,3 @@ function asList(value: unknown): readonly unknown[] {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

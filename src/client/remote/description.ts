@@ -5,6 +5,7 @@ import { chatInput, chatOutput } from "../../runtime/agent/define.ts";
 import { checkSchema } from "./check-schema.ts";
 import { pause } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";
+import { isObject } from "../../protocol/json.ts";
 
 /** The description of a remote agent, fetched when needed and cached. */
 export class RemoteDescription {
@@ -132,7 +133,3 @@ function notHere(): never {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

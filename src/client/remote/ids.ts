@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { isObject } from "../../protocol/json.ts";
 
 /** The remote ids of a request and its run. */
 export interface RemoteIds {
@@ -31,10 +32,6 @@ export async function digest(text: string): Promise<string> {
 /** The error for a protocol violation of a remote agent. */
 export function fault(name: string, what: string): AgentError {
   return new AgentError("call_failed", `agent ${name} ${what}`);
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const ID_LIMIT = 256;

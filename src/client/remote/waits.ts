@@ -5,10 +5,11 @@ import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-po
 import type { WireEvent } from "../wire/connection.ts";
 import { persist } from "../wire/persist.ts";
 import { toText } from "./fields.ts";
-import { digest, fault, isObject } from "./ids.ts";
+import { digest, fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
 import type { RemoteState } from "./state.ts";
 import type { Wire } from "../wire/wire.ts";
+import { isObject } from "../../protocol/json.ts";
 
 /** Maximum number of open waits. */
 const LIMIT = 100;

@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { Issue } from "../../protocol/issue.ts";
+import { isObject } from "../../protocol/json.ts";
 
 /** Converts a problem document to an error. */
 export function fromProblem(subject: string, status: number, headers: Headers, body: unknown): AgentError {
@@ -60,10 +61,6 @@ function codeOf(status: number, code: unknown): ErrorCode {
 function secondsOf(headers: Headers): number | undefined {
   const value = headers.get("retry-after") ?? "";
   return /^\d{1,6}$/.test(value) ? Math.min(Number(value), LONGEST_S) : undefined;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isIssue(value: unknown): value is Issue {

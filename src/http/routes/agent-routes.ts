@@ -14,6 +14,7 @@ import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/sse.ts";
 import type { OpenedStream } from "../sse/sse.ts";
+import { isObject } from "../../protocol/json.ts";
 
 /** Adds the routes that send requests to an agent; at the root, to the default agent. */
 export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): void {
@@ -107,7 +108,7 @@ const REFUSALS: Readonly<Record<Refusal, ErrorCode>> = {
 };
 
 function isUntyped(body: unknown): body is object {
-  return typeof body === "object" && body !== null && !Array.isArray(body) && !("type" in body);
+  return isObject(body) && !("type" in body);
 }
 
 /** Passes a request to the runtime and answers in the way that the client asked for. */

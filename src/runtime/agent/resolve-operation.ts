@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
 import type { Agent, Operation } from "./agent.ts";
@@ -102,9 +103,7 @@ function onlyStringOf(schema: JsonObject | undefined): string | undefined {
 function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as JsonObject)
-      : undefined;
+    return isObject(value) ? (value as JsonObject) : undefined;
   } catch {
     return undefined;
   }
