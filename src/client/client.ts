@@ -146,10 +146,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
       return { artifactId, url };
     },
     async artifact(url, { signal } = {}) {
-      const address = wire.resolve(url);
-      if (address === undefined)
-        throw new AgentError("invalid_request", `${JSON.stringify(url)} is not a URL`);
-      const { response } = await wire.open("GET", address.href, { signal });
+      const { response } = await wire.openFile(url, { signal });
       return response;
     },
   };

@@ -7,6 +7,7 @@ import { addEventRoutes } from "./routes/event-routes.ts";
 import { createGuard } from "./guards/guards.ts";
 import type { GuardOptions } from "./guards/guards.ts";
 import type { Host, Place } from "./routes/host.ts";
+import { createMount } from "./messages/mount.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { explainNoRoute } from "./routes/no-route.ts";
@@ -49,6 +50,7 @@ export function createApp(
     waits: new PendingReplies(),
     cursors: new PollCursors(),
     report: metrics.fault,
+    mount: createMount(guardOptions.trustProxy ?? false),
     bodyLimitBytes,
     fileLimitBytes,
   };

@@ -53,7 +53,7 @@ export async function fetchFile(
   const file = { artifactId, name: toFileName(name), mimeType: toMimeType(type) };
   return persist({ clock, limitMs: limits.unreachableMs, signal }, async () => {
     const reply = await wire
-      .open("GET", address.href, { signal, timeoutMs: limits.idleMs })
+      .openFile(url as string, { signal, timeoutMs: limits.idleMs })
       .catch((thrown: unknown) => {
         throw isGone(thrown) ? fault(agent, "published a file that does not exist") : thrown;
       });

@@ -1,4 +1,4 @@
-import { AgentError } from "../../errors.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { fromProblem } from "./problem.ts";
@@ -91,6 +91,23 @@ export class Wire {
     } finally {
       stop();
       close();
+    }
+  }
+
+  /**
+   * Opens a file by the URL that the server gave. A server that does not know the prefix below which it is reached
+   * gives a path without it; the file is then below the address of the agent.
+   */
+  async openFile(url: string, ask: Ask = {}): Promise<OpenReply> {
+    const address = this.resolve(url);
+    if (address === undefined) throw new AgentError("invalid_request", `${JSON.stringify(url)} is not a URL`);
+    const below = `${this.url}${url}`;
+    try {
+      return await this.open("GET", address.href, ask);
+    } catch (thrown) {
+      const isMissing = isInstance(thrown, AgentError) && thrown.code === "not_found";
+      if (!isMissing || !url.startsWith("/artifacts/") || address.href === below) throw thrown;
+      return this.open("GET", below, ask);
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { AppEnv } from "../messages/app-env.ts";
+import { pathIn } from "../messages/mount.ts";
 import { toProblem } from "../messages/problem.ts";
 import { replyEmpty, replyProblem } from "../messages/reply.ts";
 import { createHostCheck, hostOf } from "./hosts.ts";
@@ -19,7 +20,7 @@ export interface GuardOptions {
   readonly allowedOrigins?: readonly string[];
   /** If given, every request except health checks must send it as `Authorization: Bearer`. */
   readonly token?: string | undefined;
-  /** Trust `X-Forwarded-Host` and `X-Forwarded-For` of a proxy. Default false. */
+  /** Trust `X-Forwarded-Host`, `X-Forwarded-For` and `X-Forwarded-Prefix` of a proxy. Default false. */
   readonly trustProxy?: boolean;
 }
 
@@ -39,7 +40,7 @@ export function createGuard({
   const checkToken = token === undefined ? undefined : createTokenCheck(token, { trustProxy });
 
   return async (c, next) => {
-    const { path } = c.req;
+    const path = OPEN.test(c.req.path) ? pathIn(c) : "";
     const forHealth = path === "/healthz" || path === "/readyz";
     const host = hostOf(c, trustProxy);
     // Monitoring reads each instance by its address. DNS rebinding needs a name.
@@ -52,6 +53,9 @@ export function createGuard({
     return next();
   };
 }
+
+/** The end of the paths with rules of their own. */
+const OPEN = /\/(?:healthz|readyz|metrics)$/;
 
 const CONTINUE = /^100-continue$/i;
 

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { AppEnv } from "../messages/app-env.ts";
+import { pathIn } from "../messages/mount.ts";
 import { quoted } from "./quoted.ts";
 
 /** What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. */
@@ -59,7 +60,7 @@ function toOrigin(entry: string): string {
 function isVisit(c: Context<AppEnv>): boolean {
   return (
     c.req.method === "GET" &&
-    c.req.path === "/" &&
+    pathIn(c) === "/" &&
     c.req.header("sec-fetch-mode") === "navigate" &&
     c.req.header("sec-fetch-dest") === "document"
   );

@@ -52,15 +52,10 @@ export function lastEventId(c: Context<AppEnv>, query: URLSearchParams): number 
 const LAST_EVENT_ID = ["lastEventId", "last_event_id"];
 
 /** The `Link` header of the next page: the same query from another position. */
-export function nextPage(
-  c: Context<AppEnv>,
-  query: URLSearchParams,
-  name: string,
-  place: number | string,
-): string {
+export function nextPage(path: string, query: URLSearchParams, name: string, place: number | string): string {
   const next = new URLSearchParams(query);
   next.set(name, String(place));
-  return `<${c.req.path}?${next.toString()}>; rel="next"`;
+  return `<${path}?${next.toString()}>; rel="next"`;
 }
 
 /** Parses the single value of a query field; `undefined` if it is absent. */

@@ -124,7 +124,8 @@ async function take(
   if (event !== undefined) return reply(c, event, replayed && { headers: replayed });
 
   const { requestId, runId, kind } = receipt;
-  const location = `${c.req.path.slice(0, c.req.path.lastIndexOf("/"))}/getevents/${requestId}`;
+  const path = host.mount.pathOf(c);
+  const location = `${path.slice(0, path.lastIndexOf("/"))}/getevents/${requestId}`;
   return reply(c, JSON.stringify({ request_id: requestId, run_id: runId }), {
     status: 202,
     // A configuration has no events, so it has no location.

@@ -11,20 +11,21 @@ import { API_HEADERS, corsOf, reply } from "../messages/reply.ts";
 /** Adds the routes for uploads and downloads. Files belong to no agent, so all paths are equivalent. */
 export function addArtifactRoutes(
   app: Hono<AppEnv>,
-  { runtime, fileLimitBytes, report }: Host,
+  { runtime, fileLimitBytes, report, mount }: Host,
   { path }: Place,
 ): void {
   app.post(`${path}/artifacts`, async (c) => {
     const query = queryOf(c);
     const runId = read(query, "run_id", parseName);
-    const { artifactId, url } = await runtime.upload({
+    const uploaded = await runtime.upload({
       name: read(query, "name", parseName) ?? "file",
       mimeType: typeOf(c),
       body: bodyChunks(c, fileLimitBytes),
       limitBytes: fileLimitBytes,
       ...(runId !== undefined && { runId: checkId(runId) }),
     });
-    return reply(c, JSON.stringify({ artifact_id: artifactId, url }), {
+    const url = mount.prefixOf(c) + uploaded.url;
+    return reply(c, JSON.stringify({ artifact_id: uploaded.artifactId, url }), {
       status: 201,
       headers: { location: url },
     });

@@ -4,6 +4,7 @@ import { isId } from "../../protocol/ids.ts";
 import type { Address } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { lastEventId, nextPage, parseEventQuery, queryOf } from "../messages/event-query.ts";
+import { withPrefix } from "../messages/mount.ts";
 import type { EventQuery } from "../messages/event-query.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
@@ -69,7 +70,7 @@ async function poll(
   host: Host,
   { id, address, asked, query }: EventRead,
 ): Promise<Response> {
-  const { runtime, cursors, waits } = host;
+  const { runtime, cursors, waits, mount } = host;
   const { since, consumer, timeoutMs, filter } = asked;
   // A run id reads the whole history, which several readers may poll; a cursor for it needs a consumer name.
   const hasCursor = since === undefined && (address.kind === "request" || consumer !== "");
@@ -82,8 +83,10 @@ async function poll(
   }
   // A HEAD request moves no cursor.
   if (hasCursor && c.req.method === "GET") cursors.advance(id, consumer, page.cursor);
-  const headers = page.more ? { link: nextPage(c, query, "since", page.cursor) } : undefined;
-  return reply(c, `[${page.events.join(",")}]`, headers && { headers });
+  const headers = page.more ? { link: nextPage(mount.pathOf(c), query, "since", page.cursor) } : undefined;
+  const prefix = mount.prefixOf(c);
+  const events = prefix === "" ? page.events : page.events.map((event) => withPrefix(event, prefix));
+  return reply(c, `[${events.join(",")}]`, headers && { headers });
 }
 
 /** Resolves when there are events after a cursor, or there will never be any, or the signal aborts. */

@@ -1,4 +1,5 @@
 import type { Runtime } from "../../runtime/api.ts";
+import type { Mount } from "../messages/mount.ts";
 import type { PollCursors } from "./poll-cursors.ts";
 import type { OpenStreams } from "../sse/open-streams.ts";
 import type { PendingReplies } from "./pending-replies.ts";
@@ -10,6 +11,7 @@ export interface Host {
   readonly waits: PendingReplies;
   readonly cursors: PollCursors;
   readonly report: (where: string, thrown: unknown) => void;
+  readonly mount: Mount;
   readonly bodyLimitBytes: number;
   readonly fileLimitBytes: number;
 }

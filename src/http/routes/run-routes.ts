@@ -15,7 +15,7 @@ import { readRunsPage } from "./runs-page.ts";
 /** Adds the routes for requests and runs; below an agent's path, only for its own. */
 export function addRunRoutes(
   app: Hono<AppEnv>,
-  { runtime, bodyLimitBytes }: Host,
+  { runtime, bodyLimitBytes, mount }: Host,
   { path, agent }: Place,
 ): void {
   app.get(`${path}/request/:id`, async (c) => {
@@ -28,7 +28,8 @@ export function addRunRoutes(
   app.get(`${path}/runs`, async (c) => {
     const query = queryOf(c);
     const { json, next } = await readRunsPage(runtime, toRunsQuery(query, agent));
-    const headers = next === undefined ? undefined : { link: nextPage(c, query, "cursor", next) };
+    const headers =
+      next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
     return reply(c, json, headers && { headers });
   });
 
@@ -38,7 +39,7 @@ export function addRunRoutes(
     const after = parseForkPoint(await readJson(c, bodyLimitBytes));
     const runId = await runtime.fork(source, { after });
     const forked = { run_id: runId, forked_from: { run_id: source, id: after } };
-    const location = `${c.req.path.slice(0, c.req.path.lastIndexOf("/runs/"))}/events/${runId}`;
+    const location = `${mount.prefixOf(c)}/events/${runId}`;
     return reply(c, JSON.stringify(forked), { status: 201, headers: { location } });
   });
 

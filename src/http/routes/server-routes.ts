@@ -16,13 +16,15 @@ export interface ServerState {
 /** Adds the routes of the server: its agents, its interface, its health. */
 export function addServerRoutes(
   app: Hono<AppEnv>,
-  { runtime }: Host,
+  { runtime, mount }: Host,
   { metrics, isStopping }: ServerState,
 ): void {
-  const agents = runtime.agents.map((name) => ({ name, path: `/${name}` }));
-  const list = JSON.stringify(agents);
-  const pairs = JSON.stringify(agents.map(({ name, path }) => [name, path]));
-  app.get("/", (c) => reply(c, c.req.query("format") === "pairs" ? pairs : list));
+  app.get("/", (c) => {
+    const prefix = mount.prefixOf(c);
+    const agents = runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
+    const asked = c.req.query("format") === "pairs" ? agents.map(({ name, path }) => [name, path]) : agents;
+    return reply(c, JSON.stringify(asked));
+  });
 
   let openApi: string | undefined;
   app.get("/openapi.json", (c) => {

@@ -1,11 +1,12 @@
 import { idOf } from "../../protocol/encode.ts";
+import { withPrefix } from "../messages/mount.ts";
 
 /**
  * An event as a frame. It has no `event:` line, so that `onmessage` of an EventSource receives it. An encoded
  * event has no line breaks, so one `data:` line is enough.
  */
-export function toFrame(event: string): string {
-  return `id: ${idOf(event)}\ndata: ${event}\n\n`;
+export function toFrame(event: string, prefix: string): string {
+  return `id: ${idOf(event)}\ndata: ${withPrefix(event, prefix)}\n\n`;
 }
 
 /** Keeps a connection alive, and gives the reader its position even if a filter drops all events. */

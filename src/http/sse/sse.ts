@@ -3,6 +3,7 @@ import { AgentError } from "../../errors.ts";
 import type { Feed } from "../../runtime/api.ts";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
+import type { Mount } from "../messages/mount.ts";
 import { NodePipe } from "./node-pipe.ts";
 import { ALREADY_SENT, API_HEADERS, corsOf, replyEmpty } from "../messages/reply.ts";
 import { Stream } from "./stream.ts";
@@ -30,6 +31,7 @@ export interface OpenedStream {
 export interface StreamHost {
   readonly streams: OpenStreams;
   readonly report: (where: string, thrown: unknown) => void;
+  readonly mount: Mount;
 }
 
 /**
@@ -38,10 +40,11 @@ export interface StreamHost {
  */
 export async function replyWithStream(
   c: Context<AppEnv>,
-  { streams, report }: StreamHost,
+  host: StreamHost,
   { id, open }: StreamSource,
 ): Promise<Response> {
   if (c.req.method === "HEAD") return new Response(null, { headers: { ...SSE_HEADERS, ...corsOf(c) } });
+  const { streams } = host;
   const stop = new AbortController();
   streams.take(id);
   let opened: OpenedStream;
@@ -55,7 +58,7 @@ export async function replyWithStream(
     streams.leave(id);
     return replyEmpty(c, opened.headers);
   }
-  return start(c, { streams, report }, { ...opened, id, stop });
+  return start(c, host, { ...opened, id, stop });
 }
 
 interface Started extends OpenedStream {
@@ -70,7 +73,7 @@ function start(c: Context<AppEnv>, host: StreamHost, { id, feed, after, stop, he
   const all = cors || headers ? { ...SSE_HEADERS, ...cors, ...headers } : SSE_HEADERS;
   const gone = (): void => stop.abort(GONE);
   const options = { gone, stallMs: streams.times.stallMs };
-  const span = { after, endsAt: streams.endOfLife() };
+  const span = { after, endsAt: streams.endOfLife(), prefix: host.mount.prefixOf(c) };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
     run(new Stream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);

@@ -14,6 +14,8 @@ export interface StreamSpan {
   readonly after: number | undefined;
   /** When its reader must reconnect, in milliseconds of `performance.now`. */
   readonly endsAt: number;
+  /** The prefix below which the reader reaches the app. */
+  readonly prefix: string;
 }
 
 /**
@@ -25,6 +27,7 @@ export class Stream implements PageSink {
   readonly #stop: () => void;
   readonly #times: StreamTimes;
   readonly #endsAt: number;
+  readonly #prefix: string;
   /** The reader's position in the log; may be unknown before the first page. */
   #cursor: number | undefined;
   #quietSince: number = performance.now();
@@ -37,12 +40,13 @@ export class Stream implements PageSink {
   #ending = "";
   #ended: ((error: unknown) => void) | undefined;
 
-  constructor(pipe: Pipe, stop: () => void, times: StreamTimes, { after, endsAt }: StreamSpan) {
+  constructor(pipe: Pipe, stop: () => void, times: StreamTimes, { after, endsAt, prefix }: StreamSpan) {
     this.#pipe = pipe;
     this.#stop = stop;
     this.#times = times;
     this.#cursor = after;
     this.#endsAt = endsAt;
+    this.#prefix = prefix;
   }
 
   /** Starts to send a feed. `ended` is called once, when the answer has ended. */
@@ -54,7 +58,7 @@ export class Stream implements PageSink {
   /** Writes a page in one piece. */
   page({ events, cursor, last }: FeedPage): boolean {
     let text = "";
-    for (const event of events) text += toFrame(event);
+    for (const event of events) text += toFrame(event, this.#prefix);
     this.#cursor = cursor;
     if (last) {
       this.#ending = text;

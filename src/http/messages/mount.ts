@@ -1,0 +1,55 @@
+import type { Context } from "hono";
+import { basePath } from "hono/route";
+import { nodeOf } from "./app-env.ts";
+import type { AppEnv } from "./app-env.ts";
+
+/**
+ * Where clients reach the app. It can be mounted below a prefix: by `app.route` of Hono, by `app.use` of Express, or by
+ * a trusted proxy that removes the prefix and sends it as `X-Forwarded-Prefix`.
+ */
+export interface Mount {
+  /** The prefix; empty at the root. */
+  prefixOf(c: Context<AppEnv>): string;
+  /** The path of a request, with the prefix. */
+  pathOf(c: Context<AppEnv>): string;
+}
+
+/** Finds out the mount of each request. */
+export function createMount(trustProxy: boolean): Mount {
+  /** The part of the prefix that was removed before the app got the request. */
+  function removedOf(c: Context<AppEnv>): string {
+    const forwarded = trustProxy ? (c.req.header("x-forwarded-prefix") ?? "") : "";
+    const { baseUrl = "" } = (nodeOf(c)?.incoming ?? {}) as { readonly baseUrl?: string };
+    return toPrefix(forwarded) + toPrefix(baseUrl);
+  }
+
+  return {
+    prefixOf: (c) => removedOf(c) + routeBaseOf(c),
+    pathOf: (c) => removedOf(c) + c.req.path,
+  };
+}
+
+/** The path of a request below the route where the app is mounted. */
+export function pathIn(c: Context<AppEnv>): string {
+  const path = c.req.path.slice(routeBaseOf(c).length);
+  return path === "" ? "/" : path;
+}
+
+/**
+ * An encoded event as clients below a prefix get it. The log has the URL of a file without a prefix, because the same
+ * log can be served below another one.
+ */
+export function withPrefix(event: string, prefix: string): string {
+  // Inside a JSON string a quote is escaped, so this sequence is the field itself.
+  return prefix === "" ? event : event.replace('"url":"/artifacts/', `"url":"${prefix}/artifacts/`);
+}
+
+function routeBaseOf(c: Context<AppEnv>): string {
+  const base = basePath(c);
+  return base === "/" ? "" : base;
+}
+
+/** A path that can stand in a URL and in a JSON string as it is; any other is ignored. */
+function toPrefix(path: string): string {
+  return /^(?:\/[\w.~%-]+)+\/?$/.test(path) ? path.replace(/\/$/, "") : "";
+}
