@@ -3,24 +3,24 @@ import type { OxlintOverride } from "oxlint";
 
 type ImportRule = NonNullable<NonNullable<OxlintOverride["rules"]>["no-restricted-imports"]>;
 
-/** What a folder of src/ may import beside its own files. */
+/** What a folder of src/ may import besides its own files. */
 interface Layer {
   readonly folder: string;
-  /** Files of src/, as they are written from a file directly in the folder. */
+  /** Files of src/, as imported from a file directly in the folder. */
   readonly ours: readonly string[];
-  /** Packages, with `/**` where their subpaths are meant. */
+  /** Packages, with `/**` if subpaths are allowed. */
   readonly packages: readonly string[];
-  /** Set for the places that may touch the machine they run on. */
+  /** Set for the folders that may use the machine (files, sockets, processes). */
   readonly node?: boolean;
-  /** Set where the folders inside never import each other. */
+  /** Set if subfolders must not import each other. */
   readonly apart?: boolean;
 }
 
-/** The own files of a folder, and those of a folder inside a layer, which may use all of the layer. */
+/** The folder's own files; for a subfolder of a layer, the whole layer. */
 const FLAT = ["!./**"];
 const NESTED = ["!./**", "!../**", "../../**"];
 
-/** Node's own modules, with those that have a subpath. */
+/** Node's own modules, including those with a subpath. */
 const NODE = ["node:*", "node:*/*"];
 
 const RUNTIME = ["../protocol/**", "../errors.ts", "../ports/**", "../runtime/**"];
@@ -156,7 +156,7 @@ export default defineConfig({
     "typescript/no-unsafe-call": "error",
     "typescript/no-unsafe-member-access": "error",
     "typescript/no-unsafe-return": "error",
-    // Brands are put on by assertion, and what a parser has checked is asserted once.
+    // Brands need assertions, and parsed values are asserted once.
     "typescript/no-unsafe-type-assertion": "off",
     "typescript/only-throw-error": "error",
     "typescript/prefer-promise-reject-errors": "error",
@@ -179,19 +179,19 @@ export default defineConfig({
     "unicorn/prefer-node-protocol": "error",
     "unicorn/throw-new-error": "error",
 
-    // Options and engines are plain objects, which are taken apart at will.
+    // Options and engines are plain objects, which may be destructured.
     "typescript/unbound-method": "off",
     "typescript/no-generated-empty-object-type": "off",
     "unicorn/no-array-sort": "off",
-    // It does not see what a callback changes.
+    // The rule does not see changes made by a callback.
     "no-unmodified-loop-condition": "off",
-    // What follows a commit often has nothing to say.
+    // Code after a commit often needs no result.
     "promise/always-return": "off",
-    // One wait after the other is usually what is meant here.
+    // Sequential waits are usually intended.
     "no-await-in-loop": "off",
-    // A handler is often a small function inside another, beside the values it works with.
+    // A handler is often a small function inside another, close to the values it uses.
     "unicorn/consistent-function-scoping": "off",
-    // A name may be used again in an inner scope where the outer one is not wanted.
+    // An inner scope may reuse a name if the outer one is not needed there.
     "no-shadow": "off",
   },
   overrides: [
@@ -241,7 +241,7 @@ export default defineConfig({
   ],
 });
 
-/** The rules of one layer: one for the files in its folder, one for those in a folder inside it. */
+/** The rules of one layer: one for the files in its folder, one for those in a subfolder. */
 function toOverrides({ folder, ours, packages, node = false, apart = false }: Layer): OxlintOverride[] {
   const outside = node ? [...packages, ...NODE] : packages;
   const inside = apart ? FLAT : NESTED;
@@ -254,7 +254,7 @@ function toOverrides({ folder, ours, packages, node = false, apart = false }: La
   ];
 }
 
-/** The rules of the rooms of one folder, one for each. */
+/** The rules for the rooms of one folder, one per room. */
 function toRoomOverrides({ folder, shared = [], rooms }: Rooms): OxlintOverride[] {
   const layer = LAYERS.find(({ folder: name }) => name === folder.split("/")[0]);
   if (layer === undefined) throw new Error(`${folder} is in no layer.`);
@@ -274,7 +274,7 @@ function toRoomOverrides({ folder, shared = [], rooms }: Rooms): OxlintOverride[
   }));
 }
 
-/** Forbids every import but those of the file's own folder and the given ones. */
+/** Forbids every import except those of the file's own folder and the given ones. */
 function only(allowed: readonly string[], own: readonly string[] = FLAT): ImportRule {
   const group = ["**", ...own, ...allowed.map((pattern) => `!${pattern}`)];
   return [
@@ -290,7 +290,7 @@ function only(allowed: readonly string[], own: readonly string[] = FLAT): Import
   ];
 }
 
-/** The same files, as they are written one folder further down. */
+/** The same files, as imported from one folder further down. */
 function deeper(patterns: readonly string[]): string[] {
   return patterns.map((pattern) => `../${pattern}`);
 }

@@ -12,7 +12,7 @@ export default defineConfig({
     env: { OPENAI_API_KEY: "", TROUPE_MODEL_URL: "" },
     // The tests wait for servers half of the time, so one file more than there are cores runs at once.
     maxWorkers: availableParallelism() + 1,
-    // Far more than any test takes, so that a busy machine fails no test.
+    // Far more than any test takes, so that a loaded machine fails no test.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },

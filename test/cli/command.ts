@@ -9,26 +9,28 @@ const root = resolve(import.meta.dirname, "../..");
 /** A running `troupe` command. */
 export interface RunningCommand {
   readonly pid: number;
-  /** Everything it and its children have printed so far. */
+  /** All output of it and its children so far. */
   output(): string;
-  /** Resolves with the first match in the output from a position on; rejects when the command ends without one. */
+  /**
+   * Resolves with the first match in the output after a position; rejects when the command ends without one.
+   */
   match(pattern: RegExp, from?: number): Promise<RegExpExecArray>;
   kill(signal?: NodeJS.Signals): void;
   /** Resolves with the exit code, or the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals>;
-  /** Resolves when neither it nor a child of it can print any more. */
+  /** Resolves when neither it nor a child can print any more. */
   readonly silent: Promise<void>;
 }
 
 /** The built command line. */
 export const main: string = join(root, "dist/cli/main.js");
 
-/** Starts the built command line in a directory; it ends with the test. */
+/** Starts the built command line in a directory; it is ended after the test. */
 export function startCommand(args: readonly string[], options: CommandOptions): RunningCommand {
   return startProgram(process.execPath, [main, ...args], options);
 }
 
-/** Starts a program in a directory; it ends with the test, and all that it has started where it has a group. */
+/** Starts a program in a directory; it is ended after the test, with its process group if it has one. */
 export function startProgram(
   program: string,
   args: readonly string[],
@@ -87,13 +89,13 @@ export function startProgram(
   };
 }
 
-/** Where and with which further environment a command runs. */
+/** The directory and additional environment of a command. */
 export interface CommandOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Makes a project directory in which files can import `troupe`; it is removed after the test. */
+/** Creates a project directory whose files can import `troupe`; it is removed after the test. */
 export async function createProject(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "troupe-cli-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -116,7 +118,7 @@ export const ${name} = defineAgent({
 `;
 }
 
-/** Asks an agent and resolves with the event that ends its turn. */
+/** Sends a request and resolves with the event that ends its turn. */
 export async function chat(url: string, agent: string, fields: object = {}): Promise<Completed> {
   const response = await fetch(`${url}/${agent}/process?wait=completed`, {
     method: "POST",
@@ -126,7 +128,7 @@ export async function chat(url: string, agent: string, fields: object = {}): Pro
   return (await response.json()) as Completed;
 }
 
-/** What `chat` gives, as far as the tests look at it. */
+/** The parts of an answer that the tests check. */
 export interface Completed {
   readonly id: number;
   readonly run_id: string;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { agentSaying, createProject, startCommand } from "./command.ts";
 
-test("says of each case whether the server does what the protocol says", async () => {
+test("reports for each case whether the server passes", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const server = startCommand(["serve", "--port=0"], { cwd });
   const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -14,7 +14,7 @@ test("says of each case whether the server does what the protocol says", async (
   expect(suite.output()).toMatch(/^\d+ passed, 0 failed, \d+ skipped$/m);
 });
 
-test("fails when nobody answers", async () => {
+test("fails when no server answers", async () => {
   const cwd = await createProject({});
 
   const suite = startCommand(["conformance", "http://127.0.0.1:9"], { cwd });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { agentSaying, chat, createProject, main, startCommand, startProgram } from "./command.ts";
 import type { RunningCommand } from "./command.ts";
 
-test("serves the agents of a directory and says where, what and with which data", async () => {
+test("serves the agents of a directory and prints address, agents and data directory", async () => {
   const cwd = await createProject({
     "agents/a.ts": agentSaying("one", "alpha"),
     "agents/b.ts": agentSaying("two", "echo"),
@@ -33,7 +33,7 @@ test("a changed agent is served at the same address, and the runs are kept", asy
   expect(after).toMatchObject({ result: "after", run_id: before.run_id, id: before.id + 3 });
 });
 
-test("dev reads .env, which what is set otherwise overrules, again at each start", async () => {
+test("dev reads .env at each start; the environment overrides it", async () => {
   const cwd = await createProject({
     "agents/speaker.ts": agentOf("process.env.WORD + process.env.OTHER"),
     ".env": "WORD=file\nOTHER=file\nHOST=localhost\n",
@@ -48,7 +48,7 @@ test("dev reads .env, which what is set otherwise overrules, again at each start
   expect((await chat(url, "speaker")).result).toBe("changed");
 });
 
-test("a file that breaks is explained, and the agents from before are served until it is repaired", async () => {
+test("a broken file is reported, and the previous agents are served until it is repaired", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
   const { command, url } = await startDev(cwd);
 
@@ -63,7 +63,7 @@ test("a file that breaks is explained, and the agents from before are served unt
   expect((await chat(url, "speaker")).result).toBe("after");
 });
 
-test("agents that cannot be served together do not replace those that are served", async () => {
+test("agents that cannot be served together do not replace the served ones", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
   const { command, url } = await startDev(cwd);
 
@@ -73,7 +73,7 @@ test("agents that cannot be served together do not replace those that are served
   expect((await chat(url, "speaker")).result).toBe("before");
 });
 
-test("a file that is broken at the start is explained, and served once it is repaired", async () => {
+test("a file that is broken at the start is reported, and served once it is repaired", async () => {
   const cwd = await createProject({ "agents/speaker.ts": "export const = 1;\n" });
   const command = startCommand(["dev", "--port=0"], { cwd });
   await command.match(/waiting for a change of the agents/);
@@ -84,7 +84,7 @@ test("a file that is broken at the start is explained, and served once it is rep
   expect((await chat(url, "speaker")).result).toBe("after");
 });
 
-test("a file elsewhere that an agent imports is watched, also when it is broken", async () => {
+test("an imported file outside the directory is watched, also when it is broken", async () => {
   const cwd = await createProject({
     "word.ts": 'export const word = "before";\n',
     "agents/speaker.ts": `import { word } from "../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
@@ -99,7 +99,7 @@ test("a file elsewhere that an agent imports is watched, also when it is broken"
   expect((await chat(url, "speaker")).result).toBe("after");
 });
 
-test("an edit under a request that waits says what happens to it", async () => {
+test("an edit during a waiting request reports what happens to it", async () => {
   const cwd = await createProject({ "agents/waiter.ts": WAITER });
   const { command, url } = await startDev(cwd);
   const { request_id } = await chat(url, "waiter");
@@ -117,14 +117,14 @@ test("an edit under a request that waits says what happens to it", async () => {
   await command.match(/hint: the agent's code changed while the request was open/);
 });
 
-test("a stream is cut when an agent changes, and read on after the restart", async () => {
+test("a stream is cut when an agent changes, and resumed after the restart", async () => {
   const cwd = await createProject({ "agents/waiter.ts": WAITER });
   const { command, url } = await startDev(cwd);
   const { request_id } = await chat(url, "waiter");
   const stream = await fetch(`${url}/getevents/${request_id}?stream=true&follow=true`);
 
   await writeFile(join(cwd, "agents/waiter.ts"), `${WAITER}\n`);
-  // However it is cut, it is over.
+  // The stream has ended in one way or the other.
   const before = await stream.text().catch(() => "");
   await command.match(/ready again/);
 
@@ -137,7 +137,7 @@ test("a stream is cut when an agent changes, and read on after the restart", asy
   expect(resumed).toMatchObject({ type: "RequestCompleted", request_id, result: "yes" });
 });
 
-test("a server that was killed is started again with everything it had", async () => {
+test("a killed server is restarted with all its data", async () => {
   const cwd = await createProject({ "agents/waiter.ts": WAITER });
   const { command, url } = await startDev(cwd);
   const { request_id } = await chat(url, "waiter");
@@ -153,23 +153,20 @@ test("a server that was killed is started again with everything it had", async (
   expect(resumed).toMatchObject({ type: "RequestCompleted", result: "still here" });
 });
 
-test.each([1, 69])(
-  "a turn that ends the server by code %i whenever it is gone on with is ended itself",
-  async (code) => {
-    const cwd = await createProject({ "agents/fatal.ts": agentExiting(code) });
-    const { command, url } = await startDev(cwd);
-    const body = JSON.stringify({ input: "now", request_id: "last-words" });
-    const headers = { "content-type": "application/json" };
-    await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
+test.each([1, 69])("a turn that exits with code %i whenever it is continued is ended", async (code) => {
+  const cwd = await createProject({ "agents/fatal.ts": agentExiting(code) });
+  const { command, url } = await startDev(cwd);
+  const body = JSON.stringify({ input: "now", request_id: "last-words" });
+  const headers = { "content-type": "application/json" };
+  await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
 
-    await command.match(/ready again/);
+  await command.match(/ready again/);
 
-    // The server dies several times until the turn has ended, each time soon after it is ready.
-    const status = async (): Promise<unknown> =>
-      (await fetch(`${url}/request/last-words`).catch(() => undefined))?.json().catch(() => {});
-    await expect.poll(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
-  },
-);
+  // The server dies several times until the turn is ended, each time soon after it is ready.
+  const status = async (): Promise<unknown> =>
+    (await fetch(`${url}/request/last-words`).catch(() => undefined))?.json().catch(() => {});
+  await expect.poll(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
+});
 
 test.each(["SIGTERM", "SIGHUP"] as const)(
   "a turn that sends %s to its own process does not make the command give up",
@@ -203,7 +200,7 @@ test("the server dies with the command that watches over it", async () => {
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-test.each(["SIGINT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
+test.each(["SIGINT", "SIGTERM"] as const)("ends with exit code 0 on %s", async (signal) => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const { command } = await startDev(cwd);
 
@@ -212,7 +209,7 @@ test.each(["SIGINT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
   expect(await command.exited).toBe(0);
 });
 
-test("ends when the npm whose script it is gets SIGTERM, which a shell does not pass on", async () => {
+test("ends when its npm gets SIGTERM, which a shell does not forward", async () => {
   const npm = await startByNpm();
   const [url] = await npm.match(/http:\/\/127\.0\.0\.1:\d+/);
 
@@ -222,7 +219,7 @@ test("ends when the npm whose script it is gets SIGTERM, which a shell does not 
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-test("ends when a terminal sends SIGINT to the npm whose script it is and to all that it runs", async () => {
+test("ends when a terminal sends SIGINT to its npm and all its children", async () => {
   const npm = await startByNpm();
   const [url] = await npm.match(/http:\/\/127\.0\.0\.1:\d+/);
 
@@ -232,7 +229,7 @@ test("ends when a terminal sends SIGINT to the npm whose script it is and to all
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-/** An agent that asks for an answer and says it. */
+/** An agent that asks for an answer and repeats it. */
 const WAITER = `import { defineAgent } from "troupe";
 export const waiter = defineAgent({
   name: "waiter",
@@ -244,7 +241,7 @@ export const waiter = defineAgent({
 });
 `;
 
-/** The source of an agent that takes its process along. */
+/** The source of an agent that ends its process. */
 function agentExiting(code: number): string {
   return agentThat(`() => process.exit(${code})`);
 }
@@ -263,7 +260,7 @@ async function startDev(cwd: string): Promise<{ readonly command: RunningCommand
   return { command, url };
 }
 
-/** Starts the command as a script that keeps its shell, in a group of processes as a terminal makes one. */
+/** Starts the command as a script that keeps its shell, in a process group as a terminal creates one. */
 async function startByNpm(): Promise<RunningCommand> {
   const start = `true && "${process.execPath}" "${main}" dev --port=0; true`;
   const cwd = await createProject({

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { chat, createProject, startCommand } from "./command.ts";
 import type { RunningCommand } from "./command.ts";
 
-test("a tool that throws is logged in one line with its place in the user's code, its run and its request", async () => {
+test("the error of a tool is logged in one line with its position in the user's code, its run and its request", async () => {
   const { command, url } = await startServe(["--log-format=json"]);
   const end = await chat(url, "clumsy", { request_id: "letter-1" });
   await command.match(/"message":"request letter-1 of clumsy ended/);
@@ -23,7 +23,7 @@ test("a tool that throws is logged in one line with its place in the user's code
   });
 });
 
-test("a tool that throws is logged with the user's own frames alone where a human reads", async () => {
+test("for human readers only the user's own stack frames are logged", async () => {
   const { command, url } = await startServe([]);
   await chat(url, "clumsy", { request_id: "letter-1" });
   const [lines] = await command.match(/^.* error tool send failed.*\n(?: {4}.*\n)+/m);
@@ -108,7 +108,7 @@ interface Line {
   readonly request_id?: string;
 }
 
-/** All that a command has printed, each line read as JSON. */
+/** The output of a command, each line parsed as JSON. */
 function toLines(command: RunningCommand): readonly Line[] {
   return command
     .output()

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { agentSaying, chat, createProject, startCommand } from "./command.ts";
 
-test("serves until it is told to stop", async () => {
+test("serves until a signal stops it", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0"], { cwd });
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -20,7 +20,7 @@ test("serves until it is told to stop", async () => {
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-test("its process is written down as long as it serves", async () => {
+test("its pid is in a file while it serves", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0"], { cwd });
   await command.match(/http:/);
@@ -31,7 +31,7 @@ test("its process is written down as long as it serves", async () => {
   await expect(readFile(join(cwd, ".troupe/pid"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("shows its durability", async () => {
+test("prints its durability", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0", "--durability=relaxed"], { cwd });
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -40,7 +40,7 @@ test("shows its durability", async () => {
   await command.match(/relaxed: a power failure may lose the newest events/);
 });
 
-test("off loopback, only who has the token is served", async () => {
+test("off loopback, only clients with the token are served", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0", "--host=0.0.0.0", "--allowed-host=example.test"], {
     cwd,
@@ -56,7 +56,7 @@ test("off loopback, only who has the token is served", async () => {
   expect(await list({ authorization: "Bearer a-token-for-this-test", host: "example.org" })).toBe(421);
 });
 
-test("a run that has been idle for as long as was said is removed", async () => {
+test("a run that has been idle for the configured time is removed", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0", "--retain-days=0.000001"], { cwd });
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -137,7 +137,7 @@ test.skipIf(process.platform !== "linux").each(["/proc/x", "/proc/x/y/z", "/dev/
   },
 );
 
-test("a port that is taken exits with 69 and offers a free one", async () => {
+test("a taken port exits with 69 and suggests a free one", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const other = createServer();
   other.listen(0, "127.0.0.1");
@@ -179,7 +179,7 @@ test.each([
   expect(command.output()).not.toMatch(/a b|schlüssel|\bat /);
 });
 
-test("PORT and HOST say where to listen, options go before them, and empty ones do not count", async () => {
+test("PORT and HOST set the address, options override them, and empty values are ignored", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const byVariables = startCommand(["serve"], { cwd, env: { PORT: "0", HOST: "localhost" } });
   const [, port] = await byVariables.match(/http:\/\/localhost:(\d+)/);
@@ -198,7 +198,7 @@ test("PORT and HOST say where to listen, options go before them, and empty ones 
   );
 });
 
-test("a tool that a file exports is served beside the agents", async () => {
+test("a tool that a file exports is served next to the agents", async () => {
   const tool = `import { defineTool } from "troupe";
 const input = { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } };
 export const double = defineTool({ name: "double", description: "Doubles.", input, run: ({ n }) => ({ n: 2 * n }) });
@@ -243,14 +243,14 @@ test.each([
   expect(await command.exited).toBe(2);
 });
 
-test("a log that lost entries exits with 74, and starts when the loss is accepted", async () => {
+test("a log that lost entries exits with 74, and starts if the loss is accepted", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const first = startCommand(["serve", "--port=0"], { cwd });
   const [url] = await first.match(/http:\/\/127\.0\.0\.1:\d+/);
   await chat(url, "speaker");
   first.kill("SIGTERM");
   await first.exited;
-  // What is left is the file that knows how far the log had come.
+  // Only the head file is left, which names the newest batch.
   for (const file of ["log.db", "log.db-wal", "log.db-shm"]) {
     await rm(join(cwd, ".troupe", file), { force: true });
   }
@@ -263,7 +263,7 @@ test("a log that lost entries exits with 74, and starts when the loss is accepte
   await third.match(/http:/);
 });
 
-/** The status of an answer; unlike `fetch`, it lets a test choose the Host. */
+/** The status of an answer; unlike `fetch`, it allows any Host header. */
 async function status(url: string, headers: Record<string, string>): Promise<number> {
   const [response] = (await once(get(url, { headers }), "response")) as [IncomingMessage];
   response.resume();

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { watchDirectory } from "../../src/cli/watch.ts";
 
-test("a file is noticed each time that it changes, is replaced, goes away, or comes again", async () => {
+test("a file is noticed each time it is changed, replaced, removed, or created again", async () => {
   const { directory, nextChange } = await watched({ "a.ts": "first" });
 
   for (const content of ["second", "third", "fourth"]) {
@@ -19,7 +19,7 @@ test("a file is noticed each time that it changes, is replaced, goes away, or co
   expect(await nextChange()).toBe("a.ts");
 });
 
-test("a file in a directory below is noticed, also when that directory is new or has been replaced", async () => {
+test("a file in a subdirectory is noticed, also when that directory is new or was replaced", async () => {
   const { directory, nextChange } = await watched({ "old/a.ts": "first" });
 
   await replace(join(directory, "old/a.ts"), "second");
@@ -35,7 +35,7 @@ test("a file in a directory below is noticed, also when that directory is new or
   }
 });
 
-test("what editors, versions and packages keep in the directory is not noticed", async () => {
+test("temporary files of editors, hidden files and packages are not noticed", async () => {
   const { directory, nextChange } = await watched({ "node_modules/pack/index.js": "", ".git/HEAD": "" });
 
   for (const name of [
@@ -55,7 +55,7 @@ test("what editors, versions and packages keep in the directory is not noticed",
 
 interface Watched {
   readonly directory: string;
-  /** Resolves with the file of the oldest change that was not asked for yet. */
+  /** Resolves with the file of the oldest change that was not returned yet. */
   nextChange(): Promise<string>;
 }
 
@@ -86,7 +86,7 @@ async function watched(files: Readonly<Record<string, string>>): Promise<Watched
   return { directory, nextChange };
 }
 
-/** As many editors save: the new file is written beside the old one and takes its place. */
+/** Saves as many editors do: writes a new file beside the old one and renames it. */
 async function replace(path: string, content: string): Promise<void> {
   await writeFile(`${path}.tmp`, content);
   await rename(`${path}.tmp`, path);

@@ -4,7 +4,7 @@ import type { RunId } from "../../src/protocol/ids.ts";
 
 const run = "run" as RunId;
 
-test("a message goes to the handler that serves, and its answer comes back", async () => {
+test("a message goes to the handler, and its reply comes back", async () => {
   const router = localRouter();
   router.serve({
     deliver: async (runId, message) => [runId, message],
@@ -26,7 +26,7 @@ test("a handler's failure is the sender's failure", async () => {
   await expect(router.send(run, null)).rejects.toThrow("no such run");
 });
 
-test("nobody to take a message is an error at once", async () => {
+test("a message without a handler is an error at once", async () => {
   const router = localRouter();
   const stop = router.serve({ deliver: async () => null, orphaned: async () => {} });
   await stop();
@@ -34,7 +34,7 @@ test("nobody to take a message is an error at once", async () => {
   await expect(router.send(run, null)).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("a handler stops when its messages have been answered, and gets no new ones", async () => {
+test("a handler stops after its messages are answered, and gets no new ones", async () => {
   const router = localRouter();
   const { promise: answer, resolve } = Promise.withResolvers<string>();
   const stop = router.serve({ deliver: () => answer, orphaned: async () => {} });

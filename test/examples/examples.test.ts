@@ -7,17 +7,17 @@ import { skipWithout } from "../machine/skip-without.ts";
 const folder = join(import.meta.dirname, "../../examples");
 const programs = readdirSync(folder).filter((name) => name.endsWith(".ts"));
 
-/** The exit code of an example that needs a part which this machine lacks. */
+/** The exit code of an example that needs something this machine lacks. */
 const LACKS_A_PART = 77;
 
 describe("the examples", () => {
-  test("are numbered from 01 on without a gap", () => {
+  test("are numbered from 01 without a gap", () => {
     const numbers = programs.map((name) => name.slice(0, 2));
     expect(numbers).toEqual(programs.map((_, index) => String(index + 1).padStart(2, "0")));
   });
 
-  // Each program checks its own results, and exits with an error when one is wrong.
-  test.concurrent.for(programs)("%s shows what it says", async (program, { skip }) => {
+  // Each program checks its own results and exits with an error if one is wrong.
+  test.concurrent.for(programs)("%s passes its checks", async (program, { skip }) => {
     const result = await run(join(folder, program));
     if (result.exitCode === LACKS_A_PART) skipWithout(skip, result.stderr.trim());
     expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/./) as string });

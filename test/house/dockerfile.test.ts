@@ -9,7 +9,7 @@ const { name, dependencies, devDependencies } = JSON.parse(read("package.json"))
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 };
-/** What the image installs beside the dependencies, by name. */
+/** The packages that the image installs besides the dependencies. */
 const added = new Map(
   [...read("Dockerfile").matchAll(/^RUN npm install .*$/gm)].flatMap(([line]) =>
     [...line.matchAll(/ ((?:@[\w.-]+\/)?[\w.-]+)@(\S+)/g)].map(([, added = "", version = ""]) => [
@@ -20,12 +20,12 @@ const added = new Map(
 );
 
 const agents = readdirSync(join(root, "agents")).map((file) => [`agents/${file}`, read("agents", file)]);
-/** The agents that a reader of the README puts into agents/. */
+/** The agents of the README, which a reader puts into agents/. */
 const described = [...read("README.md").matchAll(/^```ts\n(.*?export const (\w+) = .*?)^```$/gms)].map(
   ([, code = "", name = ""]) => [`the README's ${name}`, code],
 );
 
-test.each([...agents, ...described])("the image has all that %s imports", (_name, code = "") => {
+test.each([...agents, ...described])("the image contains all imports of %s", (_name, code = "") => {
   const imports = [...code.matchAll(/^import .* from "([^"]+)";$/gm)].map(([, from = ""]) => from);
   const packages = imports.filter((from) => !from.startsWith(".") && !isBuiltin(from)).map(toPackage);
   const known = [name, ...Object.keys(dependencies), ...added.keys()];
@@ -33,13 +33,13 @@ test.each([...agents, ...described])("the image has all that %s imports", (_name
   expect(packages.filter((from) => !known.includes(from))).toEqual([]);
 });
 
-test("the image leaves none of the agents out", () => {
+test("the image contains all agents", () => {
   const given = read(".dockerignore").split("\n");
   expect(given).toContain("!agents");
   expect(given.filter((line) => line.startsWith("agents"))).toEqual([]);
 });
 
-test("the image has the versions that the agents are tested with", () => {
+test("the image has the package versions that the agents are tested with", () => {
   expect(added.size).toBeGreaterThan(0);
   for (const [one, version] of added) expect(version).toBe(devDependencies[one]);
 });

@@ -46,7 +46,7 @@ const wrong: readonly (readonly [rule: string, file: string, content: string])[]
   ],
 ];
 
-/** Files that keep all rules, beside the wrong ones. */
+/** Files that follow all rules. */
 const right: readonly (readonly [file: string, content: string])[] = [
   ["src/runtime/b.ts", 'import { a } from "./a.ts";\nexport const b = (): unknown => a;'],
   ["src/runtime/deep/fine.ts", 'import "../right.ts";\nimport "../../ports/router.ts";\nimport "xstate";'],

@@ -8,7 +8,7 @@ interface Context {
 
 const MESSAGE = "Only an entry of the package re-exports. Import from the file that defines the thing.";
 
-/** The lint rules that no linter brings along. */
+/** Our own lint rules. */
 export default {
   meta: { name: "house" },
   rules: {

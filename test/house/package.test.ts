@@ -59,7 +59,7 @@ test("a core installation is at most 25 MB", async () => {
   expect(bytes).toBeLessThanOrEqual(25_000_000);
 });
 
-/** Walks from the dependencies of this package to everything that they bring along. */
+/** All direct and indirect dependencies of this package. */
 function findCore(dependencies: Readonly<Record<string, string>>): Set<string> {
   const found = new Set<string>();
   const visit = (names: readonly string[], from: string): void => {
@@ -74,7 +74,7 @@ function findCore(dependencies: Readonly<Record<string, string>>): Set<string> {
   return found;
 }
 
-/** Finds a package as Node does: beside the one that asks, then further up. */
+/** Resolves a package as Node does: in the nearest node_modules, then further up. */
 function locate(name: string, from: string): string | undefined {
   const path = `${from}node_modules/${name}`;
   if (packages[path] !== undefined) return path;

@@ -56,7 +56,7 @@ test("an agent is tested with the package alone, and a crash too", async () => {
   expect(await run(process.execPath, ["crash.mjs"], project)).toBe("Hello, Ada\n");
 });
 
-/** Compiles files as a part of the project with the settings of `tsc --init`; rejects with the errors. */
+/** Compiles files in the project with the settings of `tsc --init`; rejects with the errors. */
 async function compile(name: string, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = join(project, name);
   await mkdir(folder);
@@ -66,7 +66,7 @@ async function compile(name: string, files: Readonly<Record<string, string>>): P
   await run(tsc, ["-p", "."], folder);
 }
 
-/** The TypeScript blocks of documents, as files that are named after their place. */
+/** The TypeScript blocks of documents, as files named after their position. */
 function findBlocks(documents: readonly string[]): [path: string, code: string][] {
   return documents.flatMap((document) => {
     const text = readFileSync(join(root, document), "utf8");

@@ -7,15 +7,15 @@ import { promisify } from "node:util";
 /** The root of the repository. */
 export const root: string = resolve(import.meta.dirname, "../..");
 
-/** The compiler that projects are set up and checked with. */
+/** The compiler that sets up and checks projects. */
 export const tsc: string = join(root, "node_modules/.bin/tsc");
 
-/** What a project of a user has installed beside the package and its dependencies. */
+/** Packages that a user's project has besides the package and its dependencies. */
 const DEVELOPMENT = ["@types/node"];
 
 /**
- * Makes an empty ES module project, with `tsc --init`, that has the package installed as a fresh clone of the
- * repository packs it. Needs no network: the dependencies are links. Optional peers are not installed.
+ * Creates an empty ES module project with `tsc --init` and the package installed, as packed from a fresh
+ * clone of the repository. Needs no network: the dependencies are links. Optional peers are not installed.
  */
 export async function createProjectWithPackage(): Promise<string> {
   const project = await mkdtemp(join(tmpdir(), "troupe-packed-"));
@@ -46,7 +46,7 @@ export async function run(program: string, args: readonly string[], cwd: string)
   }
 }
 
-/** Packs a copy of the repository that was never built, and unpacks the archive; the answer is its folder. */
+/** Packs a copy of the repository without a build, and unpacks the archive. Returns its folder. */
 async function packClone(folder: string): Promise<string> {
   const clone = join(folder, "clone");
   const left = new Set([".git", ".troupe", "dist", "node_modules", "test"].map((name) => join(root, name)));

@@ -14,7 +14,7 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 const curl = spawnSync("bash", ["-c", "curl --version"], { encoding: "utf8" });
 const canRunBlocks = curl.status === 0 && /^curl ([89]|7\.8[2-9]|7\.9)/.test(curl.stdout);
 
-test("the tour by curl does what it says", { timeout: 120_000 }, async ({ skip }) => {
+test("the curl tour works as described", { timeout: 120_000 }, async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const cwd = await createProject({});
   const command = startCommand(["dev", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
@@ -71,7 +71,7 @@ test("the tour by curl does what it says", { timeout: 120_000 }, async ({ skip }
   expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
 });
 
-test("the smallest program runs as it stands", async () => {
+test("the smallest program runs unchanged", async () => {
   const [code = ""] = findBlocks("## The smallest program", "ts");
   const cwd = await createProject({ "hello.ts": code.replace("port: 4100", "port: 0") });
   const program = startProgram(process.execPath, ["hello.ts"], { cwd });
@@ -79,7 +79,7 @@ test("the smallest program runs as it stands", async () => {
   expect((await chat(url, "hello", { input: "Ada" })).result).toBe("Hello, Ada!");
 });
 
-test("the agent that shows how to write one is served as it stands", async () => {
+test("the example of an agent is served unchanged", async () => {
   const [code = ""] = findBlocks("## Write an agent", "ts");
   const cwd = await createProject({ "agents/greeter.ts": code });
   await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
@@ -101,11 +101,11 @@ test("the agent that shows how to write one is served as it stands", async () =>
   expect(greeted).toMatchObject({ output: { greeting: "Guten Tag, Ada!" } });
 });
 
-test("the agent that says what a crash leaves open does so, as it stands", async () => {
+test("the example about crashes works unchanged", async () => {
   const [code = ""] = findBlocks("## What a crash leaves open", "ts");
   const cwd = await createProject({ "agents/postman.ts": code });
   await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
-  // Nobody reads this outbox, so that writing into it takes until the process is killed.
+  // No process reads this pipe, so writing to it blocks until the process is killed.
   await promisify(execFile)("mkfifo", [join(cwd, "outbox.txt")]);
   const killed = startCommand(["serve", "--port=0"], { cwd });
   const [before] = await killed.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -123,7 +123,7 @@ test("the agent that says what a crash leaves open does so, as it stands", async
   });
 });
 
-test("the agent that a model speaks for is served as it stands", async () => {
+test("the example of a model agent is served unchanged", async () => {
   const [code = ""] = findBlocks("## Let a model speak", "ts");
   const cwd = await createProject({ "agents/weather.ts": code });
   await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
@@ -133,7 +133,7 @@ test("the agent that a model speaks for is served as it stands", async () => {
   expect(told).toMatchObject({ finish_reason: "success", result: "It is 4 degrees in Oslo." });
 });
 
-test("the agent with the tools of an MCP server is served as it stands", async () => {
+test("the example with tools of an MCP server is served unchanged", async () => {
   const [code = ""] = findBlocks("### With the tools of an MCP server", "ts");
   const server = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
   const cwd = await createProject({
@@ -149,7 +149,7 @@ test("the agent with the tools of an MCP server is served as it stands", async (
   expect(events).toContain('"text_result":"The sum of 2 and 3 is 5."');
 });
 
-test("the agent that can be configured is, as it stands", async ({ skip }) => {
+test("the example of a configuration works unchanged", async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const [code = ""] = findBlocks("## Configure an agent", "ts");
   const cwd = await createProject({ "agents/clerk.ts": code });
@@ -162,7 +162,7 @@ test("the agent that can be configured is, as it stands", async ({ skip }) => {
   expect(command.output()).not.toContain("a secret value");
 });
 
-test("the agent that works with one elsewhere, and the client, run as they stand", async () => {
+test("the examples of a remote agent and of the client run unchanged", async () => {
   const dev = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], {
     cwd: await createProject({}),
   });
@@ -189,7 +189,7 @@ test("the readme lists every limit with its default", () => {
   expect(Object.fromEntries(rows)).toEqual(defaultLimits);
 });
 
-test("the readme says the two commands", () => {
+test("the readme contains the two commands", () => {
   expect(findBlocks("## Start", "sh")).toEqual(["npm ci && npm start\n", "npm ci && npm test\n"]);
 });
 
@@ -198,7 +198,7 @@ interface Event {
   readonly type: string;
 }
 
-/** Runs one block of the tour in a shell against the server, and resolves with what it printed. */
+/** Runs one block of the tour in a shell against the server, and returns its output. */
 async function runBlock(heading: string, block: number, address: string, cwd: string): Promise<string> {
   const script = findBlocks(heading, "sh")[block]?.replaceAll("localhost:4100", address) ?? "exit 1";
   const { stdout } = await promisify(execFile)("bash", ["-uc", script], { cwd }).catch(

@@ -4,22 +4,22 @@ import { z } from "zod";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";
 
-/** How something that was waited for ended. */
+/** The outcome of an awaited step. */
 export interface Ended {
   readonly ok: boolean;
   readonly value: Json;
 }
 
-/** What happens outside of the runtime, and is not undone when it crashes. */
+/** The outside world, whose changes survive a crash of the runtime. */
 export interface Outside {
-  /** The programs as the code has them at present. */
+  /** The programs of the current code. */
   programs: Programs;
-  /** Something is done outside: its kind and its name. */
+  /** Records an outside effect: its kind and its name. */
   note(what: string): void;
   macrotask(run: () => void): void;
 }
 
-/** The agents and tools that perform programs. */
+/** The agents and tools that run programs. */
 export function createCast(
   outside: Outside,
   { remote }: { readonly remote?: Performer } = {},
@@ -28,7 +28,7 @@ export function createCast(
     (kind: string) =>
     async ({ program }: { readonly program: number }, turn: Turn): Promise<Json> => {
       const steps = outside.programs.get(program) ?? [];
-      // A tool that does nothing through its turn does something outside.
+      // A tool that does not use its turn has an outside effect.
       if (steps.length === 0 && (kind === "safe" || kind === "risky")) outside.note(`${kind} ${program}`);
       const last = await new Performance(cast, outside).perform(turn, steps, { ok: true, value: program });
       return { program, last: last.value };
@@ -60,7 +60,7 @@ export function createCast(
   return [agentOf("root", "own"), cast.agent, cast.keeper];
 }
 
-/** An agent that performs programs. */
+/** An agent that runs programs. */
 export type Performer = Agent<{ readonly perform: Operation<{ readonly program: number }, Json> }>;
 
 interface Cast {
@@ -71,7 +71,7 @@ interface Cast {
   readonly remote?: Performer;
 }
 
-/** Performs the steps of a program on a turn; what each gave decides on what follows. */
+/** Runs the steps of a program on a turn; each result determines the next steps. */
 class Performance {
   readonly #cast: Cast;
   readonly #outside: Outside;
@@ -238,25 +238,25 @@ class Performance {
   }
 }
 
-/** Decides which way a program goes on. */
+/** Decides a branch of a program. */
 export function isEven({ ok, value }: Ended): boolean {
   return ok && JSON.stringify(value).length % 2 === 0;
 }
 
-/** What a model says in one attempt; what it ends with a question mark, it only thinks. */
+/** The stream of a model in one attempt; a word with a question mark is reasoning. */
 export function toWords(name: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `${name} ${index}${index === 1 ? "?" : ""}`);
 }
 
-/** The level that an agent was set to; a secret beside it must be there in clear. */
+/** The level that an agent was configured to; a secret beside it must be in clear text. */
 function toLevel({ level = 0, token = `${SECRET} of nobody` }: JsonObject): Json {
   return typeof token === "string" && token.startsWith(SECRET) ? level : "a secret is hidden";
 }
 
-/** Begins every secret. */
+/** The prefix of every secret. */
 export const SECRET = "only for the agent";
 
-/** What the effect or the model with a name returns. */
+/** The result of the effect or model with a name. */
 export function toNumber(name: string): number {
   return name.length * 100 + Number(name.replace(/\D/g, ""));
 }

@@ -3,18 +3,18 @@ import type { Event } from "../../src/protocol/events.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 
-/** One thing that a sequence of a turn did, in the words of a test. */
+/** A step of a sequence, as the tests describe it. */
 export interface Item {
   readonly what: string;
-  /** For what gives its value at once. */
+  /** Set for a step with an immediate value. */
   readonly value?: Json;
-  /** For what is a call: its id. */
+  /** For a call: its id. */
   readonly callId?: string;
-  /** Where it stands among everything in the log. */
+  /** Its position in the whole log. */
   readonly at: number;
 }
 
-/** How a call ended. */
+/** The outcome of a call. */
 export interface Outcome {
   readonly ok: boolean;
   readonly value: Json;
@@ -22,7 +22,7 @@ export interface Outcome {
   readonly at: number;
 }
 
-/** One turn as the log has it, read without any part of the runtime. */
+/** One turn as read from the log, without any part of the runtime. */
 export interface History {
   readonly root: string;
   readonly items: ReadonlyMap<string, readonly Item[]>;
@@ -30,16 +30,16 @@ export interface History {
   /** The calls of agents, tools and effects, by their id. */
   readonly calls: ReadonlyMap<string, { readonly name: string; readonly args: Json; readonly at: number }>;
   readonly attempts: ReadonlyMap<string, number>;
-  /** What was said in the newest attempt at each completion. */
+  /** The text of the newest attempt of each completion. */
   readonly words: ReadonlyMap<string, readonly string[]>;
-  /** How the agent was configured that was asked, and those that were called where they were. */
+  /** The configuration of the requested agent, and of called agents. */
   readonly configs: ReadonlyMap<string, JsonObject>;
   /** Each wait with the id and the key of its question. */
   readonly waits: ReadonlyMap<string, readonly [number, string]>;
   readonly events: readonly Event[];
-  /** The calls that wait for another one before they begin. */
+  /** The calls that wait for another call before they start. */
   readonly queued: ReadonlySet<string>;
-  /** Where calls were given the memory of the run. */
+  /** The positions where calls got the run memory. */
   readonly taken: ReadonlyMap<string, number>;
   /** The ids of all events of the run. */
   readonly ids: readonly number[];
@@ -47,7 +47,7 @@ export interface History {
   readonly entries: readonly (Event | LogRecord)[];
 }
 
-/** How many starts of a turn the log spares its calls: another turn may have ended the process. */
+/** The number of attempts per call that do not count: another turn may have ended the process. */
 export function countSpared(entries: readonly (Event | LogRecord)[], requestId: string): number {
   return entries.filter(
     (entry) =>
@@ -58,7 +58,7 @@ export function countSpared(entries: readonly (Event | LogRecord)[], requestId: 
   ).length;
 }
 
-/** Reads a turn out of a log. */
+/** Reads a turn from a log. */
 export async function readHistory(log: EventLog, runId: RunId, requestId: RequestId): Promise<History> {
   const { events, records } = await log.read(runId, { after: 0, records: true });
   return toHistory(
@@ -68,7 +68,7 @@ export async function readHistory(log: EventLog, runId: RunId, requestId: Reques
   );
 }
 
-/** Picks a turn out of all that a run's log holds. */
+/** Selects a turn from the entries of a run. */
 export function toHistory(
   all: readonly Event[],
   records: readonly LogRecord[],
@@ -100,16 +100,16 @@ class HistoryReader {
   readonly #attempts = new Map<string, number>();
   readonly #words = new Map<string, string[]>();
   readonly #configs = new Map<string, JsonObject>();
-  /** How each agent was configured when it was last written down in this turn. */
+  /** The newest recorded configuration of each agent in this turn. */
   readonly #configOf = new Map<string, JsonObject>();
-  /** How the run is configured. */
+  /** The configuration of the run. */
   #runConfig: JsonObject = {};
   readonly #waits = new Map<string, readonly [number, string]>();
   readonly #queued = new Set<string>();
   readonly #taken = new Map<string, number>();
   readonly #files = new Map<string, string>();
   readonly #made = new Set<string>();
-  /** The calls whose work is done elsewhere, where only calls and questions are counted. */
+  /** The remote calls, where only calls and questions are counted. */
   readonly #elsewhere = new Set<string>();
   #at = 0;
 
@@ -277,14 +277,14 @@ class HistoryReader {
   }
 }
 
-/** The waits that are open, with the id and the key of their questions. */
+/** The open waits, with the id and the key of their questions. */
 export function openWaits({ waits, outcomes }: History): readonly (readonly [string, number, string])[] {
   return [...waits]
     .filter(([callId]) => !outcomes.has(callId) && !isUnderEnded(callId, outcomes))
     .map(([callId, question]) => [callId, ...question]);
 }
 
-/** Whether all that goes on in a turn waits for its caller. */
+/** Whether all work of a turn waits for its caller. */
 export function isParked({ items, outcomes, waits, queued }: History): boolean {
   const open = [...items.values()]
     .flat()
@@ -297,7 +297,7 @@ export function isParked({ items, outcomes, waits, queued }: History): boolean {
   );
 }
 
-/** Whether a sequence was cut off by a call above it that was given up. */
+/** Whether a sequence was cut off because a call above it was canceled. */
 export function isCut({ outcomes }: History, scope: string): boolean {
   for (const [callId, { code }] of outcomes) {
     const isGivenUp = code === "canceled" || code === "interrupted";
@@ -306,7 +306,7 @@ export function isCut({ outcomes }: History, scope: string): boolean {
   return false;
 }
 
-/** Whether a call or a sequence belongs to a call. */
+/** Whether a call or a sequence is under a call. */
 export function isInside(place: string, callId: string): boolean {
   return place.startsWith(`${callId}.`) || place.startsWith(`${callId}:`);
 }

@@ -6,7 +6,7 @@ import { Model } from "./model.ts";
 import type { Given, Kept } from "./model.ts";
 import type { Programs } from "./program.ts";
 
-/** Compares what a turn did, so far or to its end, with what its programs do. */
+/** Compares what a turn did, so far or to its end, with its programs. */
 export function whatIsWrong(
   programs: Programs,
   history: History,
@@ -28,7 +28,7 @@ export function whatIsWrong(
   return faults;
 }
 
-/** What must hold for every turn that has ended, whatever it did. */
+/** Invariants of every ended turn. */
 export function whatIsUnsound(history: History, done: ReadonlyMap<string, number>): readonly string[] {
   const { events, outcomes, calls, attempts, ids } = history;
   const faults: string[] = [];
@@ -53,14 +53,14 @@ export function whatIsUnsound(history: History, done: ReadonlyMap<string, number
   for (const [callId, times] of attempts) if (times > most) faults.push(`${callId} was tried ${times} times`);
   const [end] = ends;
   if (end?.type === "RequestCompleted" && end.finish_reason === "success") {
-    // A turn without texts has its output in words.
+    // The result of a turn without texts is its output as text.
     const said = saidIn(events) || (end.output === null ? "" : JSON.stringify(end.output));
     if ((end.result ?? "") !== said) faults.push(`its result is ${String(end.result)}, not ${said}`);
   }
   return faults;
 }
 
-/** What a turn said itself, without what a later attempt of a completion took the place of. */
+/** The text of a turn, without text that a later attempt of a completion replaced. */
 function saidIn(events: readonly Event[]): string {
   const last = new Map<CallId | undefined, number>();
   for (const event of events) if (event.type === "CompletionCall") last.set(event.call_id, event.attempt);
@@ -74,8 +74,8 @@ function saidIn(events: readonly Event[]): string {
 }
 
 /**
- * Whether a turn whose code was changed in mid-turn must be found out: `undefined` where that depends on
- * what happens later.
+ * Whether a turn whose code was changed must end with `nondeterministic`: `undefined` if that depends on
+ * later steps.
  */
 export function mustDiverge(programs: Programs, before: History, kept: Kept): boolean | undefined {
   const expected = new Model(programs, before, kept).scopes();
@@ -93,12 +93,12 @@ export function mustDiverge(programs: Programs, before: History, kept: Kept): bo
   return isOpen ? undefined : false;
 }
 
-/** Whether a scope belongs to a call that has ended, so that it is not run again. */
+/** Whether a scope belongs to an ended call, so that it does not run again. */
 function isSettled(scope: string, { outcomes }: History): boolean {
   return [...outcomes.keys()].some((callId) => scope === callId || isInside(scope, callId));
 }
 
-/** Whether a branch is over because the sequence that it belongs to went on. */
+/** Whether a branch is over because the sequence that contains it continued. */
 function isJoined(scope: string, { items }: History): boolean {
   const colon = scope.lastIndexOf(":");
   if (colon < 0 || colon < scope.lastIndexOf(".")) return false;

@@ -5,41 +5,41 @@ import type { History, Item, Outcome } from "./history.ts";
 import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 
-/** What a run keeps for its agents. */
+/** The memory that a run keeps for its agents. */
 export interface Kept {
   readonly root: number | null;
   readonly keeper: number | null;
 }
 
-/** What comes with a request, and from elsewhere while it is performed. */
+/** The inputs of a request, and the behavior of its remote agents. */
 export interface Given {
-  /** The files that came with it, as texts. */
+  /** The attached files, as texts. */
   readonly files?: readonly string[];
-  /** What an agent elsewhere does in a part, and how that ends. */
+  /** The steps of a remote agent, and its end. */
   partOf?(program: number): Part | undefined;
 }
 
-/** A part that an agent elsewhere plays. */
+/** The steps of a remote agent. */
 export interface Part {
-  /** What it does, in the words of a history. */
+  /** Its steps in the form of a history. */
   readonly items: readonly string[];
-  /** Whether it ends well. */
+  /** Whether it ends successfully. */
   readonly ok: boolean;
   readonly value: Json;
 }
 
-/** What a sequence must have done, given how its calls ended. */
+/** The expected steps of a sequence, given the outcomes of its calls. */
 export interface Expected {
   readonly items: readonly string[];
-  /** `blocked` where it waits for something that the log does not have. */
+  /** `blocked` if it waits for something that the log does not have. */
   readonly state: "returned" | "threw" | "blocked";
   readonly value: Json;
   readonly memory: number | null;
 }
 
 /**
- * Says what a turn must look like, from its programs and from how its calls ended; it knows nothing of
- * how a runtime comes to that. Also says what is wrong with a turn.
+ * Computes the expected history of a turn from its programs and the outcomes of its calls, without any
+ * knowledge of the runtime. Also reports what is wrong with a turn.
  */
 export class Model {
   readonly #programs: Programs;
@@ -56,7 +56,7 @@ export class Model {
     this.#given = given;
   }
 
-  /** What the handler of the turn does. */
+  /** The expected steps of the turn's handler. */
   root(): Expected {
     const [[first, steps] = [0, []]] = this.#programs;
     const { files = [] } = this.#given;
@@ -65,18 +65,18 @@ export class Model {
     return this.#sequence(place, steps, first);
   }
 
-  /** What every sequence of the turn does, with the sequences under it. */
+  /** The expected steps of every sequence of the turn, including nested ones. */
   scopes(): ReadonlyMap<string, Expected> {
     this.root();
     return this.#scopes;
   }
 
-  /** What the run keeps when the turn succeeds. */
+  /** The run memory after a successful turn. */
   kept(): Kept {
     return { root: this.root().memory, keeper: this.#keeper(Infinity) };
   }
 
-  /** What the keeper had in mind at a place of the log, after its last success. */
+  /** The keeper's memory at a position of the log, after its last success. */
   #keeper(before: number): number | null {
     let memory = this.#kept.keeper;
     for (const [callId, { at: ended, ok }] of this.#history.outcomes) {
@@ -91,7 +91,7 @@ export class Model {
   #child(callId: string, { to, program }: ChildCall, callersConfig: Json): Expected {
     const known = this.#scopes.get(callId);
     if (known) return known;
-    // It has not begun, because another call of its agent is at work.
+    // It has not started, because another call of its agent is running.
     if (this.#history.queued.has(callId)) return BLOCKED_AT_ONCE;
     const at = this.#history.taken.get(callId) ?? Infinity;
     const isTool = to === "safe" || to === "risky";
@@ -118,7 +118,7 @@ export class Model {
     return expected;
   }
 
-  /** Looks into what was called, and whether its outcome is one that it can have. */
+  /** Checks a called program, and whether its outcome is possible. */
   #visit(callId: string, call: Call, outcome: Outcome | undefined, config: Json): void {
     const wrong = (what: string): number => this.faults.push(`${callId} (${JSON.stringify(call)}): ${what}`);
     switch (call.to) {
@@ -184,17 +184,17 @@ export class Model {
   }
 }
 
-/** The level that a configuration has in the log. */
+/** The level that a configuration in the log has. */
 export function levelIn({ level = 0 }: JsonObject = {}): Json {
   return level;
 }
 
-/** Whether a completion may have ended with an error: the model gave it up, or it was asked too often. */
+/** Whether a completion may have ended with an error: a permanent failure, or too many attempts. */
 function mayFail({ failures, fatal }: CompletionCall, attempts: number): boolean {
   return (fatal && attempts > failures) || attempts >= LEAST_ATTEMPTS;
 }
 
-/** A model is not given up before so many attempts. */
+/** A completion fails only after this many attempts. */
 const LEAST_ATTEMPTS = 3;
 
 const BLOCKED_AT_ONCE: Expected = { items: [], state: "blocked", value: null, memory: null };
@@ -206,23 +206,23 @@ function hasItems({ items }: History, scope: string): boolean {
 class Blocked extends Error {}
 class Threw extends Error {}
 
-// Made once, because they are thrown often and their stack tells nothing.
+// Created once, because they are thrown often and their stack is not used.
 const BLOCKED = new Blocked();
 const THREW = new Threw();
 
 type Visit = (callId: string, call: Call, outcome: Outcome | undefined, config: Json) => void;
 
-/** Where a sequence is performed. */
+/** The context of a running sequence. */
 interface Place {
   readonly scope: string;
   readonly memory: number | null;
-  /** The level that it finds in its configuration. */
+  /** The level in its configuration. */
   readonly config: Json;
-  /** The files that it finds. */
+  /** The files that it gets. */
   readonly files: readonly string[];
 }
 
-/** Goes through the steps of one sequence. */
+/** Walks through the steps of one sequence. */
 class Sequence {
   readonly items: string[] = [];
   readonly branches = new Map<string, Expected>();
@@ -389,7 +389,7 @@ class Sequence {
   }
 }
 
-/** The types of the events that arose under a call, in their order. */
+/** The types of the events under a call, in order. */
 function eventsUnder({ events }: History, callId: string): readonly string[] {
   return events
     .filter(({ parent_call_id: parent = "" }) => parent === callId || isInside(parent, callId))
@@ -400,7 +400,7 @@ interface Waiting {
   readonly outcome: Outcome | undefined;
 }
 
-/** What a program makes of the outcomes of its calls. */
+/** The result that a program computes from the outcomes of its calls. */
 function toEnded(outcomes: readonly Outcome[], single: boolean): Ended {
   if (outcomes.some(({ ok }) => !ok)) return { ok: false, value: null };
   const values = outcomes.map(({ value }) => value);

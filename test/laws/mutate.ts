@@ -1,6 +1,6 @@
 import type { Call, Picker, Programs, Step, Steps } from "./program.ts";
 
-/** Another version of the same code: one step of one program is changed, dropped, added or moved. */
+/** A changed version of the programs: one step is changed, dropped, added or moved. */
 export function mutate(programs: Programs, pick: Picker): Programs {
   const candidates = [...programs].filter(([, steps]) => steps.length > 0);
   if (candidates.length === 0) return programs;

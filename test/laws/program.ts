@@ -1,4 +1,4 @@
-/** Something that a program waits for or may leave open. */
+/** Something that a program awaits or leaves open. */
 export type Call =
   | { readonly to: "agent" | "keeper" | "safe" | "risky"; readonly program: number }
   | { readonly to: "effect"; readonly name: string; readonly safe: boolean; readonly fails: boolean }
@@ -7,10 +7,10 @@ export type Call =
   | { readonly to: "artifact"; readonly name: string }
   | { readonly to: "text"; readonly content: string }
   | CompletionCall
-  /** An agent elsewhere, which plays a part. */
+  /** A remote agent with programmed behavior. */
   | { readonly to: "remote"; readonly program: number };
 
-/** The completion of a model that says so many words, and fails so often on the way, or at last for good. */
+/** A completion with a number of words and of transient failures, and possibly a final failure. */
 export interface CompletionCall {
   readonly to: "model";
   readonly name: string;
@@ -19,7 +19,7 @@ export interface CompletionCall {
   readonly fatal: boolean;
 }
 
-/** The call of another agent or a tool. */
+/** A call of another agent or a tool. */
 export type ChildCall = Call & { readonly to: "agent" | "keeper" | "safe" | "risky" };
 
 /** One step of a handler. */
@@ -30,7 +30,7 @@ export type Step =
   | { readonly do: "join"; readonly slot: number }
   | { readonly do: "together"; readonly calls: readonly Call[] }
   | { readonly do: "race"; readonly calls: readonly Call[] }
-  /** Says something of each event of a call, or of so many and then leaves it alone; `slow` sleeps after each. */
+  /** Iterates all or some events of a call and sends a text for each; `slow` sleeps after each. */
   | {
       readonly do: "follow";
       readonly call: ChildCall;
@@ -41,15 +41,15 @@ export type Step =
   | { readonly do: "all"; readonly branches: readonly Steps[] }
   | { readonly do: "choose"; readonly even: Steps; readonly odd: Steps }
   | { readonly do: "now" | "random" | "recall" | "fail" }
-  /** Says how it is configured, or looks at the files that came with the request. */
+  /** Reports its configuration, or reads the files of the request. */
   | { readonly do: "config" | "attached" }
   | { readonly do: "remember"; readonly value: number }
   | { readonly do: "breathe"; readonly times: number };
 
-/** What a handler does, one thing after the other. */
+/** The steps of a handler, in sequence. */
 export type Steps = readonly Step[];
 
-/** Handlers by number; the first is the one that is asked, the others are called by one place each. */
+/** Handlers by number; the first is the requested one, each other is called from one place. */
 export type Programs = ReadonlyMap<number, Steps>;
 
 /** Picks from what a seed gives. */
@@ -70,7 +70,7 @@ export function toPicker(random: { below(limit: number): number }): Picker {
 
 /** What one sequence has open beside what it does next. */
 interface Sequence {
-  /** Whether it has left a call behind, beside which no plain wait may stand. */
+  /** Whether it left a call open; no plain wait may run in parallel with one. */
   loose: boolean;
 }
 
@@ -78,22 +78,22 @@ interface Place {
   readonly depth: number;
   /** In a branch of `all`, where the memory is shared with the other branches. */
   readonly branch: boolean;
-  /** Somewhere under an agent that shares its memory. */
+  /** Somewhere under an agent with shared run memory. */
   readonly kept: boolean;
   readonly tool: boolean;
 }
 
-/** How large the programs of a turn may become. */
+/** The maximum size of the programs of a turn. */
 export interface Size {
-  /** The number of the first program, from which the others and all names go on. Default 0. */
+  /** The number of the first program; the other numbers and all names follow from it. Default 0. */
   readonly first?: number;
-  /** How many steps all programs have together, at most. Default: no limit. */
+  /** Maximum number of steps of all programs together. Default: no limit. */
   readonly most?: number;
-  /** Whether they look at what is outside of the turn: configurations, files, agents elsewhere. Default false. */
+  /** Whether they use anything outside the turn: configurations, files, remote agents. Default false. */
   readonly outward?: boolean;
 }
 
-/** Makes up the programs of one turn. */
+/** Generates the programs of one turn. */
 export function createPrograms(
   pick: Picker,
   { first = 0, most = Infinity, outward = false }: Size = {},
@@ -110,7 +110,7 @@ export function createPrograms(
       made += 1;
       list.push(step(place, slots, sequence));
     }
-    // Some of what was started is left open when the handler ends.
+    // Some calls are left open when the handler ends.
     for (const slot of slots) if (pick.chance(50)) list.push({ do: "join", slot });
     return list;
   }
@@ -137,7 +137,7 @@ export function createPrograms(
       }
       case 8:
       case 9:
-        // One that fails leaves the others behind.
+        // One failure leaves the others open.
         sequence.loose = true;
         return { do: "together", calls: calls(place, 2 + pick.below(2)) };
       case 10:
@@ -193,7 +193,7 @@ export function createPrograms(
     return { to: "wait", key: name() };
   }
 
-  /** A number for what is performed elsewhere. */
+  /** A number for a remote program. */
   function reserved(): number {
     const program = first + programs.size;
     programs.set(program, []);
@@ -230,12 +230,12 @@ export function createPrograms(
   return programs;
 }
 
-/** A text may not race: it ends with its commit, which the log does not know as an outcome. */
+/** A text cannot be part of a race: it ends with its commit, which is not an outcome in the log. */
 function awaitable(call: Call): Call {
   return call.to === "text" ? { to: "sleep", ms: 5 } : call;
 }
 
 const TARGETS = ["agent", "keeper", "safe", "risky"] as const;
 
-/** More programs than this make a turn that is slow to simulate, and no more telling. */
+/** More programs make a turn slow to simulate without finding more. */
 const MOST_PROGRAMS = 10;

@@ -4,7 +4,7 @@ import { mustDiverge } from "./judge.ts";
 import { simulate } from "./simulate.ts";
 import type { Report, Simulation } from "./simulate.ts";
 
-/** How many programs each law is tried on, and from which seed on; a failure names its seed. */
+/** The number of programs per law, and the first seed; a failure names its seed. */
 const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? 40);
 const FROM = Number(process.env["TROUPE_LAW_FROM"] ?? 1);
 const seeds = Array.from({ length: SEEDS }, (_, index) => FROM + index);
@@ -21,7 +21,7 @@ function crashesAt(commit: number, seed: number): readonly Mishap[] {
   ];
 }
 
-/** Every so many commits, so that each program is crashed at about as many places. */
+/** The interval of crash commits, so that each program is crashed at about the same number of points. */
 function placesIn({ commits }: Report, seed: number, count: number): readonly number[] {
   const step = Math.max(commits / count, 1);
   const places: number[] = [];
@@ -39,7 +39,7 @@ async function faultsOf(simulation: Simulation): Promise<readonly string[]> {
 }
 
 test(
-  "a turn that is crashed anywhere, and crashed again, ends as its code says",
+  "a turn that is crashed at any point, and crashed again, ends as its code says",
   { timeout: TIMEOUT_MS },
   async () => {
     const faults: string[] = [];
@@ -53,21 +53,17 @@ test(
   },
 );
 
-test(
-  "a turn that leaves memory whenever it waits ends as its code says",
-  { timeout: TIMEOUT_MS },
-  async () => {
-    const faults: string[] = [];
-    for (const seed of seeds) {
-      faults.push(...(await faultsOf({ seed, passive: true })));
-      faults.push(...(await faultsOf({ seed, passive: true, mishaps: crashesAt(3 + (seed % 20), seed) })));
-    }
-    expect(faults).toEqual([]);
-  },
-);
+test("a turn that leaves memory at every wait ends as its code says", { timeout: TIMEOUT_MS }, async () => {
+  const faults: string[] = [];
+  for (const seed of seeds) {
+    faults.push(...(await faultsOf({ seed, passive: true })));
+    faults.push(...(await faultsOf({ seed, passive: true, mishaps: crashesAt(3 + (seed % 20), seed) })));
+  }
+  expect(faults).toEqual([]);
+});
 
 test(
-  "a turn that is canceled anywhere ends there, and what it has open ends before it",
+  "a turn that is canceled at any point ends there, after its open calls",
   { timeout: TIMEOUT_MS },
   async () => {
     const faults: string[] = [];
@@ -83,7 +79,7 @@ test(
 );
 
 test(
-  "a turn whose code is another one after a crash is ended exactly if it takes another path",
+  "a turn whose code was changed after a crash is ended exactly if it takes another path",
   { timeout: TIMEOUT_MS },
   async () => {
     const faults: string[] = [];
@@ -96,7 +92,7 @@ test(
         const [turn] = turns.filter(({ before }) => before !== undefined);
         const end = turn?.history.events.at(-1);
         if (turn?.before === undefined || end?.type !== "RequestCompleted") continue;
-        // The process died right behind the end.
+        // The process died right after the end.
         if (turn.before.events.at(-1)?.type === "RequestCompleted") continue;
         const isFoundOut = end.error?.code === "nondeterministic";
         const must = mustDiverge(turn.programs, turn.before, turn.kept);

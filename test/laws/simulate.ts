@@ -15,19 +15,19 @@ import { mutate } from "./mutate.ts";
 import { createPrograms, toPicker } from "./program.ts";
 import type { Programs } from "./program.ts";
 
-/** How two turns of made-up programs are to be run, one after the other in one run. */
+/** The settings of two turns of generated programs in one run. */
 export interface Simulation {
   readonly seed: number;
   readonly mishaps?: readonly Mishap[];
-  /** Runs leave memory when they are quiet. */
+  /** Whether runs leave memory when they are idle. */
   readonly passive?: boolean;
-  /** After how many moves of the client the first turn is canceled. */
+  /** After how many actions of the client the first turn is canceled. */
   readonly cancelAfter?: number;
-  /** Whether the code is another one after the first crash. */
+  /** Whether the code is changed after the first crash. */
   readonly mutated?: boolean;
 }
 
-/** What came of it. */
+/** The result of a simulation. */
 export interface Report {
   readonly faults: readonly string[];
   readonly commits: number;
@@ -39,13 +39,13 @@ export interface Report {
 export interface Turn {
   readonly programs: Programs;
   readonly history: History;
-  /** What the run kept when it began. */
+  /** The memory of the run at its start. */
   readonly kept: Kept;
-  /** What the log held of it when the code was changed. */
+  /** Its log at the time of the code change. */
   readonly before?: History;
 }
 
-/** Runs the turns to their end, with a client that answers and time that passes. */
+/** Runs the turns to their end, with a client that answers and a clock that advances. */
 export async function simulate(simulation: Simulation): Promise<Report> {
   const { seed, mishaps = [], passive = false } = simulation;
   const done = new Map<string, number>();
@@ -66,14 +66,14 @@ export async function simulate(simulation: Simulation): Promise<Report> {
     const turn = await drama.play(number);
     turns.push(turn);
     drama.judge(turn);
-    // What other code has made cannot be foretold.
+    // The result of changed code cannot be predicted.
     if (drama.faults.length > 0 || turn.before) break;
   }
   const faults = [...drama.faults, ...world.faults.filter((fault) => !/^agent \w+ failed/.test(fault))];
   return { faults, commits: world.commits, moves: drama.moves, turns };
 }
 
-/** So many moves of the client are enough for any turn. */
+/** Maximum number of client actions for any turn. */
 const MOST_MOVES = 300;
 
 /** Plays the client of one run. */
@@ -81,7 +81,7 @@ class Drama {
   readonly faults: string[] = [];
   readonly #world: World;
   readonly #outside: Outside;
-  /** How often each thing outside was done. */
+  /** How often each outside effect ran. */
   readonly #done: Map<string, number>;
   readonly #simulation: Simulation;
   readonly #pick: ReturnType<typeof toPicker>;
@@ -103,7 +103,7 @@ class Drama {
     this.#pick = toPicker(createRandom(simulation.seed + 7));
   }
 
-  /** Asks for a turn and sees it to its end. */
+  /** Sends a request and plays the client to its end. */
   async play(number: number): Promise<Turn> {
     const world = this.#world;
     const requestId = `asked-${number}` as RequestId;
@@ -148,18 +148,18 @@ class Drama {
     }
   }
 
-  /** Looks at a turn that has ended, and takes over what the run keeps. */
+  /** Checks an ended turn, and takes over the run's memory. */
   judge({ programs, history, kept, before }: Turn): void {
     const end = history.events.at(-1);
     this.#before = undefined;
     if (this.faults.length > 0 || end?.type !== "RequestCompleted") return;
     this.faults.push(...whatIsUnsound(history, this.#done));
-    // All that was ever let go of while it slept has one alarm together, which may go off for nothing.
+    // All passivated sleeping turns share one wake timer, which may fire without work.
     const { passive = false, mishaps = [], mutated = false } = this.#simulation;
     const alarms = passive || mutated || mishaps.length > 0 ? 1 : 0;
     if (this.#world.environment.timers > alarms)
       this.faults.push(`${this.#world.environment.timers} timers are left behind`);
-    // What other code has begun cannot be measured by what the code is now.
+    // A turn started by changed code cannot be compared with the current code.
     if (before) return;
     const model = new Model(programs, history, kept);
     this.faults.push(...whatIsWrong(programs, history, kept));
@@ -178,7 +178,7 @@ class Drama {
     await this.#world.restart();
   }
 
-  /** Lets the next thing happen: an answer, or time that passes. */
+  /** Takes the next action: an answer, or advancing the clock. */
   async #move(requestId: RequestId, history: History): Promise<boolean> {
     const { environment } = this.#world;
     const waits = openWaits(history);
@@ -203,7 +203,7 @@ class Drama {
       await this.#insist((runtime) => runtime.process("root", answer));
     } catch (error) {
       if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
-      // Its asker may have gone on meanwhile, but then the wait must be closed.
+      // The asking code may have continued, but then the wait must be closed.
       const history = await readHistory(this.#world.log, this.#runId as RunId, requestId);
       if (openWaits(history).some(([open]) => open === callId))
         this.faults.push(`an answer to ${callId} was refused: ${error.message}`);
@@ -218,7 +218,7 @@ class Drama {
     if (event.event === undefined) this.faults.push("a cancel was not answered with the end of the turn");
   }
 
-  /** Asks the runtime for something, again if it dies meanwhile, as a client does. */
+  /** Makes a request to the runtime, with a retry if the process dies, as a client does. */
   async #insist<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
     const world = this.#world;
     for (;;) {
@@ -228,7 +228,7 @@ class Drama {
       });
       answer.catch(() => {});
       await world.environment.idle();
-      // Other code may not come to what is answered; then the turn has to be found out first.
+      // Changed code may not reach the answered wait; then the turn must end first.
       while (!settled && !world.crashed && this.#simulation.mutated && world.environment.timers > 0)
         await world.environment.advance(world.environment.nextTimerMs ?? 0);
       if (settled) return answer;

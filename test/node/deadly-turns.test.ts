@@ -8,7 +8,7 @@ test.concurrent.for([
   { about: "two, one of them in an effect", guilty: ["kill 20", "effect 40"], workMs: 500 },
   { about: "one that exits late", guilty: ["exit 1500"], workMs: 2_500 },
 ])(
-  "a turn that ends the process again and again is given up, and no other turn suffers: $about",
+  "a turn that ends the process repeatedly is ended, and no other turn is affected: $about",
   { timeout: 180_000 },
   async ({ guilty, workMs }, { expect }) => {
     await using server = new RestartedServer("deadly-agents");

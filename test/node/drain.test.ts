@@ -25,11 +25,11 @@ function stream(url: string): Promise<Response> {
   return fetch(`${url}/endless/stream_request`, { method: "POST", headers, body: '{"input":""}' });
 }
 
-test("every server of a process ends its streams and its turns on a signal, then the process ends", async () => {
+test("on a signal every server of a process ends its streams and its turns, then the process ends", async () => {
   const { program, urls } = await startServers("{ drain: { drainMs: 10 } }");
   const streams = await Promise.all(urls.map(stream));
   program.kill("SIGTERM");
-  // A stream that is cut and not ended rejects.
+  // A stream that is cut instead of ended rejects.
   for (const { body } of streams)
     await expect(new Response(body).text()).resolves.toContain("RequestStarted");
   expect(await program.exited).toBe(0);

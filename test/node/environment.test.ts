@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a timer may take longer than the timers of Node can", () => {
+test("a timer can be longer than Node's timers", () => {
   vi.useFakeTimers();
   const tenWeeksMs = 70 * 24 * 3_600_000;
   const fire = vi.fn<() => void>();
@@ -21,7 +21,7 @@ test("a timer may take longer than the timers of Node can", () => {
   expect(fire).toHaveBeenCalledOnce();
 });
 
-test("a stopped timer does not fire, however far it has come", () => {
+test("a stopped timer does not fire, at any time", () => {
   vi.useFakeTimers();
   const fire = vi.fn<() => void>();
   const stop = nodeEnvironment().timer(3_000_000_000, fire);
@@ -33,7 +33,7 @@ test("a stopped timer does not fire, however far it has come", () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a macrotask comes after all microtasks", async () => {
+test("a macrotask runs after all microtasks", async () => {
   const order: string[] = [];
   await new Promise<void>((resolve) => {
     nodeEnvironment().macrotask(() => {
@@ -48,7 +48,7 @@ test("a macrotask comes after all microtasks", async () => {
   expect(order).toEqual(["microtask", "microtask after it", "macrotask"]);
 });
 
-test("new ids are ids, 21 characters long, and differ", () => {
+test("new ids are valid, have 21 characters, and differ", () => {
   const environment = nodeEnvironment();
   const ids = Array.from({ length: 1_000 }, () => environment.newId());
 
@@ -56,7 +56,7 @@ test("new ids are ids, 21 characters long, and differ", () => {
   expect(ids.every((id) => isId(id) && id.length === 21)).toBe(true);
 });
 
-test("what a turn leaves behind can be traced to it", async () => {
+test("asynchronous code of a turn is attributed to it", async () => {
   const environment = nodeEnvironment();
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const answer = environment.attribute(turn, () => {

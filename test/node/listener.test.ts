@@ -36,7 +36,7 @@ const HANDLERS: readonly (readonly [string, Fetch])[] = [
 test.each(
   ["HEAD", "GET", "POST"].flatMap((method) => HANDLERS.map((handler) => [method, ...handler] as const)),
 )("a %s whose handler %s has an end, and no rejection is left", async (method, _, fetch) => {
-  // The adapter prints what breaks the body of an answer.
+  // The adapter prints an error that breaks the body of an answer.
   const printed = vi.spyOn(console, "error").mockImplementation(() => {});
   const server = createServer(
     { rejectNonStandardBodyWrites: true },
@@ -47,13 +47,13 @@ test.each(
   await using client = new RawClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   client.send(`${method} / HTTP/1.1`, "Host: localhost", "Connection: close");
   await client.closed();
-  // At most one answer: where the adapter fails in the middle, the connection is cut.
+  // At most one answer: if the adapter fails in the middle, the connection is cut.
   expect(client.text).toMatch(/^(?:HTTP\/1\.1 (?:200|500) (?![^]*HTTP\/1\.1)|$)/);
   server.close();
   printed.mockRestore();
 });
 
-test("an error that a handler throws is reported, and its text stays here", async () => {
+test("an error of a handler is reported, and its text is not sent", async () => {
   const reported: unknown[] = [];
   const cause = new Error("secret");
   const server = createServer(

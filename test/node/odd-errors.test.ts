@@ -11,7 +11,7 @@ const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const AGENTS = join(import.meta.dirname, "odd-agents");
 
 test.each(["timer", "rejection", "tick"])(
-  "an odd value that a turn throws outside of a call ends that turn only (%s)",
+  "an odd value thrown outside a call ends only its turn (%s)",
   async (place) => {
     const { server, url } = await startServer();
     const names = Object.keys(oddValues);
@@ -28,7 +28,7 @@ test.each(["timer", "rejection", "tick"])(
 );
 
 test.each(["handler", "effect"])(
-  "an odd value that a turn throws in a call ends that turn only (%s)",
+  "an odd value thrown in a call ends only its turn (%s)",
   async (place) => {
     const { url } = await startServer();
     const names = Object.keys(oddValues);
@@ -40,11 +40,11 @@ test.each(["handler", "effect"])(
   300_000,
 );
 
-/** Has the odd agent throw; the answer is the code of the error that its turn ends with. */
+/** Lets the odd agent throw. Returns the error code of its turn. */
 async function throwing(url: string, input: string): Promise<unknown> {
   const request = { input, wait: "completed", request_id: input.replaceAll(/\W/g, "-") };
   let end = await chat(`${url}/odd/process`, request);
-  // On a busy machine the answer may come before the end; the same request then waits again.
+  // On a loaded machine the answer may come before the end; the same request then waits again.
   while (end["type"] !== "RequestCompleted") end = await chat(`${url}/odd/process`, request);
   const { code, message } = end["error"] as { readonly code: unknown; readonly message: unknown };
   expect(typeof message).toBe("string");

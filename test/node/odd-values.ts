@@ -1,4 +1,7 @@
-/** Values that agent code can throw and that cannot be read as an error, by a name without spaces; each made anew. */
+/**
+ * Values that agent code can throw and that cannot be read as errors, by names without spaces; each is
+ * created anew.
+ */
 export const oddValues: Readonly<Record<string, () => unknown>> = {
   undefined: () => undefined,
   null: () => null,

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 
-/** A client that sends and sees bytes as they are. */
+/** A client that sends and receives raw bytes. */
 export class RawClient implements AsyncDisposable {
   readonly socket: Socket;
-  /** Everything that came. */
+  /** All received text. */
   text: string = "";
 
   constructor(url: string) {
@@ -22,7 +22,7 @@ export class RawClient implements AsyncDisposable {
     this.socket.write(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
   }
 
-  /** Waits until the server has said something. */
+  /** Waits until the server has sent something. */
   async until(wanted: string | RegExp): Promise<void> {
     const isHere = (): boolean =>
       typeof wanted === "string" ? this.text.includes(wanted) : wanted.test(this.text);
@@ -44,7 +44,7 @@ export class RawClient implements AsyncDisposable {
   }
 }
 
-/** The bodies of the chunked answers in a text; fails where the chunks are not well-formed. */
+/** The bodies of the chunked answers in a text; fails if the chunks are not well-formed. */
 export function unchunk(text: string): string[] {
   const bodies: string[] = [];
   for (let rest = text; rest !== "";) {

@@ -9,11 +9,11 @@ const NODE = ["--conditions=troupe-source", "--disable-warning=ExperimentalWarni
 
 const CACHE = join(tmpdir(), "troupe-restarted-cache");
 
-/** `troupe serve` on the agents of a directory, from source; it is started again whenever it dies. */
+/** `troupe serve` on the agents of a directory, from source, restarted whenever it dies. */
 export class RestartedServer implements AsyncDisposable {
   /** How often the process has died. */
   deaths = 0;
-  /** Everything that its lives have printed. */
+  /** The output of all its processes. */
   output = "";
   readonly #agents: string;
   readonly #data = mkdtemp(join(tmpdir(), "troupe-restarted-"));
@@ -27,12 +27,12 @@ export class RestartedServer implements AsyncDisposable {
     void this.#start();
   }
 
-  /** The address of the life under way, once it serves. */
+  /** The address of the current process, once it serves. */
   get url(): Promise<string> {
     return this.#url.promise;
   }
 
-  /** Asks an agent until the request has ended, in whichever life; resolves with its last event. */
+  /** Sends a request until it has ended, in any process; resolves with its last event. */
   async ask(agent: string, input: string, requestId: string): Promise<Ended> {
     const body = JSON.stringify({ type: "ChatRequest", input, request_id: requestId, wait: "completed" });
     const headers = { "content-type": "application/json" };
@@ -43,7 +43,7 @@ export class RestartedServer implements AsyncDisposable {
         const event = (await response.json()) as Ended;
         if (event.type === "RequestCompleted") return event;
       } catch {
-        // The process has died; the next life has another address.
+        // The process has died; the next one has another address.
       }
     }
   }
@@ -84,7 +84,7 @@ export class RestartedServer implements AsyncDisposable {
   }
 }
 
-/** The last event of a request, as far as the tests look at it. */
+/** The parts of the last event of a request that the tests check. */
 export interface Ended {
   readonly type: string;
   readonly finish_reason?: string;

@@ -15,7 +15,7 @@ import { chat, startServer } from "./server.ts";
 const HOST = "Host: localhost";
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "example.test"])(
-  "a server that others can reach at %s does not start without a token",
+  "a server that is reachable from outside at %s does not start without a token",
   async (hostname) => {
     const runtime = createRuntime({ agents: [echo] });
     await expect(serve(runtime, { hostname })).rejects.toMatchObject({ code: "forbidden" });
@@ -23,7 +23,7 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "example.test"])(
   },
 );
 
-test("with a token it does, and is not taken for another server", async () => {
+test("with a token it starts, and checks its host name", async () => {
   await using server = await startServer({ hostname: "0.0.0.0", token: "secret" });
   const local = server.url.replace("0.0.0.0", "127.0.0.1");
   expect((await fetch(local)).status).toBe(401);
@@ -31,7 +31,7 @@ test("with a token it does, and is not taken for another server", async () => {
   expect((await fetch(server.url, { headers: { authorization: "Bearer secret" } })).status).toBe(421);
 });
 
-test("a port that is taken is said to be", async () => {
+test("a taken port is reported", async () => {
   await using server = await startServer();
   const port = Number(new URL(server.url).port);
   await expect(serve(server.runtime, { port })).rejects.toMatchObject({
@@ -100,7 +100,7 @@ const CODES: Readonly<Record<number, string>> = {
   431: "too_large",
 };
 
-test("after what is no HTTP the connection is closed", async () => {
+test("after data that is not HTTP the connection is closed", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
   client.send("hello");
@@ -108,7 +108,7 @@ test("after what is no HTTP the connection is closed", async () => {
   expect(client.text.match(/HTTP\/1\.1 400/g)).toHaveLength(1);
 });
 
-test("a refused tunnel is closed, and what was sent into it is no request", async () => {
+test("a refused tunnel is closed, and data sent into it is not a request", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
   client.send("CONNECT localhost:80 HTTP/1.1", HOST);
@@ -135,7 +135,7 @@ test("a client that expects 100-continue gets it, then its answer", async () => 
   expect((await server.runtime.runs({ limit: 1 })).runs).toHaveLength(1);
 });
 
-test("a header counts wherever it stands among many", async () => {
+test("a header counts at any position among many", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
   const others = Array.from({ length: 300 }, (_, index) => `X-${index}: 1`);
@@ -146,7 +146,7 @@ test("a header counts wherever it stands among many", async () => {
   expect(client.text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 421", "HTTP/1.1 403"]);
 });
 
-test("a client that is slow on purpose gets a 408 and is cut", async () => {
+test("a deliberately slow client gets a 408 and is disconnected", async () => {
   const server = createServer(
     { headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 10 },
     (incoming, outgoing) => incoming.resume().once("end", () => outgoing.end("in time")),
@@ -169,7 +169,7 @@ test("a client that is slow on purpose gets a 408 and is cut", async () => {
   server.close();
 });
 
-test("an answer that is on its way is not spoilt by what its client says in between", async () => {
+test("a running answer is not corrupted by data that its client sends", async () => {
   await using server = await startServer();
   const { request_id } = await chat(`${server.url}/ticker/process?wait=true`, { input: "2 600000" });
   await using client = new RawClient(server.url);
@@ -181,7 +181,7 @@ test("an answer that is on its way is not spoilt by what its client says in betw
   await expect.poll(() => server.streams()).toBe(0);
 });
 
-test("a body above the limit is refused as soon as that is known", async () => {
+test("a body above the limit is refused as soon as its size is known", async () => {
   await using server = await startServer();
   const head = ["POST /echo/process HTTP/1.1", HOST, "Content-Type: application/json"];
   await using announced = new RawClient(server.url);
@@ -198,7 +198,7 @@ test("a body above the limit is refused as soon as that is known", async () => {
   ]);
 });
 
-test("a body that breaks off leaves nothing behind", async () => {
+test("an incomplete body leaves nothing behind", async () => {
   await using server = await startServer();
   const client = new RawClient(server.url);
   client.send("POST /echo/process HTTP/1.1", HOST, "Content-Type: application/json", "Content-Length: 50");
@@ -224,7 +224,7 @@ test.each([
   ["an absolute target with a backslash", ["HEAD http://localhost/\\ HTTP/1.1", HOST]],
   ["a target of two slashes", ["HEAD // HTTP/1.1", "Host: a b"]],
 ])(
-  "a HEAD request with %s is refused without a body, and the server runs on",
+  "a HEAD request with %s is refused without a body, and the server keeps running",
   async (_, lines, status = 400) => {
     await using server = await startServer();
     await using client = new RawClient(server.url);
@@ -236,7 +236,7 @@ test.each([
   },
 );
 
-test("HEAD gives the head of an answer and no body", async () => {
+test("HEAD returns the headers of an answer and no body", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
   for (const path of ["/", "/echo/describe", "/nothing"]) {
@@ -248,7 +248,7 @@ test("HEAD gives the head of an answer and no body", async () => {
   }
 });
 
-test("HEAD of a stream names no length, because the stream itself has none", async () => {
+test("HEAD of a stream has no length, because the stream has none", async () => {
   await using server = await startServer();
   const { request_id: id } = await chat(`${server.url}/echo/process?wait=completed`, { input: "a" });
   await using client = new RawClient(server.url);
@@ -261,7 +261,7 @@ test("HEAD of a stream names no length, because the stream itself has none", asy
   expect(next).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
 });
 
-test("an answer of JSON ends its line, and its length counts that", async () => {
+test("a JSON answer ends with a line break, which is included in its length", async () => {
   await using server = await startServer();
   const started = await chat(`${server.url}/echo/process?wait=completed`, { input: "naïve" });
   for (const path of ["/", `/request/${String(started["request_id"])}`, "/nothing"]) {
@@ -276,7 +276,7 @@ test("an answer of JSON ends its line, and its length counts that", async () => 
   expect(client.text).toMatch(/\}\n$/);
 });
 
-test("a 204 has no body, and its connection goes on", async () => {
+test("a 204 has no body, and its connection stays open", async () => {
   await using server = await startServer();
   const end = await chat(`${server.url}/echo/process?wait=completed`, { input: "hello" });
   await using client = new RawClient(server.url);
@@ -286,7 +286,7 @@ test("a 204 has no body, and its connection goes on", async () => {
   expect(client.text).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
 });
 
-test("a file goes both ways in pieces", async () => {
+test("a file is uploaded and downloaded in chunks", async () => {
   await using server = await startServer();
   const bytes = Buffer.alloc(5_000_000, "abcdefghij");
   const sent = await fetch(`${server.url}/artifacts?name=big`, { method: "POST", body: bytes });
@@ -300,7 +300,7 @@ test.each([
   ["with a length", ["Content-Length: 100"], "half"],
   ["in chunks", ["Transfer-Encoding: chunked"], "ff\r\nhalf"],
 ])(
-  "a file %s whose client gives up is no fault of the server, and nothing of it is kept",
+  "a file %s whose client disconnects is not a server fault, and nothing of it is kept",
   async (_, headers, part) => {
     const faults: unknown[] = [];
     const given = Promise.withResolvers<unknown>();
@@ -329,7 +329,7 @@ test.each([
   },
 );
 
-test("a file above the limit is refused while it is still coming", async () => {
+test("a file above the limit is refused while it is still being sent", async () => {
   await using server = await startServer({ fileLimitBytes: 100_000 });
   await using client = new RawClient(server.url);
   client.send("POST /artifacts HTTP/1.1", HOST, "Transfer-Encoding: chunked");
@@ -338,7 +338,7 @@ test("a file above the limit is refused while it is still coming", async () => {
   expect(client.text).toMatch(/^HTTP\/1\.1 413 /);
 });
 
-test("a server that closes ends its streams in good order and lets go of all connections", async () => {
+test("a server that closes ends its streams properly and releases all connections", async () => {
   const runtime = createRuntime({ agents: [echo] });
   const server = await serve(runtime);
   const started = await chat(`${server.url}/echo/process?wait=completed`, { input: "hello" });

@@ -7,7 +7,7 @@ import { echo } from "../../agents/echo.ts";
 import { payments } from "../../agents/payments.ts";
 import { ticker } from "../../agents/ticker.ts";
 
-/** Says `N M`: N texts of M characters each. */
+/** Handles `N M`: sends N texts of M characters each. */
 const flood: Agent = defineAgent({
   name: "flood",
   purpose: "Says a lot.",
@@ -18,7 +18,7 @@ const flood: Agent = defineAgent({
   },
 });
 
-/** A server on a socket, with real agents and a log in memory. */
+/** A server on a socket, with real agents and a memory log. */
 export async function startServer(
   options: ServeOptions = {},
 ): Promise<
@@ -39,7 +39,7 @@ export async function startServer(
   };
 }
 
-/** Posts a chat and gives the answer's body. */
+/** Posts a chat and returns the answer's body. */
 export async function chat(
   url: string,
   body: Readonly<Record<string, unknown>>,

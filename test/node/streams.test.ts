@@ -18,12 +18,12 @@ function request(path: string, body: unknown): string[] {
   ];
 }
 
-/** Sends a request whose body ends where it ends, without a line end behind it. */
+/** Sends a request whose body has no line break at its end. */
 function sendAll(client: RawClient, ...requests: readonly (readonly string[])[]): void {
   client.socket.write(requests.map((lines) => lines.join("\r\n")).join(""));
 }
 
-test("a stream is made of well-formed chunks, and its connection serves the next request", async () => {
+test("a stream has well-formed chunks, and its connection serves the next request", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
   sendAll(client, request("/echo/stream_request", { input: "grüße, 漢字!" }));
@@ -37,7 +37,7 @@ test("a stream is made of well-formed chunks, and its connection serves the next
   expect(client.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
 });
 
-test("requests that come in one segment are answered one after the other", async () => {
+test("pipelined requests in one segment are answered in order", async () => {
   await using server = await startServer();
   await using client = new RawClient(server.url);
   const words = ["one", "two", "three", "four"];
@@ -48,7 +48,7 @@ test("requests that come in one segment are answered one after the other", async
   expect(bodies.map((body) => /"result":"(\w+)"/.exec(body)?.[1])).toEqual(words);
 });
 
-test("a client of HTTP/1.0 gets the frames without chunks, until the connection closes", async () => {
+test("an HTTP/1.0 client gets the frames without chunks, until the connection closes", async () => {
   await using server = await startServer();
   const { request_id } = await chat(`${server.url}/echo/process?wait=completed`, { input: "hello" });
   await using client = new RawClient(server.url);
@@ -59,7 +59,7 @@ test("a client of HTTP/1.0 gets the frames without chunks, until the connection 
   expect(client.text).not.toContain("Transfer-Encoding");
 });
 
-test("a stream is open before anything is to be said", async () => {
+test("a stream is open before its first event", async () => {
   await using server = await startServer();
   const { request_id, id } = await chat(`${server.url}/payments/process?wait=completed`, {
     input: "pay 3 to bob",
@@ -70,7 +70,7 @@ test("a stream is open before anything is to be said", async () => {
   expect(client.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
 });
 
-test("a quiet stream says that it is alive and how far it is", async () => {
+test("an idle stream sends heartbeats with its position", async () => {
   await using server = await startServer({ streams: { heartbeatMs: 40 } });
   const { request_id, id } = await chat(`${server.url}/payments/process?wait=completed`, {
     input: "pay 3 to bob",
@@ -82,7 +82,7 @@ test("a quiet stream says that it is alive and how far it is", async () => {
   expect(await server.streams()).toBe(1);
 });
 
-test("a stream that has lived long enough ends in good order and asks its reader to come back", async () => {
+test("a stream at its maximum age ends properly and tells its reader to reconnect", async () => {
   await using server = await startServer({ streams: { lifeMs: 40 } });
   const { request_id } = await chat(`${server.url}/ticker/process?wait=true`, { input: "2 600000" });
   await using client = new RawClient(server.url);
@@ -93,7 +93,7 @@ test("a stream that has lived long enough ends in good order and asks its reader
   expect((await server.runtime.status(String(request_id) as never)).status).toBe("running");
 });
 
-test("an EventSource that is sent away comes back and misses nothing, and is told when there is no more", async () => {
+test("an EventSource that is disconnected reconnects without gaps, and stops at the end", async () => {
   await using server = await startServer({ streams: { lifeMs: 100 } });
   const { request_id } = await chat(`${server.url}/ticker/process?wait=true`, { input: "20 100" });
   const source = new EventSource(`${server.url}/getevents/${String(request_id)}?stream=true`);
@@ -107,7 +107,7 @@ test("an EventSource that is sent away comes back and misses nothing, and is tol
   expect(ids).toEqual(Array.from({ length: 22 }, (_, index) => index + 1));
 });
 
-test("a reader that hangs up frees its stream and leaves the turn alone", async () => {
+test("a reader that disconnects frees its stream and does not affect the turn", async () => {
   await using server = await startServer();
   const { request_id } = await chat(`${server.url}/ticker/process?wait=true`, { input: "2 600000" });
   const clients = Array.from({ length: 5 }, () => new RawClient(server.url));
@@ -120,7 +120,7 @@ test("a reader that hangs up frees its stream and leaves the turn alone", async 
   expect((await server.runtime.status(String(request_id) as never)).status).toBe("running");
 });
 
-test("a reader that stops reading is cut off, and the others get everything meanwhile", async () => {
+test("a reader that stops reading is disconnected, and the others get everything", async () => {
   await using server = await startServer({ streams: { stallMs: 2_000 } });
   const { request_id } = await chat(`${server.url}/flood/process?wait=true`, { input: "100 200000" });
   const path = `/getevents/${String(request_id)}?stream=true&since=0`;
@@ -139,7 +139,7 @@ test("a reader that stops reading is cut off, and the others get everything mean
   expect(stalled.text).not.toContain('"RequestCompleted"');
 });
 
-test("readers that stop reading cost their place and not what they do not read", async () => {
+test("readers that stop reading cost only their position", async () => {
   await using server = await startServer();
   const { request_id } = await chat(`${server.url}/flood/process?wait=completed`, { input: "200 100000" });
   const used = (): number => {
@@ -154,12 +154,12 @@ test("readers that stop reading cost their place and not what they do not read",
     socket.write(`GET /getevents/${String(request_id)}?stream=true&since=0 HTTP/1.1\r\n${HOST}\r\n\r\n`);
   }
   await expect.poll(() => server.streams()).toBe(20);
-  // By the time that one more has read all of it, the others have been written to as far as they take it.
+  // When one more reader has read everything, the others were written to as far as they accept it.
   const text = await (
     await fetch(`${server.url}/getevents/${String(request_id)}?stream=true&since=0`)
   ).text();
   expect(text.length).toBeGreaterThan(20_000_000);
-  // If each of them were written to regardless, it would be 400 MB.
+  // If each of them were written to without backpressure, it would be 400 MB.
   expect(used() - before).toBeLessThan(150_000_000);
   for (const client of clients) client.socket.destroy();
   await expect.poll(() => server.streams()).toBe(0);

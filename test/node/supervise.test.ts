@@ -6,11 +6,11 @@ import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 import { chat } from "./server.ts";
 
-/** A server in a process of its own. */
+/** A server in its own process. */
 class ServerProcess implements AsyncDisposable {
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
-  /** What it said on its error output. */
+  /** Its error output. */
   log = "";
 
   constructor() {
@@ -36,7 +36,7 @@ class ServerProcess implements AsyncDisposable {
 const SERVER = fileURLToPath(new URL("supervised-server.ts", import.meta.url));
 
 test.each(["timer", "microtask", "rejection"])(
-  "an error that a turn left behind costs that turn only (%s)",
+  "an asynchronous error of a turn ends only that turn (%s)",
   async (kind) => {
     await using server = new ServerProcess();
     const url = await server.url();
@@ -54,7 +54,7 @@ test.each(["timer", "microtask", "rejection"])(
   },
 );
 
-test("an error that belongs to no turn ends the process, after saying so", async () => {
+test("an error that belongs to no turn ends the process with a message", async () => {
   await using server = new ServerProcess();
   await server.url();
   server.child.send("throw");
@@ -62,7 +62,7 @@ test("an error that belongs to no turn ends the process, after saying so", async
   expect(server.log).toContain("uncaught error");
 });
 
-test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server in good order", async (signal) => {
+test.each(["SIGTERM", "SIGINT"] as const)("%s stops the server properly", async (signal) => {
   await using server = new ServerProcess();
   const url = await server.url();
   const { run_id } = await chat(`${url}/echo/process?wait=completed`, { input: "hello" });
@@ -75,7 +75,7 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server in good order", as
   expect(await server.ended).toBe(0);
 });
 
-test("a second signal ends a server at once that is still waiting for a turn", async () => {
+test("a second signal ends a server that waits for a turn at once", async () => {
   await using server = new ServerProcess();
   const url = await server.url();
   await chat(`${url}/careless/process?wait=true`, { input: "never ends" });

@@ -1,4 +1,4 @@
-// A server that its parent watches die: it tells its address, and throws when it is told to.
+// A server in a child process: it sends its address, and throws on request.
 import { createRuntime, defineAgent } from "troupe";
 import { createMetrics } from "troupe/http";
 import { serve, superviseProcess } from "troupe/node";

@@ -13,18 +13,18 @@ const problem: Problem = {
   errors: [{ path: "input", message: "must be a string" }],
 };
 
-test("a problem may carry facts of its own", () => {
+test("a problem can have additional fields", () => {
   expect(answerSchemas.Problem.parse({ ...problem, request_keys: { ok: "Go on?" } })).toEqual(problem);
 });
 
-test("a problem has one of the known codes, which are codes of errors", () => {
+test("a problem has one of the known codes, which are also error codes", () => {
   const code: ProblemCode = "conflict";
   const same: ErrorCode = code;
   expect(answerSchemas.Problem.safeParse({ ...problem, code: same }).success).toBe(true);
   expect(answerSchemas.Problem.safeParse({ ...problem, code: "strange" }).success).toBe(false);
 });
 
-test("a description is taken with its operations", () => {
+test("a description is valid with its operations", () => {
   const descriptor = {
     name: "echo",
     purpose: "Says what you say.",
@@ -38,7 +38,7 @@ test("a description is taken with its operations", () => {
   );
 });
 
-test("the status of a request has its result, its error or its questions when there are any", () => {
+test("the status of a request can have a result, an error or questions", () => {
   const queued = {
     request_id: "req_1",
     run_id: "run_1",
@@ -58,7 +58,7 @@ test("the status of a request has its result, its error or its questions when th
   expect(answerSchemas.RequestStatus.safeParse({ ...queued, created_at: "today" }).success).toBe(false);
 });
 
-test("a request without a run is accepted for the agent itself", () => {
+test("an accepted request without a run is valid for the agent itself", () => {
   expect(answerSchemas.Accepted.safeParse({ request_id: "req_1", run_id: null }).success).toBe(true);
   expect(answerSchemas.Accepted.safeParse({ request_id: "req_1" }).success).toBe(false);
 });

@@ -16,12 +16,12 @@ const text: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom('"', "\\", "\r\n", "\u2028", "\u0000", ',"type":"', ',"depth":1,', ',"request_id":"x"'),
 );
 
-/** Values that JSON can carry and gives back equal. */
+/** JSON values that are equal after a round trip. */
 export const json: fc.Arbitrary<Json> = fc
   .jsonValue({ maxDepth: 3 })
   .map((value) => JSON.parse(JSON.stringify(value)) as Json);
 
-/** Names of fields; the one that sets a prototype is never taken. */
+/** Field names; the one that sets a prototype is always refused. */
 const key = fc.string().filter((name) => name !== "__proto__");
 
 const jsonObject: fc.Arbitrary<JsonObject> = fc
@@ -36,7 +36,7 @@ const count = fc.nat();
 const file = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
 const attempt = fc.integer({ min: 1, max: 9 });
 
-/** Where a speaker stands; its name may hold anything, as that of an agent elsewhere may. */
+/** The address of a speaker; its name can contain anything, like that of a remote agent. */
 export const speakerAddress: fc.Arbitrary<SpeakerAddress> = fc.record(
   {
     run_id: fc.option(runId, { freq: 20 }),
@@ -51,7 +51,7 @@ export const speakerAddress: fc.Arbitrary<SpeakerAddress> = fc.record(
   { requiredKeys: ["run_id", "request_id", "agent", "depth"] },
 );
 
-/** Where an event of a type that is in a log stands: in a run, and in a request unless it belongs to none. */
+/** The address of a logged event: in a run, and in a request unless it belongs to none. */
 export function addressFor(type: EventType): fc.Arbitrary<SpeakerAddress> {
   return fc.tuple(speakerAddress, runId, requestId).map(([place, run_id, request_id]) => ({
     ...place,
@@ -60,7 +60,7 @@ export function addressFor(type: EventType): fc.Arbitrary<SpeakerAddress> {
   }));
 }
 
-/** Every kind of event, before it has an address. Keys are in the order of the type. */
+/** Every type of event body. Keys are in the order of the type. */
 export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } = {
   RequestStarted: some(
     "RequestStarted",
@@ -131,7 +131,7 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
 
 export const body: fc.Arbitrary<EventBody> = fc.oneof(...Object.values(bodies));
 
-/** An event and the parts it is made of. */
+/** An event and its parts. */
 export const event: fc.Arbitrary<{
   readonly address: SpeakerAddress;
   readonly id: number;
@@ -144,7 +144,7 @@ export const event: fc.Arbitrary<{
   body,
 });
 
-/** An arbitrary of one type of event: groups of fields in their order, required and optional by turns. */
+/** An arbitrary of one event type: groups of fields in order, alternating required and optional. */
 function some(
   type: EventBody["type"],
   ...groups: Record<string, fc.Arbitrary<unknown>>[]
@@ -166,7 +166,7 @@ const turnFields = {
   attachments: fc.array(artifactId, { maxLength: 3 }),
 };
 
-/** Every kind of request, as a client that keeps to the schemas sends it. */
+/** Every type of request, as a client that follows the schemas sends it. */
 export const requests: { readonly [Type in Request["type"]]: fc.Arbitrary<Request> } = {
   ChatRequest: request("ChatRequest", { input: safe(text) }, turnFields),
   OperationRequest: request(
@@ -186,7 +186,7 @@ export const requests: { readonly [Type in Request["type"]]: fc.Arbitrary<Reques
 /** Any request. */
 export const anyRequest: fc.Arbitrary<Request> = fc.oneof(...Object.values(requests));
 
-/** Leaves out what the guards refuse. */
+/** Removes what the guards refuse. */
 function safe<Value>(values: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
   return values.filter((value) => checkJson(value).length === 0);
 }

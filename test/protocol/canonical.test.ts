@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { canonical } from "../../src/protocol/canonical.ts";
 import { json } from "./arbitrary.ts";
 
-/** The same value with the keys of every object the other way round. */
+/** The same value with the keys of every object reversed. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== "object" || value === null) return value;
@@ -11,7 +11,7 @@ function reversed(value: unknown): unknown {
   return Object.fromEntries(entries.toReversed()) as unknown;
 }
 
-test("is the same text whatever the order of keys", () => {
+test("is the same text for any order of keys", () => {
   fc.assert(
     fc.property(json, (value) => {
       expect(canonical(reversed(value))).toBe(canonical(value));
@@ -27,6 +27,6 @@ test("is JSON of the same value", () => {
   );
 });
 
-test("leaves out what is undefined, like JSON", () => {
+test("omits undefined, like JSON", () => {
   expect(canonical({ b: [undefined], a: undefined, c: { d: undefined } })).toBe('{"b":[null],"c":{}}');
 });

@@ -2,19 +2,19 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { checkJson } from "../../src/protocol/check-json.ts";
 
-/** An array in an array and so on, `levels` in all. */
+/** An array nested in arrays, `levels` in all. */
 function nested(levels: number): unknown {
   let value: unknown = [];
   for (let level = 1; level < levels; level += 1) value = [value];
   return value;
 }
 
-/** An object with so many keys. */
+/** An object with a number of keys. */
 function wide(keys: number): Record<string, number> {
   return Object.fromEntries(Array.from({ length: keys }, (_, index) => [`k${index}`, index]));
 }
 
-test("takes any JSON within the limits", () => {
+test("accepts any JSON within the limits", () => {
   const safe = fc
     .jsonValue({ maxDepth: 8, stringUnit: "grapheme" })
     .filter((value) => !/"(__proto__|constructor|prototype)":|\\u0000/.test(JSON.stringify(value)));
@@ -31,7 +31,7 @@ test.each([
   ["262,144 characters", "x".repeat(262_144)],
   ["an array of 100,000 numbers", Array.from({ length: 100_000 }, () => 1)],
   ["line separators, emoji and every control character but NUL", "\u2028 👩‍🚀 \u0001\r\n\t"],
-])("takes %s", (_, value) => {
+])("accepts %s", (_, value) => {
   expect(checkJson(value)).toEqual([]);
 });
 
@@ -44,7 +44,7 @@ test.each([
   expect(checkJson(value)).toMatchObject([{ kind: "too_large", path }]);
 });
 
-test.each(["__proto__", "constructor", "prototype"])("refuses the key %s, wherever it stands", (key) => {
+test.each(["__proto__", "constructor", "prototype"])("refuses the key %s at any position", (key) => {
   const value: unknown = JSON.parse(`{"a":[{"b":1},{${JSON.stringify(key)}:{"polluted":true}}]}`);
   expect(checkJson(value)).toMatchObject([{ kind: "invalid", path: `a.1.${key}` }]);
 });
@@ -53,7 +53,7 @@ test.each([
   ["a NUL character", { a: "x\u0000y" }, "a"],
   ["half of a surrogate pair", { a: [1, "\ud800"] }, "a.1"],
   ["a key with a NUL character", { "a\u0000": 1 }, "a\u0000"],
-])("says that %s cannot be processed", (_, value, path) => {
+])("reports that %s cannot be processed", (_, value, path) => {
   expect(checkJson(value)).toMatchObject([{ kind: "unprocessable", path }]);
 });
 
@@ -63,7 +63,7 @@ test.each([
   ["a function", [() => 1], "0"],
   ["a big integer", [1n], "0"],
   ["an object of a class", [new Date(0)], "0"],
-])("refuses %s as no JSON", (_, value, path) => {
+])("refuses %s as invalid JSON", (_, value, path) => {
   expect(checkJson(value)).toMatchObject([{ kind: "invalid", path }]);
 });
 
@@ -73,7 +73,7 @@ test("refuses a value that contains itself", () => {
   expect(checkJson(value)).toMatchObject([{ kind: "too_large" }]);
 });
 
-test("names at most 20 faults, and no path is longer than it need be", () => {
+test("reports at most 20 faults, with short paths", () => {
   const value = Array.from({ length: 1_000 }, () => ({ ["k".repeat(10_000)]: "\u0000" }));
   const issues = checkJson(value);
   expect(issues).toHaveLength(20);

@@ -37,7 +37,7 @@ test("an encoded event is the JSON text of the event, keys in order", () => {
   );
 });
 
-test("an encoded event holds no line break", () => {
+test("an encoded event contains no line break", () => {
   fc.assert(
     fc.property(event, ({ address, id, ts, body: said }) => {
       expect(encodeEvent(createSpeaker(address), id, ts, said)).not.toMatch(/[\r\n]/);
@@ -60,7 +60,7 @@ test("the readers of an encoded event agree with JSON.parse", () => {
   );
 });
 
-test("what an agent says cannot pass for the address of its event", () => {
+test("an agent's text cannot be mistaken for the address of its event", () => {
   const speaker = createSpeaker({
     run_id: "run_1",
     request_id: "req_1",
@@ -78,7 +78,7 @@ test("what an agent says cannot pass for the address of its event", () => {
   expect(agentOf(text)).toBe(',"type":"RequestCompleted","depth":7,');
 });
 
-test("one speaker serves many events", () => {
+test("one speaker is used for many events", () => {
   fc.assert(
     fc.property(speakerAddress, fc.array(body), (address, bodies) => {
       const speaker = createSpeaker(address);

@@ -14,7 +14,7 @@ test("there is a schema for every type of event", () => {
   expect([...eventTypes].sort()).toEqual(Object.keys(bodies).sort());
 });
 
-test.each(eventTypes)("the schema of %s takes what is encoded, and knows every field of it", (type) => {
+test.each(eventTypes)("the schema of %s accepts the encoded event and knows all its fields", (type) => {
   fc.assert(
     fc.property(addressFor(type), fc.integer({ min: 1 }), bodies[type], (place, id, body) => {
       const event: unknown = JSON.parse(encodeEvent(createSpeaker(place), id, TS, body));
@@ -36,7 +36,7 @@ test.each(eventTypes)("the schema of %s refuses an event without one of its requ
   );
 });
 
-test("only events of a run itself are without a request", () => {
+test("only events of the run itself have no request", () => {
   const alone = eventTypes.filter((type) => {
     const [place, body] = fc.sample(fc.tuple(addressFor(type), bodies[type]), 1)[0] as [
       SpeakerAddress,
@@ -48,7 +48,7 @@ test("only events of a run itself are without a request", () => {
   expect(alone).toEqual(["ArtifactUploaded", "RunCreated"]);
 });
 
-test("fields that a later version adds do no harm", () => {
+test("fields of a later version are accepted", () => {
   const speaker = createSpeaker({ run_id: "run_1", request_id: null, agent: "echo", depth: 0 });
   const event: unknown = JSON.parse(
     encodeEvent(speaker, 1, TS, { type: "RunCreated", input: 1, metadata: {} }),
@@ -56,7 +56,7 @@ test("fields that a later version adds do no harm", () => {
   expect(eventSchemas.RunCreated.safeParse({ ...Object(event), mood: "fine" }).success).toBe(true);
 });
 
-test("the answer to a configuration has the id 0 and may be without a run", () => {
+test("the answer to a configuration has the id 0 and may have no run", () => {
   fc.assert(
     fc.property(fc.option(runId), requestId, (run_id, request_id) => {
       const speaker = createSpeaker({ run_id, request_id, agent: "echo", depth: 0 });

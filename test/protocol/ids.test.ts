@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isId } from "../../src/protocol/ids.ts";
 
-test.each(["run_V1StGXR8_Z5jdHi6B-myT", "a", "x".repeat(128)])("takes %s as an id", (id) => {
+test.each(["run_V1StGXR8_Z5jdHi6B-myT", "a", "x".repeat(128)])("accepts %s as an id", (id) => {
   expect(isId(id)).toBe(true);
 });
 

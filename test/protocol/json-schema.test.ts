@@ -9,7 +9,7 @@ import { addressFor, bodies, event, requests } from "./arbitrary.ts";
 
 type JsonSchema = Parameters<typeof z.fromJSONSchema>[0];
 
-/** A validator made of nothing but the published text of a schema. */
+/** A validator made only from the published text of a schema. */
 function validator(name: string): z.ZodType {
   return z.fromJSONSchema(JSON.parse(JSON.stringify(schemas[name])) as JsonSchema);
 }
@@ -32,7 +32,7 @@ test("every request, event and answer has a schema", () => {
   }
 });
 
-test.each(requestTypes)("the published schemas take every %s", (type) => {
+test.each(requestTypes)("the published schemas accept every %s", (type) => {
   const [one, any] = [validator(type), validator("Request")];
   fc.assert(
     fc.property(requests[type], (request) => {
@@ -50,7 +50,7 @@ test("a published schema refuses a request of another type", () => {
   }
 });
 
-test("the published schema of a resume asks for a request or a run", () => {
+test("the published schema of a resume requires a request or a run", () => {
   const resume = { type: "ResumeWithInput", request_keys: {} };
   expect(schemas["ResumeWithInput"]).toMatchObject({
     anyOf: [{ required: ["request_id"] }, { required: ["run_id"] }],
@@ -58,7 +58,7 @@ test("the published schema of a resume asks for a request or a run", () => {
   expect(validator("ResumeWithInput").safeParse({ ...resume, run_id: "run_1" }).success).toBe(true);
 });
 
-test("the published schemas take every event", () => {
+test("the published schemas accept every event", () => {
   const any = validator("Event");
   fc.assert(
     fc.property(
@@ -71,7 +71,7 @@ test("the published schemas take every event", () => {
   );
 });
 
-test("an OpenAPI document finds every schema that is referred to", () => {
+test("an OpenAPI document contains every schema that it refers to", () => {
   const refs = JSON.stringify(components).match(/"#\/components\/schemas\/[^"]+"/g) ?? [];
   const names = refs.map((ref) => ref.slice('"#/components/schemas/'.length, -1));
   expect(names).toHaveLength(requestTypes.length + eventTypes.length);

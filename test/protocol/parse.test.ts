@@ -8,14 +8,14 @@ import { anyRequest, json, requests } from "./arbitrary.ts";
 
 type Query = { readonly [name: string]: string };
 
-/** What is understood of a body that should be understood. */
+/** The parsed value of a valid body. */
 function understood(body: unknown, query?: Query): IncomingRequest {
   const parsed = parseRequest(body, query);
   if (!parsed.ok) throw new Error(parsed.message);
   return parsed.value;
 }
 
-/** The faults of a body that should be refused. */
+/** The faults of an invalid body. */
 function faults(body: unknown, query?: Query): readonly Issue[] {
   const parsed = parseRequest(body, query);
   if (parsed.ok) throw new Error("the body was understood");
@@ -24,7 +24,7 @@ function faults(body: unknown, query?: Query): readonly Issue[] {
 
 const types = Object.keys(requests) as Request["type"][];
 
-test.each(types)("a %s that keeps to the rules is understood as it is", (type) => {
+test.each(types)("a valid %s is parsed unchanged", (type) => {
   fc.assert(
     fc.property(requests[type], (request) => {
       expect(understood(request).request).toEqual(request);
@@ -50,7 +50,7 @@ test.each([
   ["a cancel", { request_id: "req_1" }],
   ["a resume", { request_id: "req_1", request_keys: { a: 1 } }],
   ["nothing", {}],
-])("%s without a type is never guessed", (_, body) => {
+])("%s without a type is refused", (_, body) => {
   expect(faults(body)).toMatchObject([{ path: "type" }]);
 });
 
@@ -64,9 +64,12 @@ test.each(["chatrequest", "ChatRequest ", "xstate.stop", "toString", "__proto__"
   },
 );
 
-test.each([null, [], [{ input: "hi" }], "hi", 7, true])("the body %j is refused as no object", (body) => {
-  expect(faults(body)).toEqual([{ path: "", message: "must be a JSON object" }]);
-});
+test.each([null, [], [{ input: "hi" }], "hi", 7, true])(
+  "the body %j is refused because it is not an object",
+  (body) => {
+    expect(faults(body)).toEqual([{ path: "", message: "must be a JSON object" }]);
+  },
+);
 
 test("whole numbers as ids are read as texts", () => {
   const { request } = understood({ type: "ChatRequest", input: "hi", run_id: 7, request_id: 0 });
@@ -83,7 +86,7 @@ test.each(["../x", "a b", "", "x".repeat(129), "\u202e", 1.5, 2 ** 53, true, {},
   },
 );
 
-test("null says that a field is absent, except as the input of an operation", () => {
+test("null means absent, except as the input of an operation", () => {
   const body = { input: null, request_id: null, run_id: null, request_metadata: null, attachments: null };
   expect(understood({ type: "OperationRequest", operation: "look", ...body, wait: null }).request).toEqual({
     type: "OperationRequest",
@@ -93,7 +96,7 @@ test("null says that a field is absent, except as the input of an operation", ()
   expect(faults({ type: "ChatRequest", ...body })).toEqual([{ path: "input", message: "must be a string" }]);
 });
 
-test("fields that a request does not know are ignored", () => {
+test("unknown fields of a request are ignored", () => {
   const { request } = understood({ type: "CancelRequest", request_id: "r", mood: "fine", input: 3 });
   expect(request).toEqual({ type: "CancelRequest", request_id: "r" });
 });
@@ -109,7 +112,7 @@ test("an unknown logging level means default", () => {
   });
 });
 
-test("the query fills in what the body does not say", () => {
+test("query parameters fill in absent fields of the body", () => {
   const query = { run_id: "run_1", request_id: "req_1", on_busy: "reject", logging_level: "tools" };
   expect(understood({ input: "hi", run_id: "run_2", request_id: null }, query).request).toEqual({
     type: "ChatRequest",
@@ -121,7 +124,7 @@ test("the query fills in what the body does not say", () => {
   });
 });
 
-test("a query may name the wait that a resume answers", () => {
+test("a query can name the wait that a resume answers", () => {
   const query = { run_id: "run_1", wait_id: "4", resume_id: "again" };
   expect(understood({ type: "ResumeWithInput", request_keys: { ok: true } }, query).request).toEqual({
     type: "ResumeWithInput",
@@ -132,12 +135,12 @@ test("a query may name the wait that a resume answers", () => {
   });
 });
 
-test("a query cannot replace what is asked for", () => {
+test("a query cannot replace the input", () => {
   const query = { type: "CancelRequest", input: "bye", request_metadata: "{}", constructor: "x" };
   expect(understood({ input: "hi" }, query).request).toEqual({ type: "ChatRequest", input: "hi" });
 });
 
-test("a resume names its request or its run", () => {
+test("a resume must name its request or its run", () => {
   const body = { type: "ResumeWithInput", request_keys: {} };
   expect(faults(body)).toMatchObject([{ path: "request_id" }]);
   expect(understood({ ...body, run_id: "run_1" }).request).toEqual({ ...body, run_id: "run_1" });
@@ -154,7 +157,7 @@ test("the context is merged into the metadata, which wins", () => {
   ]);
 });
 
-test("nothing is waited for unless asked", () => {
+test("the default is not to wait", () => {
   expect(understood({ input: "hi" }).delivery.wait).toBe("none");
 });
 
@@ -179,7 +182,7 @@ test.each(["yes", "", 2, {}, ["true"]])("wait %j is refused", (wait) => {
   expect(faults({ input: "hi", wait })).toMatchObject([{ path: "wait" }]);
 });
 
-test("an answer is waited for 30 seconds, or for a completion up to ten minutes if asked", () => {
+test("the maximum wait is 30 seconds, or up to ten minutes for a completion", () => {
   expect(understood({ input: "hi", wait: "completed" }).delivery.waitMs).toBe(30_000);
   expect(understood({ input: "hi", wait: "completed", wait_ms: 5 }).delivery.waitMs).toBe(5);
   expect(understood({ input: "hi", wait: "completed" }, { wait_ms: "45000" }).delivery.waitMs).toBe(45_000);
@@ -189,7 +192,7 @@ test("an answer is waited for 30 seconds, or for a completion up to ten minutes 
   expect(faults({ input: "hi" }, { wait_ms: "soon" })).toMatchObject([{ path: "wait_ms" }]);
 });
 
-test("texts that cannot be kept are told apart from bodies that are wrong", () => {
+test("texts that cannot be stored are distinguished from invalid bodies", () => {
   expect(parseRequest({ input: "\ud800" })).toMatchObject({
     kind: "unprocessable",
     issues: [{ path: "input" }],
@@ -200,13 +203,13 @@ test("texts that cannot be kept are told apart from bodies that are wrong", () =
   expect(parseRequest({ input: "\u0000", args: { prototype: 1 } })).toMatchObject({ kind: "invalid" });
 });
 
-test("no body can change what objects are", () => {
+test("no body can change object prototypes", () => {
   const body: unknown = JSON.parse('{"input":"hi","request_metadata":{"__proto__":{"polluted":true}}}');
   expect(faults(body)).toMatchObject([{ path: "request_metadata.__proto__" }]);
   expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
 });
 
-test("whatever comes in, it is understood or refused with a reason, and never throws", () => {
+test("any input is parsed or refused with a reason, and never throws", () => {
   const names = fc.constantFrom(
     "type",
     "input",
@@ -267,7 +270,7 @@ test("an issue within a field has the path to it", () => {
   ]);
 });
 
-test("a request in the body and one completed by its query are equal", () => {
+test("a request in the body equals one completed by its query", () => {
   const whole = { type: "ChatRequest", input: "hi", run_id: "7", request_id: "req_1" };
   const split = understood({ input: "hi", request_id: "req_1" }, { run_id: "7", wait: "true" });
   expect(split.request).toEqual(understood(whole).request);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseCursor, parseFlag } from "../../src/protocol/query.ts";
 
-test("reads every id of an event", () => {
+test("reads every event id", () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), (id) => {
       expect(parseCursor(String(id))).toEqual({ ok: true, value: id });
@@ -17,14 +17,14 @@ test.each(["", " ", "-1", "+1", "1.5", "1e3", "0x10", "NaN", "Infinity", "900719
   },
 );
 
-test.each(["true", "True", "TRUE", "1"])("reads %s as yes", (text) => {
+test.each(["true", "True", "TRUE", "1"])("reads %s as true", (text) => {
   expect(parseFlag(text)).toEqual({ ok: true, value: true });
 });
 
-test.each(["false", "False", "0"])("reads %s as no", (text) => {
+test.each(["false", "False", "0"])("reads %s as false", (text) => {
   expect(parseFlag(text)).toEqual({ ok: true, value: false });
 });
 
-test.each(["", "yes", "2", "null", "truee"])("refuses %j as yes or no", (text) => {
+test.each(["", "yes", "2", "null", "truee"])("refuses %j as a boolean", (text) => {
   expect(parseFlag(text)).toMatchObject({ ok: false });
 });

@@ -1,7 +1,7 @@
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 
-test("timers fire only when time passes, in the order in which they fall due", async () => {
+test("timers fire only when time advances, in the order of their due times", async () => {
   const environment = manualEnvironment();
   const fired: number[] = [];
   for (const ms of [30, 10, 20]) environment.timer(ms, () => fired.push(ms));
@@ -24,7 +24,7 @@ test("a timer that is stopped does not fire", async () => {
   expect(fired).toEqual([]);
 });
 
-test("a timer set by another one fires in the same span of time if it falls due in it", async () => {
+test("a timer set by another one fires in the same advance if it is due in it", async () => {
   const environment = manualEnvironment({ startMs: 1_000 });
   const fired: number[] = [];
   environment.timer(10, () => {
@@ -35,7 +35,7 @@ test("a timer set by another one fires in the same span of time if it falls due 
   expect(environment.now()).toBe(1_025);
 });
 
-test("it is idle when all macrotasks, and those they lead to, have run", async () => {
+test("it is idle when all macrotasks, and those they start, have run", async () => {
   const environment = manualEnvironment();
   const ran: number[] = [];
   environment.macrotask(() => {
@@ -46,7 +46,7 @@ test("it is idle when all macrotasks, and those they lead to, have run", async (
   expect(ran).toEqual([1, 2]);
 });
 
-test("a seed decides the order of macrotasks, and 0 keeps it", async () => {
+test("a seed determines the order of macrotasks, and 0 keeps it", async () => {
   const orderOf = async (seed: number): Promise<readonly number[]> => {
     const environment = manualEnvironment({ seed });
     const ran: number[] = [];

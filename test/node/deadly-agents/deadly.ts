@@ -1,9 +1,9 @@
-// Agents that take the process down with them, and one that only has work to do.
+// Agents that end the process, and one that only works.
 import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent } from "troupe";
 import type { Turn } from "troupe";
 
-/** Ends the process after so many milliseconds of each life, from inside an effect or beside it. */
+/** Ends the process after a number of milliseconds, inside an effect or beside it. */
 export const deadly = defineAgent({
   name: "deadly",
   purpose:
@@ -20,7 +20,7 @@ export const deadly = defineAgent({
   },
 });
 
-/** Does something that takes as many milliseconds as the input says, and may be repeated. */
+/** An idempotent effect that takes as many milliseconds as the input says. */
 export const innocent = defineAgent({
   name: "innocent",
   purpose: "Works for a while.",

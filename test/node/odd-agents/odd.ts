@@ -1,4 +1,4 @@
-// Agents that throw every odd value in the list, in every place that no call surrounds and in some that one does.
+// Agents that throw every odd value of the list, in places outside calls and in calls.
 import { defineAgent } from "troupe";
 import { oddValues } from "../odd-values.ts";
 

@@ -15,11 +15,11 @@ afterEach(() => {
   for (const server of open.splice(0)) server.close();
 });
 
-/** The cases that the tiny server, were it right, would pass. */
+/** The cases that a correct tiny server would pass. */
 const TINY = "1 2 3 4 5 5a 6 6b 8 10 16 9 13 13c 14 17 18a 19 20 21 22a 28 26b 25 25a 56a".split(" ");
 
 describe("a tiny server", () => {
-  test("that is right passes", async () => {
+  test("that is correct passes", async () => {
     const report = await holdTiny();
     expect(idsOf(report, "passed")).toEqual(TINY);
   });
@@ -43,13 +43,13 @@ describe("a tiny server", () => {
     ["runs twice", ["13"]],
     ["another body is taken", ["14"]],
     ["metadata is said", ["16"]],
-  ])("with this fault is found out: %s", async (fault, ids) => {
+  ])("with this fault fails: %s", async (fault, ids) => {
     const report = await holdTiny(fault);
     expect(idsOf(report, "failed")).toEqual(expect.arrayContaining(ids));
   });
 });
 
-describe("a server that answers everything alike passes nothing else:", () => {
+describe("a server with one answer for everything passes no other case:", () => {
   const list = JSON.stringify(ROLES.map((name) => ({ name, path: `/${name}` })));
   const json = { "content-type": "application/json" };
   const sse = { "content-type": "text/event-stream" };
@@ -75,7 +75,7 @@ describe("a server that answers everything alike passes nothing else:", () => {
       }),
     );
     open.push(server);
-    // All cases at once: where the server is silent, each of them waits.
+    // All cases at once, because each of them waits for a silent server.
     const restart = async (): Promise<string> => server.url;
     const reports = await Promise.all(
       cases.map((id) =>
@@ -93,11 +93,11 @@ describe("a server that answers everything alike passes nothing else:", () => {
   });
 });
 
-test("each case has an id of its own", () => {
+test("each case has a unique id", () => {
   expect(new Set(cases).size).toBe(cases.length);
 });
 
-test("a case whose agent is missing is skipped and says so", async () => {
+test("a case whose agent is missing is skipped and reported", async () => {
   const report = await holdTiny();
   const skipped = report.results.find(({ id }) => id === "35");
   expect(skipped?.outcome).toBe("skipped");
@@ -112,16 +112,18 @@ test("an agent of another name can fill a role", async () => {
   expect(report.results).toEqual([expect.objectContaining({ id: "11", outcome: "failed" })]);
 });
 
-test("where no server answers, the suite says so instead of running", async () => {
+test("the suite throws if no server answers", async () => {
   const { url, close } = await openTiny();
   close();
   await expect(runConformance({ baseUrl: url })).rejects.toThrow("expected an answer on GET /");
 });
 
-/** The list of agents is as it should be, and who answers everything with 200 also says that it is well. */
+/**
+ * The list of agents is correct, and a server that answers everything with 200 also passes the health case.
+ */
 const HARMLESS = new Set(["1", "5c"]);
 
-/** Either why a case was skipped, or which case failed, what was expected and what came. */
+/** Why a case was skipped, or which case failed with expected and actual values. */
 const READABLE = /^needs |^is slow|^case \w+: expected .+; came /;
 
 async function openTiny(fault?: Fault): Promise<{ url: string; close(): void }> {

@@ -1,6 +1,6 @@
 import type { Asked, Fields, Lie } from "./lying-proxy.ts";
 
-/** Ways in which a server may be wrong, and the cases that have to find it out. */
+/** Faults of a server, and the cases that must detect them. */
 export const lies: readonly (readonly [what: string, cases: readonly string[], make: () => Lie])[] = [
   ["wait is ignored", ["6", "6a"], () => ({ ask: without("query", "wait") })],
   ["runs are not continued", ["11", "19", "52"], () => ({ ask: without("body", "run_id") })],
@@ -117,7 +117,7 @@ function isEnd({ type }: Fields): boolean {
   return type === "RequestCompleted";
 }
 
-/** Gives each event of a stream to one reader only, while there are several. */
+/** Delivers each event of a stream to one reader only, if there are several. */
 function splitReaders(): Lie {
   const given = new Set<unknown>();
   return {
@@ -160,7 +160,7 @@ function succeeded(event: Fields): Fields[] {
   return [event["finish_reason"] === "canceled" ? { ...event, finish_reason: "success" } : event];
 }
 
-/** Asks for the state of the request instead of its cancel. */
+/** Requests the state of the request instead of its cancel. */
 function loseCancels(asked: Asked): Asked {
   if (asked.body?.["type"] !== "CancelRequest") return asked;
   const url = new URL(`/request/${String(asked.body["request_id"])}`, asked.url);

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { listen } from "./tiny-server.ts";
 
-/** What a client asked, as far as a lie may change it. */
+/** The parts of a client's request that a fault can change. */
 export interface Asked {
   readonly method: string;
   readonly url: URL;
@@ -15,25 +15,25 @@ export interface Asked {
 /** An event, or any object that was JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** How a proxy bends what goes through it; what is left out goes through as it is. */
+/** How a proxy changes its traffic; everything else passes unchanged. */
 export interface Lie {
-  /** Changes what the server is asked. */
+  /** Changes the request. */
   readonly ask?: (asked: Asked) => Asked;
   readonly status?: (status: number, asked: Asked) => number;
   readonly headers?: (headers: Headers) => void;
-  /** Changes an event, in a stream or in a page: drops it, doubles it, bends it. */
+  /** Changes an event in a stream or a page: drops, duplicates or modifies it. */
   readonly event?: (event: Fields, asked: Asked) => readonly Fields[];
   /** Changes any other object. */
   readonly object?: (object: Fields, asked: Asked) => Fields;
   /** Changes the text of a frame. */
   readonly frame?: (frame: string) => string;
-  /** Changes the bytes of what is no JSON. */
+  /** Changes bytes that are not JSON. */
   readonly bytes?: (bytes: Buffer) => Buffer;
   /** Keeps streams open after their end. */
   readonly hangs?: boolean;
 }
 
-/** Serves what another server serves, and lies about it. */
+/** Forwards to another server, with faults. */
 export function serveLies(target: string, lie: Lie): Promise<{ url: string; close(): void }> {
   return listen(
     createServer((request, response) => {
@@ -91,7 +91,7 @@ async function readAsked(
     if (!PROXY_OWN.has(name)) headers.set(name, String(value));
   }
   const raw = bytes.length === 0 ? null : new Uint8Array(bytes);
-  // Not new URL(url, target): that takes a path with two slashes for another host.
+  // Not new URL(url, target), which parses a path with two slashes as another host.
   return { asked: { method, url: new URL(target + url), headers, body: toFields(bytes.toString()) }, raw };
 }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** One thing the tiny server does wrong. */
+/** A fault of the tiny server. */
 export type Fault =
   | "gap in the ids"
   | "two ends"
@@ -24,7 +24,7 @@ export type Fault =
   | "runs twice"
   | "another body is taken";
 
-/** A server with one agent, echo, that speaks just enough of the protocol, in one way wrongly. */
+/** A server with one agent, echo, and a minimal protocol with one fault. */
 export async function serveTiny(fault?: Fault): Promise<{ url: string; close(): void }> {
   const echo = new TinyEcho(fault);
   return listen(createServer((request, response) => void echo.answer(request, response)));
