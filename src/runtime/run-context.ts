@@ -4,7 +4,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
-import type { SecretVersions } from "./agent/secret-versions.ts";
+import type { StoredSecrets } from "./agent/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommitTimer } from "./journal/group-commit.ts";
 import type { Limits } from "./limits.ts";
@@ -14,7 +14,7 @@ export interface RunContext {
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
   /** The secret values of configurations. */
-  readonly secrets: SecretVersions;
+  readonly secrets: StoredSecrets;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
   readonly limits: Limits;

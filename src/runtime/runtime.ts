@@ -4,7 +4,7 @@ import type { Json } from "../protocol/json.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
-import { SecretVersions } from "./agent/secret-versions.ts";
+import { StoredSecrets } from "./agent/stored-secrets.ts";
 import type { Runtime } from "./api.ts";
 import { loadConfigurations } from "./commands/configurations.ts";
 import { GroupCommitTimer } from "./journal/group-commit.ts";
@@ -42,7 +42,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const context: RunContext = {
     log,
     artifacts,
-    secrets: new SecretVersions({ log, secrets, telemetry, agents }),
+    secrets: new StoredSecrets({ log, secrets, telemetry, agents }),
     environment,
     telemetry,
     limits: { ...defaultLimits, ...options.limits },

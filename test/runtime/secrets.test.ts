@@ -204,7 +204,7 @@ test("a secret is removed when no run refers to it", async () => {
     args: { api_key: "one", pin: "kept", token: 1 },
   });
   await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
-  expect(valuesIn(secrets)).toEqual(['"one"', '"two"', "1"]);
+  expect(valuesIn(secrets)).toEqual(['"two"', "1"]);
   await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "three", token: 3 } });
   expect(valuesIn(secrets)).toEqual(['"three"', "3"]);
   const { runId, endId } = await ask(runtime);

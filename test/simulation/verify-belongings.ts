@@ -53,12 +53,12 @@ function verifySecrets({ faults, runs }: Witness, secrets: ReadonlyMap<string, s
     // The configuration of an agent counts only as it is now; a run can be forked from before it was changed.
     for (const config of runId.startsWith("config-") ? configs.slice(-1) : configs)
       for (const [, name = ""] of JSON.stringify(config).matchAll(/"\$secret":"([^"]*)"/gu)) {
-        used.add(name.split(".")[0] ?? "");
+        used.add(name);
         if (!secrets.has(name)) faults.push(`run ${runId} has lost secret ${name}`);
       }
   }
   for (const name of secrets.keys())
-    if (!used.has(name.split(".")[0] ?? "")) faults.push(`secret ${name} is kept though no run refers to it`);
+    if (!used.has(name)) faults.push(`secret ${name} is kept though no run refers to it`);
 }
 
 /** Checks that every run that was at rest for long enough is gone. */

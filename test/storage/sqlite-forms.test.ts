@@ -49,6 +49,14 @@ test("a log of format 3 is opened, and its runs refer to the secrets in their re
   const second = await startRun(log, "second", 1);
   const again = [{ n: 1, after: 1, type: "Configured", args: { key: { $secret: "config-agent.key" } } }];
   await log.append(second, { events: [], records: again });
+  let config = await startRun(log, "config-agent", 0);
+  for (const [n, name] of [
+    [1, "config-agent.old"],
+    [2, "config-agent.now"],
+  ] as const) {
+    const changed = [{ n, after: 0, type: "ConfigRecorded", version: n, args: { key: { $secret: name } } }];
+    config = await log.append(config, { events: [], records: changed });
+  }
   await log.close();
   const database = new DatabaseSync(join(directory, "log.db"));
   toThirdForm(database);
@@ -56,9 +64,12 @@ test("a log of format 3 is opened, and its runs refer to the secrets in their re
 
   const later = sqliteLog(directory);
   onTestFinished(() => later.close());
-  expect(await later.unreferenced(["config-agent", "run_1", "run_2"])).toEqual(["run_2"]);
-  expect(await later.remove((await later.claim(first.runId)).cursor)).toEqual(["run_1"]);
-  expect(await later.remove((await later.claim(second.runId)).cursor)).toEqual(["config-agent"]);
+  const [key, other, called] = ["config-agent.api.0.key", "run_1.other", "config-agent.key"] as const;
+  expect(await later.unreferenced([key, other, called, "run_2.other"])).toEqual(["run_2.other"]);
+  // Of the configuration of an agent, only the newest counts.
+  expect(await later.unreferenced(["config-agent.old", "config-agent.now"])).toEqual(["config-agent.old"]);
+  expect(await later.remove((await later.claim(first.runId)).cursor)).toEqual([key, other]);
+  expect(await later.remove((await later.claim(second.runId)).cursor)).toEqual([called]);
 });
 
 test("a log of the fourth form is opened, and each alias is one of its run's agent", async () => {

@@ -6,7 +6,7 @@ import type { RemoteHandler } from "./remote-port.ts";
 import { operationNames } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
 import { checkAgent } from "./check-definition.ts";
-import { secretVersionsIn } from "./config-secrets.ts";
+import { secretsIn } from "./config-secrets.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toServed } from "./served-tool.ts";
 import { toJsonSchema } from "./schema.ts";
@@ -70,9 +70,9 @@ export class AgentDirectory {
     return this.#configs.get(agent)?.args;
   }
 
-  /** The versions of secrets that the configurations refer to. */
-  get secretVersions(): readonly string[] {
-    return [...this.#configs.values()].flatMap(({ args }) => secretVersionsIn(args));
+  /** The names of the secrets that the configurations refer to. */
+  get secrets(): readonly string[] {
+    return [...this.#configs.values()].flatMap(({ args }) => secretsIn(args));
   }
 
   /** Sets the configuration of an agent's new runs, unless a newer one is set. */

@@ -40,23 +40,17 @@ export function withoutSecrets(args: JsonObject, version: string): WithoutSecret
   return { args: hide(args, version, false) as JsonObject, secrets };
 }
 
-/** The version that a secret belongs to, by its name. */
-export function versionOf(name: string): string {
-  const end = name.indexOf(".");
-  return end < 0 ? name : name.slice(0, end);
-}
-
-/** The versions of the secrets that a configuration refers to. */
-export function secretVersionsIn(args: Json): readonly string[] {
-  const versions = new Set<string>();
+/** The names of the secrets that a configuration refers to. */
+export function secretsIn(args: Json): readonly string[] {
+  const names = new Set<string>();
   const visit = (value: Json): void => {
     if (typeof value !== "object" || value === null) return;
     const name = (value as JsonObject)[REFERENCE];
-    if (typeof name === "string") versions.add(versionOf(name));
+    if (typeof name === "string") names.add(name);
     for (const field of Object.values(value)) visit(field);
   };
   visit(args);
-  return [...versions];
+  return [...names];
 }
 
 /** A key without dots, because dots separate the steps of a path. */

@@ -18,7 +18,7 @@ import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 import { checkWith } from "../agent/schema.ts";
-import { secretVersionsIn, withoutSecrets } from "../agent/config-secrets.ts";
+import { secretsIn, withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
@@ -181,8 +181,8 @@ export class Commands {
     const message = { kind: "configure", args: kept.args } as const;
     // Tried first without secrets, so that a refused configuration stores none.
     if (Object.keys(kept.secrets).length > 0) await send(runId, { ...message, isTrial: true });
-    const before = secretVersionsIn(agents.configOf(agent) ?? {});
-    const reply = await secrets.store(version, kept.secrets, async () => {
+    const before = secretsIn(agents.configOf(agent) ?? {});
+    const reply = await secrets.store(kept.secrets, async () => {
       const written = await send(runId, message);
       if (named === undefined) await loadConfiguration(context, agent);
       return written;

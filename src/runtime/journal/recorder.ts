@@ -9,7 +9,7 @@ import type {
 import { encodeEvent } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
 import type { EventBody } from "../../protocol/events.ts";
-import { secretVersionsIn } from "../agent/config-secrets.ts";
+import { secretsIn } from "../agent/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
 import { addEvent, addRecord, committedOf, newPending, notCommitted, rejectPending } from "./batch.ts";
@@ -134,7 +134,7 @@ export class Recorder {
     this.#nextRecord += 1;
     addRecord(this.#batch, { ...position, ...body } as unknown as LogRecord);
     const isConfig = body.type === "ConfigRecorded" || body.type === "Configured";
-    const secrets = isConfig && body.args !== undefined ? secretVersionsIn(body.args) : NO_SECRETS;
+    const secrets = isConfig && body.args !== undefined ? secretsIn(body.args) : NO_SECRETS;
     if (secrets.length > 0) {
       this.#refer(secrets.map((thing) => ({ thing })));
       this.#context.secrets.referring(this.committed());
@@ -143,7 +143,7 @@ export class Recorder {
     return position;
   }
 
-  /** Drops the run's references to versions of secrets. */
+  /** Drops the run's references to secrets. */
   drop(secrets: readonly string[]): void {
     if (secrets.length > 0) this.#refer(secrets.map((thing) => ({ thing, dropped: true })));
   }

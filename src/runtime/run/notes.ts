@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/encode.ts";
 import type { Speaker } from "../../protocol/encode.ts";
-import { secretVersionsIn } from "../agent/config-secrets.ts";
+import { secretsIn } from "../agent/config-secrets.ts";
 import { isConfigRun, NO_AGENT } from "../journal/system-runs.ts";
 import { copyHistory } from "./fork.ts";
 import type { ConfigureMessage, CreateMessage, ForkMessage, UploadMessage } from "./messages.ts";
@@ -53,8 +53,8 @@ export class RunUpdates {
     // A run can be forked at a point with an older configuration; for an agent only the current one is
     // needed.
     if (config && isConfigRun(ledger.runId)) {
-      const kept = new Set(secretVersionsIn(all));
-      ledger.recorder.drop(secretVersionsIn(config.args).filter((secrets) => !kept.has(secrets)));
+      const kept = new Set(secretsIn(all));
+      ledger.recorder.drop(secretsIn(config.args).filter((name) => !kept.has(name)));
     }
     ledger.save({ snapshot: isConfigRun(ledger.runId) });
     return ledger.recorder.head;

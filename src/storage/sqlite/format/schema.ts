@@ -37,7 +37,7 @@ export function createSchema(database: DatabaseSync): void {
   database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
 }
 
-const VERSION = 5;
+const VERSION = 6;
 
 // Partial indexes: waiting and sleeping requests are not in the index that a start reads, nor in the one that
 // finds open requests.
@@ -131,21 +131,25 @@ const FROM = [
   // Format 2 did not store how many events a run had when its row was written.
   `ALTER TABLE run ADD COLUMN head INTEGER NOT NULL DEFAULT 0;
   UPDATE run SET head = coalesce((SELECT max(last) FROM chunk WHERE chunk.rid = run.rid), 0) WHERE removed = 0`,
-  // Format 3 did not count references. A secret is called by a name whose first part ends with a dot, and its records have
-  // the name under "$secret". Damaged records are not changed; reading them reports the damage.
-  `${REFERENCES};
-  INSERT OR IGNORE INTO reference (thing, rid)
-    SELECT substr(name.value, 1, instr(name.value, '.') - 1), chunk.rid
-    FROM chunk
-    JOIN run ON run.rid = chunk.rid AND run.removed = 0
-    JOIN json_tree(CASE WHEN json_valid(chunk.records) THEN chunk.records END) AS name
-    WHERE chunk.records LIKE '%"$secret"%' AND name.key = '$secret' AND name.type = 'text'`,
+  // Format 3 does not count references, which are found in format 5.
+  REFERENCES,
   // In format 4 all agents shared one set of aliases.
   `ALTER TABLE alias RENAME TO alias_of_any;
   DROP INDEX alias_run;
   ${ALIASES};
   INSERT INTO alias SELECT run.agent, alias, rid FROM alias_of_any JOIN run USING (rid);
   DROP TABLE alias_of_any`,
+  // A record has the name of each secret under "$secret". The configuration of an agent only counts as it is now.
+  // A damaged record stays as it is; whoever reads it gets the error.
+  `DELETE FROM reference;
+  INSERT OR IGNORE INTO reference (thing, rid)
+    SELECT name.value, chunk.rid
+    FROM chunk
+    JOIN run ON run.rid = chunk.rid AND run.removed = 0
+    JOIN json_tree(CASE WHEN json_valid(chunk.records) THEN chunk.records END) AS name
+    WHERE chunk.records LIKE '%"$secret"%' AND name.key = '$secret' AND name.type = 'text' AND
+      (run.run_id NOT LIKE 'config-%' OR
+        chunk.seq = (SELECT max(newest.seq) FROM chunk AS newest WHERE newest.rid = chunk.rid))`,
 ] as const;
 
 /**
