@@ -219,6 +219,18 @@ test("a secret is removed when no run refers to it", async () => {
   await runtime.close();
 });
 
+test("of configurations that are sent at the same time only the secrets of the last one are kept", async () => {
+  const secrets = memorySecrets();
+  const runtime = createRuntime({ agents: [reader], secrets });
+  const values = ["one", "two", "three", "four"];
+  await Promise.all(
+    values.map((api_key) => runtime.process("reader", { type: "ConfigureRequest", args: { api_key } })),
+  );
+  const { config } = await ask(runtime);
+  expect(valuesIn(secrets)).toEqual([JSON.stringify((config as { readonly api_key: string }).api_key)]);
+  await runtime.close();
+});
+
 test("a start removes the secrets that no run refers to, and no others", async () => {
   const secrets = memorySecrets();
   const log = { ...memoryLog(), close: async () => {} };

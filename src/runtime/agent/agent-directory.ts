@@ -75,10 +75,15 @@ export class AgentDirectory {
     return [...this.#configs.values()].flatMap(({ args }) => secretsIn(args));
   }
 
-  /** Sets the configuration of an agent's new runs, unless a newer one is set. */
-  configure(agent: string, config: AgentConfig): void {
-    const { version } = this.#configs.get(agent) ?? config;
-    if (config.version >= version) this.#configs.set(agent, config);
+  /**
+   * Sets the configuration of an agent's new runs, unless a newer one is set; the answer is the names of the secrets
+   * that were replaced.
+   */
+  configure(agent: string, config: AgentConfig): readonly string[] {
+    const before = this.#configs.get(agent);
+    if (before && config.version < before.version) return [];
+    this.#configs.set(agent, config);
+    return before ? secretsIn(before.args) : [];
   }
 
   /** Throws `not_found` with the known names as hint. */

@@ -18,7 +18,7 @@ import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 import { checkWith } from "../agent/schema.ts";
-import { secretsIn, withoutSecrets } from "../agent/config-secrets.ts";
+import { withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
@@ -174,20 +174,22 @@ export class Commands {
   /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
   async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<RunReceipt> {
     const { context, send } = this.#options;
-    const { agents, environment, secrets } = context;
+    const { environment, secrets } = context;
     const runId = named ?? configRunId(agent);
     const version = `secret_${environment.newId()}`;
     const kept = withoutSecrets(args, version);
     const message = { kind: "configure", args: kept.args } as const;
     // Tried first without secrets, so that a refused configuration stores none.
     if (Object.keys(kept.secrets).length > 0) await send(runId, { ...message, isTrial: true });
-    const before = secretsIn(agents.configOf(agent) ?? {});
+    if (named !== undefined) return secrets.store(kept.secrets, () => send(runId, message));
+    let replaced: readonly string[] = [];
     const reply = await secrets.store(kept.secrets, async () => {
       const written = await send(runId, message);
-      if (named === undefined) await loadConfiguration(context, agent);
+      replaced = await loadConfiguration(context, agent);
       return written;
     });
-    if (named === undefined) await secrets.collect(before);
+    // Another change may have replaced the values of this one already.
+    await secrets.collect([...replaced, ...Object.keys(kept.secrets)]);
     return reply;
   }
 

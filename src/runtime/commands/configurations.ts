@@ -7,8 +7,11 @@ export async function loadConfigurations(context: RunContext): Promise<void> {
   for (const agent of context.agents.names) await loadConfiguration(context, agent);
 }
 
-/** Reads the configuration of an agent from the log. */
-export async function loadConfiguration({ agents, log }: RunContext, agent: string): Promise<void> {
+/** Reads the configuration of an agent from the log; the answer is the names of the secrets that were replaced. */
+export async function loadConfiguration(
+  { agents, log }: RunContext,
+  agent: string,
+): Promise<readonly string[]> {
   const { config } = await stateAt(log, configRunId(agent), Infinity);
-  if (config) agents.configure(agent, config);
+  return config ? agents.configure(agent, config) : [];
 }
