@@ -158,7 +158,7 @@ const streams: readonly (readonly [
   ],
   [
     "ends as canceled",
-    "canceled: agent fiend was canceled elsewhere",
+    "canceled: agent fiend was canceled on its server",
     stream(completed(2, { finish_reason: "canceled" })),
   ],
   [

@@ -238,7 +238,7 @@ test("a run is created once for an alias, however often and concurrently", async
 });
 
 test("each agent has its own aliases", async () => {
-  const other = { ...echo, name: "other" };
+  const other = defineAgent({ name: "other", purpose: "Says back what it is told.", chat: (input) => input });
   const world = new World({ agents: [echo, other] });
   const [first, second] = await Promise.all(
     ["echo", "other"].map((agent) => world.runtime.createRun(agent, { alias: "thread-1" })),
