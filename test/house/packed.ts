@@ -14,8 +14,8 @@ export const tsc: string = join(root, "node_modules/.bin/tsc");
 const DEVELOPMENT = ["@types/node"];
 
 /**
- * Creates an empty ES module project with `tsc --init` and the package installed, as packed from a fresh
- * clone of the repository. Needs no network: the dependencies are links. Optional peers are not installed.
+ * Creates an empty ES module project, set up as the README says, with the package installed as packed from a
+ * fresh clone of the repository. Needs no network: the dependencies are links. Optional peers are not installed.
  */
 export async function createProjectWithPackage(): Promise<string> {
   const project = await mkdtemp(join(tmpdir(), "troupe-packed-"));
@@ -30,9 +30,9 @@ export async function createProjectWithPackage(): Promise<string> {
     await symlink(join(root, "node_modules", name), join(modules, name));
   }
   await writeFile(join(project, "package.json"), '{ "type": "module" }');
-  await run(tsc, ["--init"], project);
-  const settings = await readFile(join(project, "tsconfig.json"), "utf8");
-  await writeFile(join(project, "tsconfig.json"), settings.replace('"types": []', '"types": ["node"]'));
+  const [, settings = "--init"] =
+    /^npx tsc (--init .*)$/m.exec(await readFile(join(root, "README.md"), "utf8")) ?? [];
+  await run(tsc, settings.split(" "), project);
   return project;
 }
 
