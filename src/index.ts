@@ -1,4 +1,5 @@
 import { localRouter } from "./cluster/local-router.ts";
+import { AgentError } from "./errors.ts";
 import { nodeEnvironment } from "./node/environment.ts";
 import type { Runtime } from "./runtime/api.ts";
 import type { RuntimeOptions } from "./runtime/options.ts";
@@ -17,6 +18,12 @@ export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<Runt
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
   const given = withoutUndefined(options);
   const { log = memoryLog() } = given;
+  if (typeof log.append !== "function") {
+    throw new AgentError(
+      "invalid_request",
+      "the log of the runtime is not an event log: use sqliteLog(directory) or memoryLog()",
+    );
+  }
   return createRuntimeOn({
     ...given,
     log,

@@ -80,6 +80,18 @@ export function llmAgent(
       `agent ${name}: historyBytes must be at most ${HISTORY_LIMIT_BYTES}`,
     );
   }
+  if (typeof (model as Partial<Model> | undefined)?.generate !== "function") {
+    throw new AgentError(
+      "invalid_request",
+      `the model of agent ${name} is not a model: use aiSdkModel(model), modelFromEnv or scriptedModel`,
+    );
+  }
+  if (typeof instructions !== "string" && typeof instructions !== "function") {
+    throw new AgentError(
+      "invalid_request",
+      `the instructions of agent ${name} are neither a text nor a function`,
+    );
+  }
   for (const [index, agent] of agents.entries()) checkAgent(agent, `agents[${index}] of agent ${name}`);
   const { tools, approve } = toTools(options.tools ?? [], name);
   const toolSet = toToolSet({ tools, agents, approve: [...approve, ...(options.approve ?? [])] });

@@ -93,7 +93,27 @@ test.each([
     () => createRuntime({ agents: [echo], bind: { echo: anything({ name: "pirate" }) } }),
     'bind.echo of the runtime ("pirate") is not an agent: ',
   ],
-  ["no list of agents", () => createRuntime(anything({})), "a runtime needs at least one agent"],
+  [
+    "a directory in place of a log",
+    () => createRuntime({ agents: [echo], log: anything("data") }),
+    "the log of the runtime is not an event log: use sqliteLog(directory) or memoryLog()",
+  ],
+  [
+    "a name in place of a model",
+    () => llmAgent({ name: "weather", purpose: "", instructions: "", model: anything("small") }),
+    "the model of agent weather is not a model: use aiSdkModel(model), modelFromEnv or scriptedModel",
+  ],
+  [
+    "no instructions",
+    () => llmAgent({ name: "weather", purpose: "", instructions: anything(undefined), model }),
+    "the instructions of agent weather are neither a text nor a function",
+  ],
+  [
+    "one agent in place of a list",
+    () => createRuntime({ agents: anything(echo) }),
+    "a runtime needs a list of ",
+  ],
+  ["no list of agents", () => createRuntime(anything({})), "a runtime needs a list of at least one agent"],
   [
     "a tool of the AI SDK in a list",
     () =>

@@ -32,7 +32,7 @@ export class AgentDirectory {
   constructor({ agents: given, bind = {}, defaultAgent }: AgentDirectoryOptions) {
     const list: unknown = given;
     if (!Array.isArray(list) || list.length === 0)
-      throw new AgentError("invalid_request", "a runtime needs at least one agent");
+      throw new AgentError("invalid_request", "a runtime needs a list of at least one agent");
     for (const [index, agent] of given.entries()) checkAgent(agent, `agents[${index}] of the runtime`);
     for (const [name, agent] of Object.entries(bind)) checkAgent(agent, `bind.${name} of the runtime`);
     const agents = given.map(toServed);
