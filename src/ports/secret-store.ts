@@ -1,6 +1,7 @@
 /**
  * Stores data that must not be in the log: secret values of configurations, by name. Once `put` resolves, a
- * value is as durable as the log and can be read.
+ * value is as durable as the log and can be read. A store belongs to one log: at its start, a runtime removes the
+ * values that no run of the log refers to.
  */
 export interface SecretStore {
   /** The value of a name; `undefined` if there is none. */
