@@ -1,6 +1,6 @@
 /**
- * Adds to package-lock.json what `npm ci` misses there: the binaries for other platforms that a registry
- * without them left out. They come without a checksum. Run it after `npm install`, with `--check` to only look.
+ * Adds the entries to package-lock.json that `npm ci` needs: binaries for other platforms that a registry
+ * does not have. They have no checksum. Run it after `npm install`; `--check` only checks.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -27,7 +27,7 @@ others.sort(([a], [b]) => a.localeCompare(b, "en"));
 lock.packages = Object.fromEntries(root === undefined ? [] : [root, ...others]);
 if (missing.length > 0) writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
 
-/** Lists the optional packages that some package names with an exact version and the lock does not hold. */
+/** The optional packages that a package names with an exact version and that the lock file lacks. */
 function findMissing(packages: Readonly<Record<string, Entry>>): [path: string, entry: Entry][] {
   const known = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, "")));
   return Object.values(packages).flatMap(({ dev, optionalDependencies = {} }) =>
@@ -40,7 +40,7 @@ function findMissing(packages: Readonly<Record<string, Entry>>): [path: string, 
   );
 }
 
-/** Reads the platform from a package's name, such as `@oxlint/binding-linux-arm64-musl`. */
+/** The platform in a package's name, for example `@oxlint/binding-linux-arm64-musl`. */
 function toEntry(name: string, version: string, dev: boolean): Entry {
   const [os, cpu, abi] = name.replace(/^.*\/(binding-)?/, "").split("-");
   const libc = os === "linux" && abi !== undefined ? LIBC[abi] : undefined;

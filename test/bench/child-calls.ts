@@ -10,7 +10,7 @@ const CALLS = 1_000;
 
 const child = defineAgent({ name: "child", purpose: "Answers.", chat: (input) => input });
 
-/** What a turn does that calls nobody: the same loop with a plain function. */
+/** A turn without calls: the same loop with a plain function. */
 async function plain(input: string): Promise<string> {
   return input;
 }
@@ -36,7 +36,9 @@ const parent = defineAgent({
   },
 });
 
-/** What the call of an agent costs over a plain function, with a log in memory, one after the other and all at once. */
+/**
+ * The cost of an agent call compared with a plain function, with a memory log, in sequence and in parallel.
+ */
 export async function measureChildCalls({ rounds, warmUpMs }: Setup): Promise<Result[]> {
   const runtime = createRuntime({ agents: [parent] });
   const results: Result[] = [];
@@ -54,7 +56,7 @@ export async function measureChildCalls({ rounds, warmUpMs }: Setup): Promise<Re
   return results;
 }
 
-/** The CPU that a turn takes, in microseconds. */
+/** The CPU time of a turn in microseconds. */
 async function cpuOf(runtime: Runtime, way: string): Promise<number> {
   const before = process.cpuUsage();
   const receipt = await runtime.process("parent", { type: "ChatRequest", input: way });

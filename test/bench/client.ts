@@ -1,7 +1,7 @@
 import { Connection, toRequestText } from "./connection.ts";
 import type { Answer } from "./connection.ts";
 
-/** Sends one request on a connection of its own, and returns what it was answered. */
+/** Sends one request on its own connection and returns the answer. */
 export async function ask(
   port: number,
   method: "GET" | "POST",
@@ -18,7 +18,7 @@ export async function ask(
   }
 }
 
-/** Sends one request, and returns the JSON that it was answered. */
+/** Sends one request and returns the JSON of its answer. */
 export async function askJson<Value>(
   port: number,
   method: "GET" | "POST",

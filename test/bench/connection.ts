@@ -1,30 +1,30 @@
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 
-/** How a request was answered, and when; times are milliseconds after the request was sent. */
+/** The times of an answer, in milliseconds after the request was sent. */
 export interface Answer {
   readonly status: number;
-  /** Bytes of the body, with the frames of its chunks. */
+  /** Bytes of the body, including the chunk frames. */
   readonly bytes: number;
-  /** When the first byte of the body came. */
+  /** The time of the first byte of the body. */
   readonly firstMs: number;
-  /** When the last part came that holds the marker. */
+  /** The time of the last chunk that contains the marker. */
   readonly markedMs: number;
   readonly endMs: number;
-  /** The body, if it was to be kept. */
+  /** The body, if it was kept. */
   readonly text: string;
 }
 
-/** What to do with an answer while it comes. */
+/** Options for reading an answer. */
 export interface RequestOptions {
-  /** A text to look out for. */
+  /** A text to look for. */
   readonly marker?: string;
   readonly keep?: boolean;
 }
 
 /**
- * A client that costs as little as can be, so that what is measured is the server: one socket, one
- * request at a time, and of the answer only what tells its length.
+ * A client with minimal cost, so that the server is measured: one socket, one request at a time, and only the
+ * length of the answer is parsed.
  */
 export class Connection {
   readonly #port: number;
@@ -35,7 +35,7 @@ export class Connection {
     this.#port = port;
   }
 
-  /** Sends a request and resolves when its answer has ended. */
+  /** Sends a request and resolves at the end of its answer. */
   async request(text: string, options: RequestOptions = {}): Promise<Answer> {
     const socket = await this.#open();
     return new Promise((resolve, reject) => {
@@ -44,7 +44,7 @@ export class Connection {
     });
   }
 
-  /** Sends a request whose answer has no end, and resolves when its head has come. */
+  /** Sends a request whose answer has no end, and resolves when its headers have arrived. */
   async hold(text: string): Promise<void> {
     const socket = await this.#open();
     await new Promise<void>((resolve) => {
@@ -79,7 +79,7 @@ export class Connection {
   }
 }
 
-/** Writes a request down as it is sent. */
+/** The text of a request. */
 export function toRequestText(method: "GET" | "POST", path: string, body?: unknown): string {
   const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`;
   if (body === undefined) return `${head}\r\n`;
@@ -87,7 +87,7 @@ export function toRequestText(method: "GET" | "POST", path: string, body?: unkno
   return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`;
 }
 
-/** The answer under way. */
+/** The current answer. */
 class Incoming {
   readonly #options: RequestOptions;
   readonly #resolve: (answer: Answer) => void;
@@ -96,7 +96,7 @@ class Incoming {
   readonly #kept: Buffer[] = [];
   #head: Buffer | undefined;
   #status = 0;
-  /** What is still to come of a body of known length; undefined for a body in chunks. */
+  /** The missing bytes of a body of known length; undefined for a chunked body. */
   #left: number | undefined;
   #bytes = 0;
   #firstMs = Number.NaN;
@@ -109,7 +109,7 @@ class Incoming {
     this.#reject = reject;
   }
 
-  /** Takes the next part; answers whether it was the last one. */
+  /** Reads the next bytes. Returns whether they were the last. */
   take(part: Buffer): boolean {
     const body = this.#status === 0 ? this.#takeHead(part) : part;
     if (body === undefined) return false;
@@ -133,7 +133,7 @@ class Incoming {
     return true;
   }
 
-  /** The connection has gone. */
+  /** The connection was closed. */
   cut(): void {
     this.#reject(new Error(`the answer was cut off after ${this.#bytes} bytes`));
   }
@@ -156,7 +156,7 @@ class Incoming {
     }
     const { length } = body;
     if (length === 0) return false;
-    // The last chunk may come in two parts.
+    // The last chunk may arrive in two parts.
     this.#tail = (this.#tail + body.toString("latin1", Math.max(length - LAST.length, 0))).slice(
       -LAST.length,
     );

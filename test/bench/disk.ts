@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { median } from "./statistics.ts";
 
-/** How long this disk takes for a commit of 32 rows, in milliseconds. */
+/** The time that this disk takes for a commit of 32 rows, in milliseconds. */
 export function commitMs(): number {
   const directory = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   try {
@@ -27,7 +27,7 @@ export function commitMs(): number {
   }
 }
 
-/** Makes a library that, loaded before a program, slows every fsync down; `undefined` without a compiler. */
+/** Compiles a library that slows down every fsync of a program; `undefined` without a compiler. */
 export function buildSlowDisk(directory: string): string | undefined {
   const library = join(directory, "slow-disk.so");
   const source = join(import.meta.dirname, "slow-disk.c");

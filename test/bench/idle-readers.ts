@@ -6,15 +6,15 @@ import type { Result } from "./result.ts";
 import { ServerProcess } from "./server-process.ts";
 import type { Setup } from "./setup.ts";
 
-/** So many readers may follow one request. */
+/** The maximum number of readers of one request. */
 const EACH = 250;
 
-/** What a reader costs that waits for what comes next. */
+/** The cost of a reader that waits for the next event. */
 export async function measureIdleReaders({ readers }: Setup): Promise<Result[]> {
   await using server = await ServerProcess.start("memory");
   const requests: string[] = [];
   for (let count = 0; count <= readers; count += EACH) requests.push(await park(server.port));
-  // The first readers pay for what all share.
+  // The first readers pay for shared resources.
   const [first = "", ...others] = requests;
   const held = await open(server.port, first, EACH);
   await pause(SETTLE_MS);
@@ -51,7 +51,7 @@ async function park(port: number): Promise<string> {
   throw new Error(`a turn that was to wait said ${wait.type}`);
 }
 
-/** Opens streams of what comes after the wait. */
+/** Opens streams of the events after the wait. */
 async function open(port: number, request: string, count: number): Promise<Connection[]> {
   const connections = Array.from({ length: count }, () => new Connection(port));
   const text = toRequestText("GET", `/getevents/${request}?stream=true&since=1000`);

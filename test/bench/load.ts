@@ -4,25 +4,25 @@ import type { Answer } from "./connection.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { median, percentile } from "./statistics.ts";
 
-/** What a server did under a load, and what that cost. */
+/** The results and cost of a load on a server. */
 export interface Sample {
   readonly turnsPerS: number;
   readonly cpuMs: number;
   readonly writes: number;
   readonly firstP50Ms: number;
   readonly firstP99Ms: number;
-  /** From the part that holds the terminal event to the end of the answer. */
+  /** From the chunk with the last event to the end of the answer. */
   readonly endP50Ms: number;
   readonly endP99Ms: number;
 }
 
-/** How many clients there are, each with one turn after the other, and for how long. */
+/** The number of clients, each with one turn after the other, and the duration. */
 export interface Load {
   readonly concurrency: number;
   readonly ms: number;
 }
 
-/** Puts a load on a server, and measures it. */
+/** Runs a load on a server and measures it. */
 export async function measure(server: ServerProcess, { concurrency, ms }: Load): Promise<Sample> {
   const connections = Array.from({ length: concurrency }, () => new Connection(server.port));
   const answers: Answer[] = [];
@@ -54,15 +54,15 @@ export async function measure(server: ServerProcess, { concurrency, ms }: Load):
   };
 }
 
-/** How often to measure. */
+/** The number of rounds. */
 export interface Rounds {
   readonly rounds: number;
   readonly warmUpMs: number;
 }
 
 /**
- * Puts the same load on servers: in every round each has its turn, so that a busy machine is busy for
- * all. The answer has the samples of each server, round by round.
+ * Runs the same load on several servers in alternating rounds, so that other load on the machine affects all
+ * of them. Returns the samples of each server per round.
  */
 export async function compare(
   servers: readonly ServerProcess[],
@@ -77,7 +77,7 @@ export async function compare(
   return samples;
 }
 
-/** The middle sample in every respect. */
+/** The median of each value. */
 export function middle(samples: readonly Sample[]): Sample {
   const of = (key: keyof Sample): number => median(samples.map((sample) => sample[key]));
   return {
@@ -91,7 +91,7 @@ export function middle(samples: readonly Sample[]): Sample {
   };
 }
 
-/** How a server compares with another in one respect: the middle of the ratios of all rounds. */
+/** The ratio of two servers for one value: the median of the ratios of all rounds. */
 export function ratio(ours: readonly Sample[], theirs: readonly Sample[], key: keyof Sample): number {
   return median(ours.map((sample, round) => sample[key] / (theirs[round]?.[key] ?? Number.NaN)));
 }
@@ -105,7 +105,7 @@ export function toTurnRequest(): string {
   });
 }
 
-/** Runs one turn and looks at all of it; the answer is its size. */
+/** Runs one turn and reads all of it. Returns its size. */
 async function checkTurn({ port, deltas }: ServerProcess): Promise<number> {
   const connection = new Connection(port);
   const { status, text, bytes } = await connection.request(toTurnRequest(), { keep: true });

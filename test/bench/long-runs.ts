@@ -10,14 +10,14 @@ import { ServerProcess } from "./server-process.ts";
 import type { Setup } from "./setup.ts";
 import { median } from "./statistics.ts";
 
-/** How many events are new, and how many a run has that is short. */
+/** The number of new events, and the number of events of a short run. */
 const NEW = 20;
 const SHORT = 1_000;
 
-/** So many texts are committed together while a run is filled. */
+/** Texts per commit while a run is filled. */
 const TOGETHER = 500;
 
-/** Whether reading what is new takes as long in a long run as in a short one (G8). */
+/** Whether reading new events takes as long in a long run as in a short one (G8). */
 export async function measureLongRuns({ longRun, rounds }: Setup): Promise<Result[]> {
   const data = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   const what = `CPU of reading ${NEW} new events of ${longRun}, beside ${NEW} of ${SHORT}, durable log`;
@@ -29,7 +29,7 @@ export async function measureLongRuns({ longRun, rounds }: Setup): Promise<Resul
     const results: Result[] = [];
     {
       await using server = await ServerProcess.start("durable", { data });
-      // The short one comes last, so that the newest of both is still in memory.
+      // The short run is filled last, so that the newest events of both are still in memory.
       long = await fill(server.port, longRun);
       short = await fill(server.port, SHORT);
       results.push(await compared(server, "just written"));
@@ -42,15 +42,15 @@ export async function measureLongRuns({ longRun, rounds }: Setup): Promise<Resul
   }
 }
 
-/** A run that was filled. */
+/** A filled run. */
 interface Run {
   readonly runId: string;
   readonly events: number;
 }
 
-/** Makes a run of so many events; the newest are one small turn. */
+/** Creates a run with a number of events; the newest are one small turn. */
 async function fill(port: number, events: number): Promise<Run> {
-  // A turn begins and ends with an event of its own.
+  // A turn has one event at its start and one at its end.
   const runId = await say(port, events - NEW - 2, TOGETHER);
   await say(port, NEW - 2, 1, runId);
   return { runId, events };
@@ -88,7 +88,7 @@ async function compareReads(server: ServerProcess, long: Run, short: Run, rounds
   return median(ratios);
 }
 
-/** Reads what is new in a run many times over; the answer is the CPU that it took. */
+/** Reads the new events of a run many times. Returns the CPU time. */
 async function read(server: ServerProcess, { runId, events }: Run): Promise<number> {
   const connection = new Connection(server.port);
   const request = toRequestText("GET", `/getevents/${runId}?since=${events - NEW}`);

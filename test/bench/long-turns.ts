@@ -10,7 +10,7 @@ import { median } from "./statistics.ts";
 const SHORT = 100;
 const LONG = 1_600;
 
-/** Whether an event of a long turn costs what one of a short turn does (G5). */
+/** Whether an event of a long turn costs as much as one of a short turn (G5). */
 export async function measureLongTurns(setup: Setup): Promise<Result[]> {
   return [await measure("memory", setup), await measure("durable", setup)];
 }

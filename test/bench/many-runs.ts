@@ -6,17 +6,17 @@ import { ServerProcess } from "./server-process.ts";
 import type { ServerName } from "./server-process.ts";
 import type { Setup } from "./setup.ts";
 
-/** How many runs are started to tell what one costs. */
+/** The number of runs that are measured. */
 const WINDOW = 2_000;
 
-/** Whether a run costs the same however many there were before it (G9). */
+/** Whether a run costs the same after any number of runs (G9). */
 export async function measureManyRuns(setup: Setup): Promise<Result[]> {
   return [await measure("memory", setup), await measure("durable", setup)];
 }
 
 async function measure(name: ServerName, { lateRun }: Setup): Promise<Result> {
   await using server = await ServerProcess.start(name, { deltas: 1 });
-  // The first runs of a process pay for its compiler.
+  // The first runs of a process pay for the compiler.
   await start(server, WINDOW);
   const early = await start(server, WINDOW);
   await start(server, lateRun - 2 * WINDOW);
@@ -25,7 +25,7 @@ async function measure(name: ServerName, { lateRun }: Setup): Promise<Result> {
   return atMost("G9", what, late / early, 1.2);
 }
 
-/** Starts so many runs, 32 at a time, each with a turn of one text; the answer is the CPU that it took. */
+/** Starts a number of runs, 32 in parallel, each with a turn of one text. Returns the CPU time. */
 async function start(server: ServerProcess, runs: number): Promise<number> {
   const before = server.usage().cpuMs;
   let left = runs;

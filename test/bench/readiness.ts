@@ -10,7 +10,7 @@ import { median } from "./statistics.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-/** How long `npm start` takes after the build until it serves the demo agents. */
+/** The time from `npm start` after the build until it serves the demo agents. */
 export async function measureReadiness(): Promise<Result[]> {
   const times: number[] = [];
   for (let time = 0; time < 3; time += 1) times.push(await start());

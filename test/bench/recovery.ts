@@ -7,7 +7,7 @@ import type { Setup } from "./setup.ts";
 import { EVENTS } from "./waiting/setting.ts";
 import { runProcess } from "./waiting/run-process.ts";
 
-/** How long a process takes until it is ready, on the log of one that was killed. */
+/** The time until a process is ready on the log of a killed one. */
 export async function measureRecovery({ longRun: events }: Setup): Promise<Result[]> {
   const runs = events / EVENTS;
   return [await measure(runs, runs / 100), await measure(runs, runs)];

@@ -1,14 +1,14 @@
-/** One line of what was found. */
+/** One line of the results. */
 export interface Result {
   readonly goal: string;
   readonly what: string;
   readonly measured: string;
   readonly limit: string;
-  /** Undefined where it could not be told. */
+  /** Undefined if it could not be measured. */
   readonly met: boolean | undefined;
 }
 
-/** Compares a number with the most that it may be. */
+/** Compares a number with its maximum. */
 export function atMost(
   goal: string,
   what: string,
@@ -19,7 +19,7 @@ export function atMost(
   return { goal, what, measured: show(measured), limit: `≤ ${show(limit)}`, met: measured <= limit };
 }
 
-/** Says why something was not measured. */
+/** Reports why something was not measured. */
 export function skipped(goal: string, what: string, why: string): Result {
   return { goal, what, measured: why, limit: "", met: undefined };
 }
@@ -28,7 +28,7 @@ export const times = (value: number): string => `${value.toFixed(2)}×`;
 export const megabytes = (value: number): string => `${value.toFixed(0)} MB`;
 export const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
 
-/** Lays out rows of cells in columns; the first row is the head. */
+/** Formats rows of cells as columns; the first row is the header. */
 export function toTable(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const lines = rows.map(

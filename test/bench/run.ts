@@ -1,6 +1,6 @@
-// Measures what turns, runs and readers cost and prints it beside bare Hono and bare node:http.
+// Measures the cost of turns, runs and readers and prints it next to bare Hono and bare node:http.
 //
-//   npm run bench -- [--quick] [--only G3,G8]
+// npm run bench -- [--quick] [--only G3,G8]
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { measureChildCalls } from "./child-calls.ts";
@@ -19,7 +19,7 @@ import { measureSlowDisk } from "./slow-disk.ts";
 import { measureTurns } from "./turns.ts";
 import { measureWaiting } from "./waiting.ts";
 
-/** What there is to measure, and for which goals. */
+/** The measurements and their goals. */
 const MEASUREMENTS: readonly (readonly [
   goals: readonly string[],
   run: (setup: Setup) => Promise<Result[]>,

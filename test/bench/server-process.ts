@@ -10,43 +10,43 @@ import { createInterface } from "node:readline";
 /** The servers that can be measured. */
 export type ServerName = "memory" | "durable" | "bare-hono" | "bare-node";
 
-/** What to start. */
+/** The server to start. */
 export interface ServerOptions {
   /** Texts in a turn. Default 100. */
   readonly deltas?: number;
-  /** Milliseconds that texts may gather. Default 0. */
+  /** Milliseconds that texts are collected. Default 0. */
   readonly coalesce?: number;
-  /** Where a durable server keeps its log. Default a directory of its own, removed in the end. */
+  /** The log directory of a durable server. Default: a temporary one. */
   readonly data?: string;
-  /** Whether to watch how late the event loop is. */
+  /** Whether to measure the delay of the event loop. */
   readonly watchLoop?: boolean;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** What a process has used since its start. */
+/** The resources that a process has used since its start. */
 export interface Usage {
   readonly cpuMs: number;
-  /** Calls to the system that write: to sockets and to files. */
+  /** System calls that write: to sockets and to files. */
   readonly writes: number;
 }
 
-/** What a server says of itself after it has collected its garbage. */
+/** The report of a server after a garbage collection. */
 export interface Report {
   readonly heapUsed: number;
   readonly rss: number;
-  /** How late the event loop was since the report before, 99 of 100 times at most. */
+  /** The 99th percentile of the event loop delay since the previous report. */
   readonly loopDelayP99Ms?: number;
 }
 
-/** Whether processes can be kept on a core of their own. */
+/** Whether processes can be pinned to a core. */
 export const canPin: boolean = spawnSync("taskset", ["-c", "1", "true"]).status === 0;
 
-/** Keeps this process, which is the client, off the servers' core. */
+/** Pins this process, the client, to another core than the servers. */
 export function pinClient(): void {
   if (canPin) spawnSync("taskset", ["-a", "-c", "-p", "1", String(process.pid)]);
 }
 
-/** A server in a process of its own, on the first core. */
+/** A server in its own process, on the first core. */
 export class ServerProcess implements AsyncDisposable {
   readonly name: ServerName;
   readonly port: number;
@@ -91,10 +91,10 @@ export class ServerProcess implements AsyncDisposable {
   }
 
   usage(): Usage {
-    // taskset becomes the program that it starts, so the process that was started is the server itself.
+    // taskset replaces itself by the program, so the started process is the server itself.
     const path = `/proc/${this.#child.pid}`;
     const writes = /syscw: (\d+)/.exec(readFileSync(`${path}/io`, "utf8"))?.[1];
-    // Each thread's time is told to the nanosecond, the one of the whole process only to the clock tick.
+    // The CPU time of threads has nanosecond resolution, that of a process only clock ticks.
     const times = readdirSync(`${path}/task`).map((thread) =>
       Number(readFileSync(`${path}/task/${thread}/schedstat`, "utf8").split(" ", 1)[0]),
     );
@@ -117,7 +117,7 @@ export class ServerProcess implements AsyncDisposable {
 
 type Lines = AsyncIterator<string, undefined>;
 
-/** A port that nobody listens on at present. */
+/** A free port. */
 async function findPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -3,16 +3,16 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 /** The port to listen on. */
 export const PORT: number = Number(process.env["PORT"] ?? 4000);
 
-/** How many texts a turn has. */
+/** The number of texts in a turn. */
 export const DELTAS: number = Number(process.env["DELTAS"] ?? 100);
 
-/** Lets the event loop go round once. */
+/** Waits for one turn of the event loop. */
 export const tick = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);
   });
 
-/** On SIGUSR2 collects the garbage and prints what the process holds; ends on SIGTERM, after `close`. */
+/** On SIGUSR2 collects garbage and prints the memory use; on SIGTERM ends after `close`. */
 export function obeySignals(close: () => Promise<unknown> = async () => undefined): void {
   const delay =
     process.env["WATCH_LOOP"] === undefined ? undefined : monitorEventLoopDelay({ resolution: 1 });

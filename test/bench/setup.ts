@@ -1,18 +1,18 @@
-/** How thoroughly to measure. */
+/** The effort of the measurements. */
 export interface Setup {
   readonly rounds: number;
-  /** How long a server is measured in one round. */
+  /** The duration of one round per server. */
   readonly roundMs: number;
   readonly warmUpMs: number;
   readonly concurrencies: readonly number[];
-  /** Events of the long run. */
+  /** The number of events of the long run. */
   readonly longRun: number;
-  /** The number of the run that is started late. */
+  /** The number of the late run. */
   readonly lateRun: number;
   readonly readers: number;
 }
 
-/** What a figure that is quoted takes: some minutes. */
+/** The settings for published figures: some minutes. */
 export const THOROUGH: Setup = {
   rounds: 15,
   roundMs: 1_000,
@@ -23,7 +23,7 @@ export const THOROUGH: Setup = {
   readers: 2_000,
 };
 
-/** Enough to see whether something is far off. */
+/** Enough to find large deviations. */
 export const QUICK: Setup = {
   rounds: 5,
   roundMs: 500,

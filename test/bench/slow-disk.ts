@@ -10,7 +10,7 @@ import type { Setup } from "./setup.ts";
 
 const FLUSH_MS = 5;
 
-/** Whether the event loop stays free, and how long a first event takes, where the disk is slow (G3). */
+/** Whether the event loop stays free on a slow disk, and the time of the first event there (G3). */
 export async function measureSlowDisk(setup: Setup): Promise<Result[]> {
   const what = `where a flush takes ${FLUSH_MS} ms more`;
   const directory = mkdtempSync(join(tmpdir(), "troupe-bench-"));

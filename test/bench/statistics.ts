@@ -1,9 +1,9 @@
-/** The middle one of some numbers; NaN for none. */
+/** The median of some numbers; NaN for none. */
 export function median(numbers: readonly number[]): number {
   return percentile(numbers, 0.5);
 }
 
-/** The number below which a share of all lies; NaN for none. */
+/** The percentile of some numbers; NaN for none. */
 export function percentile(numbers: readonly number[], share: number): number {
   const sorted = Float64Array.from(numbers).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

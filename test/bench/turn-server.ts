@@ -4,7 +4,7 @@ import { serve } from "troupe/node";
 import * as z from "zod";
 import { DELTAS, PORT, obeySignals, tick } from "./setting.ts";
 
-/** Serves the agents that are measured, on a log. */
+/** Serves the measured agents on a log. */
 export async function serveTurns(log?: CreateRuntimeOptions["log"]): Promise<void> {
   const commitIntervalMs = Number(process.env["COALESCE"] ?? 0);
   const runtime = createRuntime({ agents: [bench, asker, filler], commitIntervalMs, ...(log && { log }) });
@@ -21,7 +21,7 @@ const bench = defineAgent({
     for (let index = 0; index < DELTAS; index += 1) {
       await tick();
       const said = turn.text(`${input} ${index}`);
-      // A turn may be so far ahead of its log and not further.
+      // A turn may be this far ahead of its log.
       if (index % 500 === 499) await said;
     }
   },

@@ -7,7 +7,7 @@ import { ServerProcess } from "./server-process.ts";
 import type { ServerName, ServerOptions } from "./server-process.ts";
 import type { Setup } from "./setup.ts";
 
-/** The servers that are compared; the ratios are to the last but one. */
+/** The compared servers; the ratios are relative to the last but one. */
 const SERVERS: readonly (readonly [label: string, name: ServerName, options: ServerOptions])[] = [
   ["memory log", "memory", {}],
   ["memory log, texts gather 1 ms", "memory", { coalesce: 1 }],
@@ -16,7 +16,7 @@ const SERVERS: readonly (readonly [label: string, name: ServerName, options: Ser
   ["bare node:http, nothing kept", "bare-node", {}],
 ];
 
-/** What a turn of a hundred texts costs, beside servers that only stream (G1, G2, G3, G6). */
+/** The cost of a turn of a hundred texts, compared with servers that only stream (G1, G2, G3, G6). */
 export async function measureTurns(setup: Setup): Promise<Result[]> {
   const results: Result[] = [];
   for (const concurrency of setup.concurrencies) {

@@ -7,10 +7,10 @@ import type { Setup } from "./setup.ts";
 import { runProcess } from "./waiting/run-process.ts";
 import type { Memory } from "./waiting/setting.ts";
 
-/** So many of the runs that wait are answered, from all over the log. */
+/** The number of waiting runs that are answered, spread over the log. */
 const ANSWERS = 1_000;
 
-/** What runs cost that wait or sleep, as a process finds them when it starts. */
+/** The cost of waiting and sleeping runs for a process that starts. */
 export async function measureWaiting({ lateRun: runs }: Setup): Promise<Result[]> {
   const folder = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   const waiting = join(folder, "waiting");
@@ -40,14 +40,14 @@ export async function measureWaiting({ lateRun: runs }: Setup): Promise<Result[]
   }
 }
 
-/** What a process prints that answers runs. */
+/** The output of a process that answers runs. */
 interface Resumed {
   readonly before: Memory;
   readonly after: Memory;
   readonly resumeMs: { readonly p50: number; readonly p99: number; readonly max: number };
 }
 
-/** What a process prints that starts on a log. */
+/** The output of a process that starts on a log. */
 interface Recovered {
   readonly readyMs: number;
   readonly after: Memory;

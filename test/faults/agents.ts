@@ -7,7 +7,7 @@ import { createModel } from "./model.ts";
 import type { Deed } from "./outside.ts";
 import type { World } from "./world.ts";
 
-/** The names of the agents, each good at one thing that a crash could break. */
+/** The names of the agents; each exercises one thing that a crash could break. */
 export const agentNames = [
   "speaker",
   "worker",
@@ -26,7 +26,7 @@ export function artifactText(requestId: string): string {
   return `${requestId} `.repeat(200);
 }
 
-/** Makes the agents that are killed in the middle of everything. */
+/** Creates the agents that are killed in the middle of their work. */
 export function createAgents(world: World): Agent[] {
   const { outside, reached } = world;
   const touch = async (deed: Deed): Promise<string> => {
@@ -214,7 +214,7 @@ export function createAgents(world: World): Agent[] {
   ];
 }
 
-/** A result, or how the call ended without one; whoever sees the log can tell which. */
+/** A result, or the error of the call; the log shows which. */
 async function settled(call: Promise<string>): Promise<string> {
   try {
     return await call;

@@ -4,13 +4,13 @@ import { toChecksum, toHash } from "../../src/storage/sqlite/format/chain.ts";
 import { readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 
 /**
- * Computes the hash of every batch of a log again from what the database holds, and compares the head
- * file with them; says what does not agree.
+ * Recomputes the hash of every batch of a log from the database and compares the head file with them. Returns
+ * the differences.
  */
 export function checkChain(directory: string): string[] {
   const database = new DatabaseSync(join(directory, "log.db"));
   try {
-    // A server that is killed in its first start may not have come to make a table.
+    // A server that is killed in its first start may not have created the table.
     if (database.prepare("PRAGMA user_version").get()?.["user_version"] === 0) return [];
     const wrong: string[] = [];
     const batches = database
@@ -43,7 +43,7 @@ interface Row {
   readonly first_chunk: number | null;
 }
 
-/** The checksums of all chunks, under the number of the first chunk of their batch. */
+/** The checksums of all chunks, by the first chunk of their batch. */
 function readChecksums(database: DatabaseSync, firsts: ReadonlySet<number | null>): Map<number, number[]> {
   const chunks = database.prepare(
     `SELECT seq, rid, first, last, records_end AS recordsEnd, CAST(body AS BLOB) AS body, records

@@ -5,20 +5,20 @@ import type { Random } from "../../src/testing/event-log/random.ts";
 import { agentNames } from "./agents.ts";
 import type { Journal } from "./journal.ts";
 
-/** What a client needs. */
+/** The environment of a client. */
 export interface ClientOptions {
   readonly name: string;
   readonly random: Random;
   readonly journal: Journal;
-  /** Where the server is, once there is one. */
+  /** The address of the server, once it has one. */
   readonly address: () => Promise<string>;
-  /** Whether to begin another turn. */
+  /** Whether to start another turn. */
   readonly goesOn: () => boolean;
 }
 
 /**
- * Begins one turn after the other and follows each to its end, over all deaths of the server: it asks
- * again until it is answered, and reads on behind the last event that it had.
+ * Sends one request after the other and follows each to its end, across all deaths of the server: it retries
+ * until it gets an answer, and resumes reading after its last event.
  */
 export async function runClient(options: ClientOptions): Promise<void> {
   const { random, name } = options;
@@ -35,10 +35,10 @@ export async function runClient(options: ClientOptions): Promise<void> {
   }
 }
 
-/** How long a client waits before it asks again, in milliseconds. */
+/** The delay before a retry, in milliseconds. */
 const RETRY_MS = 10;
 
-/** One turn as its client sees it. */
+/** One turn from the client's view. */
 class ClientTurn {
   readonly #options: ClientOptions;
   readonly #agent: string;
@@ -58,14 +58,17 @@ class ClientTurn {
     return this.#newest?.run_id;
   }
 
-  /** Gets the request accepted. Whoever streams at once hears of it by the first frame, which may never come. */
+  /**
+   * Sends the request until it is accepted. With streaming, the first frame shows that, and it may never
+   * come.
+   */
   async begin(body: object, { streamed }: { readonly streamed: boolean }): Promise<void> {
     if (streamed && (await this.#stream(`/${this.#agent}/stream_request`, body))) return;
     await this.#post("process", body);
     this.#options.journal.note({ kind: "accepted", requestId: this.#requestId });
   }
 
-  /** Reads to the end of the turn, answers what is asked, and perhaps cancels it. */
+  /** Reads to the end of the turn, answers questions, and sometimes cancels it. */
   async follow({ cancelAfter }: { readonly cancelAfter: number }): Promise<void> {
     const { journal } = this.#options;
     const requestId = this.#requestId;
@@ -95,7 +98,7 @@ class ClientTurn {
     this.#waits = this.#waits.filter(({ id }) => id !== waitId);
   }
 
-  /** Sends a request until it is answered; false when it was refused for good. */
+  /** Sends a request until it is answered; false if it was refused permanently. */
   async #post(path: string, body: object): Promise<boolean> {
     for (;;) {
       const response = await this.#fetch(`/${this.#agent}/${path}`, body);
@@ -111,7 +114,7 @@ class ClientTurn {
     }
   }
 
-  /** Reads a stream as far as it goes; false when it brought nothing. */
+  /** Reads a stream as far as possible; false if it delivered nothing. */
   async #stream(path: string, body?: object): Promise<boolean> {
     const before = this.#events;
     const response = await this.#fetch(path, body);
@@ -134,7 +137,7 @@ class ClientTurn {
         for (const frame of frames) this.#hear(frame);
       }
     } catch {
-      // The server has gone. The next stream goes on from here.
+      // The server is gone. The next stream continues from here.
       await setTimeout(RETRY_MS);
     }
     return this.#events > before;

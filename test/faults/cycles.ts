@@ -9,14 +9,14 @@ import { readHistory } from "./read-history.ts";
 import { Session } from "./session.ts";
 import type { Tally } from "./tally.ts";
 
-/** The rows of the table that are no faults of their own. */
+/** Rows of the table that are not faults. */
 export const rows = {
   healed: "everything comes to its end afterwards",
   truncated: "a file of the log is cut short",
   flipped: "a bit of the log is flipped",
 } as const;
 
-/** Makes a list of so many faults, as their shares say and in a random order. */
+/** Creates a list of faults according to their shares, in random order. */
 export function planFaults(faults: readonly Fault[], kills: number, random: Random): Fault[] {
   const plan = faults.flatMap((fault) =>
     Array.from({ length: Math.max(1, Math.round((kills * fault.share) / 100)) }, () => fault),
@@ -29,8 +29,8 @@ export function planFaults(faults: readonly Fault[], kills: number, random: Rand
 }
 
 /**
- * Lets some faults befall the servers of one directory, with all invariants checked after each, and then
- * everything come to its end. Damages copies of what each fault left so many times.
+ * Applies some faults to the servers of one directory, with all invariants checked after each, and then lets
+ * everything end. Damages copies of each fault's directory a number of times.
  */
 export async function runSession(
   faults: readonly Fault[],
@@ -41,7 +41,7 @@ export async function runSession(
   for (const fault of faults) {
     const wrong = await fault.happen(session, random);
     const violations = await session.verify();
-    // What did not come to its point in time was killed at a moment of no meaning.
+    // A process that did not reach its kill point in time was killed at a random moment.
     tally.add(wrong === undefined ? "kill -9 at a random moment" : fault.name, seed, [
       ...(wrong ?? []),
       ...violations,
@@ -55,7 +55,7 @@ async function damage(
   session: Session,
   { seed, tally, damages, random }: { seed: number; tally: Tally; damages: number; random: Random },
 ): Promise<void> {
-  // A server that was killed before it had a log has left nothing to damage.
+  // A server that was killed before it had a log left nothing to damage.
   if (!existsSync(join(session.log, "log.db"))) return;
   const history = await readHistory(session.log);
   for (const kind of ["truncated", "flipped"] satisfies Damage[]) {

@@ -17,18 +17,18 @@ import type { Random } from "../../src/testing/event-log/random.ts";
 import { copyLog } from "./read-history.ts";
 import type { History } from "./read-history.ts";
 
-/** What can happen to a file while no process has it open. */
+/** The kinds of damage to a file that no process has open. */
 export type Damage = "truncated" | "flipped";
 
-/** What became of a damaged log. */
+/** The result of a damaged log. */
 export interface DamageOutcome {
-  /** Whether it was noticed: the log was not opened, or did not give a run. */
+  /** Whether it was detected: the log was not opened, or a run reported it. */
   readonly noticed: boolean;
-  /** What must not be: an event that never was, or a loss that nobody is told of. */
+  /** Violations: an event that never existed, or an undetected loss. */
   readonly violations: readonly string[];
 }
 
-/** Damages a copy of a log that a crash left, opens it, and holds what can be read to what was there. */
+/** Damages a copy of a crashed log, opens it, and compares the readable data with the original. */
 export async function damageLog(
   directory: string,
   history: History,
@@ -47,7 +47,7 @@ export async function damageLog(
   }
 }
 
-/** Cuts a file short or changes one bit of it; says what was done. */
+/** Truncates a file or flips one bit of it. Returns a description. */
 function damageFile(directory: string, damage: Damage, random: Random): string {
   const names = ["log.db", "log.db-wal", "head"].filter((name) => sizeOf(join(directory, name)) > 0);
   const name = names[random.below(names.length)] ?? "log.db";
@@ -112,7 +112,7 @@ async function inspect(
   }
 }
 
-/** Reads the events of a run; there are none when the log says that it is damaged, and a fault when it says something else. */
+/** Reads the events of a run; empty if the log reports damage, and a violation for any other error. */
 async function readEvents(
   log: EventLog,
   runId: string,

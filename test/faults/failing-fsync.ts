@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 
 /** A library that makes a process's fsync fail. */
 export interface FailingFsync {
-  /** The environment of a process whose n-th sync of a file below a directory, and every later one, fails. */
+  /** The environment of a process whose n-th sync of a file below a directory fails, and every later one. */
   environment(options: { readonly below: string; readonly from: number }): Record<string, string>;
 }
 
-/** Compiles the library; `undefined` where there is no C compiler or another kind of system. */
+/** Compiles the library; `undefined` without a C compiler or on another system. */
 export function compileFailingFsync(): FailingFsync | undefined {
   if (process.platform !== "linux") return undefined;
   const library = join(mkdtempSync(join(tmpdir(), "troupe-fsync-")), "fail-fsync.so");

@@ -18,11 +18,11 @@ const QUICK = new Set([
   "SIGTERM under load",
   "a second process on the same directory",
 ]);
-// Twenty times what it takes on a quiet machine.
+// Twenty times the duration on a quiet machine.
 const TIMEOUT_MS = 400_000;
 
 test.concurrent.for([0, 1])(
-  "no death of the server breaks a promise, and damaged files are never read as if they were whole (%i)",
+  "no death of the server breaks an invariant, and damaged files are never read as intact (%i)",
   { timeout: TIMEOUT_MS },
   async (half, { expect }) => {
     const tally = new Tally();
@@ -33,7 +33,7 @@ test.concurrent.for([0, 1])(
 );
 
 test(
-  "after a failed fsync nothing more is taken, and nothing is lost or done twice",
+  "after a failed fsync nothing more is accepted, and nothing is lost or done twice",
   { timeout: TIMEOUT_MS, concurrent: true },
   async ({ expect, skip }) => {
     const fsync = compileFailingFsync() ?? skipWithoutCompiler(skip);
@@ -44,7 +44,7 @@ test(
 );
 
 test.concurrent(
-  "a server on a full disk reads on, and takes requests again when there is room",
+  "a server on a full disk still serves reads, and accepts requests again when there is space",
   { timeout: TIMEOUT_MS },
   async ({ expect, skip }) => {
     const violations = (await fillDisk(3)) ?? skipWithoutSmallDisk(skip);

@@ -5,24 +5,24 @@ import { points } from "./points.ts";
 import type { Session } from "./session.ts";
 import type { ServerProcess } from "./server-process.ts";
 
-/** Something bad that happens to a server; the server has ended when it is over. */
+/** A fault of a server; the server has ended after it. */
 export interface Fault {
   readonly name: string;
-  /** Whether it takes the process away without warning. */
+  /** Whether it kills the process. */
   readonly kill: boolean;
-  /** How many of a hundred kills should be of this kind; of what is no kill, how many there are to a hundred kills. */
+  /** Its share of a hundred kills; for other faults, their number per hundred kills. */
   readonly share: number;
-  /** Lets it happen; resolves with what else was wrong, or `undefined` when it did not come to it. */
+  /** Applies the fault. Resolves with any violation, or `undefined` if the fault did not occur. */
   happen(session: Session, random: Random): Promise<readonly string[] | undefined>;
 }
 
-/** How long a server may take to come to the point where it is to die, in milliseconds. */
+/** Maximum time for a server to reach its kill point, in milliseconds. */
 const POINT_MS = 4_000;
 
-/** How long is waited for a change that has to come, in milliseconds. */
+/** Maximum time for an expected change, in milliseconds. */
 const CHANGE_MS = 10_000;
 
-/** The faults that need nothing but a server. */
+/** The faults that need only a server. */
 export const faults: readonly Fault[] = [
   {
     name: "kill -9 at a random moment",
@@ -95,7 +95,7 @@ export const faults: readonly Fault[] = [
   },
 ];
 
-/** fsync fails, at some time and from then on. */
+/** fsync fails from some call on. */
 export function fsyncFault(fsync: FailingFsync): Fault {
   return {
     name: "fsync fails from some call on",
@@ -111,10 +111,10 @@ export function fsyncFault(fsync: FailingFsync): Fault {
   };
 }
 
-/** Waits until a server takes nothing any more, and then expects it to go on reading and to take nothing. */
+/** Waits until a server accepts nothing more, then checks that it serves reads and refuses requests. */
 async function checkReadOnly(server: ServerProcess): Promise<readonly string[] | undefined> {
   const address = await server.address;
-  // When the very first sync fails there is no log to serve.
+  // If the first sync fails, there is no log to serve.
   if (address === undefined) return (await server.exited) === 70 ? [] : [`it said ${server.said.join(" ")}`];
   if (!(await becomes(address, 503))) return undefined;
   const reads = await fetch(`${address}/runs`);
@@ -125,7 +125,7 @@ async function checkReadOnly(server: ServerProcess): Promise<readonly string[] |
   ];
 }
 
-/** Asks a server until it answers with a status; false when it does not in time. */
+/** Polls a server until it answers with a status; false if it does not in time. */
 export async function becomes(address: string, status: number): Promise<boolean> {
   for (const end = performance.now() + CHANGE_MS; performance.now() < end; await setTimeout(20)) {
     if ((await post(address)) === status) return true;

@@ -3,12 +3,12 @@ import { Session } from "./session.ts";
 import { SmallDisk } from "./small-disk.ts";
 import type { Violation } from "./verify-log.ts";
 
-/** So large that the log does not fill it by itself while it is being looked at. */
+/** So large that the log alone does not fill it during the check. */
 const MEGABYTES = 24;
 
 /**
- * Fills the disk under a server with clients, gives the room back, and expects it to go on by itself;
- * then kills it. `undefined` where a small disk cannot be had.
+ * Fills the disk under a server with clients, frees the space, and checks that it continues by itself; then
+ * kills it. `undefined` if no small disk is available.
  */
 export async function fillDisk(seed: number): Promise<readonly Violation[] | undefined> {
   using disk = await SmallDisk.create(MEGABYTES);

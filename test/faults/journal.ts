@@ -1,19 +1,19 @@
 import { appendFileSync, readFileSync } from "node:fs";
 
-/** What a client was told, in the order in which it heard it. */
+/** Everything a client received, in order. */
 export type Heard =
-  /** An event out of a stream, as it came. */
+  /** An event of a stream, unchanged. */
   | { readonly kind: "event"; readonly requestId: string; readonly id: number; readonly text: string }
-  /** A request was taken. */
+  /** A request was accepted. */
   | { readonly kind: "accepted"; readonly requestId: string }
-  /** An answer to a wait was taken. */
+  /** An answer to a wait was accepted. */
   | { readonly kind: "resumed"; readonly requestId: string; readonly waitId: number }
-  /** A cancel was taken. */
+  /** A cancel was accepted. */
   | { readonly kind: "canceled"; readonly requestId: string }
-  /** Something that no client should ever hear. */
+  /** An answer that no client should ever get. */
   | { readonly kind: "complaint"; readonly requestId: string; readonly what: string };
 
-/** The memory of the clients: a file that outlives every server. */
+/** The memory of the clients: a file that survives every server. */
 export interface Journal {
   note(heard: Heard): void;
   read(): Heard[];
@@ -28,7 +28,7 @@ export function openJournal(path: string): Journal {
   };
 }
 
-/** The values in a file of one JSON text a line; a last line that was cut short is none. */
+/** The values of a file with one JSON text per line; an incomplete last line is ignored. */
 export function readLines(path: string): unknown[] {
   return readFileSync(path, "utf8")
     .split("\n")

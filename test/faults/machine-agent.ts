@@ -3,7 +3,7 @@ import type { Agent } from "troupe";
 import { assign, emit, fromPromise, setup } from "xstate";
 import type { Deed } from "./outside.ts";
 
-/** A machine that does something unsafe, rests, and asks. */
+/** A machine with an unsafe effect, a delay, and a question. */
 export function createMachineAgent(touch: (deed: Deed) => Promise<string>): Agent {
   const machine = setup({
     types: {

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Model } from "troupe";
 import type { World } from "./world.ts";
 
-/** A model that says four words and notes each time that it is asked. */
+/** A model that streams four words and records each request. */
 export function createModel({ outside, reached }: World): Model {
   return {
     name: "fixture",

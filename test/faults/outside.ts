@@ -1,25 +1,25 @@
 import { openSync, writeSync } from "node:fs";
 
 /**
- * What was done outside of the server, as the world would remember it: one line for each effect and
- * each completion that was asked for, kept over all deaths of the server.
+ * The outside effects of the server, in a file that survives all its deaths: one line per effect and per
+ * requested completion.
  */
 export interface Outside {
-  /** Does something that nobody can take back. */
+  /** Records an irreversible effect. */
   act(deed: Deed): void;
 }
 
-/** Something done outside. */
+/** An outside effect. */
 export interface Deed {
   readonly kind: "unsafe" | "idempotent" | "completion";
-  /** Equal whenever the same thing is done again. */
+  /** Equal for every attempt of the same effect. */
   readonly key: string;
   readonly requestId: string;
-  /** The call that did it, where it is known. */
+  /** The call of the effect, if it is known. */
   readonly callId?: string;
 }
 
-/** Opens the file in which deeds are kept. */
+/** Opens the file of effects. */
 export function openOutside(path: string): Outside {
   const file = openSync(path, "a", 0o600);
   return { act: (deed) => void writeSync(file, `${JSON.stringify(deed)}\n`) };

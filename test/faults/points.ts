@@ -1,7 +1,7 @@
 import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
 import type { Cursor, EventLog } from "../../src/ports/event-log.ts";
 
-/** Places in the code of a server at which it can be told to die. */
+/** Points in the code of a server at which it can be killed. */
 export const points = [
   "before append",
   "during commit",
@@ -15,13 +15,13 @@ export const points = [
   "during recovery, after it is counted",
 ] as const;
 
-/** The name of such a place. */
+/** The name of a point. */
 export type Point = (typeof points)[number];
 
-/** Says that the code has come to a point; does not return where the process is to die there. */
+/** Reports that the code has reached a point; does not return if the process must die there. */
 export type Reached = (point: Point) => void;
 
-/** Makes the process die when it comes to a point for the n-th time. */
+/** Makes the process die when it reaches a point for the n-th time. */
 export function dieAt(point: string | undefined, times: number): Reached {
   let left = times;
   return (reached) => {
@@ -40,7 +40,7 @@ export function withPoints(log: EventLog, reached: Reached): EventLog {
       if (recovers) reached("during recovery, before it is counted");
       reached("before append");
       const appended = log.append(cursor, batch);
-      // The log hands its batch to the thread that commits it a macrotask later.
+      // The log passes its batch to the committing thread a macrotask later.
       setImmediate(() => setImmediate(() => reached("during commit")));
       const next = await appended;
       reached("after commit, before it is sent");

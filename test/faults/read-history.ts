@@ -9,27 +9,27 @@ import { readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/sqlite-log.ts";
 import { checkChain } from "./check-chain.ts";
 
-/** All that a log holds. */
+/** The whole content of a log. */
 export interface History {
   readonly runs: ReadonlyMap<string, RunHistory>;
-  /** The requests that the index shows as open. */
+  /** The open requests in the index. */
   readonly open: ReadonlySet<string>;
   /**
-   * The first event, run by run, that may be lost: a batch that was written, but not yet named by the head
-   * file when the process died, was answered to nobody.
+   * The first event per run that may be lost: its batch was written, but not yet named by the head file when
+   * the process died, so no client got an answer.
    */
   readonly unanswered: ReadonlyMap<string, number>;
-  /** What is wrong with the chain of its batches. */
+  /** The violations of the hash chain. */
   readonly chain: readonly string[];
 }
 
-/** All that a log holds of a run. */
+/** The whole content of a run. */
 export interface RunHistory {
   readonly events: readonly string[];
   readonly records: readonly LogRecord[];
 }
 
-/** Copies a log directory as a crash left it, without the memory that its processes shared. */
+/** Copies a log directory as a crash left it, without the shared memory files. */
 export function copyLog(directory: string): { readonly copy: string; remove(): void } {
   const copy = mkdtempSync(join(tmpdir(), "troupe-history-"));
   for (const name of ["log.db", "log.db-wal", "head"]) {
@@ -38,7 +38,7 @@ export function copyLog(directory: string): { readonly copy: string; remove(): v
   return { copy, remove: () => rmSync(copy, { recursive: true, force: true }) };
 }
 
-/** Reads a log directory that no process has open, and leaves it as it is. */
+/** Reads a log directory that no process has open, without changing it. */
 export async function readHistory(directory: string): Promise<History> {
   const { copy, remove } = copyLog(directory);
   try {
@@ -56,7 +56,7 @@ export async function readHistory(directory: string): Promise<History> {
   }
 }
 
-/** Which of the requests that have started the index shows as open. */
+/** The started requests that are open in the index. */
 async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): Promise<Set<string>> {
   const open = new Set<string>();
   for (const { events } of runs.values()) {
@@ -69,7 +69,7 @@ async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): P
   return open;
 }
 
-/** The first event, run by run, of the batches that the head file does not name. */
+/** The first event per run in batches that the head file does not name. */
 function findUnanswered(directory: string): Map<string, number> {
   const head = readHeadFile(join(directory, "head"));
   const database = new DatabaseSync(join(directory, "log.db"));
@@ -88,7 +88,7 @@ function findUnanswered(directory: string): Map<string, number> {
   }
 }
 
-/** Reads every run of a log whole. */
+/** Reads every run of a log completely. */
 async function readRuns(log: EventLog): Promise<Map<string, RunHistory>> {
   const runs = new Map<string, RunHistory>();
   for (let cursor: string | undefined = ""; cursor !== undefined;) {

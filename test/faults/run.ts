@@ -1,5 +1,5 @@
-// Kills, starves and damages servers for as long as it is told to, and prints what came of it:
-// node test/faults/run.ts [--cycles 1000] [--seed 1] [--lanes 3]
+// Kills servers, breaks their disks and damages their files, and prints the results: node test/faults/run.ts
+// [--cycles 1000] [--seed 1] [--lanes 3]
 import { parseArgs } from "node:util";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { planFaults, rows, runSession } from "./cycles.ts";
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 const kills = Number(values.cycles);
 const firstSeed = Number(values.seed);
 
-/** So many faults befall one directory before a new one is begun. */
+/** The number of faults per directory. */
 const FAULTS_EACH = 20;
 const FULL_DISK = "the disk is full for a while";
 

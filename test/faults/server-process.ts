@@ -6,35 +6,35 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Point } from "./points.ts";
 
-/** How a server is started. */
+/** The start options of a server. */
 export interface StartOptions {
-  /** Where it dies by itself, and when it comes there for which time. */
+  /** The point where it kills itself, and the n-th time there. */
   readonly point?: Point;
   readonly times?: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** What it is started by, as in `nsenter …`. */
+  /** The command that starts it, for example `nsenter …`. */
   readonly command?: readonly string[];
 }
 
-/** Where a server keeps its log and its files, and notes its deeds. */
+/** The directory of its log and files, and the file of its effects. */
 export interface Places {
   readonly log: string;
   readonly files: string;
   readonly deeds: string;
 }
 
-/** How a process ended: its exit code, or the signal that took it. */
+/** The end of a process: its exit code, or the signal that killed it. */
 export type Exit = number | NodeJS.Signals;
 
-/** A server in a process of its own. */
+/** A server in its own process. */
 export class ServerProcess {
   readonly #child: ChildProcess;
   /** Resolves when it is about to open its directory. */
   readonly opening: Promise<void>;
-  /** Resolves with its address once it listens; `undefined` when it ends before. */
+  /** Resolves with its address once it listens; `undefined` if it ends before. */
   readonly address: Promise<string | undefined>;
   readonly exited: Promise<Exit>;
-  /** What it printed beside its address. */
+  /** Its output besides its address. */
   readonly said: string[] = [];
 
   constructor({ log, files, deeds }: Places, { point, times = 1, env, command = [] }: StartOptions = {}) {
@@ -64,20 +64,20 @@ export class ServerProcess {
     });
   }
 
-  /** Ends it without warning, and resolves when it is gone. */
+  /** Kills it, and resolves when it is gone. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.exited;
   }
 
-  /** Asks it to end, and resolves with how it did. */
+  /** Sends SIGTERM, and resolves with its exit. */
   async terminate(): Promise<Exit> {
     this.#child.kill("SIGTERM");
     return this.exited;
   }
 }
 
-/** What the servers compile is kept, so that the next one starts sooner. */
+/** The compile cache of the servers is kept, so that the next one starts faster. */
 const CACHE = join(tmpdir(), "troupe-faults-cache");
 
 const SERVER = fileURLToPath(new URL("server.ts", import.meta.url));

@@ -1,5 +1,5 @@
-// Serves the agents that are killed in the middle of everything, on the built package.
-// Says "opening" before it touches its directory and its address once it listens.
+// Serves the agents that are killed in the middle of their work, on the built package. Prints "opening"
+// before it opens its directory and its address once it listens.
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
 import { fsArtifacts } from "troupe/storage/fs";

@@ -16,18 +16,18 @@ import type { Places, StartOptions } from "./server-process.ts";
 import { verifyLog } from "./verify-log.ts";
 import type { Violation } from "./verify-log.ts";
 
-/** What a session is made with. */
+/** The options of a session. */
 export interface SessionOptions {
-  /** Decides what the clients ask for. */
+  /** Determines the requests of the clients. */
   readonly seed: number;
   readonly clients?: number;
-  /** Where the log is, as this process sees it and as the server does. Default a directory of its own. */
+  /** The log directory as this process sees it, and as the server does. Default: a temporary one. */
   readonly log?: { readonly here: string; readonly there: string };
 }
 
-/** Servers, one after the other, on one directory, under the load of clients that outlive them all. */
+/** Consecutive servers on one directory, under the load of clients that survive them all. */
 export class Session implements AsyncDisposable {
-  /** Where the log is, as this process sees it. */
+  /** The log directory as this process sees it. */
   readonly log: string;
   readonly #folder: string;
   readonly #places: Places;
@@ -63,12 +63,12 @@ export class Session implements AsyncDisposable {
     this.#clients = Promise.all(running);
   }
 
-  /** How often a client was told something so far. */
+  /** How many messages the clients have received so far. */
   get heard(): number {
     return this.#journal.read().length;
   }
 
-  /** Starts a server; the clients find it by themselves. */
+  /** Starts a server; the clients find its address themselves. */
   start(options?: StartOptions): ServerProcess {
     const server = this.rival(options);
     this.#server = server;
@@ -82,12 +82,12 @@ export class Session implements AsyncDisposable {
     return server;
   }
 
-  /** Starts a server on the same directory that no client is told of. */
+  /** Starts a server on the same directory without the clients. */
   rival(options?: StartOptions): ServerProcess {
     return new ServerProcess(this.#places, options);
   }
 
-  /** Checks the invariants on what a dead server left. */
+  /** Checks the invariants on the data of a dead server. */
   async verify({ finished = false }: { readonly finished?: boolean } = {}): Promise<Violation[]> {
     const history = await readHistory(this.log);
     const deeds = readLines(this.#places.deeds) as Deed[];
@@ -100,13 +100,13 @@ export class Session implements AsyncDisposable {
     });
     this.#earlier = { history, deeds };
     const all = [...violations, ...(await this.#verifyArtifacts(history))];
-    // What is wrong once stays wrong: it is told once.
+    // A violation stays in the log, so it is reported once.
     const news = all.filter(({ what }) => !this.#told.has(what));
     for (const { what } of news) this.#told.add(what);
     return news;
   }
 
-  /** Lets everything come to its end without faults, stops the server in good order, and checks all of it. */
+  /** Lets everything end without faults, stops the server properly, and checks all data. */
   async finish(options?: StartOptions): Promise<Violation[]> {
     const server = this.start(options);
     this.#goesOn = false;
@@ -125,7 +125,7 @@ export class Session implements AsyncDisposable {
     else console.error(`What the violations were found in is kept in ${this.#folder}.`);
   }
 
-  /** Every file that the log names is there with all its bytes. */
+  /** Every file that the log names exists with all its bytes. */
   async #verifyArtifacts({ runs }: History): Promise<Violation[]> {
     const store = fsArtifacts(this.#places.files);
     const violations: Violation[] = [];

@@ -1,12 +1,12 @@
 import type { Violation } from "./verify-log.ts";
 
-/** Counts cycles and violations of each fault. */
+/** Counts the cycles and violations of each fault. */
 export class Tally {
   readonly #rows = new Map<string, { cycles: number; violations: number }>();
-  /** Every violation in words, each with the seed that leads to it. */
+  /** All violations as text, each with its seed. */
   readonly told: string[] = [];
 
-  /** Notes a cycle of a fault and what came of it. */
+  /** Adds a cycle of a fault with its result. */
   add(fault: string, seed: number, violations: readonly (Violation | string)[]): void {
     const row = this.#rows.get(fault) ?? { cycles: 0, violations: 0 };
     row.cycles += 1;
@@ -18,7 +18,7 @@ export class Tally {
     }
   }
 
-  /** The table of all faults, in the order in which they are given. */
+  /** The table of all faults, in the given order. */
   toTable(order: readonly string[]): string {
     const names = [...order, ...[...this.#rows.keys()].filter((name) => !order.includes(name))];
     const rows = names.flatMap((name) => {

@@ -4,7 +4,7 @@ import type { Deed } from "./outside.ts";
 import type { History } from "./read-history.ts";
 import type { Evidence, Violation } from "./verify-log.ts";
 
-/** Compares what was done outside with the calls in the log (I6). */
+/** Compares the outside effects with the calls in the log (I6). */
 export function verifyDeeds({ history, earlier, deeds, earlierDeeds = [] }: Evidence): Violation[] {
   const violations: Violation[] = [];
   const calls = findCalls(history);
@@ -39,7 +39,7 @@ export function verifyDeeds({ history, earlier, deeds, earlierDeeds = [] }: Evid
   return violations;
 }
 
-/** A call that does something outside, as the log has it. */
+/** A logged call with an outside effect. */
 interface LoggedDeed {
   attempts: number;
   wrongAttempts: boolean;
@@ -47,7 +47,7 @@ interface LoggedDeed {
   succeeded: boolean;
 }
 
-/** The calls of a log that do something outside, by the key under which it is done. */
+/** The logged calls with outside effects, by the key of their effect. */
 function findCalls({ runs }: History): Map<string, LoggedDeed> {
   const found = new Map<string, LoggedDeed>();
   for (const { events } of runs.values()) {
@@ -81,7 +81,9 @@ function findCalls({ runs }: History): Map<string, LoggedDeed> {
   return found;
 }
 
-/** The key of a call's deed: in its arguments, or made of its name; `undefined` for one that only calls others. */
+/**
+ * The key of a call's effect: from its arguments or its name; `undefined` for a call that only calls others.
+ */
 function keyOf(
   event: Event & { readonly type: "ToolCall" | "CompletionCall" },
   requestId: string,

@@ -2,7 +2,7 @@ import { requestIdOf, typeOf } from "../../src/protocol/encode.ts";
 import type { Heard } from "./journal.ts";
 import type { Evidence, Violation } from "./verify-log.ts";
 
-/** Compares what the clients were told with what the log holds (I4). */
+/** Compares what the clients received with the log (I4). */
 export function verifyHeard(
   { heard, history }: Evidence,
   accepted: ReadonlyMap<string, string>,
@@ -42,7 +42,7 @@ export function verifyHeard(
             say("its cancel was taken and it has no end");
           break;
         case "complaint":
-          // A turn that was killed in each of three recoveries is over, whatever its client wanted of it.
+          // A turn that was killed in three recoveries is ended, whatever its client intended.
           if (!logged.at(-1)?.includes('"code":"poisoned"')) say(entry.what);
           break;
         default: {

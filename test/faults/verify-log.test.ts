@@ -46,7 +46,7 @@ function evidence(
 const without = (index: number): readonly string[] => events.toSpliced(index, 1);
 const earlier = evidence().history;
 
-test("a log in which everything is as it should be passes", () => {
+test("a correct log passes", () => {
   expect(verifyLog({ ...evidence(), earlier, earlierDeeds: [deed] })).toEqual([]);
 });
 
@@ -112,6 +112,6 @@ test.for<[string, string, Evidence]>([
     "ends",
     evidence({ run: { events: events.with(5, event(6, "RequestCompleted", { finish_reason: "error" })) } }),
   ],
-])("it is found out that %s", ([, invariant, broken]) => {
+])("the check detects that %s", ([, invariant, broken]) => {
   expect(verifyLog(broken).map((violation) => violation.invariant)).toContain(invariant);
 });

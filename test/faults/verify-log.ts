@@ -7,28 +7,28 @@ import type { History, RunHistory } from "./read-history.ts";
 import { verifyDeeds } from "./verify-deeds.ts";
 import { verifyHeard } from "./verify-heard.ts";
 
-/** Everything that is known of what happened. */
+/** All recorded data. */
 export interface Evidence {
   readonly history: History;
-  /** What the log held when it was looked at before. */
+  /** The content of the log at the previous check. */
   readonly earlier?: History;
-  /** What the clients were told. */
+  /** What the clients received. */
   readonly heard: readonly Heard[];
-  /** What was done outside. */
+  /** The outside effects. */
   readonly deeds: readonly Deed[];
-  /** What had been done outside when the log was looked at before. */
+  /** The outside effects at the previous check. */
   readonly earlierDeeds?: readonly Deed[];
-  /** Whether all requests should have ended. */
+  /** Whether all requests must have ended. */
   readonly finished: boolean;
 }
 
-/** A promise that was broken, and where. */
+/** A violated invariant, and its place. */
 export interface Violation {
   readonly invariant: Invariant;
   readonly what: string;
 }
 
-/** What holds of every log, whatever happened to its servers. */
+/** The invariants of every log. */
 export const invariants = {
   I1: "the events of a run are numbered without a gap, and none ever changes",
   I2: "every request that was taken has exactly one end",
@@ -43,7 +43,7 @@ export const invariants = {
 /** The short name of an invariant. */
 export type Invariant = keyof typeof invariants;
 
-/** Checks the invariants; the answer is empty when all hold. */
+/** Checks the invariants. Returns the violations. */
 export function verifyLog(evidence: Evidence): Violation[] {
   const { history, earlier, finished } = evidence;
   const violations: Violation[] = history.chain.map((what) => ({ invariant: "I7", what }));
@@ -121,7 +121,7 @@ function verifyTurn(
   return violations;
 }
 
-/** A turn succeeds, or its client cancels it, or it was given up after three recoveries that led nowhere. */
+/** A turn succeeds, or its client cancels it, or it is ended after three recoveries without progress. */
 function verifyEnd(
   text: string,
   records: readonly LogRecord[],

@@ -1,7 +1,7 @@
 import type { Outside } from "./outside.ts";
 import type { Reached } from "./points.ts";
 
-/** What the agents do things with. */
+/** The outside services that the agents use. */
 export interface World {
   readonly outside: Outside;
   readonly reached: Reached;

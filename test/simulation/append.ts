@@ -1,7 +1,7 @@
 import type { Batch, Cursor } from "../../src/ports/event-log.ts";
 import type { Doer } from "./scheduler.ts";
 
-/** An append that was asked for, by whom, and how to answer it. */
+/** A requested append, its process, and its callbacks. */
 export interface Append {
   readonly doer: Doer;
   readonly cursor: Cursor;
@@ -10,12 +10,12 @@ export interface Append {
   reject(error: Error): void;
 }
 
-/** The cursor behind a batch. */
+/** The cursor after a batch. */
 export function headAfter({ runId, epoch, head, records }: Cursor, batch: Batch): Cursor {
   return { runId, epoch, head: head + batch.events.length, records: records + batch.records.length };
 }
 
-/** What a log on a disk makes of a batch. */
+/** A batch as a log on disk would store it. */
 export function copyOf({ events, records, snapshot, ...rest }: Batch): Batch {
   return {
     ...rest,

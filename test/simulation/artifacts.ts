@@ -2,7 +2,7 @@ import { memoryArtifacts } from "troupe";
 import type { ArtifactStore, StoredArtifact } from "../../src/ports/artifact-store.ts";
 import type { ArtifactId } from "../../src/protocol/ids.ts";
 
-/** Files that outlive processes, and can all be seen. */
+/** Files that survive processes. */
 export class Artifacts {
   readonly #memory = memoryArtifacts();
   readonly #ids = new Set<ArtifactId>();
@@ -15,7 +15,7 @@ export class Artifacts {
     },
   };
 
-  /** All that are there. */
+  /** All stored files. */
   async all(): Promise<readonly StoredArtifact[]> {
     const found = await Promise.all([...this.#ids].map((artifactId) => this.#memory.get(artifactId)));
     return found.filter((file) => file !== undefined);

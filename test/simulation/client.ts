@@ -7,24 +7,24 @@ import type { Line, Surroundings } from "./line.ts";
 type Question = Event & { readonly type: "WaitForInput" };
 type Answer = Event & { readonly type: "ResumeWithInput" };
 
-/** A request as its client has it. */
+/** A request from the client's view. */
 export interface Invocation {
   readonly requestId: RequestId;
   readonly agent: string;
   readonly request: Request;
   runId?: RunId;
-  /** Refused for good: it must never run. */
+  /** Refused permanently: it must never run. */
   refused?: boolean;
   canceled?: boolean;
-  /** What the client is doing with it. */
+  /** The client's current action for it. */
   doing: string;
-  /** The questions that it knows to be open, by the id of their event. */
+  /** The open questions it knows, by event id. */
   readonly open: Map<number, Question>;
   cursor: number;
   ended?: boolean;
 }
 
-/** Asks for turns and sees them to their end, whatever happens to the processes that it talks to. */
+/** Sends requests and plays them to their end, across all deaths of processes. */
 export class Client {
   readonly #around: Surroundings;
   readonly #line: Line;
@@ -35,7 +35,7 @@ export class Client {
     this.#line = line;
   }
 
-  /** Asks for a turn, perhaps twice at once, until it is taken or refused. */
+  /** Sends a request, sometimes twice at once, until it is accepted or refused. */
   async ask(requestId: string, agent: string, request: Request): Promise<Invocation> {
     const { pick, witness } = this.#around;
     const asked: Invocation = {
@@ -66,11 +66,11 @@ export class Client {
     return asked;
   }
 
-  /** Follows a request and answers what is asked, to its end or until the client has had enough. */
+  /** Follows a request and answers questions, to its end or until the client leaves. */
   async see(asked: Invocation): Promise<void> {
     const { pick, pause, witness } = this.#around;
     while (asked.ended !== true) {
-      // A stream that begins behind a question does not end at it: all are answered first.
+      // A stream that starts after a question does not end at it: all questions are answered first.
       while (asked.open.size > 0) {
         if (!this.#around.patient && pick.chance(15)) {
           asked.doing = "leaves it open";
@@ -87,20 +87,20 @@ export class Client {
       }
       const { removed, hidden } = witness.runs.get(asked.runId as string) ?? {};
       if (removed === true || hidden === true) break;
-      // A stream may end because an answer is still on its way, or because its process has gone.
+      // A stream can end because an answer is still being delivered, or because its process is gone.
       if (asked.open.size === 0) await pause(20 + pick.below(200));
     }
     asked.doing = "is done";
   }
 
-  /** Whether something went wrong because the run was removed. */
+  /** Whether an error occurred because the run was removed. */
   #isRemoved({ runId }: Invocation, error: unknown): boolean {
     const isGone = error instanceof AgentError && error.code === "gone";
     const { removed, hidden } = this.#around.witness.runs.get(String(runId)) ?? {};
     return isGone && (removed === true || hidden === true);
   }
 
-  /** Cancels a request; the answer to that is its end. */
+  /** Cancels a request; the reply is its end. */
   async cancel(asked: Invocation): Promise<void> {
     const { witness } = this.#around;
     asked.canceled = true;
@@ -112,7 +112,7 @@ export class Client {
       witness.say(`the cancel of ${asked.requestId} was answered with ${String(receipt.event)}`);
   }
 
-  /** Asks once more for everything that it asked for, when all is over. */
+  /** Repeats all its requests after the end. */
   async repeatAll(): Promise<void> {
     const { witness } = this.#around;
     for (const asked of this.asked) {
@@ -136,7 +136,7 @@ export class Client {
     }
   }
 
-  /** Stays on the line until its request has begun, or has ended or waits. */
+  /** Waits until its request has started, ended or waits. */
   async #stay(asked: Invocation, receipt: Receipt): Promise<void> {
     const { pick, witness } = this.#around;
     const until = pick.of(["acknowledged", "completed"] as const);
@@ -146,7 +146,7 @@ export class Client {
     if (text !== undefined) witness.toldEvent(asked.runId as string, text);
   }
 
-  /** Gives one answer, perhaps twice at once. */
+  /** Gives one answer, sometimes twice at once. */
   async #answer(asked: Invocation): Promise<void> {
     const { pick, pause } = this.#around;
     asked.doing = "answers";
@@ -178,7 +178,7 @@ export class Client {
     }
   }
 
-  /** Whether a wait was given up, or the turn of it is over. */
+  /** Whether a wait was closed, or its turn is over. */
   #isClosed({ requestId }: Invocation, waitId: number): boolean {
     return !this.#around.witness.openWaits(requestId).includes(waitId);
   }
@@ -190,7 +190,7 @@ export class Client {
     this.#saw(asked, await this.#line.insist((runtime) => runtime.read(addressOf(asked), range)));
   }
 
-  /** Reads until the stream ends, or the client has seen enough. */
+  /** Reads until the stream ends or the client disconnects. */
   async #follow(asked: Invocation): Promise<void> {
     const { connect, pick } = this.#around;
     const process = connect();
@@ -226,5 +226,7 @@ function addressOf({ runId, requestId, agent }: Invocation): Address {
   return { kind: "request", runId: runId as RunId, requestId, agent };
 }
 
-/** How a request is refused: its run is busy or removed, or a file of the request is removed with its run. */
+/**
+ * The expected refusals of a request: its run is busy or removed, or a file of it was removed with its run.
+ */
 const REFUSALS: ReadonlySet<string> = new Set(["conflict", "overloaded", "gone", "unprocessable"]);

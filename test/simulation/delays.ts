@@ -2,7 +2,7 @@ import type { Picker } from "../laws/program.ts";
 import { outsider } from "./scheduler.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
-/** The time that passes between a process and its disk. */
+/** The delays between a process and its disk. */
 export class Delays {
   readonly #scheduler: Scheduler;
   readonly #pick: Picker;
@@ -12,30 +12,30 @@ export class Delays {
     this.#pick = pick;
   }
 
-  /** Has the disk do something after a while. */
+  /** Runs a disk operation after a delay. */
   after(run: () => void): void {
     if (this.#pick.chance(70)) this.#scheduler.post(outsider, run);
     else this.#scheduler.timer(outsider, 1 + this.#pick.below(40), run);
   }
 
-  /** Tells a process something, unless it has died by then. */
+  /** Notifies a process, unless it has died. */
   tell(doer: Doer, run: () => void): void {
     this.#scheduler.post(doer, run);
   }
 
-  /** Wakes a process, perhaps twice. */
+  /** Wakes a process, sometimes twice. */
   wake(doer: Doer, wake: () => void): void {
     this.#scheduler.post(doer, wake);
     if (this.#pick.chance(10)) this.#scheduler.timer(doer, this.#pick.below(100), wake);
   }
 
-  /** Reads at once and answers later, or the other way round. */
+  /** Reads at once and answers later, or the reverse. */
   async read<Answer>(doer: Doer, ask: () => Promise<Answer>): Promise<Answer> {
     if (this.#pick.chance(50)) {
       await this.#turn(doer);
       return ask();
     }
-    // What was read is settled now, whatever it is.
+    // The result is settled now, success or error.
     const answer = ask();
     answer.catch(() => {});
     await this.#turn(doer);

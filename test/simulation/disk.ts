@@ -8,48 +8,47 @@ import type { Append } from "./append.ts";
 import { Delays } from "./delays.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
-/** Who sees everything that becomes part of the log, when it does. */
+/** Observes everything that becomes part of the log. */
 export interface Onlooker {
-  /** The log has another owner: the claims of the one before are over. */
+  /** The log has another owner: the previous claims are void. */
   opened(): void;
   claimed(cursor: Cursor): void;
   written(cursor: Cursor, batch: Batch): void;
   removed(runId: RunId): void;
 }
 
-/** What a disk can be made to do wrong, to see that it is found out. */
+/** Deliberate faults of a disk, which the checks must detect. */
 export type Lie =
   /** An append is acknowledged before it is written. */
   | "eager"
   /** An append is acknowledged and never written. */
   | "loses"
-  /** A process goes on writing after another one has opened the log. */
+  /** A process keeps writing after another one has opened the log. */
   | "unfenced"
-  /** No wake comes. */
+  /** No wake is sent. */
   | "silent";
 
-/** What a disk is made of. */
 export interface DiskOptions {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
   readonly onlooker: Onlooker;
-  /** Called when an append was asked for, and when one is written and not acknowledged yet. */
+  /** Called when an append was requested, and when one is written but not acknowledged. */
   readonly moment: (moment: "asked" | "written") => void;
   readonly lie?: Lie;
 }
 
 /**
- * A log that outlives processes. Appends gather and are written together after a while, in their order;
- * until then a crash keeps some of them from the first on, and drops the rest. A write may fail, with
- * the same outcome. Whoever opens the log last is its owner, and the one before is fenced.
+ * A log that survives processes. Appends are collected and written together after a delay, in order; a crash
+ * before that keeps some of the first ones and drops the rest. A write can fail with the same outcome. The
+ * last process to open the log is its owner; the previous one is fenced.
  */
 export class Disk {
   readonly #options: DiskOptions;
   readonly #delays: Delays;
   readonly #log: EventLog = memoryLog();
-  /** Asked for, not yet written. */
+  /** Requested, not yet written. */
   #queue: Append[] = [];
-  /** Written to what a failed disk shows again when it is repaired, or when the run is claimed. */
+  /** Written, but a failed disk shows it only after it is repaired or the run is claimed. */
   #hidden: Append[] = [];
   #owner: Doer | undefined;
   #busy = false;
@@ -70,12 +69,12 @@ export class Disk {
     return this.#writable;
   }
 
-  /** Opens the log for a process; who had it open before is fenced. */
+  /** Opens the log for a process and fences the previous owner. */
   open(doer: Doer): EventLog {
     if (this.#owner) this.#settle(this.#owner);
     this.#owner = doer;
     this.repair();
-    // After those have been told of who were written just now.
+    // After the processes of the last write were notified.
     void Promise.resolve().then(() => this.#options.onlooker.opened());
     const log = this.#log;
     const later =
@@ -104,7 +103,7 @@ export class Disk {
     };
   }
 
-  /** A process has died: a part of what it was about to write is written. */
+  /** A process has died: a part of its pending writes is written. */
   died(doer: Doer): void {
     if (this.#owner === doer) {
       this.#settle(doer);
@@ -118,7 +117,7 @@ export class Disk {
     this.#failing = true;
   }
 
-  /** Lets a disk that failed take appends again. */
+  /** Repairs a failed disk. */
   repair(): void {
     this.#failing = false;
     this.#writable = true;
@@ -127,7 +126,7 @@ export class Disk {
     for (const append of hidden) void this.#write(append);
   }
 
-  /** Someone else claims a run and lets go of it. */
+  /** Another process claims a run and releases it. */
   async steal(runId: RunId): Promise<void> {
     const { cursor } = await this.#log.claim(runId);
     this.#options.onlooker.claimed(cursor);
@@ -169,7 +168,7 @@ export class Disk {
     });
   }
 
-  /** Begins to write what has gathered. */
+  /** Starts to write the collected appends. */
   #begin(): void {
     if (this.#busy || this.#queue.length === 0) return;
     this.#busy = true;
@@ -181,7 +180,7 @@ export class Disk {
 
   #end(): void {
     const { pick, moment } = this.#options;
-    // What was asked for a moment ago may have missed this write.
+    // An append requested a moment ago may miss this write.
     const count = pick.chance(80) ? this.#queue.length : 1 + pick.below(this.#queue.length);
     const group = this.#queue.splice(0, count);
     if (this.#failing && group.length > 0) this.#fail(group);
@@ -190,7 +189,7 @@ export class Disk {
     this.#begin();
   }
 
-  /** The write fails: some of it is on the disk, to be seen at once or later, and nobody is told. */
+  /** The write fails: some of it is on the disk, visible at once or later, without an acknowledgement. */
   #fail(group: readonly Append[]): void {
     const { pick } = this.#options;
     this.#failing = false;
@@ -208,7 +207,7 @@ export class Disk {
     }
   }
 
-  /** Decides what becomes of the writes of one who has no say in it any more. */
+  /** Decides the outcome of the writes of a process that is no longer involved. */
   #settle(doer: Doer): void {
     const own = this.#queue.filter((append) => append.doer === doer);
     const kept = own.slice(0, this.#options.pick.below(own.length + 1));
@@ -220,7 +219,7 @@ export class Disk {
     if (this.#options.lie === "unfenced" || this.#isOwners(append)) void this.#write(append);
   }
 
-  /** Whether an append comes from the owner of the log; another one is told that it is fenced. */
+  /** Whether an append comes from the owner of the log; another process is fenced. */
   #isOwners({ doer, reject }: Append): boolean {
     if (doer === this.#owner) return true;
     this.#delays.tell(doer, () => reject(new Fenced("another process has opened the log")));
@@ -242,7 +241,7 @@ export class Disk {
     }
   }
 
-  /** Between processes a wake may get lost. */
+  /** Between processes a wake can get lost. */
   #wake(doer: Doer, wake: () => void): void {
     const { pick, lie } = this.#options;
     if (lie === "silent" || !doer.alive || (doer !== this.#owner && pick.chance(50))) return;

@@ -2,7 +2,7 @@ import { createRandom } from "../../src/testing/event-log/random.ts";
 import { toPicker } from "../laws/program.ts";
 import type { Part } from "../laws/model.ts";
 
-/** One thing that an agent elsewhere does. */
+/** One step of a remote agent. */
 export type FarStep =
   | { readonly do: "text"; readonly content: string }
   | { readonly do: "tool"; readonly name: string }
@@ -10,12 +10,12 @@ export type FarStep =
   | { readonly do: "ask"; readonly key: string }
   | { readonly do: "file"; readonly name: string };
 
-/** All that an agent elsewhere does for one request. */
+/** All steps of a remote agent for one request. */
 export interface FarPart extends Part {
   readonly steps: readonly FarStep[];
 }
 
-/** The part with a number: always the same. */
+/** The steps for a number; always the same. */
 export function farPart(program: number): FarPart {
   const pick = toPicker(createRandom(program));
   const steps = Array.from({ length: pick.below(5) }, (_, index): FarStep => {
@@ -36,7 +36,7 @@ export function farPart(program: number): FarPart {
   return { steps, items: steps.map(toItem), ok: !pick.chance(20), value: { program, far: steps.length } };
 }
 
-/** What a history has of it. */
+/** The steps as they appear in a history. */
 function toItem(step: FarStep): string {
   switch (step.do) {
     case "text":

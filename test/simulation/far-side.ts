@@ -5,38 +5,38 @@ import type { FarStep } from "./far-part.ts";
 import { outsider } from "./scheduler.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** A request that another server has taken. */
+/** A request that the remote server has accepted. */
 export interface FarRequest {
   readonly requestId: string;
   readonly program: number;
   readonly attachments: readonly string[];
-  /** Its events, encoded; each has its place as its id. */
+  /** Its encoded events; the position of each is its id. */
   readonly events: string[];
-  /** The answers that it was given, by the key of the question. */
+  /** The answers it received, by the key of the question. */
   readonly answers: Map<string, JsonObject>;
   status: "running" | "waiting" | "completed";
-  /** The end, as an answer to who asks how it stands. */
+  /** The end, as in the answer of a status request. */
   end?: JsonObject;
-  /** The question that is open, and which answer has closed which. */
+  /** The open question, and the questions that answers have closed. */
   question?: { readonly waitId: number; readonly key: string };
   readonly resumed: Map<number, string>;
   next: number;
-  /** Called when there is something new to tell. */
+  /** Called when there is a new event. */
   readonly readers: Set<() => void>;
 }
 
-/** What a server answers: a status, and something in JSON. */
+/** The answer of a server: a status and JSON. */
 export type FarAnswer = readonly [status: number, json: JsonObject];
 
-/** The world outside, as the other server sees it. */
+/** The simulation as the remote server sees it. */
 export interface FarSideOptions {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
-  /** Told of each request that is begun here, by its program. */
+  /** Called for each request that starts here, with its program. */
   readonly begun: (program: number) => void;
 }
 
-/** Another server, which forgets nothing, and whose agent plays parts. */
+/** A remote server that forgets nothing, whose agent runs generated programs. */
 export class FarSide {
   readonly requests = new Map<string, FarRequest>();
   readonly files = new Map<string, string>();
@@ -46,7 +46,7 @@ export class FarSide {
     this.#options = options;
   }
 
-  /** Takes a request of any kind; the same one again does nothing new. */
+  /** Accepts any request; a repeated one has no effect. */
   process(body: JsonObject): FarAnswer {
     const known = this.requests.get(body["request_id"] as string);
     switch (body["type"]) {
@@ -59,7 +59,7 @@ export class FarSide {
     }
   }
 
-  /** How a request stands. */
+  /** The status of a request. */
   status(requestId: string): FarAnswer {
     const request = this.requests.get(requestId);
     if (request === undefined) return UNKNOWN;
@@ -67,7 +67,7 @@ export class FarSide {
     return [200, { ...end, status, last_event_id: events.length }];
   }
 
-  /** Keeps a file; its id names what is in it. */
+  /** Stores a file; its id is derived from its content. */
   upload(content: string): FarAnswer {
     const id = `file-${this.files.size + 1}`;
     this.files.set(id, content);
@@ -129,7 +129,7 @@ export class FarSide {
     return [200, { request_id: request.requestId }];
   }
 
-  /** Takes the next step after a while. */
+  /** Takes the next step after a delay. */
   #goOn(request: FarRequest): void {
     const { pick, scheduler } = this.#options;
     const step = (): void => {
@@ -176,7 +176,7 @@ export class FarSide {
   }
 }
 
-/** The events of a step, the first of which gets an id. */
+/** The events of a step; the first one gets an id. */
 function bodiesOf(step: FarStep, id: number): readonly JsonObject[] {
   switch (step.do) {
     case "text":

@@ -4,16 +4,16 @@ import type { FarAnswer, FarRequest, FarSide } from "./far-side.ts";
 import { outsider } from "./scheduler.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
-/** What lies between a process and another server. */
+/** The network between a process and the remote server. */
 export interface FarWireOptions {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
   readonly side: FarSide;
-  /** How many of a hundred questions, answers and connections are lost. */
+  /** The percentage of requests, answers and connections that are lost. */
   readonly lossPercent: number;
 }
 
-/** What is asked over it. */
+/** A request over the network. */
 interface Invocation {
   readonly method: string;
   readonly path: string;
@@ -22,13 +22,19 @@ interface Invocation {
   readonly signal: AbortSignal;
 }
 
-/** So many questions in a row stay without an answer by chance: who tries again for long enough gets one. */
+/**
+ * The maximum number of requests in a row that are lost by chance: a client that retries long enough gets an
+ * answer.
+ */
 const LOST_IN_ROW = 3;
 
-/** The way to another server, on which anything may get lost: a `fetch` whose answers come when their turn has come. */
+/**
+ * The connection to the remote server, where anything can get lost: a `fetch` whose answers are scheduled
+ * steps.
+ */
 export class FarWire {
   readonly #options: FarWireOptions;
-  /** Ends the connections that are open. */
+  /** Ends the open connections. */
   readonly #open = new Set<() => void>();
   #downUntilMs = 0;
   #lostInRow = 0;
@@ -37,7 +43,7 @@ export class FarWire {
     this.#options = options;
   }
 
-  /** Breaks all connections, and lets nothing through for a while. */
+  /** Breaks all connections and blocks new ones for a while. */
   breakFor(ms: number): void {
     this.#downUntilMs = this.#options.scheduler.nowMs + ms;
     for (const lose of this.#open) lose();
@@ -53,7 +59,7 @@ export class FarWire {
       body: init.body,
       signal: init.signal as AbortSignal,
     };
-    // Whoever asks may be gone when the answer comes.
+    // The caller may be gone when the answer arrives.
     const doer = scheduler.doer;
     return new Promise((resolve, reject) => {
       const lose = (): void => scheduler.post(doer, () => reject(new TypeError("the connection is lost")));
@@ -62,7 +68,7 @@ export class FarWire {
         if (this.#isLost()) lose();
         else
           this.#answer(asked, doer).then((response) => {
-            // It was done all the same.
+            // The request was processed anyway.
             if (this.#isLost()) lose();
             else {
               this.#lostInRow = 0;
@@ -102,7 +108,7 @@ export class FarWire {
     return request === undefined ? toResponse(MISSING) : this.#stream(request, { after, signal, doer });
   }
 
-  /** The events of a request as they come, until it waits or has ended. */
+  /** The events of a request as they arrive, until it waits or has ended. */
   #stream(
     request: FarRequest,
     { after, signal, doer }: { readonly after: number; readonly signal: AbortSignal; readonly doer: Doer },
@@ -156,7 +162,7 @@ export class FarWire {
   }
 }
 
-/** As much of a `Response` as is looked at: a real one costs more than a world. */
+/** The used parts of a `Response`: a real one costs more than a simulation. */
 interface FarResponse {
   readonly status: number;
   readonly ok: boolean;
@@ -173,7 +179,7 @@ const encoder = new TextEncoder();
 const OK = { status: 200, ok: true, type: "default" } as const;
 const MISSING: FarAnswer = [404, { detail: "there is no such thing" }];
 
-/** What the agent on the other side says of itself. */
+/** The description of the remote agent. */
 export const DESCRIPTION: JsonObject = { purpose: "Plays parts.", operations: [{ name: "perform" }] };
 
 function toResponse([status, json]: FarAnswer): FarResponse {

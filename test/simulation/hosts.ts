@@ -16,14 +16,14 @@ export interface HostsOptions {
   readonly plan: Plan;
 }
 
-/** The processes on one disk: one that owns it, and for a while perhaps the one before. */
+/** The processes on one disk: its owner, and sometimes the previous one. */
 export class Hosts {
   readonly #options: HostsOptions;
   /** The files of all processes. */
   readonly artifacts: Artifacts = new Artifacts();
   /** The secrets of all processes, by name. */
   readonly secrets: Map<string, string> = new Map();
-  /** What the processes told their operator. */
+  /** The faults that processes reported. */
   readonly told: string[] = [];
   #owner: Process;
   #rival: Process | undefined;
@@ -39,12 +39,12 @@ export class Hosts {
     return this.#owner;
   }
 
-  /** The process that a client gets to talk to. */
+  /** The process that a client is connected to. */
   connect(): Process {
     return this.#rival?.alive === true && this.#options.pick.chance(30) ? this.#rival : this.#owner;
   }
 
-  /** Ends the owner, and starts another one after a while. */
+  /** Ends the owner and starts another one after a delay. */
   kill(forMs: number): void {
     if (!this.#owner.alive) return;
     this.#owner.kill();
@@ -53,27 +53,30 @@ export class Hosts {
     });
   }
 
-  /** Ends the owner, and starts another one at once. */
+  /** Ends the owner and starts another one at once. */
   restart(): void {
     this.#owner.kill();
     this.#owner = this.#start();
   }
 
-  /** Lets the owner end in good order, and starts another one after a while. */
+  /** Stops the owner properly and starts another one after a delay. */
   async stop(forMs: number): Promise<void> {
     const stopping = this.#owner;
     await stopping.ask((runtime) => runtime.close({ drainMs: forMs })).catch(() => {});
     if (stopping === this.#owner) this.kill(forMs);
   }
 
-  /** Lets the owner do nothing for a while. */
+  /** Suspends the owner for a while. */
   pause(forMs: number): void {
     const paused = this.#owner;
     paused.pause();
     this.#options.scheduler.timer(outsider, forMs, () => paused.resume());
   }
 
-  /** Lets another process open the log while the one before goes on for a while, at first perhaps asleep. */
+  /**
+   * Lets another process open the log while the previous one continues for a while, sometimes suspended at
+   * first.
+   */
   invade(forMs: number): void {
     const old = this.#owner;
     if (!old.alive || this.#rival?.alive === true) return;
@@ -83,7 +86,7 @@ export class Hosts {
     this.#owner = this.#start();
     scheduler.timer(outsider, forMs, () => {
       old.kill();
-      // Between processes wakes may be lost: whoever reads here looks again.
+      // Wakes between processes can get lost, so a reader checks the log again.
       this.#owner.hangUp();
     });
   }

@@ -18,27 +18,30 @@ interface UploadedFile {
   readonly content: string;
 }
 
-/** What a life leaves behind, and what all lives of a world share. */
+/** The data that all clients of a simulation share. */
 export interface Shared {
-  /** What each request performs. */
+  /** The program of each request. */
   readonly programs: Map<string, Programs>;
-  /** The same programs by their numbers. */
+  /** The same programs by number. */
   readonly steps: Map<number, Steps>;
-  /** What comes with each request. */
+  /** The inputs of each request. */
   readonly given: Map<string, Given & { readonly told: Told }>;
   readonly settings: Settings;
   /** The files that clients have uploaded for requests. */
   readonly files: UploadedFile[];
   readonly readers: Reader[];
-  /** How many readers there are to be. */
+  /** The number of readers. */
   readonly mostReaders: number;
-  /** How many requests were made up. */
+  /** The number of generated requests. */
   requests: number;
-  /** Goes on with something beside everything else. */
+  /** Runs something concurrently. */
   aside(work: Promise<unknown>): void;
 }
 
-/** What a client does: it asks for turns, one after the other or at once, and now and then tries again from before one. */
+/**
+ * The actions of a client: it sends requests, in sequence or in parallel, and sometimes forks a run to try
+ * again.
+ */
 export class Life {
   readonly client: Client;
   readonly #around: Surroundings;
@@ -52,7 +55,7 @@ export class Life {
     this.client = new Client(around, this.#line);
   }
 
-  /** Lives it. */
+  /** Runs the client. */
   async live(): Promise<void> {
     const { pick } = this.#around;
     const first = await this.#turn(await this.#place());
@@ -61,13 +64,13 @@ export class Life {
     if (pick.chance(12)) await this.#remove(this.client.asked.at(-1)?.runId);
   }
 
-  /** Where the first turn takes place: in a run of its own, as a rule. */
+  /** The run of the first turn: usually a new one. */
   async #place(): Promise<RunId | undefined> {
     if (!this.#around.pick.chance(15)) return undefined;
     return this.#line.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
   }
 
-  /** Asks for a turn and sees to it, at times while going on with something else. */
+  /** Sends a request and plays it to its end, sometimes concurrently with other actions. */
   async #turn(runId: RunId | undefined): Promise<Invocation> {
     const { pick, pause } = this.#around;
     const { aside } = this.#shared;
@@ -120,7 +123,7 @@ export class Life {
     return this.client.ask(requestId, "root", asked);
   }
 
-  /** Configures an agent, or the run in which the next turn is to take place. */
+  /** Configures an agent, or the run of the next turn. */
   async #configure(runId: RunId | undefined): Promise<void> {
     const { pick } = this.#around;
     const { settings } = this.#shared;
@@ -128,7 +131,7 @@ export class Life {
     await settings.configure(this.#around, this.#line, { agent, ...(runId !== undefined && { runId }) });
   }
 
-  /** A new file, or one that came with another request and may belong to a run, or be removed with it. */
+  /** A new file, or one of another request, which may belong to a run or be removed with it. */
   async #file(requestId: RequestId): Promise<UploadedFile> {
     const { files } = this.#shared;
     if (files.length > 0 && this.#around.pick.chance(40)) return this.#around.pick.of(files);
@@ -138,7 +141,7 @@ export class Life {
     return file;
   }
 
-  /** Stores a file, which belongs to no run yet. */
+  /** Stores a file without a run. */
   async #upload(content: string): Promise<ArtifactId> {
     const { artifactId } = await this.#line.insist((runtime) => runtime.upload(toUpload(content)));
     return artifactId;
@@ -158,13 +161,14 @@ export class Life {
     }
   }
 
-  /** Tries again from a point of a run's history. */
+  /** Forks a run to try again. */
   async #fork(runId: RunId, { requestId }: Invocation): Promise<void> {
     const { pick, pause, witness } = this.#around;
     const { aside } = this.#shared;
     const after = pick.chance(70) ? (witness.requests.get(requestId)?.end?.id ?? 0) : 0;
     const forked = this.#line.unlessGone((runtime) => runtime.fork(runId, { after }));
-    // What the fork needs of its source must stay, whether the source is removed before, meanwhile or afterwards.
+    // Everything that the fork needs must stay, even if the source is removed before, during or after the
+    // fork.
     const isRemoved = pick.chance(30);
     if (isRemoved) aside(pause(pick.of([0, 0, 10, 2_000])).then(() => this.#remove(runId)));
     const fork = await forked;
@@ -190,7 +194,7 @@ function toUpload(content: string): Upload {
   return { name: "notes.txt", mimeType: "text/plain", body: body(), limitBytes: 1_000 };
 }
 
-/** More numbers than the programs of one request take. */
+/** More numbers than the programs of one request use. */
 const NUMBERS_EACH = 20;
 
 const ON_BUSY: readonly (OnBusy | undefined)[] = [undefined, "enqueue", "enqueue", "interrupt", "reject"];

@@ -5,20 +5,20 @@ import { ConnectionLost } from "./process.ts";
 import type { Process } from "./process.ts";
 import type { Witness } from "./witness.ts";
 
-/** What clients and readers know of the world that they live in. */
+/** The access of clients and readers to the simulation. */
 export interface Surroundings {
   readonly witness: Witness;
   readonly pick: Picker;
-  /** A process to talk to; there is always one, though it may be dead. */
+  /** The current process; there is always one, but it may be dead. */
   connect(): Process;
-  /** Whether the process has the log. */
+  /** Whether the process has opened the log. */
   isOwner(process: Process): boolean;
   pause(ms: number): Promise<void>;
-  /** Whether every question is to be answered by now. */
+  /** Whether every request must be answered by now. */
   readonly patient: boolean;
 }
 
-/** How clients get through to a process, though the one that they talk to may die. */
+/** The connection of clients to a process, which can die. */
 export class Line {
   readonly #around: Surroundings;
 
@@ -26,7 +26,7 @@ export class Line {
     this.#around = around;
   }
 
-  /** Asks a runtime for something, again and again as long as it is only out of reach. */
+  /** Makes a request to a runtime and retries while the runtime is only unreachable. */
   async insist<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
     const { connect, isOwner, pause, pick } = this.#around;
     for (;;) {
@@ -34,7 +34,7 @@ export class Line {
       try {
         return await process.ask(question);
       } catch (error) {
-        // One that was replaced does not know what has happened since.
+        // A replaced process does not know what has happened since.
         const isOutdated = error instanceof AgentError && error.code === "conflict" && !isOwner(process);
         if (!isOutdated && !this.isPassing(error)) throw error;
         await pause(50 + pick.below(500));
@@ -42,7 +42,7 @@ export class Line {
     }
   }
 
-  /** The same, of a run that may be removed meanwhile. */
+  /** The same for a run that may be removed in the meantime. */
   async unlessGone<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await this.insist(question);
@@ -52,7 +52,7 @@ export class Line {
     }
   }
 
-  /** Whether an error says no more than that the client has to try again. */
+  /** Whether an error only means that the client must retry. */
   isPassing(error: unknown): boolean {
     if (error instanceof ConnectionLost) return true;
     if (error instanceof AgentError) return error.code === "unavailable";

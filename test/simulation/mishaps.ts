@@ -8,7 +8,7 @@ import { outsider } from "./scheduler.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Witness } from "./witness.ts";
 
-/** What faults befall. */
+/** The targets of faults. */
 export interface Victims {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
@@ -18,25 +18,25 @@ export interface Victims {
   readonly witness: Witness;
 }
 
-/** The faults of a plan, each of which happens when its time has come, between two steps. */
+/** The planned faults, each of which occurs at its time between two steps. */
 export class Mishaps {
   readonly #waiting: Fault[];
-  /** How many appends were asked for. */
+  /** The number of requested appends. */
   commits = 0;
-  /** How many faults have happened. */
+  /** The number of faults that have occurred. */
   count = 0;
 
   constructor(faults: readonly Fault[]) {
     this.#waiting = [...faults];
   }
 
-  /** A step is about to be taken. */
+  /** Called before each step. */
   stepped(victims: Victims): void {
     const { steps } = victims.scheduler;
     this.#befall(victims, ({ at }) => at.moment === "step" && at.step <= steps);
   }
 
-  /** An append was asked for, or is written and not acknowledged yet. */
+  /** An append was requested, or is written and not acknowledged. */
   append(victims: Victims, moment: "asked" | "written"): void {
     if (moment === "asked") this.commits += 1;
     this.#befall(victims, ({ at }) => at.moment === moment && at.commit <= this.commits);
@@ -60,7 +60,7 @@ function happen({ scheduler, pick, disk, hosts, farWire, witness }: Victims, { k
       return;
     case "fail":
       disk.failNext();
-      // Some disks come back by themselves, others not before they are opened again.
+      // Some disks recover by themselves, others only when they are reopened.
       scheduler.timer(outsider, forMs, pick.chance(70) ? () => disk.repair() : () => hosts.kill(forMs));
       return;
     case "rival":

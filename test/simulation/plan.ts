@@ -1,44 +1,44 @@
 import type { Limits } from "troupe";
 import type { Picker } from "../laws/program.ts";
 
-/** What befalls a world, and when. */
+/** The kinds of faults and their times. */
 export interface Fault {
   readonly kind: "kill" | "fail" | "rival" | "steal" | "stop" | "pause" | "apart";
   readonly at:
     | { readonly moment: "asked" | "written"; readonly commit: number }
     | { readonly moment: "step"; readonly step: number };
-  /** After how many milliseconds things are well again. */
+  /** The duration of the fault in milliseconds. */
   readonly forMs: number;
 }
 
-/** What a runtime is told of the runs that it is to keep. */
+/** The retention options of a runtime. */
 export interface Retention {
   readonly retainMs?: number;
   readonly retainBytes?: number;
 }
 
-/** How long runs are kept, in the worlds where they are not kept for ever. */
+/** The retention times in simulations with retention. */
 const RETAIN_MS = 77_770;
 
-/** Between two looks for old runs pass so many milliseconds, and between no two other things. */
+/** The interval of the retention check in milliseconds; no other periodic work uses this interval. */
 export const LOOK_MS: number = RETAIN_MS / 10;
 
-/** Everything about a world that is settled before it begins. */
+/** The fixed settings of a simulation. */
 export interface Plan {
-  /** How long runs are kept, and how many bytes of them. */
+  /** How long runs are kept, and their maximum bytes. */
   readonly retention: Retention;
   readonly limits: Partial<Limits>;
   readonly commitIntervalMs: number;
   readonly clients: number;
-  /** How many of a hundred messages to and from another server are lost. */
+  /** The percentage of messages to and from another server that are lost. */
   readonly lossPercent: number;
   readonly readers: number;
   readonly faults: readonly Fault[];
-  /** Whether the process is started once more when all has come to rest. */
+  /** Whether the process is restarted once more at the end. */
   readonly restart: boolean;
 }
 
-/** Makes a plan from what a seed gives. */
+/** Creates a plan from the values of a seed. */
 export function createPlan(pick: Picker): Plan {
   return {
     retention: pick.chance(12) ? retention(pick) : {},

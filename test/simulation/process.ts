@@ -10,7 +10,7 @@ import type { Retention } from "./plan.ts";
 import { outsider } from "./scheduler.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
-/** What a process is started with. */
+/** The start data of a process. */
 export interface ProcessOptions {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
@@ -21,18 +21,18 @@ export interface ProcessOptions {
   readonly commitIntervalMs: number;
   readonly retention: Retention;
   readonly secrets: SecretStore;
-  /** Makes ids that no process makes again. */
+  /** Generates ids that no other process generates. */
   readonly newId: () => string;
-  /** Hears what a runtime tells its operator of faults. */
+  /** Gets the faults that a runtime reports. */
   readonly fault: (message: string) => void;
 }
 
-/** What a client is told whose process is gone. */
+/** The error for clients whose process is gone. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** A process with a runtime, as its clients see it: it may pause, and it may die between any two steps. */
+/** A process with a runtime, as its clients see it: it can pause, and it can die between any two steps. */
 export class Process implements Doer {
   readonly #options: ProcessOptions;
   readonly #runtime: Runtime;
@@ -65,7 +65,7 @@ export class Process implements Doer {
     });
   }
 
-  /** Asks the runtime for something over a connection, which breaks when the process dies. */
+  /** Makes a request to the runtime over a connection, which breaks when the process dies. */
   ask<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
     const { scheduler } = this.#options;
     return new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ export class Process implements Doer {
         scheduler.post(outsider, tell);
       };
       scheduler.post(this, () => {
-        // What was still on its way is lost with its connection.
+        // Data on its way is lost with its connection.
         if (!this.#asked.has(lost)) return;
         question(this.#runtime).then(
           (value) => answer(() => resolve(value)),
@@ -102,7 +102,7 @@ export class Process implements Doer {
     }
   }
 
-  /** Ends the process at once: nothing of it goes on. */
+  /** Kills the process at once. */
   kill(): void {
     if (!this.alive) return;
     const { scheduler, disk } = this.#options;
@@ -118,7 +118,7 @@ export class Process implements Doer {
     this.#asked.clear();
   }
 
-  /** Stops for a while; what comes meanwhile waits. */
+  /** Suspends it for a while; messages that arrive in the meantime wait. */
   pause(): void {
     this.paused = true;
   }
@@ -152,7 +152,7 @@ export class Process implements Doer {
     });
   }
 
-  /** Its way to the artifacts, on which it may die. */
+  /** Its access to the artifacts, during which it can die. */
   #artifacts(): ArtifactStore {
     const { artifacts } = this.#options;
     const slowly = this.#slowly.bind(this);
@@ -166,7 +166,7 @@ export class Process implements Doer {
     };
   }
 
-  /** Its way to the secrets, on which it may die. */
+  /** Its access to the secrets, during which it can die. */
   #secrets(): SecretStore {
     const { secrets } = this.#options;
     return {
@@ -177,7 +177,7 @@ export class Process implements Doer {
     };
   }
 
-  /** Has something done that takes its time, before or after it is done. */
+  /** Runs an operation with a delay before or after it. */
   async #slowly<Result>(work: () => Promise<Result>): Promise<Result> {
     const { pick } = this.#options;
     if (pick.chance(25)) await this.#turn();

@@ -1,12 +1,12 @@
 import type { RunId } from "troupe/protocol";
 import type { Line, Surroundings } from "./line.ts";
 
-/** Follows a run from some event on for as long as there is one, through any number of connections. */
+/** Follows a run from an event, over any number of connections, as long as the run exists. */
 export class Reader {
   readonly #around: Surroundings;
   readonly #line: Line;
   readonly runId: RunId;
-  /** The newest event that it was given, or where it began. */
+  /** The newest event it received, or its start. */
   cursor: number;
 
   constructor(around: Surroundings, line: Line, runId: RunId) {
@@ -16,7 +16,7 @@ export class Reader {
     this.cursor = this.#anywhere();
   }
 
-  /** Goes on until its run is removed. */
+  /** Runs until its run is removed. */
   async follow(): Promise<void> {
     const { pause, pick } = this.#around;
     while (!this.#isOver) {
@@ -26,7 +26,7 @@ export class Reader {
         if (!this.#line.isPassing(error)) throw error;
       }
       await pause(pick.below(300));
-      // It may have forgotten some of what it read.
+      // It may have forgotten some of its events.
       if (pick.chance(20)) this.cursor = Math.min(this.cursor, this.#anywhere());
     }
   }
@@ -35,7 +35,7 @@ export class Reader {
     return this.#around.witness.runs.get(this.runId)?.removed === true;
   }
 
-  /** Follows on one connection until that ends, or until the reader hangs up. */
+  /** Follows one connection until it ends or the reader disconnects. */
   async #once(): Promise<void> {
     const { connect, pick, witness } = this.#around;
     const process = connect();

@@ -2,24 +2,24 @@ import { Worker } from "node:worker_threads";
 import type { Lie } from "./disk.ts";
 import type { Done, Work } from "./worker.ts";
 
-/** Which seeds to run, and how. */
+/** The seeds to run, and options. */
 export interface SeedsOptions {
   readonly from: number;
   readonly count: number;
-  /** How many threads share the work. */
+  /** The number of threads. */
   readonly threads: number;
   readonly lie?: Lie;
-  /** Called now and then with what has come of all so far. */
+  /** Called periodically with the results so far. */
   readonly progress?: (sum: Done) => void;
 }
 
-/** So many seeds go to a thread at a time. */
+/** The number of seeds that a thread gets at a time. */
 const PORTION = 250;
 
-/** More failures than this say nothing more. */
+/** Stops after this many failures. */
 const ENOUGH = 10;
 
-/** Runs many seeds, shared among threads, and stops early when enough of them have failed. */
+/** Runs many seeds on several threads; stops early after enough failures. */
 export async function runSeeds({ from, count, threads, lie, progress }: SeedsOptions): Promise<Done> {
   let sum: Done = { seeds: 0, turns: 0, commits: 0, steps: 0, mishaps: 0, failures: [] };
   let next = from;
@@ -28,7 +28,8 @@ export async function runSeeds({ from, count, threads, lie, progress }: SeedsOpt
     const worker = new Worker(new URL("./worker.ts", import.meta.url), {
       workerData: { lie },
       execArgv: ["--conditions=troupe-source"],
-      // Worlds leave much garbage that is old after one: room for it to die young saves a tenth of the time.
+      // Simulations produce much garbage that survives one collection; a larger young generation saves a
+      // tenth of the time.
       resourceLimits: { maxYoungGenerationSizeMb: 64 },
     });
     try {
@@ -47,7 +48,7 @@ export async function runSeeds({ from, count, threads, lie, progress }: SeedsOpt
   return sum;
 }
 
-/** What was wrong with a seed, and how to see it again. */
+/** A failed seed, and how to repeat it. */
 export function toReport([seed, fault]: readonly [seed: number, fault: string]): string {
   return `seed ${seed}: ${fault}\nrepeat it with: npm run test:simulation -- --seed ${seed}`;
 }

@@ -1,5 +1,5 @@
-// Runs worlds that seeds make up, for as long as it is told to, or one of them again with all it did:
-// npm run test:simulation -- [--seeds 1000000] [--from 1] [--threads 2] | --seed N
+// Runs generated simulations, or repeats one of them and prints every step: npm run test:simulation --
+// [--seeds 1000000] [--from 1] [--threads 2] | --seed N
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { runSeeds, toReport } from "./run-seeds.ts";
@@ -14,7 +14,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Between two lines about how far it has come pass so many seeds. */
+/** The number of seeds between two progress lines. */
 const LINE_EVERY = 50_000;
 
 async function runOne(seed: number): Promise<boolean> {

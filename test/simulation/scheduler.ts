@@ -1,21 +1,20 @@
 import type { Picker } from "../laws/program.ts";
 
-/** Whoever has something to do: a process, or the world outside of all processes. */
+/** The owner of scheduled work: a process, or the environment outside all processes. */
 export interface Doer {
-  /** What a dead one had yet to do never happens. */
+  /** The work of a dead owner is dropped. */
   readonly alive: boolean;
-  /** What a paused one has to do is handed over by `hold` and waits. */
+  /** The work of a paused owner is passed to `hold` and waits. */
   readonly paused: boolean;
   hold(run: () => void): void;
 }
 
-/** The one that never dies: clients, disks and faults. */
+/** The owner that never dies: clients, disks and faults. */
 export const outsider: Doer = { alive: true, paused: false, hold() {} };
 
 /**
- * The order of everything, from a seed. One step is one turn of the event loop: something that is ready
- * is picked, runs, and all microtasks that follow from it run too. Time moves when nothing is ready, and
- * now and then before.
+ * The order of all steps, from a seed. A step is one turn of the event loop: one of the ready tasks runs,
+ * with all microtasks that follow from it. Time advances when nothing is ready, and sometimes before.
  */
 export class Scheduler {
   readonly #pick: Picker;
@@ -34,27 +33,27 @@ export class Scheduler {
     this.#stepped = stepped;
   }
 
-  /** Whose step it is. */
+  /** The owner of the current step. */
   get doer(): Doer {
     return this.#doer;
   }
 
-  /** Whether there is nothing left to do but what goes on for ever. */
+  /** Whether only periodic work is left. */
   get idle(): boolean {
     return this.#ready.length + this.#next.length === 0 && this.#timers.every(({ endless }) => endless);
   }
 
-  /** Has something done in some later step. */
+  /** Schedules work for a later step. */
   post(doer: Doer, run: () => void): void {
     this.#ready.push({ doer, run });
   }
 
-  /** Has something done in the next step, before anything that is ready. */
+  /** Schedules work for the next step, before everything that is ready. */
   postFirst(run: () => void): void {
     this.#next.push(run);
   }
 
-  /** Has something done after a time, after which the same may follow without end; the answer is how to stop that. */
+  /** Schedules periodic work after a delay. Returns a function that stops it. */
   timer(doer: Doer, ms: number, run: () => void, endless = false): () => void {
     const timer = { atMs: this.nowMs + Math.max(ms, 0), doer, run, endless };
     this.#timers.push(timer);
@@ -64,7 +63,7 @@ export class Scheduler {
     };
   }
 
-  /** Forgets what one that has died had yet to do. */
+  /** Drops the work of a dead owner. */
   forget(doer: Doer): void {
     for (const jobs of [this.#ready, this.#timers] as Job[][]) {
       let kept = 0;
@@ -73,12 +72,12 @@ export class Scheduler {
     }
   }
 
-  /** Takes steps until nothing is left to do; rejects after too many, and with what a step throws. */
+  /** Runs steps until no work is left; rejects after too many steps, or with an error of a step. */
   run(mostSteps: number): Promise<void> {
     return this.#steps(mostSteps, () => this.idle);
   }
 
-  /** Takes steps until a time has passed and nothing is left to do. */
+  /** Runs steps until a time has passed and no work is left. */
   async pass(ms: number, mostSteps: number): Promise<void> {
     let passed = false;
     this.timer(outsider, ms, () => {
@@ -103,8 +102,8 @@ export class Scheduler {
         }
         queueMicrotask(next);
       };
-      // A tick that is asked for in a microtask comes when no microtask is left: a turn of the event loop
-      // at a tenth of the price of a real one.
+      // A tick requested in a microtask comes after all microtasks: a turn of the event loop at a tenth of
+      // the cost of a real one.
       const next = (): void => process.nextTick(step);
       process.nextTick(step);
     });
@@ -154,7 +153,7 @@ export class Scheduler {
   }
 }
 
-/** So far time may move although something is ready. */
+/** The maximum time that may pass although something is ready. */
 const HASTE_MS = 50;
 
 const START_MS = Date.UTC(2026, 0, 1);

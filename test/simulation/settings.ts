@@ -6,20 +6,20 @@ import { levelIn } from "../laws/model.ts";
 import type { Line, Surroundings } from "./line.ts";
 import type { Witness } from "./witness.ts";
 
-/** How often each agent's configuration had been changed when somebody was last told that it was. */
+/** The acknowledged configuration version of each agent. */
 export type Told = ReadonlyMap<string, number>;
 
-/** What clients have set agents and runs to: one level after the other, now and then with a secret. */
+/** The configurations that clients have set: one level after the other, sometimes with a secret. */
 export class Settings {
   readonly #told = new Map<string, number>();
   #level = 0;
 
-  /** What was told so far: whatever begins later must have it. */
+  /** The acknowledged configurations: everything that starts later must have them. */
   get told(): Told {
     return new Map(this.#told);
   }
 
-  /** Configures an agent, or a run. */
+  /** Configures an agent or a run. */
   async configure(
     { witness, pick }: Surroundings,
     line: Line,
@@ -41,7 +41,7 @@ export class Settings {
   }
 }
 
-/** Whether each agent that a turn called was configured no earlier than somebody had been told by then. */
+/** Whether each called agent had at least the configuration that was acknowledged before the call. */
 export function whatIsMisconfigured(witness: Witness, told: Told, history: History): readonly string[] {
   const faults: string[] = [];
   for (const [callId, { name }] of history.calls) {
@@ -54,7 +54,7 @@ export function whatIsMisconfigured(witness: Witness, told: Told, history: Histo
   return faults;
 }
 
-/** The levels that the log of a run has, in their order. */
+/** The levels in the log of a run, in order. */
 function levelsOf({ runs }: Witness, runId: string): readonly unknown[] {
   const records = runs.get(runId)?.records ?? [];
   return records
@@ -62,7 +62,7 @@ function levelsOf({ runs }: Witness, runId: string): readonly unknown[] {
     .map(({ args }) => levelIn(args as JsonObject));
 }
 
-/** The run in which the configuration of an agent is kept. */
+/** The run that contains the configuration of an agent. */
 function configRunOf(agent: string): string {
   return `config-${agent}`;
 }

@@ -4,20 +4,20 @@ import type { Lie } from "./disk.ts";
 import { toStory } from "./story.ts";
 import { World } from "./world.ts";
 
-/** What came of a seed. */
+/** The result of a seed. */
 export interface Outcome {
-  /** Every promise that was broken, and where. */
+  /** The violated invariants, with their place. */
   readonly faults: readonly string[];
   readonly turns: number;
   readonly commits: number;
   readonly steps: number;
-  /** How many faults befell it. */
+  /** The number of faults that occurred. */
   readonly mishaps: number;
-  /** All that there is to tell of it, line by line. */
+  /** Every step, line by line. */
   story(): readonly string[];
 }
 
-/** Plays the world that a seed makes up, to its end. */
+/** Runs the simulation of a seed to its end. */
 export async function simulate(seed: number, lie?: Lie): Promise<Outcome> {
   const world = new World(toPicker(createRandom(seed)), lie);
   const { witness, scheduler, mishaps } = world;

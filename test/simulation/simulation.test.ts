@@ -3,13 +3,13 @@ import type { Lie } from "./disk.ts";
 import { runSeeds, toReport } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
 
-/** How many worlds are played; `npm run test:simulation` plays any number. */
+/** The number of simulations; `npm run test:simulation` runs any number. */
 const SEEDS = Number(process.env["TROUPE_SIMULATION_SEEDS"] ?? 20_000);
-// Thirty times what it takes on a quiet machine.
+// Thirty times the duration on a quiet machine.
 const TIMEOUT_MS = 60_000 + SEEDS * 30;
 
 test(
-  "whatever befalls processes and their disk, no promise is broken, and all comes to its end",
+  "no fault of processes and their disk violates an invariant, and every simulation ends",
   { timeout: TIMEOUT_MS },
   async () => {
     const { failures, seeds, mishaps } = await runSeeds({ from: 1, count: SEEDS, threads: 2 });
@@ -19,7 +19,7 @@ test(
   },
 );
 
-test("a seed makes the same world every time", async () => {
+test("a seed gives the same simulation every time", async () => {
   for (let seed = 1; seed <= 50; seed += 1) {
     const first = await simulate(seed);
     const second = await simulate(seed);
@@ -27,7 +27,7 @@ test("a seed makes the same world every time", async () => {
   }
 });
 
-/** What each lie leads to, among other things, in the words of whoever finds it out. */
+/** One of the violations that each disk fault causes, as the checks report it. */
 const lies: readonly (readonly [what: string, Lie, finding: RegExp])[] = [
   ["acknowledges an append before it is written", "eager", /which the log does not have|is not in the log/],
   ["acknowledges an append that it never writes", "loses", /which the log does not have|is not in the log/],
@@ -35,7 +35,7 @@ const lies: readonly (readonly [what: string, Lie, finding: RegExp])[] = [
   ["wakes no reader", "silent", /: it has (?:no end|ended)|a reader of run \S+ has come to/],
 ];
 
-test.for(lies)("it is found out when the disk %s", { timeout: TIMEOUT_MS }, async ([, lie, finding]) => {
+test.for(lies)("the checks detect that the disk %s", { timeout: TIMEOUT_MS }, async ([, lie, finding]) => {
   const found: string[] = [];
   for (let seed = 1; seed <= 300; seed += 1) found.push(...(await simulate(seed, lie)).faults);
   expect(found.join("\n")).toMatch(finding);

@@ -6,24 +6,24 @@ import { createCast } from "../laws/cast.ts";
 import type { Outside, Performer } from "../laws/cast.ts";
 import { DESCRIPTION } from "./far-wire.ts";
 
-/** The agents of every world, and the world in which they act at present. */
+/** The agents of all simulations, and the current simulation. */
 export interface Stage {
   readonly agents: readonly Agent[];
-  /** Lets the agents act in another world. */
+  /** Runs the agents in another simulation. */
   enter(outside: Around): void;
 }
 
-/** What agents find around them, and the way to the one that works elsewhere. */
+/** The services of the agents, and the connection to the remote agent. */
 export interface Around extends Outside {
   readonly fetch: typeof fetch;
 }
 
-// What the platform does in a thread of its own a world knows nothing of: it has to be done at once.
+// The simulation does not control the platform's own threads, so this must be synchronous.
 Object.defineProperty(crypto.subtle, "digest", {
   value: async (_algorithm: string, data: Uint8Array) => createHash("sha256").update(data).digest(),
 });
 
-/** Agents cost more to define than a world takes: they are made once. */
+/** Defining agents costs more than a simulation, so they are created once. */
 export const stage: Stage = await createStage();
 
 async function createStage(): Promise<Stage> {
@@ -38,7 +38,7 @@ async function createStage(): Promise<Stage> {
   });
   const remote = remoteAgent<Performer["operations"]>("http://far/agents/remote", {
     fetch: (url, init) => current.fetch(url, init),
-    // It is asked once what it can do: that is told by the clock of the machine.
+    // Its description is fetched once, because its age is measured by the system clock.
     refreshMs: Infinity,
   });
   await remote.remote?.ready();

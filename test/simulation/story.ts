@@ -2,7 +2,7 @@ import type { Quiescence } from "./verify.ts";
 import type { FarSide } from "./far-side.ts";
 import type { Plan } from "./plan.ts";
 
-/** Tells all of a world, for whoever wants to know what happened in it. */
+/** The complete protocol of a simulation, for debugging. */
 export function toStory({ witness, clients, shared, hosts, farSide, plan }: Told): readonly string[] {
   const lines = [`plan ${JSON.stringify(plan)}`];
   for (const [requestId, programs] of shared.programs)
@@ -26,7 +26,7 @@ export function toStory({ witness, clients, shared, hosts, farSide, plan }: Told
   return [...lines, ...hosts.told];
 }
 
-/** What a story is made of. */
+/** The parts of such a protocol. */
 export interface Told extends Quiescence {
   readonly hosts: Quiescence["hosts"] & { readonly told: readonly string[] };
   readonly farSide: FarSide;

@@ -1,14 +1,14 @@
 import type { StoredArtifact } from "../../src/ports/artifact-store.ts";
 import type { Witness } from "./witness.ts";
 
-/** What lies beside the log. */
+/** The data outside the log. */
 export interface Belongings {
   readonly artifacts: { all(): Promise<readonly StoredArtifact[]> };
-  /** The secrets, by name. */
+  /** The secrets by name. */
   readonly secrets: ReadonlyMap<string, string>;
 }
 
-/** Checks that every file that the log names is there, and that nothing is left of what was removed. */
+/** Checks that every file in the log exists, and that nothing of removed runs is left. */
 export async function verifyBelongings({
   witness,
   hosts: { artifacts, secrets },
@@ -44,13 +44,13 @@ export async function verifyBelongings({
   }
 }
 
-/** Checks that every secret is there that a run refers to, and no other. */
+/** Checks that exactly the secrets that runs refer to exist. */
 function verifySecrets({ faults, runs }: Witness, secrets: ReadonlyMap<string, string>): void {
   const used = new Set<string>();
   for (const [runId, { records, removed }] of runs) {
     if (removed) continue;
     const configs = records.filter(({ type }) => type.startsWith("Config"));
-    // The configuration of an agent counts only as it is now; a run can be forked from before it was changed.
+    // Only the current configuration of an agent matters; a run can be forked at a point with an older one.
     for (const config of runId.startsWith("config-") ? configs.slice(-1) : configs)
       for (const [, name = ""] of JSON.stringify(config).matchAll(/"\$secret":"([^"]*)"/gu)) {
         used.add(name);
@@ -61,7 +61,7 @@ function verifySecrets({ faults, runs }: Witness, secrets: ReadonlyMap<string, s
     if (!used.has(name)) faults.push(`secret ${name} is kept though no run refers to it`);
 }
 
-/** Checks that every run that was at rest for long enough is gone. */
+/** Checks that every run that was idle long enough is removed. */
 export function verifyForgotten({ witness }: { readonly witness: Witness }): void {
   const open = new Set<string>();
   for (const { runId, end } of witness.requests.values()) if (end === undefined) open.add(runId);

@@ -3,7 +3,7 @@ import type { FarRequest, FarSide } from "./far-side.ts";
 import type { Plan } from "./plan.ts";
 import type { Witness } from "./witness.ts";
 
-/** What is looked at of another server. */
+/** The inspected data of a remote server. */
 export interface FarRest {
   readonly witness: Witness;
   readonly farSide: FarSide;
@@ -11,7 +11,7 @@ export interface FarRest {
   readonly shared: { readonly given: ReadonlyMap<string, { readonly files?: readonly string[] }> };
 }
 
-/** Checks that another server and the log agree on what was answered, on what was given up, and on files. */
+/** Checks that a remote server and the log agree on answers, cancels and files. */
 export function verifyFar({ witness, farSide, plan, shared }: FarRest): void {
   if (farSide.requests.size === 0) return;
   const calls = new Map<number, Place>();
@@ -33,7 +33,7 @@ export function verifyFar({ witness, farSide, plan, shared }: FarRest): void {
     verifyAnswers(far, place, say);
     const { requestId, history, callId } = place;
     const isOver = history.outcomes.has(callId) || witness.requests.get(requestId)?.end !== undefined;
-    // A process that dies, or a message that is lost too often, takes the word along that it is not wanted any more.
+    // If a process dies, or a message is lost too often, the remote server is not informed of the cancel.
     const isCalm = plan.faults.length === 0 && plan.lossPercent === 0;
     if (isOver && isCalm && far.status !== "completed")
       say("nobody has told it that it is not wanted any more");
@@ -43,7 +43,7 @@ export function verifyFar({ witness, farSide, plan, shared }: FarRest): void {
   }
 }
 
-/** Where a part was asked for. */
+/** The place of a remote call. */
 interface Place {
   readonly requestId: string;
   readonly history: History;

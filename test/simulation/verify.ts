@@ -12,18 +12,18 @@ import { verifyBelongings } from "./verify-belongings.ts";
 import type { Belongings } from "./verify-belongings.ts";
 import type { Witness } from "./witness.ts";
 
-/** What is looked at when nothing is left to happen. */
+/** The data that is checked at the end. */
 export interface Quiescence {
   readonly witness: Witness;
   readonly clients: readonly Client[];
   readonly shared: Pick<Shared, "readers" | "programs" | "given">;
   readonly hosts: Belongings;
-  /** What a run kept after each turn that was found to be right at its end, by the request. */
+  /** The memory of a run after each verified turn, by request. */
   readonly judged: Map<string, Kept>;
   readonly disk: { readonly log: EventLog; readonly writable: boolean };
 }
 
-/** Checks that everything has come to its end, or waits for someone who has left it. */
+/** Checks that every request has ended, or waits for a client that has left. */
 export async function verify(
   rest: Quiescence,
   { finished = false }: { readonly finished?: boolean } = {},
@@ -49,7 +49,7 @@ function whatIsLeft(asked: Invocation, { requests, runs }: Witness, finished: bo
   const truth = requests.get(requestId);
   const at = `the client of ${requestId}, which ${doing}`;
   if (asked.refused === true) {
-    // One that was taken, of which its client has not heard before the run was removed, is refused as gone.
+    // An accepted request whose client had no answer before the run was removed is refused as gone.
     const isGone = truth !== undefined && runs.get(truth.runId)?.removed === true;
     return truth === undefined || isGone ? [] : [`${requestId} was refused and is in the log`];
   }
@@ -59,7 +59,7 @@ function whatIsLeft(asked: Invocation, { requests, runs }: Witness, finished: bo
   return [`${at}: it has no end`];
 }
 
-/** The log is what it was seen to become, and its index says the same. */
+/** The log equals the observed appends, and its index agrees. */
 async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> {
   const { faults } = witness;
   for (const [runId, { texts, records, removed }] of witness.runs) {
@@ -80,7 +80,7 @@ async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> 
   }
 }
 
-/** Every turn of a run did what its programs do. */
+/** Every turn of a run did what its programs say. */
 function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>): void {
   const { witness, judged, shared } = rest;
   const run = witness.runs.get(runId);
@@ -126,7 +126,7 @@ function verifyTurn(
   return end.finish_reason === "success" ? model.kept() : kept;
 }
 
-/** What was asked of an agent elsewhere came here as it plays its part. */
+/** The events of a remote agent in the log equal its programmed steps. */
 function verifyRemote({ witness }: Quiescence, requestId: string): void {
   const history = witness.history(requestId);
   const [started, end] = [history.events[0], witness.requests.get(requestId)?.end];
@@ -148,7 +148,7 @@ function verifyRemote({ witness }: Quiescence, requestId: string): void {
     say(`it ended with ${JSON.stringify(end)}`);
 }
 
-/** Whether a turn was given up because it was continued three times and came no further. */
+/** Whether a turn was ended after three continuations without progress. */
 function wasPoisoned(witness: Witness, requestId: string): boolean {
   const truth = witness.requests.get(requestId);
   const recoveries = witness.runs
@@ -157,7 +157,7 @@ function wasPoisoned(witness: Witness, requestId: string): boolean {
   return truth?.end?.error?.code === "poisoned" && recoveries?.at(-1)?.["count"] === 3;
 }
 
-/** A machine says each thing once, and in its order. */
+/** A machine sends each text once, in order. */
 function whatIsWrongWithMachine(witness: Witness, requestId: string): readonly string[] {
   const { events } = witness.history(requestId);
   const said = events

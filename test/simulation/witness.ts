@@ -8,20 +8,20 @@ import { countSpared, openWaits, toHistory } from "../laws/history.ts";
 import type { History } from "../laws/history.ts";
 import type { Onlooker } from "./disk.ts";
 
-/** All that became part of the log of a run, in its order. */
+/** All entries of a run's log, in order. */
 export interface RunTruth {
   readonly texts: string[];
   readonly events: Event[];
   readonly records: LogRecord[];
   removed: boolean;
-  /** Not shown to anybody, because it is not whole yet or not any more. */
+  /** Hidden, because it is not complete yet or no longer. */
   hidden: boolean;
 }
 
-/** What the log says of a request. */
+/** The log's data of a request. */
 export interface RequestTruth {
   readonly runId: string;
-  /** The events of its turn, as they stand in the log. */
+  /** The events of its turn, as logged. */
   readonly texts: string[];
   start?: Event;
   end?: Event & { readonly type: "RequestCompleted" };
@@ -29,17 +29,17 @@ export interface RequestTruth {
   readonly answered: Set<number>;
 }
 
-/** Something outside that a call does. */
+/** The outside effect of a call. */
 interface Deed {
   times: number;
-  /** How often the log says that it was begun. */
+  /** How often the log says that it was started. */
   attempts: number;
   settled: boolean;
 }
 
 /**
- * Sees everything that becomes part of the log, everything that clients are told, and everything that
- * agents do outside, each at its moment, and notes what must not be.
+ * Observes every log entry, everything that clients receive, and every outside effect, at the time it occurs,
+ * and records violations.
  */
 export class Witness implements Onlooker {
   readonly runs = new Map<string, RunTruth>();
@@ -51,7 +51,7 @@ export class Witness implements Onlooker {
   #newest = 0;
   #over = 0;
 
-  /** Notes what must not be. */
+  /** Records a violation. */
   say(what: string): void {
     this.faults.push(what);
   }
@@ -80,7 +80,7 @@ export class Witness implements Onlooker {
     for (const text of events) this.#event(runId, run, text);
   }
 
-  /** Something is done outside by code of a process that may not own the log any more. */
+  /** An outside effect by code of a process that may no longer own the log. */
   did(what: string, isOwner: boolean): void {
     const [kind = "", key = ""] = what.split(" ");
     const deed = this.#deeds.get(key);
@@ -95,19 +95,19 @@ export class Witness implements Onlooker {
     if (isOwner && deed.settled) this.say(`${what} was done again although the log has how it ended`);
   }
 
-  /** A client is told that its request was taken. */
+  /** A client gets the answer that its request was accepted. */
   toldAccepted(requestId: string, runId: string | null): void {
     if (this.requests.get(requestId)?.runId !== runId)
       this.say(`${requestId} was said to be taken by run ${runId}, which the log does not have`);
   }
 
-  /** A client is told of an event. */
+  /** A client receives an event. */
   toldEvent(runId: string, text: string): void {
     if (this.runs.get(runId)?.texts[idOf(text) - 1] !== text)
       this.say(`a client was told what is not in the log: ${text}`);
   }
 
-  /** A reader is given a page that follows what it had. */
+  /** A reader receives a page that continues its previous one. */
   read(runId: string, requestId: string | undefined, after: number, { events, cursor }: EventPage): void {
     const run = this.runs.get(runId);
     if (run === undefined || cursor < after || cursor > run.texts.length) {
@@ -125,13 +125,13 @@ export class Witness implements Onlooker {
       this.say(`a reader of run ${runId} was given ${events.length - next} events too many`);
   }
 
-  /** A turn as the log has it. */
+  /** A turn as logged. */
   history(requestId: string): History {
     const { events, records } = this.#run(this.requests.get(requestId)?.runId ?? "");
     return toHistory(events, records, requestId);
   }
 
-  /** The questions that a request has open, by the ids of their events. */
+  /** The open questions of a request, by event id. */
   openWaits(requestId: string): readonly number[] {
     if (this.requests.get(requestId)?.end !== undefined) return [];
     return openWaits(this.history(requestId)).map(([, waitId]) => waitId);
@@ -154,7 +154,7 @@ export class Witness implements Onlooker {
     if (record.type !== "Accepted") return;
     const { requestId, agent, request } = record["accepted"] as unknown as AcceptedRequest;
     if (this.requests.has(requestId)) this.say(`${requestId} was accepted twice`);
-    // What an agent elsewhere is asked for directly is begun by the request.
+    // A remote agent that is requested directly is started by the request.
     const { program } = request.input as { readonly program?: number };
     if (agent === "remote") this.#deeds.set(String(program), { times: 0, attempts: 1, settled: false });
     this.requests.set(requestId, { runId, texts: [], waits: new Set(), answered: new Set() });
@@ -228,7 +228,7 @@ export class Witness implements Onlooker {
     return 3 + countSpared(this.#run(runId).records, String(requestId));
   }
 
-  /** Something outside is begun, by the name that whoever does it knows. */
+  /** An outside effect starts, with a name that its code knows. */
   #begun(
     id: string,
     { key, attempt, most }: { readonly key: string; readonly attempt: number; readonly most: number },

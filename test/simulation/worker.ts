@@ -3,24 +3,24 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Lie } from "./disk.ts";
 import { simulate } from "./simulate.ts";
 
-/** What a worker is told to do. */
+/** The task of a worker. */
 export interface Work {
   readonly from: number;
   readonly count: number;
 }
 
-/** What came of it. */
+/** The results of a task. */
 export interface Done {
   readonly seeds: number;
   readonly turns: number;
   readonly commits: number;
   readonly steps: number;
   readonly mishaps: number;
-  /** What was wrong, by seed. */
+  /** The violations by seed. */
   readonly failures: readonly (readonly [seed: number, fault: string])[];
 }
 
-// Many errors are thrown that only say "try again"; whoever repeats a seed gets to see their stacks.
+// Many errors only mean "retry"; their stacks are recorded only when a seed is repeated.
 Error.stackTraceLimit = 0;
 
 const { lie } = workerData as { readonly lie?: Lie };
@@ -32,7 +32,7 @@ async function work({ from, count }: Work): Promise<Done> {
   const failures: (readonly [number, string])[] = [];
   for (let seed = from; seed < from + count; seed += 1) {
     const { faults, turns, commits, steps, mishaps } = await simulate(seed, lie);
-    // Rejections that nobody heard of are known once the event loop has turned.
+    // Unhandled rejections are known after a turn of the event loop.
     await setImmediate();
     const [fault] = [...faults, ...unheard.splice(0)];
     if (fault !== undefined) failures.push([seed, fault]);

@@ -21,7 +21,7 @@ import { verifyFar } from "./verify-far.ts";
 import { verifyBelongings, verifyForgotten } from "./verify-belongings.ts";
 import { Witness } from "./witness.ts";
 
-/** Processes on one disk, clients and readers that outlive them, and faults that befall them. */
+/** A simulation: processes on one disk, clients and readers that survive them, and faults. */
 export class World {
   readonly witness: Witness = new Witness();
   readonly scheduler: Scheduler;
@@ -79,7 +79,7 @@ export class World {
     });
   }
 
-  /** Lets everything happen, and looks at it when it has come to rest; stops at the first thing that is wrong. */
+  /** Runs all steps and checks the result; stops at the first violation. */
   async play(): Promise<void> {
     try {
       for (let count = 0; count < this.plan.clients; count += 1) this.#bear();
@@ -104,19 +104,19 @@ export class World {
     }
   }
 
-  /** Takes steps until there is nothing left to do. */
+  /** Runs steps until no work is left. */
   async #rest(): Promise<void> {
     await this.scheduler.run(MOST_STEPS);
   }
 
-  /** Lets pass what it takes until nothing is kept of what has ended. */
+  /** Advances the time until retention has removed every ended run. */
   async #outlive(retainMs: number): Promise<void> {
     await this.scheduler.pass(retainMs + 5 * LOOK_MS, MOST_STEPS);
     verifyForgotten(this);
     await verifyBelongings(this);
   }
 
-  /** What is at rest stays as it is when its process is another one. */
+  /** Idle runs stay unchanged when a new process starts. */
   async #restartAtRest(): Promise<void> {
     const { commits } = this.mishaps;
     this.hosts.restart();
@@ -147,7 +147,7 @@ export class World {
     this.#aside(life.live());
   }
 
-  /** Goes on with something beside everything else. */
+  /** Runs something concurrently. */
   #aside(work: Promise<unknown>): void {
     work.catch((error: unknown) =>
       this.witness.say(error instanceof Error ? String(error.stack) : String(error)),
@@ -155,8 +155,8 @@ export class World {
   }
 }
 
-/** Thrown to take no more steps, because something is wrong. */
+/** Thrown to stop at a violation. */
 class Stopped extends Error {}
 
-/** So many steps are enough for any world. */
+/** The maximum number of steps of a simulation. */
 const MOST_STEPS = 30_000;

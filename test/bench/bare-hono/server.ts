@@ -1,4 +1,4 @@
-// What a stream of events costs with Hono alone: nothing is kept, nothing can be read again.
+// The cost of an event stream with Hono alone: nothing is stored, and no event can be read again.
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";

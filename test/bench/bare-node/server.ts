@@ -1,4 +1,4 @@
-// What a stream of events costs with nothing but Node: one JSON text and one write for each.
+// The cost of an event stream with Node alone: one JSON text and one write per event.
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { DELTAS, PORT, obeySignals, tick } from "../setting.ts";

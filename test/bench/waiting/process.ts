@@ -1,4 +1,5 @@
-// One measurement in a process of its own; prints a line of JSON. Its arguments: what, a directory, a number.
+// One measurement in its own process; prints a line of JSON. Its arguments: the measurement, a directory, a
+// number.
 import { readFileSync, writeFileSync } from "node:fs";
 import type { RunId } from "troupe/protocol";
 import { beginTurns, memory, start } from "./setting.ts";
@@ -29,10 +30,10 @@ switch (name) {
     throw new Error(`unknown measurement ${what}`);
 }
 
-/** Begins turns, and leaves when all of them rest and are in the log. */
+/** Starts turns, and exits when all of them wait or sleep and are committed. */
 async function begin(turns: Parameters<typeof beginTurns>[1]): Promise<void> {
   const runtime = start(directory);
-  // Written down, so that whoever answers them need not read the list of runs.
+  // Stored, so that the measurement of answers need not read the list of runs.
   writeFileSync(RUNS_FILE, JSON.stringify(await beginTurns(runtime, turns)));
   print({ ...(await memory()), beganInMs: since(startedAt) });
   await runtime.close();
@@ -61,14 +62,14 @@ async function resume(): Promise<void> {
   process.exit();
 }
 
-/** Picks as many of the runs that wait as are to be answered, from all over the log. */
+/** Selects the waiting runs to answer, spread over the log. */
 function pickWaiting(): RunId[] {
   const found = JSON.parse(readFileSync(RUNS_FILE, "utf8")) as RunId[];
   const every = Math.max(Math.floor(found.length / count), 1);
   return found.filter((_, index) => index % every === 0).slice(0, count);
 }
 
-/** Fills a log with runs, so many of which are left in the middle of their turn. */
+/** Fills a log with runs, some of them in the middle of their turn. */
 async function fill(runs: number): Promise<void> {
   const runtime = start(directory, { idleRuns: 100 });
   await beginTurns(runtime, { agent: "speaker", input: "end", count: runs - count });
@@ -77,7 +78,7 @@ async function fill(runs: number): Promise<void> {
   process.kill(process.pid, "SIGKILL");
 }
 
-/** Starts on that log, and says when it is ready. */
+/** Starts on that log and reports when it is ready. */
 async function recover(): Promise<void> {
   const runtime = start(directory);
   await runtime.ready();

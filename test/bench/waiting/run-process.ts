@@ -1,7 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
-/** Runs one measurement in a process of its own, on a directory; the answer is what it printed, even if it killed itself in the end. */
+/**
+ * Runs one measurement in its own process on a directory. Returns its output, also if it killed itself at the
+ * end.
+ */
 export function runProcess(what: string, directory: string, count: number): unknown {
   const program = join(import.meta.dirname, "process.ts");
   const flags = ["--expose-gc", "--disable-warning=ExperimentalWarning"];

@@ -3,10 +3,10 @@ import { createRuntime, defineAgent } from "troupe";
 import type { Limits, Runtime } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
 
-/** How many events a run of a speaker has. */
+/** The number of events in a run of a speaker. */
 export const EVENTS = 100;
 
-/** Texts that a speaker says: the other two events are the start and the end of its turn. */
+/** The number of texts of a speaker; the other two events are the start and the end of its turn. */
 const TEXTS = EVENTS - 2;
 
 const asker = defineAgent({
@@ -42,7 +42,10 @@ export function start(directory: string, limits: Partial<Limits> = {}): Runtime 
   return createRuntime({ agents: [asker, sleeper, speaker], log: sqliteLog(directory), limits });
 }
 
-/** Begins so many turns, some at a time; each counts as begun when it waits, sleeps or has ended. */
+/**
+ * Starts a number of turns with limited concurrency; a turn counts as started when it waits, sleeps or has
+ * ended.
+ */
 export async function beginTurns(
   runtime: Runtime,
   { agent, input, count }: { readonly agent: string; readonly input: string; readonly count: number },
@@ -63,15 +66,15 @@ export async function beginTurns(
   return runs;
 }
 
-/** What a process holds, in MB of 10^6 bytes. */
+/** The memory of a process, in MB of 10^6 bytes. */
 export interface Memory {
-  /** All of it, with what the allocator keeps for later. */
+  /** All of it, including what the allocator keeps for later. */
   readonly rss: number;
-  /** What JavaScript holds after its garbage was collected. */
+  /** The JavaScript heap after a garbage collection. */
   readonly heap: number;
 }
 
-/** Collects the garbage and says what this process holds. */
+/** Collects garbage and returns the memory of this process. */
 export async function memory(): Promise<Memory> {
   for (let round = 0; round < 3; round += 1) {
     globalThis.gc?.();
