@@ -13,8 +13,8 @@ export default defineConfig({
     // The tests wait for servers half of the time, so one file more than there are cores runs at once.
     maxWorkers: availableParallelism() + 1,
     // Far more than any test takes, so that a loaded machine fails no test.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 30_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
   },
 });

@@ -54,9 +54,15 @@ function toJson(line: Line): string {
   return JSON.stringify({ time: new Date().toISOString(), ...line });
 }
 
-/** One line, then the frames of the user's code; all of the stack if none of it is the user's. */
+/**
+ * One line with the facts that the message does not name, then the frames of the user's code, or the whole stack
+ * if none of it is the user's.
+ */
 function toLines({ level, message, at, hint, stack, ...facts }: Line): string {
-  const named = Object.entries(facts).map(([name, value]) => ` ${name}=${String(value)}`);
+  const words = new Set(message.split(/[\s:]+/));
+  const named = Object.entries(facts)
+    .filter(([, value]) => !words.has(String(value)))
+    .map(([name, value]) => ` ${name}=${String(value)}`);
   const place = at === undefined ? "" : ` (${at})`;
   const line = toPlain(`${new Date().toISOString()} ${level} ${message}${place}${named.join("")}`);
   const own = stack === undefined ? [] : ownFrames(stack);

@@ -64,7 +64,6 @@ test.each(ways)(
       }
     }
   },
-  120_000,
 );
 
 interface Death {

@@ -14,27 +14,23 @@ const NEAR = fileURLToPath(new URL("near-server.ts", import.meta.url));
 const COUNT = { type: "ChatRequest", input: "30 15" } as const;
 const NUMBERS = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`);
 
-test(
-  "a remote agent that is requested directly continues when its local server is killed and restarted",
-  { timeout: 60_000 },
-  async () => {
-    await using there = await start({ agents: [ticker] });
-    process.env["TROUPE_REMOTE"] = `${there.url}/ticker`;
-    await using here = await ServerProcess.create(NEAR);
-    await using way = await FaultProxy.start(await here.start());
-    const events: Event[] = [];
-    for await (const event of createClient(`${way.url}/ticker`).stream(COUNT)) {
-      events.push(event);
-      if (event.type === "TextOutput" && event.content === "10\n") way.lead(await here.restart());
-    }
-    expect(numbersIn(events)).toEqual(NUMBERS);
-    expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
-    expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
-    expect((await there.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
-  },
-);
+test("a remote agent that is requested directly continues when its local server is killed and restarted", async () => {
+  await using there = await start({ agents: [ticker] });
+  process.env["TROUPE_REMOTE"] = `${there.url}/ticker`;
+  await using here = await ServerProcess.create(NEAR);
+  await using way = await FaultProxy.start(await here.start());
+  const events: Event[] = [];
+  for await (const event of createClient(`${way.url}/ticker`).stream(COUNT)) {
+    events.push(event);
+    if (event.type === "TextOutput" && event.content === "10\n") way.lead(await here.restart());
+  }
+  expect(numbersIn(events)).toEqual(NUMBERS);
+  expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+  expect((await there.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+});
 
-test("a call continues when both servers are killed, one after the other", { timeout: 60_000 }, async () => {
+test("a call continues when both servers are killed, one after the other", async () => {
   await using there = await ServerProcess.create();
   await using wayThere = await FaultProxy.start(await there.start());
   process.env["TROUPE_REMOTE"] = `${wayThere.url}/ticker`;
@@ -51,25 +47,21 @@ test("a call continues when both servers are killed, one after the other", { tim
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "counted" });
 });
 
-test(
-  "a question is still open after its asker was killed, and its answer arrives once",
-  { timeout: 60_000 },
-  async () => {
-    await using there = await start({ agents: [payments] });
-    process.env["TROUPE_REMOTE"] = `${there.url}/payments`;
-    await using here = await ServerProcess.create(NEAR);
-    await using way = await FaultProxy.start(await here.start());
-    const client = createClient(`${way.url}/payments`);
-    const asked = await client.process({ type: "ChatRequest", input: "pay 3 to bob" }, { wait: "completed" });
-    way.lead(await here.restart());
-    way.reset();
-    expect(await client.status(asked.requestId)).toMatchObject({ status: "waiting" });
-    const paid = await client.resume(asked.requestId, { approved: true }, { wait: "completed" });
-    expect(paid.event).toMatchObject({ result: "Paid 3 to bob." });
-    const { runs } = await there.runtime.runs({ limit: 10 });
-    expect(runs).toMatchObject([{ turns: 1, status: "idle" }]);
-  },
-);
+test("a question is still open after its asker was killed, and its answer arrives once", async () => {
+  await using there = await start({ agents: [payments] });
+  process.env["TROUPE_REMOTE"] = `${there.url}/payments`;
+  await using here = await ServerProcess.create(NEAR);
+  await using way = await FaultProxy.start(await here.start());
+  const client = createClient(`${way.url}/payments`);
+  const asked = await client.process({ type: "ChatRequest", input: "pay 3 to bob" }, { wait: "completed" });
+  way.lead(await here.restart());
+  way.reset();
+  expect(await client.status(asked.requestId)).toMatchObject({ status: "waiting" });
+  const paid = await client.resume(asked.requestId, { approved: true }, { wait: "completed" });
+  expect(paid.event).toMatchObject({ result: "Paid 3 to bob." });
+  const { runs } = await there.runtime.runs({ limit: 10 });
+  expect(runs).toMatchObject([{ turns: 1, status: "idle" }]);
+});
 
 function numbersIn(events: readonly Event[]): readonly string[] {
   return ofType(events, "TextOutput")

@@ -9,7 +9,6 @@ const chat = fc.record({
 
 test.each(servers)(
   "on %s, reading from any cursor and in any way gives the same history",
-  { timeout: 120_000 },
   async (_, start) => {
     const server = await start();
     onTestFinished(() => server.close());

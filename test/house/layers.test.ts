@@ -79,7 +79,7 @@ beforeAll(async () => {
     await writeFile(join(folder, file), `${content}\n`);
   }
   broken = await lint(folder);
-}, 60_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

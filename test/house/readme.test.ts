@@ -14,7 +14,7 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 const curl = spawnSync("bash", ["-c", "curl --version"], { encoding: "utf8" });
 const canRunBlocks = curl.status === 0 && /^curl ([89]|7\.8[2-9]|7\.9)/.test(curl.stdout);
 
-test("the curl tour works as described", { timeout: 120_000 }, async ({ skip }) => {
+test("the curl tour works as described", async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const cwd = await createProject({});
   const command = startCommand(["dev", "--port=0", `--agents=${join(root, "agents")}`], { cwd });

@@ -8,46 +8,42 @@ import { ServerProcess } from "../flows/server.ts";
 
 const PROGRAM = fileURLToPath(new URL("killable-server.ts", import.meta.url));
 
-test(
-  "a server killed three times in a model's loop requests nothing again that is in the log, and charges once",
-  { timeout: 60_000 },
-  async () => {
-    await using server = await ServerProcess.create(PROGRAM);
-    const noted = async (file: string): Promise<readonly string[]> =>
-      (await readFile(join(server.directory, file), "utf8")).trim().split("\n");
+test("a server killed three times in a model's loop requests nothing again that is in the log, and charges once", async () => {
+  await using server = await ServerProcess.create(PROGRAM);
+  const noted = async (file: string): Promise<readonly string[]> =>
+    (await readFile(join(server.directory, file), "utf8")).trim().split("\n");
 
-    // Killed after the tool has charged and before its result.
-    let url = await server.start();
-    await post(url, { type: "ChatRequest", input: "charge 7", request_id: "r1" });
-    const first = await follow(url, ({ type }) => type === "ToolTextOutput");
-    url = await server.restart();
+  // Killed after the tool has charged and before its result.
+  let url = await server.start();
+  await post(url, { type: "ChatRequest", input: "charge 7", request_id: "r1" });
+  const first = await follow(url, ({ type }) => type === "ToolTextOutput");
+  url = await server.restart();
 
-    // Killed after the model has started its second answer.
-    const second = await follow(url, ({ type }) => type === "TextOutput", first.length);
-    expect(ofType(second, "ToolError")).toMatchObject([
-      { content: "charge was interrupted; whether it took effect is unknown" },
-    ]);
-    url = await server.restart();
+  // Killed after the model has started its second answer.
+  const second = await follow(url, ({ type }) => type === "TextOutput", first.length);
+  expect(ofType(second, "ToolError")).toMatchObject([
+    { content: "charge was interrupted; whether it took effect is unknown" },
+  ]);
+  url = await server.restart();
 
-    // Killed while it waits for a human.
-    await follow(url, ({ type }) => type === "WaitForInput", first.length + second.length);
-    url = await server.restart();
-    await post(url, { type: "ResumeWithInput", request_id: "r1", request_keys: { approved: true } });
-    await follow(url, ({ type }) => type === "RequestCompleted");
+  // Killed while it waits for a human.
+  await follow(url, ({ type }) => type === "WaitForInput", first.length + second.length);
+  url = await server.restart();
+  await post(url, { type: "ResumeWithInput", request_id: "r1", request_keys: { approved: true } });
+  await follow(url, ({ type }) => type === "RequestCompleted");
 
-    expect(await noted("lives")).toHaveLength(4);
-    expect(await noted("charged")).toEqual(["7"]);
-    // The second answer was incomplete when it was cut; nothing else is requested twice.
-    expect(await noted("asked")).toEqual(["1", "2", "2", "3"]);
-    const events = await history(url);
-    expect(events.slice(0, first.length + second.length)).toEqual([...first, ...second]);
-    expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
-    expect(events.at(-1)).toMatchObject({
-      finish_reason: "success",
-      result: "Let me see. It may have been charged.\n\nSo be it.",
-    });
-  },
-);
+  expect(await noted("lives")).toHaveLength(4);
+  expect(await noted("charged")).toEqual(["7"]);
+  // The second answer was incomplete when it was cut; nothing else is requested twice.
+  expect(await noted("asked")).toEqual(["1", "2", "2", "3"]);
+  const events = await history(url);
+  expect(events.slice(0, first.length + second.length)).toEqual([...first, ...second]);
+  expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
+  expect(events.at(-1)).toMatchObject({
+    finish_reason: "success",
+    result: "Let me see. It may have been charged.\n\nSo be it.",
+  });
+});
 
 async function post(url: string, request: object): Promise<void> {
   const response = await fetch(`${url}/clerk/process`, {

@@ -82,7 +82,7 @@ async function growthPerCall(toCall: (turn: Turn) => Promise<unknown>): Promise<
 const WARM_UP = 1_000;
 const CALLS = 10_000;
 
-test("a turn keeps nothing of a dropped call", { timeout: 60_000 }, async () => {
+test("a turn keeps nothing of a dropped call", async () => {
   const careless = defineAgent({
     name: "careless",
     purpose: "Ends while its sleep is open.",
@@ -95,20 +95,16 @@ test("a turn keeps nothing of a dropped call", { timeout: 60_000 }, async () => 
   expect(await growthPerCall((turn) => turn.call(careless, "chat", { input: "" }))).toBeLessThan(40);
 });
 
-test(
-  "a turn keeps nothing of a call that waited for the memory of its agent",
-  { timeout: 60_000 },
-  async () => {
-    const keeper = defineAgent({
-      name: "keeper",
-      purpose: "Shares its memory of the run.",
-      memory: "run",
-      chat: (input) => input,
-    });
+test("a turn keeps nothing of a call that waited for the memory of its agent", async () => {
+  const keeper = defineAgent({
+    name: "keeper",
+    purpose: "Shares its memory of the run.",
+    memory: "run",
+    chat: (input) => input,
+  });
 
-    const growth = await growthPerCall((turn) =>
-      Promise.all([turn.call(keeper, "chat", { input: "" }), turn.call(keeper, "chat", { input: "" })]),
-    );
-    expect(growth).toBeLessThan(40);
-  },
-);
+  const growth = await growthPerCall((turn) =>
+    Promise.all([turn.call(keeper, "chat", { input: "" }), turn.call(keeper, "chat", { input: "" })]),
+  );
+  expect(growth).toBeLessThan(40);
+});

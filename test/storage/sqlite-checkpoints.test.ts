@@ -30,7 +30,7 @@ test("the write-ahead log stays bounded under continuous writes", async () => {
 
   expect(statSync(join(directory, "log.db-wal")).size).toBeLessThan(160 * MEGABYTE);
   await log.close();
-}, 60_000);
+});
 
 test("pages that a crash left in the write-ahead log are moved into the database by the next process", async () => {
   const [crashed, next] = [temporaryDirectory(), temporaryDirectory()];
@@ -110,7 +110,7 @@ test("appends continue while their pages are moved into the database", async ({ 
 
   expect(await child.ended).toBe(0);
   expect(said).toEqual([{ reached: true, appended: 100, held: true }, { closed: true }]);
-}, 60_000);
+});
 
 test("pages that cannot be moved into the database are not lost, and stop appends", async ({ skip }) => {
   if (!canCompile) skipWithoutCompiler(skip);
@@ -137,7 +137,7 @@ test("pages that cannot be moved into the database are not lost, and stop append
   const { cursor } = await log.claim(runId("run"));
   await log.append(cursor, nextEvents(cursor, 1));
   await log.close();
-}, 60_000);
+});
 
 /** A log, and a command that changes how its process syncs the database. */
 async function logWithSlowDisk(): Promise<{ readonly directory: string; readonly command: string[] }> {

@@ -81,7 +81,7 @@ describe("a server with one answer for everything passes no other case:", () => 
       cases.map((id) =>
         runConformance({
           baseUrl: server.url,
-          timeoutMs: 3_000,
+          timeoutMs: 10_000,
           restart,
           filter: (candidate) => candidate.id === id,
         }),
@@ -134,7 +134,7 @@ async function openTiny(fault?: Fault): Promise<{ url: string; close(): void }> 
 
 async function holdTiny(fault?: Fault): Promise<Report> {
   const { url } = await openTiny(fault);
-  return runConformance({ baseUrl: url, timeoutMs: 2_000 });
+  return runConformance({ baseUrl: url, timeoutMs: fault === undefined ? 60_000 : 2_000 });
 }
 
 function idsOf({ results }: Report, outcome: string): string[] {
