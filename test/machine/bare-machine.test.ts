@@ -7,7 +7,7 @@ const root = resolve(import.meta.dirname, "../..");
 test("a test that needs a missing part of the machine is skipped by name, and says how to get the part", () => {
   const { status, output } = runBrowserExample({ CI: "" });
   expect(output).toMatch(
-    /^skipped test\/examples\/examples\.test\.ts > .*06-browser\.ts.*: needs Chromium or Chrome: install one .*$/m,
+    /^skipped test\/examples\/examples\.test\.ts > .*06-browser\.ts.*: this machine lacks a part; the test needs Chromium or Chrome: install one .*$/m,
   );
   expect(status).toBe(0);
 });

@@ -1,10 +1,13 @@
+/** How the note of such a test begins. */
+export const LACKS = "this machine lacks a part; the test ";
+
 /**
  * Skips a test because this machine lacks a part that the test needs; the note names the part and how to get it.
  * With `CI=true` the test fails instead, so that a machine for checks cannot skip a test.
  */
 export function skipWithout(skip: Skip, note: string): never {
-  if (["true", "1"].includes(process.env["CI"] ?? "")) throw new Error(note);
-  return skip(note);
+  if (["true", "1"].includes(process.env["CI"] ?? "")) throw new Error(LACKS + note);
+  return skip(LACKS + note);
 }
 
 /** Skips a test that needs a C compiler. */
