@@ -49,6 +49,13 @@ export async function serve(
       },
     );
   }
+  // Node would take another text as the path of a socket file.
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new AgentError(
+      "invalid_request",
+      `the port ${JSON.stringify(port)} is not a whole number from 0 to 65535`,
+    );
+  }
   const stopping = new AbortController();
   const allowedHosts = [...(options.allowedHosts ?? []), ...namesOf(hostname)];
   const app = createApp(runtime, { ...options, metrics, allowedHosts, signal: stopping.signal });

@@ -23,6 +23,15 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "example.test"])(
   },
 );
 
+test.each(["abc", "4100", -1, 65_536, 1.5, Number.NaN])("the port %j is refused", async (port) => {
+  const runtime = createRuntime({ agents: [echo] });
+  await expect(serve(runtime, { port: port as number })).rejects.toMatchObject({
+    code: "invalid_request",
+    message: `the port ${JSON.stringify(port)} is not a whole number from 0 to 65535`,
+  });
+  await runtime.close();
+});
+
 test("with a token it starts, and checks its host name", async () => {
   await using server = await startServer({ hostname: "0.0.0.0", token: "secret" });
   const local = server.url.replace("0.0.0.0", "127.0.0.1");
