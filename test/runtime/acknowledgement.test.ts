@@ -14,7 +14,7 @@ test("an answer that leaves another wait open is acknowledged by the oldest open
     ],
   });
   const asked = await runtime.process("two", { type: "ChatRequest", input: "" });
-  const first = await runtime.acknowledgement(asked, { until: "completed", timeoutMs: 5_000 });
+  const first = await runtime.acknowledgement(asked, { until: "completed", timeoutMs: 60_000 });
 
   const answered = await runtime.process("two", {
     type: "ResumeWithInput",
@@ -22,7 +22,7 @@ test("an answer that leaves another wait open is acknowledged by the oldest open
     wait_id: 3,
     request_keys: { b: 1 },
   });
-  const left = await runtime.acknowledgement(answered, { until: "completed", timeoutMs: 5_000 });
+  const left = await runtime.acknowledgement(answered, { until: "completed", timeoutMs: 60_000 });
 
   expect(JSON.parse(first ?? "{}")).toMatchObject({ type: "WaitForInput", wait_id: 2 });
   expect(left).toBe(first);

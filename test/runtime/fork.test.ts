@@ -21,7 +21,7 @@ async function chat(
 ): Promise<Event & { type: "RequestCompleted" }> {
   const request = { type: "ChatRequest", input, ...(runId !== undefined && { run_id: runId }) } as const;
   const receipt = await runtime.process("notes", request);
-  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   return JSON.parse(end ?? "") as Event & { type: "RequestCompleted" };
 }
 

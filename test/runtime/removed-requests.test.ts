@@ -12,7 +12,7 @@ test("a request of a removed run is gone, and a late retry of it does not run ag
   const runtime = createRuntime({ agents: [echo], log: memoryLog() });
   const request: Request = { type: "ChatRequest", input: "once", request_id: requestId };
   const receipt = await runtime.process("echo", request);
-  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   const { runId } = receipt;
   if (runId === null) throw new Error("a turn has a run");
   await runtime.removeRun(runId);
@@ -36,7 +36,7 @@ test.each(["cancel", "retry"])(
     const runtime = createRuntime({ agents: [echo], log: watchedLog({ read: () => beforeRead() }) });
     const request: Request = { type: "ChatRequest", input: "once", request_id: requestId };
     const receipt = await runtime.process("echo", request);
-    await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+    await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
 
     beforeRead = async () => {
       beforeRead = async () => {};

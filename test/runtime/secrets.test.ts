@@ -61,7 +61,7 @@ test("a secret of a configuration reaches the agent and never the log", async ()
     args: { api: { apiKey: "canary-1", url: "http://localhost" } },
   });
   const receipt = await runtime.process("checker", { type: "ChatRequest", input: "?" });
-  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
 
   expect(JSON.parse(end ?? "")).toMatchObject({ finish_reason: "success", result: "true" });
   expect(JSON.stringify(appended)).not.toContain("canary-1");
@@ -73,13 +73,13 @@ test("a run's own configuration overrides that of its agent", async () => {
   const runtime = createRuntime({ agents: [reader] });
   await runtime.process("reader", { type: "ConfigureRequest", args: { a: 1, token: "x" } });
   const first = await runtime.process("reader", { type: "ChatRequest", input: "?" });
-  await runtime.acknowledgement(first, { until: "completed", timeoutMs: 5_000 });
+  await runtime.acknowledgement(first, { until: "completed", timeoutMs: 60_000 });
   const runId = first.runId ?? undefined;
   if (runId === undefined) throw new Error("a turn has a run");
 
   await runtime.process("reader", { type: "ConfigureRequest", run_id: runId, args: { a: 2 } });
   const second = await runtime.process("reader", { type: "ChatRequest", input: "?", run_id: runId });
-  const end = await runtime.acknowledgement(second, { until: "completed", timeoutMs: 5_000 });
+  const end = await runtime.acknowledgement(second, { until: "completed", timeoutMs: 60_000 });
 
   const { result } = JSON.parse(end ?? "") as { readonly result: string };
   expect(JSON.parse(result)).toEqual({ a: 2, token: "x" });
@@ -91,7 +91,7 @@ test("secrets under keys with dots are distinguished from nested ones", async ()
   const args = { a: { token: 1, "b.token": 2, "b~1token": 3 }, "a.token": 4, "a.b": { token: 5 } };
   await runtime.process("reader", { type: "ConfigureRequest", args });
   const receipt = await runtime.process("reader", { type: "ChatRequest", input: "?" });
-  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
 
   const { result } = JSON.parse(end ?? "") as { readonly result: string };
   expect(JSON.parse(result)).toEqual(args);
@@ -151,7 +151,7 @@ async function logOf(args: JsonObject): Promise<string> {
   await runtime.process("reader", { type: "ConfigureRequest", args });
   const logged = JSON.stringify(appended);
   const receipt = await runtime.process("reader", { type: "ChatRequest", input: "?" });
-  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   expect(JSON.parse((JSON.parse(end ?? "") as { readonly result: string }).result)).toEqual(args);
   await runtime.close();
   return logged;
@@ -284,7 +284,7 @@ test("secrets that an agent's calls refer to stay until their run is removed", a
   let runtime = createRuntime(options);
   await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "one" } });
   const receipt = await runtime.process("asker", { type: "ChatRequest", input: "" });
-  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   await runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
   await runtime.close();
   runtime = createRuntime(options);

@@ -19,7 +19,7 @@ async function endAfterChange(before: Agent, after: Agent): Promise<Event> {
   const log = { ...memoryLog(), close: async () => {} };
   const first = createRuntime({ agents: [before], log });
   const receipt = await first.process("asker", { type: "ChatRequest", input: "hi" });
-  await first.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  await first.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   await first.close();
 
   const second = createRuntime({ agents: [after], log });
@@ -30,7 +30,7 @@ async function endAfterChange(before: Agent, after: Agent): Promise<Event> {
       request_keys: { name: "Ann" },
     })
     .catch(() => {});
-  const end = await second.acknowledgement(receipt, { until: "completed", timeoutMs: 5_000 });
+  const end = await second.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   await second.close();
   return JSON.parse(end ?? "") as Event;
 }
