@@ -94,6 +94,7 @@ export type {
 export type {
   AcknowledgementOptions,
   Address,
+  CloseOptions,
   CreateRunOptions,
   EventFilter,
   EventPage,

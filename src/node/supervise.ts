@@ -42,7 +42,7 @@ export function superviseProcess(
     if (isEnding) return;
     isEnding = true;
     const tooLong = setTimeout(() => exit(SOFTWARE_ERROR), drainMs * 2);
-    void Promise.allSettled([runtime.close({ drainMs })]).then(() => {
+    void Promise.allSettled([runtime.close({ drainMs, isFailure: true })]).then(() => {
       clearTimeout(tooLong);
       exit(SOFTWARE_ERROR);
     });

@@ -81,7 +81,18 @@ export interface Runtime {
    * Stops accepting requests, waits up to `drainMs` for running turns, then passivates everything;
    * interrupted turns continue after the next start.
    */
-  close(options?: { readonly drainMs?: number }): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
+}
+
+/** Options of `close`. */
+export interface CloseOptions {
+  /** How long running turns may take to end, in milliseconds. Default 0. */
+  readonly drainMs?: number;
+  /**
+   * Whether an error ends the process. The turns that it interrupts may have caused it, so it counts as a death of the
+   * process; a turn that causes one after another ends with `poisoned`. Default false.
+   */
+  readonly isFailure?: boolean;
 }
 
 /** The result of accepting a request. */

@@ -5,7 +5,7 @@ import { acknowledge } from "./queries/acknowledge.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./agent/stored-secrets.ts";
-import type { Runtime } from "./api.ts";
+import type { CloseOptions, Runtime } from "./api.ts";
 import { loadConfigurations } from "./commands/configurations.ts";
 import { GroupCommitTimer } from "./journal/group-commit.ts";
 import { Commands } from "./commands/commands.ts";
@@ -122,14 +122,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const uploads = new Uploads({ context, queries, send });
   const commands = new Commands({ context, queries, send, unfinished: () => recovery.runWhenWritable() });
 
-  async function close(drainMs: number): Promise<void> {
+  async function close({ drainMs = 0, isFailure = false }: CloseOptions): Promise<void> {
     closing = true;
     recovery.stop();
     stopRetention?.();
     uploads.stop();
     await started.catch(() => {});
     await runHost.drain(drainMs);
-    await runHost.close();
+    await runHost.close({ isFailure });
     groupCommit?.stop();
     await stopServing();
     await log.close();
@@ -199,6 +199,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     crash({ runId, requestId }, reason) {
       runHost.peek(runId)?.crash(requestId, reason);
     },
-    close: ({ drainMs = 0 } = {}) => (closed ??= close(drainMs)),
+    close: (closeOptions = {}) => (closed ??= close(closeOptions)),
   };
 }

@@ -22,3 +22,13 @@ test.concurrent.for([
     );
   },
 );
+
+test(
+  "a turn whose errors end the process untraceably is poisoned too",
+  { timeout: 180_000 },
+  async ({ expect }) => {
+    await using server = new RestartedServer("deadly-agents");
+    const { error } = await server.ask("untraceable", "", "untraceable");
+    expect(error?.code).toBe("poisoned");
+  },
+);

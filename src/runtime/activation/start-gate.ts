@@ -28,7 +28,10 @@ export interface StartGateOptions {
 const SUSPICIOUS_DEATHS = 2;
 
 /** Time for a suspect to make progress or survive, in milliseconds; doubled for each further death. */
-const TRIAL_MS = { first: 1_000, most: 60_000 };
+const TRIAL_MS = { first: 1_000, most: 15_000 };
+
+/** Longest time of all trials after one start together, in milliseconds, since all other turns wait meanwhile. */
+const TRIALS_MS = 30_000;
 
 /** If there are many suspects, they continue in this many groups, and a group that dies is divided again. */
 const GROUPS = 16;
@@ -88,10 +91,12 @@ export class StartGate {
   }
 
   async #try(suspects: readonly Suspect[]): Promise<void> {
-    for (const group of toGroups(suspects)) {
+    const deaths = suspects.reduce((most, turn) => Math.max(most, turn.deaths), 0);
+    const ms = Math.min(TRIAL_MS.first * 2 ** (deaths - SUSPICIOUS_DEATHS), TRIAL_MS.most);
+    for (const group of toGroups(suspects, Math.min(GROUPS, Math.floor(TRIALS_MS / ms)))) {
       if (this.#stopped) return;
       await Promise.all(group.map((turn) => turn.begin(group.length)));
-      await this.#watch(group);
+      await this.#watch(group, ms);
       if (this.#stopped) return;
       await Promise.all(group.map((turn) => turn.accompany()));
     }
@@ -99,9 +104,7 @@ export class StartGate {
   }
 
   /** Resolves when all turns of a group have made progress, or have had enough time to end the process. */
-  async #watch(group: readonly Suspect[]): Promise<void> {
-    const deaths = Math.max(...group.map((turn) => turn.deaths));
-    const ms = Math.min(TRIAL_MS.first * 2 ** (deaths - SUSPICIOUS_DEATHS), TRIAL_MS.most);
+  async #watch(group: readonly Suspect[], ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const stopTimer = this.#options.environment.timer(ms, resolve);
       this.#stopWindow = () => {
@@ -123,7 +126,7 @@ export class StartGate {
 }
 
 /** The order in which suspects are tried: the least tested first. */
-function toGroups(suspects: readonly Suspect[]): readonly (readonly Suspect[])[] {
+function toGroups(suspects: readonly Suspect[], most: number): readonly (readonly Suspect[])[] {
   const groups: Suspect[][] = [];
   const size = ({ among }: Suspect): number => (among === 0 ? Infinity : among);
   const sorted = suspects.toSorted((a, b) =>
@@ -132,7 +135,7 @@ function toGroups(suspects: readonly Suspect[]): readonly (readonly Suspect[])[]
   for (let start = 0; start < sorted.length;) {
     const among = size(sorted[start] as Suspect);
     const alike = sorted.filter((turn) => size(turn) === among);
-    const length = Math.min(Math.ceil(alike.length / GROUPS), Math.max(1, Math.floor(among / 2)));
+    const length = Math.min(Math.ceil(alike.length / most), Math.max(1, Math.floor(among / 2)));
     for (let at = 0; at < alike.length; at += length) groups.push(alike.slice(at, at + length));
     start += alike.length;
   }

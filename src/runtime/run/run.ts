@@ -118,9 +118,10 @@ export class Run implements RecorderListener {
   /**
    * Records a proper end of the process, so that the continuation of the turn does not count as a recovery.
    */
-  async settle(): Promise<void> {
+  async settle({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
     const { active, requestId } = this.#requests.slot;
-    if (requestId !== undefined && active && this.working && this.wakeAt === undefined)
+    const isReleased = !isFailure && active && this.working && this.wakeAt === undefined;
+    if (requestId !== undefined && isReleased)
       this.#ledger.change({ type: "Released", request_id: requestId });
     await this.#ledger.committed();
   }

@@ -87,10 +87,10 @@ export class RunHost implements RunListener {
   }
 
   /** Passivates all runs, also those that are being loaded, and refuses messages from then on. */
-  async close(): Promise<void> {
+  async close({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
     this.#closed = true;
     await Promise.allSettled([...this.#entries.values()].map(async ({ loading }) => loading));
-    await Promise.allSettled(this.#loaded.map((run) => run.settle()));
+    await Promise.allSettled(this.#loaded.map((run) => run.settle({ isFailure })));
     for (const run of this.#loaded) this.drop(run);
   }
 

@@ -1,5 +1,6 @@
 // Agents that end the process, and one that only works.
 import { setTimeout as pause } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { defineAgent } from "troupe";
 import type { Turn } from "troupe";
 
@@ -17,6 +18,20 @@ export const deadly = defineAgent({
     };
     if (way === "effect") await turn.effect("end", end, { effect: "idempotent" });
     else await end();
+  },
+});
+
+/** Has a worker thread run out of memory: the error that Node throws for that cannot be traced to the turn. */
+export const untraceable = defineAgent({
+  name: "untraceable",
+  purpose: "Causes an error that no turn can be found for.",
+  async chat() {
+    const worker = new Worker("const all = []; for (;;) all.push(new Array(1e6).fill(1));", {
+      eval: true,
+      resourceLimits: { maxOldGenerationSizeMb: 16 },
+    });
+    worker.unref();
+    await new Promise(() => {});
   },
 });
 
