@@ -5,10 +5,10 @@ import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Request, ResumeWithInput, TurnRequest } from "../protocol/requests.ts";
 import type { RequestStatus, RunSummary } from "../protocol/status.ts";
 import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } from "./client-api.ts";
-import { backoffMs, pause } from "./wire/clock.ts";
 import { follow, followLimits } from "./wire/follow.ts";
 import type { RequestProgress } from "./wire/connection.ts";
 import { OpenWaits } from "./wire/open-waits.ts";
+import { persist } from "./wire/persist.ts";
 import { isTransient } from "./wire/problem.ts";
 import { toProgress } from "./wire/request-progress.ts";
 import { Wire } from "./wire/wire.ts";
@@ -22,16 +22,9 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
   const wire = new Wire(url, options);
 
   /** Makes a request that is safe to repeat. */
-  async function ask(method: string, path: string, given: Ask): Promise<Reply> {
-    for (let failures = 0; ; failures += 1) {
-      try {
-        return await wire.ask(method, path, given);
-      } catch (thrown) {
-        if (!isTransient(thrown) || failures + 1 >= attempts) throw thrown;
-        const { retryAfterS = 0 } = (thrown as AgentError).details;
-        await pause(wire.clock, backoffMs(wire.clock, failures, retryAfterS * 1_000), given.signal);
-      }
-    }
+  function ask(method: string, path: string, given: Ask): Promise<Reply> {
+    const { signal } = given;
+    return persist({ clock: wire.clock, attempts, signal }, () => wire.ask(method, path, given));
   }
 
   async function process(
