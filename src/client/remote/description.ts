@@ -2,6 +2,7 @@ import { checkJson } from "../../protocol/check-json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
 import { chatInput, chatOutput } from "../../runtime/agent/define.ts";
+import { anyValue, handwrittenSchema } from "../../runtime/agent/handwritten-schema.ts";
 import { checkSchema } from "./check-schema.ts";
 import { pause } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -96,7 +97,7 @@ function toOperation({ name, description, input_schema: input, output_schema: ou
   const isChat = name === "chat";
   return {
     description: typeof description === "string" ? description.slice(0, PURPOSE_LIMIT) : "",
-    input: isObject(input) ? toSchema(input as JsonObject) : isChat ? chatInput : ANYTHING,
+    input: isObject(input) ? toSchema(input as JsonObject) : isChat ? chatInput : anyValue,
     ...(isObject(output) && { output: toSchema(output as JsonObject) }),
     run: notHere,
   };
@@ -104,24 +105,14 @@ function toOperation({ name, description, input_schema: input, output_schema: ou
 
 /** A schema that only carries the JSON Schema it was received as. */
 function toSchema(jsonSchema: JsonObject): Schema<unknown> {
-  const standard = {
-    version: 1 as const,
-    vendor: "troupe",
-    validate: (value: unknown) => {
-      const issues = checkSchema(jsonSchema, value);
-      if (issues.length === 0) return { value };
-      return {
-        issues: issues.map(({ path, message }) => ({ message, path: path.split(".").filter(Boolean) })),
-      };
-    },
-    jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },
-  };
-  return { "~standard": standard };
+  return handwrittenSchema((value) => {
+    const issues = checkSchema(jsonSchema, value);
+    if (issues.length === 0) return { value };
+    return {
+      issues: issues.map(({ path, message }) => ({ message, path: path.split(".").filter(Boolean) })),
+    };
+  }, jsonSchema);
 }
-
-const ANYTHING: Schema<unknown> = {
-  "~standard": { version: 1, vendor: "troupe", validate: (value) => ({ value }) },
-};
 
 const JUST_CHAT: Operations = {
   chat: { description: "", input: chatInput, output: chatOutput, run: notHere },

@@ -1,19 +1,14 @@
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../../runtime/agent/agent.ts";
+import { handwrittenSchema } from "../../runtime/agent/handwritten-schema.ts";
 
 /** Describes what is wrong with a value; `undefined` if it is valid. */
 export type Check = (value: unknown) => string | undefined | Promise<string | undefined>;
 
 /** A schema from a JSON Schema and a function that validates values. */
 export function rawSchema(jsonSchema: JsonObject, check: Check = () => undefined): Schema<Json> {
-  const standard = {
-    version: 1 as const,
-    vendor: "troupe",
-    validate: async (value: unknown) => {
-      const message = await check(value);
-      return message === undefined ? { value: value as Json } : { issues: [{ message }] };
-    },
-    jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },
-  };
-  return { "~standard": standard };
+  return handwrittenSchema(async (value) => {
+    const message = await check(value);
+    return message === undefined ? { value: value as Json } : { issues: [{ message }] };
+  }, jsonSchema);
 }

@@ -16,6 +16,7 @@ import type {
   ToolOptions,
 } from "./agent.ts";
 import { asAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
+import { handwrittenSchema } from "./handwritten-schema.ts";
 
 /** Defines an agent. It starts nothing; a runtime runs the agent. */
 export function defineAgent<
@@ -191,22 +192,11 @@ function objectWithString<Key extends string>(
     properties: { [key]: { type: "string" } },
     required: [key],
   };
-  const standard = {
-    version: 1 as const,
-    vendor: "troupe",
-    validate: (value: unknown) => {
-      if (
-        typeof value === "object" &&
-        value !== null &&
-        typeof (value as Record<string, unknown>)[key] === "string"
-      ) {
-        return {
-          value: { [key]: (value as Record<string, unknown>)[key] } as { readonly [K in Key]: string },
-        };
-      }
+  return handwrittenSchema((value) => {
+    const text = (value as Readonly<Record<string, unknown>> | null | undefined)?.[key];
+    if (typeof value !== "object" || typeof text !== "string") {
       return { issues: [{ message: "must be a string", path: [key] }] };
-    },
-    jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },
-  };
-  return { "~standard": standard };
+    }
+    return { value: { [key]: text } as { readonly [K in Key]: string } };
+  }, jsonSchema);
 }

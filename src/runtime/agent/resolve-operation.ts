@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { CHAT } from "./agent.ts";
+import { anyValue } from "./handwritten-schema.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import { toJsonSchema } from "./schema.ts";
 
@@ -68,7 +69,7 @@ function noOperation(agent: Agent, name: string): AgentError {
 
 const ANYTHING: Operation = {
   description: "",
-  input: { "~standard": { version: 1, vendor: "troupe", validate: (value) => ({ value }) } },
+  input: anyValue,
   run() {},
 };
 

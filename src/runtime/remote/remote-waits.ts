@@ -3,6 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import type { Schema } from "../agent/agent.ts";
+import { handwrittenSchema } from "../agent/handwritten-schema.ts";
 import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
@@ -80,14 +81,8 @@ export class RemoteWaits {
 
 /** An answer is valid when the other server has accepted it. */
 function toSchema(give: Give): Schema<unknown> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "troupe",
-      validate: async (values) => {
-        await give(values as JsonObject);
-        return { value: values };
-      },
-    },
-  };
+  return handwrittenSchema(async (values) => {
+    await give(values as JsonObject);
+    return { value: values };
+  });
 }
