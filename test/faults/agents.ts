@@ -4,8 +4,8 @@ import type { Agent, Turn } from "troupe";
 import { z } from "zod";
 import { createMachineAgent } from "./machine-agent.ts";
 import { createModel } from "./model.ts";
-import type { Deed } from "./outside.ts";
-import type { World } from "./world.ts";
+import type { OutsideEffect } from "./outside.ts";
+import type { OutsideServices } from "./services.ts";
 
 /** The names of the agents; each exercises one thing that a crash could break. */
 export const agentNames = [
@@ -27,9 +27,9 @@ export function artifactText(requestId: string): string {
 }
 
 /** Creates the agents that are killed in the middle of their work. */
-export function createAgents(world: World): Agent[] {
-  const { outside, reached } = world;
-  const touch = async (deed: Deed): Promise<string> => {
+export function createAgents(services: OutsideServices): Agent[] {
+  const { outside, reached } = services;
+  const touch = async (deed: OutsideEffect): Promise<string> => {
     reached("between call and effect");
     await setImmediate();
     outside.act(deed);
@@ -151,7 +151,7 @@ export function createAgents(world: World): Agent[] {
     name: "thinker",
     purpose: "Asks a model twice.",
     async chat(_, turn) {
-      const model = createModel(world);
+      const model = createModel(services);
       const { requestId } = turn.request;
       for (const question of ["first", "second"]) {
         const answer = await settled(

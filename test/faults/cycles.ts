@@ -7,11 +7,11 @@ import type { Damage } from "./damage.ts";
 import type { Fault } from "./faults.ts";
 import { readHistory } from "./read-history.ts";
 import { Session } from "./session.ts";
-import type { Tally } from "./tally.ts";
+import type { FaultTable } from "./fault-table.ts";
 
 /** Rows of the table that are not faults. */
 export const rows = {
-  healed: "everything comes to its end afterwards",
+  healed: "everything ends afterwards",
   truncated: "a file of the log is cut short",
   flipped: "a bit of the log is flipped",
 } as const;
@@ -34,7 +34,11 @@ export function planFaults(faults: readonly Fault[], kills: number, random: Rand
  */
 export async function runSession(
   faults: readonly Fault[],
-  { seed, tally, damages }: { readonly seed: number; readonly tally: Tally; readonly damages: number },
+  {
+    seed,
+    faultTable,
+    damages,
+  }: { readonly seed: number; readonly faultTable: FaultTable; readonly damages: number },
 ): Promise<void> {
   const random = createRandom(seed);
   await using session = new Session({ seed });
@@ -42,18 +46,23 @@ export async function runSession(
     const wrong = await fault.happen(session, random);
     const violations = await session.verify();
     // A process that did not reach its kill point in time was killed at a random moment.
-    tally.add(wrong === undefined ? "kill -9 at a random moment" : fault.name, seed, [
+    faultTable.add(wrong === undefined ? "kill -9 at a random moment" : fault.name, seed, [
       ...(wrong ?? []),
       ...violations,
     ]);
-    if (damages > 0) await damage(session, { seed, tally, damages, random });
+    if (damages > 0) await damage(session, { seed, faultTable, damages, random });
   }
-  tally.add(rows.healed, seed, await session.finish());
+  faultTable.add(rows.healed, seed, await session.finish());
 }
 
 async function damage(
   session: Session,
-  { seed, tally, damages, random }: { seed: number; tally: Tally; damages: number; random: Random },
+  {
+    seed,
+    faultTable,
+    damages,
+    random,
+  }: { seed: number; faultTable: FaultTable; damages: number; random: Random },
 ): Promise<void> {
   // A server that was killed before it had a log left nothing to damage.
   if (!existsSync(join(session.log, "log.db"))) return;
@@ -61,7 +70,7 @@ async function damage(
   for (const kind of ["truncated", "flipped"] satisfies Damage[]) {
     for (let cycle = 0; cycle < damages; cycle += 1) {
       const { violations } = await damageLog(session.log, history, kind, random);
-      tally.add(rows[kind], seed, violations);
+      faultTable.add(rows[kind], seed, violations);
     }
   }
 }

@@ -4,7 +4,7 @@ import { compileFailingFsync } from "./failing-fsync.ts";
 import { faults, fsyncFault } from "./faults.ts";
 import { fillDisk } from "./full-disk.ts";
 import { skipWithoutCompiler, skipWithoutSmallDisk } from "../machine/skip-without.ts";
-import { Tally } from "./tally.ts";
+import { FaultTable } from "./fault-table.ts";
 
 // Runs some of the faults once; `npm run test:faults -- --cycles 1000` runs all of them many times.
 const QUICK = new Set([
@@ -25,10 +25,10 @@ test.concurrent.for([0, 1])(
   "no death of the server breaks an invariant, and damaged files are never read as intact (%i)",
   { timeout: TIMEOUT_MS },
   async (half, { expect }) => {
-    const tally = new Tally();
+    const faultTable = new FaultTable();
     const mine = faults.filter(({ name }) => QUICK.has(name)).filter((_, index) => index % 2 === half);
-    await runSession(mine, { seed: half, tally, damages: 4 });
-    expect(tally.told).toEqual([]);
+    await runSession(mine, { seed: half, faultTable, damages: 4 });
+    expect(faultTable.told).toEqual([]);
   },
 );
 
@@ -37,9 +37,9 @@ test(
   { timeout: TIMEOUT_MS, concurrent: true },
   async ({ expect, skip }) => {
     const fsync = compileFailingFsync() ?? skipWithoutCompiler(skip);
-    const tally = new Tally();
-    await runSession([fsyncFault(fsync)], { seed: 2, tally, damages: 0 });
-    expect(tally.told).toEqual([]);
+    const faultTable = new FaultTable();
+    await runSession([fsyncFault(fsync)], { seed: 2, faultTable, damages: 0 });
+    expect(faultTable.told).toEqual([]);
   },
 );
 

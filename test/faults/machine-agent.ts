@@ -1,10 +1,10 @@
 import { fromMachine } from "troupe";
 import type { Agent } from "troupe";
 import { assign, emit, fromPromise, setup } from "xstate";
-import type { Deed } from "./outside.ts";
+import type { OutsideEffect } from "./outside.ts";
 
 /** A machine with an unsafe effect, a delay, and a question. */
-export function createMachineAgent(touch: (deed: Deed) => Promise<string>): Agent {
+export function createMachineAgent(touch: (deed: OutsideEffect) => Promise<string>): Agent {
   const machine = setup({
     types: {
       context: {} as { readonly key: string },

@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import type { Model } from "troupe";
-import type { World } from "./world.ts";
+import type { OutsideServices } from "./services.ts";
 
 /** A model that streams four words and records each request. */
-export function createModel({ outside, reached }: World): Model {
+export function createModel({ outside, reached }: OutsideServices): Model {
   return {
     name: "fixture",
     async *generate(input, { callId }) {

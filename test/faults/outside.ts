@@ -6,11 +6,11 @@ import { openSync, writeSync } from "node:fs";
  */
 export interface Outside {
   /** Records an irreversible effect. */
-  act(deed: Deed): void;
+  act(deed: OutsideEffect): void;
 }
 
 /** An outside effect. */
-export interface Deed {
+export interface OutsideEffect {
   readonly kind: "unsafe" | "idempotent" | "completion";
   /** Equal for every attempt of the same effect. */
   readonly key: string;

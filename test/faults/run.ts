@@ -6,7 +6,7 @@ import { planFaults, rows, runSession } from "./cycles.ts";
 import { compileFailingFsync } from "./failing-fsync.ts";
 import { faults, fsyncFault } from "./faults.ts";
 import { fillDisk } from "./full-disk.ts";
-import { Tally } from "./tally.ts";
+import { FaultTable } from "./fault-table.ts";
 
 const { values } = parseArgs({
   options: {
@@ -26,7 +26,7 @@ const fsync = compileFailingFsync();
 if (fsync === undefined) console.error("There is no C compiler here: fsync does not fail in this run.");
 const all = fsync === undefined ? faults : [...faults, fsyncFault(fsync)];
 const plan = planFaults(all, kills, createRandom(firstSeed));
-const tally = new Tally();
+const faultTable = new FaultTable();
 const startedAt = performance.now();
 let nextSeed = firstSeed;
 let told = 0;
@@ -35,9 +35,9 @@ async function lane(): Promise<void> {
   for (let mine = plan.splice(0, FAULTS_EACH); mine.length > 0; mine = plan.splice(0, FAULTS_EACH)) {
     const seed = nextSeed;
     nextSeed += 1;
-    await runSession(mine, { seed, tally, damages: 1 });
-    for (const line of tally.told.slice(told)) console.error(line);
-    told = tally.told.length;
+    await runSession(mine, { seed, faultTable, damages: 1 });
+    for (const line of faultTable.told.slice(told)) console.error(line);
+    told = faultTable.told.length;
     console.error(`${Math.round((performance.now() - startedAt) / 1000)} s, ${plan.length} faults to go`);
   }
 }
@@ -50,11 +50,11 @@ for (let cycle = 0; cycle < Math.max(1, Math.round(kills / 50)); cycle += 1) {
     console.error("There is no small disk to be had here: no disk is full in this run.");
     break;
   }
-  tally.add(FULL_DISK, seed, violations);
+  faultTable.add(FULL_DISK, seed, violations);
 }
-for (const line of tally.told.slice(told)) console.error(line);
+for (const line of faultTable.told.slice(told)) console.error(line);
 console.log(
-  tally.toTable([...all.map(({ name }) => name), FULL_DISK, rows.truncated, rows.flipped, rows.healed]),
+  faultTable.toTable([...all.map(({ name }) => name), FULL_DISK, rows.truncated, rows.flipped, rows.healed]),
 );
 console.log(`\n${Math.round((performance.now() - startedAt) / 1000)} s, from seed ${firstSeed} on.`);
-process.exitCode = tally.told.length > 0 ? 1 : 0;
+process.exitCode = faultTable.told.length > 0 ? 1 : 0;

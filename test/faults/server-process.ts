@@ -20,7 +20,7 @@ export interface StartOptions {
 export interface Places {
   readonly log: string;
   readonly files: string;
-  readonly deeds: string;
+  readonly effects: string;
 }
 
 /** The end of a process: its exit code, or the signal that killed it. */
@@ -37,8 +37,8 @@ export class ServerProcess {
   /** Its output besides its address. */
   readonly said: string[] = [];
 
-  constructor({ log, files, deeds }: Places, { point, times = 1, env, command = [] }: StartOptions = {}) {
-    const node = [process.execPath, "--disable-warning=ExperimentalWarning", SERVER, log, files, deeds];
+  constructor({ log, files, effects }: Places, { point, times = 1, env, command = [] }: StartOptions = {}) {
+    const node = [process.execPath, "--disable-warning=ExperimentalWarning", SERVER, log, files, effects];
     const [file, ...args] = [...command, ...node] as [string, ...string[]];
     const own = point === undefined ? {} : { FAULT_POINT: point, FAULT_TIMES: String(times) };
     const child = spawn(file, args, {

@@ -8,13 +8,13 @@ import { createAgents } from "./agents.ts";
 import { openOutside } from "./outside.ts";
 import { artifactsWithPoints, dieAt, withPoints } from "./points.ts";
 
-const [, , directory = "", files = "", deeds = ""] = process.argv;
+const [, , directory = "", files = "", effects = ""] = process.argv;
 const { FAULT_POINT, FAULT_TIMES } = process.env;
 const reached = dieAt(FAULT_POINT, Number(FAULT_TIMES ?? 1));
 
 console.log("opening");
 const runtime = createRuntime({
-  agents: createAgents({ outside: openOutside(deeds), reached }),
+  agents: createAgents({ outside: openOutside(effects), reached }),
   log: withPoints(open(), reached),
   artifacts: artifactsWithPoints(fsArtifacts(files), reached),
 });

@@ -8,7 +8,7 @@ import { artifactText } from "./agents.ts";
 import { runClient } from "./client.ts";
 import { openJournal, readLines } from "./journal.ts";
 import type { Journal } from "./journal.ts";
-import type { Deed } from "./outside.ts";
+import type { OutsideEffect } from "./outside.ts";
 import { readHistory } from "./read-history.ts";
 import type { History } from "./read-history.ts";
 import { ServerProcess } from "./server-process.ts";
@@ -37,7 +37,7 @@ export class Session implements AsyncDisposable {
   #server: ServerProcess | undefined;
   #goesOn = true;
   readonly #told = new Set<string>();
-  #earlier: { readonly history: History; readonly deeds: readonly Deed[] } | undefined;
+  #earlier: { readonly history: History; readonly effects: readonly OutsideEffect[] } | undefined;
 
   constructor({ seed, clients = 6, log }: SessionOptions) {
     const folder = mkdtempSync(join(tmpdir(), "troupe-faults-"));
@@ -46,9 +46,9 @@ export class Session implements AsyncDisposable {
     this.#places = {
       log: log?.there ?? this.log,
       files: join(folder, "files"),
-      deeds: join(folder, "deeds"),
+      effects: join(folder, "effects"),
     };
-    writeFileSync(this.#places.deeds, "");
+    writeFileSync(this.#places.effects, "");
     this.#journal = openJournal(join(folder, "heard"));
     const names = Array.from({ length: clients }, (_, index) => `s${seed}-c${index}`);
     const running = names.map((name, index) =>
@@ -90,15 +90,15 @@ export class Session implements AsyncDisposable {
   /** Checks the invariants on the data of a dead server. */
   async verify({ finished = false }: { readonly finished?: boolean } = {}): Promise<Violation[]> {
     const history = await readHistory(this.log);
-    const deeds = readLines(this.#places.deeds) as Deed[];
+    const effects = readLines(this.#places.effects) as OutsideEffect[];
     const violations = verifyLog({
       history,
       heard: this.#journal.read(),
-      deeds,
+      effects,
       finished,
-      ...(this.#earlier && { earlier: this.#earlier.history, earlierDeeds: this.#earlier.deeds }),
+      ...(this.#earlier && { earlier: this.#earlier.history, earlierEffects: this.#earlier.effects }),
     });
-    this.#earlier = { history, deeds };
+    this.#earlier = { history, effects };
     const all = [...violations, ...(await this.#verifyArtifacts(history))];
     // A violation stays in the log, so it is reported once.
     const news = all.filter(({ what }) => !this.#told.has(what));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Heard } from "./journal.ts";
-import type { Deed } from "./outside.ts";
+import type { OutsideEffect } from "./outside.ts";
 import type { History, RunHistory } from "./read-history.ts";
 import { verifyLog } from "./verify-log.ts";
 import type { Evidence } from "./verify-log.ts";
@@ -27,7 +27,7 @@ const events = [
   event(6, "RequestCompleted", { finish_reason: "success" }),
 ];
 const accepted = { n: 1, after: 0, type: "Accepted", accepted: { requestId: "q" } };
-const deed: Deed = { kind: "unsafe", key: "q/1", requestId: "q" };
+const deed: OutsideEffect = { kind: "unsafe", key: "q/1", requestId: "q" };
 const heard = events.map((text, index): Heard => ({ kind: "event", requestId: "q", id: index + 1, text }));
 
 function evidence(
@@ -40,14 +40,14 @@ function evidence(
     unanswered: new Map(),
     chain: [],
   };
-  return { history, heard, deeds: [deed], finished: true, ...rest };
+  return { history, heard, effects: [deed], finished: true, ...rest };
 }
 
 const without = (index: number): readonly string[] => events.toSpliced(index, 1);
 const earlier = evidence().history;
 
 test("a correct log passes", () => {
-  expect(verifyLog({ ...evidence(), earlier, earlierDeeds: [deed] })).toEqual([]);
+  expect(verifyLog({ ...evidence(), earlier, earlierEffects: [deed] })).toEqual([]);
 });
 
 test.for<[string, string, Evidence]>([
@@ -94,17 +94,17 @@ test.for<[string, string, Evidence]>([
     "I5",
     evidence({ run: { events: events.with(4, event(5, "ResumeWithInput", { wait_id: 3 })) } }),
   ],
-  ["something unsafe was done twice", "I6", evidence({ deeds: [deed, deed] })],
+  ["something unsafe was done twice", "I6", evidence({ effects: [deed, deed] })],
   [
     "something was done that the log does not call for",
     "I6",
-    evidence({ deeds: [deed, { ...deed, key: "q/2" }] }),
+    evidence({ effects: [deed, { ...deed, key: "q/2" }] }),
   ],
-  ["nothing was done although there is a result", "I6", evidence({ deeds: [] })],
+  ["nothing was done although there is a result", "I6", evidence({ effects: [] })],
   [
     "something was done again behind its result",
     "I6",
-    { ...evidence({ deeds: [deed, deed] }), earlier, earlierDeeds: [deed] },
+    { ...evidence({ effects: [deed, deed] }), earlier, earlierEffects: [deed] },
   ],
   ["the chain is broken", "I7", { ...evidence(), history: { ...earlier, chain: ["batch 3"] } }],
   [

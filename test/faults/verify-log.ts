@@ -2,10 +2,10 @@ import type { LogRecord } from "../../src/ports/event-log.ts";
 import { depthOf, idOf, requestIdOf, runIdOf, typeOf } from "../../src/protocol/encode.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import type { Heard } from "./journal.ts";
-import type { Deed } from "./outside.ts";
+import type { OutsideEffect } from "./outside.ts";
 import type { History, RunHistory } from "./read-history.ts";
-import { verifyDeeds } from "./verify-deeds.ts";
-import { verifyHeard } from "./verify-heard.ts";
+import { verifyEffects } from "./verify-effects.ts";
+import { verifyClientJournal } from "./verify-client-journal.ts";
 
 /** All recorded data. */
 export interface Evidence {
@@ -15,9 +15,9 @@ export interface Evidence {
   /** What the clients received. */
   readonly heard: readonly Heard[];
   /** The outside effects. */
-  readonly deeds: readonly Deed[];
+  readonly effects: readonly OutsideEffect[];
   /** The outside effects at the previous check. */
-  readonly earlierDeeds?: readonly Deed[];
+  readonly earlierEffects?: readonly OutsideEffect[];
   /** Whether all requests must have ended. */
   readonly finished: boolean;
 }
@@ -65,7 +65,7 @@ export function verifyLog(evidence: Evidence): Violation[] {
     const run = history.runs.get(runId) ?? { events: [], records: [] };
     violations.push(...verifyTurn(requestId, run, { open: history.open.has(requestId), finished }));
   }
-  return [...violations, ...verifyHeard(evidence, accepted), ...verifyDeeds(evidence)];
+  return [...violations, ...verifyClientJournal(evidence, accepted), ...verifyEffects(evidence)];
 }
 
 function verifyNumbers(

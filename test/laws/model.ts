@@ -1,5 +1,5 @@
-import { isEven, toNumber, toWords } from "./cast.ts";
-import type { Ended } from "./cast.ts";
+import { isEven, toNumber, toWords } from "./agents.ts";
+import type { Ended } from "./agents.ts";
 import { isInside } from "./history.ts";
 import type { History, Item, Outcome } from "./history.ts";
 import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Mishap } from "../runtime/world.ts";
-import { mustDiverge } from "./judge.ts";
+import { mustDiverge } from "./verify-turn.ts";
 import { simulate } from "./simulate.ts";
 import type { Report, Simulation } from "./simulate.ts";
 

@@ -4,11 +4,11 @@ import type { RequestId, RunId } from "troupe/protocol";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { World } from "../runtime/world.ts";
 import type { Mishap } from "../runtime/world.ts";
-import { createCast } from "./cast.ts";
-import type { Outside } from "./cast.ts";
+import { createAgents } from "./agents.ts";
+import type { Outside } from "./agents.ts";
 import { isParked, openWaits, readHistory } from "./history.ts";
 import type { History } from "./history.ts";
-import { whatIsUnsound, whatIsWrong } from "./judge.ts";
+import { checkInvariants, compareWithPrograms } from "./verify-turn.ts";
 import { Model } from "./model.ts";
 import type { Kept } from "./model.ts";
 import { mutate } from "./mutate.ts";
@@ -56,7 +56,7 @@ export async function simulate(simulation: Simulation): Promise<Report> {
   };
   const world = new World({
     seed,
-    agents: createCast(outside),
+    agents: createAgents(outside),
     mishaps,
     ...(passive && { limits: { idleRuns: 0 } }),
   });
@@ -65,7 +65,7 @@ export async function simulate(simulation: Simulation): Promise<Report> {
   for (const number of [1, 2]) {
     const turn = await drama.play(number);
     turns.push(turn);
-    drama.judge(turn);
+    drama.verify(turn);
     // The result of changed code cannot be predicted.
     if (drama.faults.length > 0 || turn.before) break;
   }
@@ -134,7 +134,8 @@ class Drama {
       }
       const entry = await world.log.lookup(requestId);
       if (entry?.phase === "completed") return turn;
-      if (!this.#simulation.mutated) this.faults.push(...whatIsWrong(turn.programs, history, this.#kept));
+      if (!this.#simulation.mutated)
+        this.faults.push(...compareWithPrograms(turn.programs, history, this.#kept));
       if ((entry?.phase === "waiting") !== isParked(history))
         this.faults.push(`the request is ${String(entry?.phase)} with ${openWaits(history).length} waits`);
       if (move > MOST_MOVES) this.faults.push("the turn does not end");
@@ -149,11 +150,11 @@ class Drama {
   }
 
   /** Checks an ended turn, and takes over the run's memory. */
-  judge({ programs, history, kept, before }: Turn): void {
+  verify({ programs, history, kept, before }: Turn): void {
     const end = history.events.at(-1);
     this.#before = undefined;
     if (this.faults.length > 0 || end?.type !== "RequestCompleted") return;
-    this.faults.push(...whatIsUnsound(history, this.#done));
+    this.faults.push(...checkInvariants(history, this.#done));
     // All passivated sleeping turns share one wake timer, which may fire without work.
     const { passive = false, mishaps = [], mutated = false } = this.#simulation;
     const alarms = passive || mutated || mishaps.length > 0 ? 1 : 0;
@@ -162,7 +163,7 @@ class Drama {
     // A turn started by changed code cannot be compared with the current code.
     if (before) return;
     const model = new Model(programs, history, kept);
-    this.faults.push(...whatIsWrong(programs, history, kept));
+    this.faults.push(...compareWithPrograms(programs, history, kept));
     const expected = { returned: "success", threw: "error", blocked: undefined }[model.root().state];
     if (end.finish_reason !== (this.#canceled ? "canceled" : expected))
       this.faults.push(`the turn ended with ${JSON.stringify(end)}`);

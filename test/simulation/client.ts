@@ -2,7 +2,7 @@ import { AgentError } from "troupe";
 import type { Address, EventPage, Receipt } from "troupe";
 import type { Event, Request, RequestId, RunId } from "troupe/protocol";
 import { depthOf, idOf, typeOf } from "../../src/protocol/encode.ts";
-import type { Line, Surroundings } from "./line.ts";
+import type { Connection, SimulationAccess } from "./connection.ts";
 
 type Question = Event & { readonly type: "WaitForInput" };
 type Answer = Event & { readonly type: "ResumeWithInput" };
@@ -26,18 +26,18 @@ export interface Invocation {
 
 /** Sends requests and plays them to their end, across all deaths of processes. */
 export class Client {
-  readonly #around: Surroundings;
-  readonly #line: Line;
+  readonly #around: SimulationAccess;
+  readonly #connection: Connection;
   readonly asked: Invocation[] = [];
 
-  constructor(around: Surroundings, line: Line) {
+  constructor(around: SimulationAccess, connection: Connection) {
     this.#around = around;
-    this.#line = line;
+    this.#connection = connection;
   }
 
   /** Sends a request, sometimes twice at once, until it is accepted or refused. */
   async ask(requestId: string, agent: string, request: Request): Promise<Invocation> {
-    const { pick, witness } = this.#around;
+    const { pick, observer } = this.#around;
     const asked: Invocation = {
       requestId,
       agent,
@@ -58,7 +58,7 @@ export class Client {
     }
     for (const receipt of taken) {
       if (receipt.requestId !== requestId || receipt.runId !== first.runId)
-        witness.say(`${requestId} was taken as ${receipt.requestId} in ${String(receipt.runId)}`);
+        observer.say(`${requestId} was taken as ${receipt.requestId} in ${String(receipt.runId)}`);
     }
     asked.runId = first.runId as RunId;
     asked.cursor = first.after;
@@ -68,7 +68,7 @@ export class Client {
 
   /** Follows a request and answers questions, to its end or until the client leaves. */
   async see(asked: Invocation): Promise<void> {
-    const { pick, pause, witness } = this.#around;
+    const { pick, pause, observer } = this.#around;
     while (asked.ended !== true) {
       // A stream that starts after a question does not end at it: all questions are answered first.
       while (asked.open.size > 0) {
@@ -85,7 +85,7 @@ export class Client {
       } catch (error) {
         if (!this.#isRemoved(asked, error)) throw error;
       }
-      const { removed, hidden } = witness.runs.get(asked.runId as string) ?? {};
+      const { removed, hidden } = observer.runs.get(asked.runId as string) ?? {};
       if (removed === true || hidden === true) break;
       // A stream can end because an answer is still being delivered, or because its process is gone.
       if (asked.open.size === 0) await pause(20 + pick.below(200));
@@ -96,38 +96,38 @@ export class Client {
   /** Whether an error occurred because the run was removed. */
   #isRemoved({ runId }: Invocation, error: unknown): boolean {
     const isGone = error instanceof AgentError && error.code === "gone";
-    const { removed, hidden } = this.#around.witness.runs.get(String(runId)) ?? {};
+    const { removed, hidden } = this.#around.observer.runs.get(String(runId)) ?? {};
     return isGone && (removed === true || hidden === true);
   }
 
   /** Cancels a request; the reply is its end. */
   async cancel(asked: Invocation): Promise<void> {
-    const { witness } = this.#around;
+    const { observer } = this.#around;
     asked.canceled = true;
     const cancel = { type: "CancelRequest", request_id: asked.requestId } as const;
-    const receipt = await this.#line.unlessGone((runtime) => runtime.process(asked.agent, cancel));
+    const receipt = await this.#connection.unlessGone((runtime) => runtime.process(asked.agent, cancel));
     if (receipt === undefined) return;
     this.#told(receipt);
     if (!receipt.event?.includes('"type":"RequestCompleted"'))
-      witness.say(`the cancel of ${asked.requestId} was answered with ${String(receipt.event)}`);
+      observer.say(`the cancel of ${asked.requestId} was answered with ${String(receipt.event)}`);
   }
 
   /** Repeats all its requests after the end. */
   async repeatAll(): Promise<void> {
-    const { witness } = this.#around;
+    const { observer } = this.#around;
     for (const asked of this.asked) {
       if (asked.refused === true) continue;
       const receipt = await this.#askOnce(asked);
-      if (witness.runs.get(String(asked.runId))?.removed === true) continue;
+      if (observer.runs.get(String(asked.runId))?.removed === true) continue;
       if (receipt?.replayed !== true || receipt.runId !== asked.runId)
-        witness.say(`${asked.requestId} was not recognised: ${JSON.stringify(receipt)}`);
+        observer.say(`${asked.requestId} was not recognised: ${JSON.stringify(receipt)}`);
     }
   }
 
   async #askOnce({ agent, request }: Invocation): Promise<Receipt | undefined> {
     try {
-      const receipt = await this.#line.insist((runtime) => runtime.process(agent, request));
-      this.#around.witness.toldAccepted(receipt.requestId, receipt.runId);
+      const receipt = await this.#connection.insist((runtime) => runtime.process(agent, request));
+      this.#around.observer.toldAccepted(receipt.requestId, receipt.runId);
       this.#told(receipt);
       return receipt;
     } catch (error) {
@@ -138,12 +138,12 @@ export class Client {
 
   /** Waits until its request has started, ended or waits. */
   async #stay(asked: Invocation, receipt: Receipt): Promise<void> {
-    const { pick, witness } = this.#around;
+    const { pick, observer } = this.#around;
     const until = pick.of(["acknowledged", "completed"] as const);
     asked.doing = `stays until it is ${until}`;
     const options = { until, timeoutMs: pick.of([100, 60_000]) };
-    const text = await this.#line.unlessGone((runtime) => runtime.acknowledgement(receipt, options));
-    if (text !== undefined) witness.toldEvent(asked.runId as string, text);
+    const text = await this.#connection.unlessGone((runtime) => runtime.acknowledgement(receipt, options));
+    if (text !== undefined) observer.toldEvent(asked.runId as string, text);
   }
 
   /** Gives one answer, sometimes twice at once. */
@@ -168,11 +168,11 @@ export class Client {
 
   async #answerOnce(asked: Invocation, waitId: number, answer: Request): Promise<void> {
     try {
-      this.#told(await this.#line.insist((runtime) => runtime.process(asked.agent, answer)));
+      this.#told(await this.#connection.insist((runtime) => runtime.process(asked.agent, answer)));
     } catch (error) {
       if (!(error instanceof AgentError) || !REFUSALS.has(error.code)) throw error;
       if (!this.#isClosed(asked, waitId))
-        this.#around.witness.say(
+        this.#around.observer.say(
           `an answer to wait ${waitId} of ${asked.requestId} was refused: ${error.message}`,
         );
     }
@@ -180,14 +180,14 @@ export class Client {
 
   /** Whether a wait was closed, or its turn is over. */
   #isClosed({ requestId }: Invocation, waitId: number): boolean {
-    return !this.#around.witness.openWaits(requestId).includes(waitId);
+    return !this.#around.observer.openWaits(requestId).includes(waitId);
   }
 
   /** Reads one page. */
   async #poll(asked: Invocation): Promise<void> {
     const limit = 1 + this.#around.pick.below(4);
     const range = { after: asked.cursor, limit, filter: { level: "all" } } as const;
-    this.#saw(asked, await this.#line.insist((runtime) => runtime.read(addressOf(asked), range)));
+    this.#saw(asked, await this.#connection.insist((runtime) => runtime.read(addressOf(asked), range)));
   }
 
   /** Reads until the stream ends or the client disconnects. */
@@ -200,12 +200,12 @@ export class Client {
         if (this.#saw(asked, page) || (asked.open.size > 0 && pick.chance(20))) return;
       }
     } catch (error) {
-      if (!this.#isRemoved(asked, error) && !this.#line.isPassing(error)) throw error;
+      if (!this.#isRemoved(asked, error) && !this.#connection.isPassing(error)) throw error;
     }
   }
 
   #saw(asked: Invocation, page: EventPage): boolean {
-    this.#around.witness.read(asked.runId as string, asked.requestId, asked.cursor, page);
+    this.#around.observer.read(asked.runId as string, asked.requestId, asked.cursor, page);
     asked.cursor = page.cursor;
     for (const text of page.events) {
       const type = typeOf(text);
@@ -218,7 +218,7 @@ export class Client {
   }
 
   #told({ runId, event }: Receipt): void {
-    if (event !== undefined) this.#around.witness.toldEvent(String(runId), event);
+    if (event !== undefined) this.#around.observer.toldEvent(String(runId), event);
   }
 }
 

@@ -9,7 +9,7 @@ import { Delays } from "./delays.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
 /** Observes everything that becomes part of the log. */
-export interface Onlooker {
+export interface LogObserver {
   /** The log has another owner: the previous claims are void. */
   opened(): void;
   claimed(cursor: Cursor): void;
@@ -31,7 +31,7 @@ export type Lie =
 export interface DiskOptions {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
-  readonly onlooker: Onlooker;
+  readonly logObserver: LogObserver;
   /** Called when an append was requested, and when one is written but not acknowledged. */
   readonly moment: (moment: "asked" | "written") => void;
   readonly lie?: Lie;
@@ -75,7 +75,7 @@ export class Disk {
     this.#owner = doer;
     this.repair();
     // After the processes of the last write were notified.
-    void Promise.resolve().then(() => this.#options.onlooker.opened());
+    void Promise.resolve().then(() => this.#options.logObserver.opened());
     const log = this.#log;
     const later =
       <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
@@ -129,7 +129,7 @@ export class Disk {
   /** Another process claims a run and releases it. */
   async steal(runId: RunId): Promise<void> {
     const { cursor } = await this.#log.claim(runId);
-    this.#options.onlooker.claimed(cursor);
+    this.#options.logObserver.claimed(cursor);
     this.#log.release(cursor);
   }
 
@@ -139,7 +139,7 @@ export class Disk {
     for (const append of this.#hidden.filter(mine)) void this.#write(append);
     this.#hidden = this.#hidden.filter((append) => !mine(append));
     const claim = await this.#log.claim(runId);
-    this.#options.onlooker.claimed(claim.cursor);
+    this.#options.logObserver.claimed(claim.cursor);
     return claim;
   }
 
@@ -147,7 +147,7 @@ export class Disk {
     this.#checkOwner(doer);
     if (!this.#writable) throw new Unavailable("the disk is gone");
     const things = await this.#log.remove(cursor);
-    this.#options.onlooker.removed(cursor.runId);
+    this.#options.logObserver.removed(cursor.runId);
     return things;
   }
 
@@ -227,14 +227,14 @@ export class Disk {
   }
 
   async #write({ doer, cursor, batch, resolve, reject }: Append): Promise<void> {
-    const { lie, pick, onlooker } = this.#options;
+    const { lie, pick, logObserver } = this.#options;
     if (lie === "loses" && pick.chance(20)) {
       this.#delays.tell(doer, () => resolve(headAfter(cursor, batch)));
       return;
     }
     try {
       const next = await this.#log.append(cursor, batch);
-      onlooker.written(cursor, batch);
+      logObserver.written(cursor, batch);
       this.#delays.tell(doer, () => resolve(next));
     } catch (error) {
       this.#delays.tell(doer, () => reject(error as Error));

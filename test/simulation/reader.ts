@@ -1,17 +1,17 @@
 import type { RunId } from "troupe/protocol";
-import type { Line, Surroundings } from "./line.ts";
+import type { Connection, SimulationAccess } from "./connection.ts";
 
 /** Follows a run from an event, over any number of connections, as long as the run exists. */
 export class Reader {
-  readonly #around: Surroundings;
-  readonly #line: Line;
+  readonly #around: SimulationAccess;
+  readonly #connection: Connection;
   readonly runId: RunId;
   /** The newest event it received, or its start. */
   cursor: number;
 
-  constructor(around: Surroundings, line: Line, runId: RunId) {
+  constructor(around: SimulationAccess, connection: Connection, runId: RunId) {
     this.#around = around;
-    this.#line = line;
+    this.#connection = connection;
     this.runId = runId;
     this.cursor = this.#anywhere();
   }
@@ -23,7 +23,7 @@ export class Reader {
       try {
         await this.#once();
       } catch (error) {
-        if (!this.#line.isPassing(error)) throw error;
+        if (!this.#connection.isPassing(error)) throw error;
       }
       await pause(pick.below(300));
       // It may have forgotten some of its events.
@@ -32,12 +32,12 @@ export class Reader {
   }
 
   get #isOver(): boolean {
-    return this.#around.witness.runs.get(this.runId)?.removed === true;
+    return this.#around.observer.runs.get(this.runId)?.removed === true;
   }
 
   /** Follows one connection until it ends or the reader disconnects. */
   async #once(): Promise<void> {
-    const { connect, pick, witness } = this.#around;
+    const { connect, pick, observer } = this.#around;
     const process = connect();
     const address = { kind: "run", runId: this.runId, agent: "" } as const;
     const patience = pick.chance(60) ? Infinity : 1 + pick.below(4);
@@ -46,7 +46,7 @@ export class Reader {
     const hangUp = (): void => void process.ask(async () => abort.abort()).catch(() => {});
     const range = { after: this.cursor, forever: true, signal: abort.signal };
     for await (const page of process.follow(address, range)) {
-      witness.read(this.runId, undefined, this.cursor, page);
+      observer.read(this.runId, undefined, this.cursor, page);
       this.cursor = page.cursor;
       taken += 1;
       if (taken === patience) hangUp();
@@ -54,7 +54,7 @@ export class Reader {
   }
 
   #anywhere(): number {
-    const { pick, witness } = this.#around;
-    return pick.below((witness.runs.get(this.runId)?.texts.length ?? 0) + 1);
+    const { pick, observer } = this.#around;
+    return pick.below((observer.runs.get(this.runId)?.texts.length ?? 0) + 1);
   }
 }

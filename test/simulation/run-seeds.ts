@@ -21,7 +21,7 @@ const ENOUGH = 10;
 
 /** Runs many seeds on several threads; stops early after enough failures. */
 export async function runSeeds({ from, count, threads, lie, progress }: SeedsOptions): Promise<Done> {
-  let sum: Done = { seeds: 0, turns: 0, commits: 0, steps: 0, mishaps: 0, failures: [] };
+  let sum: Done = { seeds: 0, turns: 0, commits: 0, steps: 0, injectedFaults: 0, failures: [] };
   let next = from;
   const end = from + count;
   async function lane(): Promise<void> {
@@ -71,7 +71,7 @@ function add(a: Done, b: Done): Done {
     turns: a.turns + b.turns,
     commits: a.commits + b.commits,
     steps: a.steps + b.steps,
-    mishaps: a.mishaps + b.mishaps,
+    injectedFaults: a.injectedFaults + b.injectedFaults,
     failures: [...a.failures, ...b.failures],
   };
 }

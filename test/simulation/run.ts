@@ -18,10 +18,10 @@ const { values } = parseArgs({
 const LINE_EVERY = 50_000;
 
 async function runOne(seed: number): Promise<boolean> {
-  const { faults, story } = await simulate(seed);
-  for (const line of story()) console.log(line);
+  const { faults, trace } = await simulate(seed);
+  for (const line of trace()) console.log(line);
   for (const fault of faults) console.log(fault);
-  console.log(faults.length === 0 ? `Nothing is wrong with seed ${seed}.` : `Seed ${seed} is wrong.`);
+  console.log(faults.length === 0 ? `Seed ${seed} passes.` : `Seed ${seed} fails.`);
   return faults.length === 0;
 }
 
@@ -30,7 +30,7 @@ async function runMany(): Promise<boolean> {
   const seconds = (): number => Math.round((performance.now() - startedAt) / 1000);
   let lines = 0;
   let told = 0;
-  const { seeds, turns, commits, steps, mishaps, failures } = await runSeeds({
+  const { seeds, turns, commits, steps, injectedFaults, failures } = await runSeeds({
     from: Number(values.from),
     count: Number(values.seeds),
     threads: Number(values.threads),
@@ -39,12 +39,12 @@ async function runMany(): Promise<boolean> {
       told = sum.failures.length;
       if (sum.seeds < (lines + 1) * LINE_EVERY) return;
       lines += 1;
-      console.error(`${sum.seeds} seeds in ${seconds()} s, ${sum.failures.length} of them wrong`);
+      console.error(`${sum.seeds} seeds in ${seconds()} s, ${sum.failures.length} of them failed`);
     },
   });
   console.log(
-    `${seeds} seeds from ${values.from} on: ${turns} turns, ${commits} commits, ${mishaps} faults, ${steps} steps; ` +
-      `${failures.length} wrong; ${seconds()} s, ${Math.round((seeds / (performance.now() - startedAt)) * 1000)} seeds a second.`,
+    `${seeds} seeds from ${values.from} on: ${turns} turns, ${commits} commits, ${injectedFaults} faults, ${steps} steps; ` +
+      `${failures.length} failed; ${seconds()} s, ${Math.round((seeds / (performance.now() - startedAt)) * 1000)} seeds a second.`,
   );
   return failures.length === 0;
 }

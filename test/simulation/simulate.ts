@@ -1,8 +1,8 @@
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { toPicker } from "../laws/program.ts";
 import type { Lie } from "./disk.ts";
-import { toStory } from "./story.ts";
-import { World } from "./world.ts";
+import { toTrace } from "./trace.ts";
+import { Simulation } from "./simulation.ts";
 
 /** The result of a seed. */
 export interface Outcome {
@@ -12,22 +12,22 @@ export interface Outcome {
   readonly commits: number;
   readonly steps: number;
   /** The number of faults that occurred. */
-  readonly mishaps: number;
+  readonly injectedFaults: number;
   /** Every step, line by line. */
-  story(): readonly string[];
+  trace(): readonly string[];
 }
 
 /** Runs the simulation of a seed to its end. */
 export async function simulate(seed: number, lie?: Lie): Promise<Outcome> {
-  const world = new World(toPicker(createRandom(seed)), lie);
-  const { witness, scheduler, mishaps } = world;
-  await world.play();
+  const simulation = new Simulation(toPicker(createRandom(seed)), lie);
+  const { observer, scheduler, faultInjector } = simulation;
+  await simulation.play();
   return {
-    faults: witness.faults,
-    turns: witness.requests.size,
-    commits: mishaps.commits,
+    faults: observer.faults,
+    turns: observer.requests.size,
+    commits: faultInjector.commits,
     steps: scheduler.steps,
-    mishaps: mishaps.count,
-    story: () => [...toStory(world), `it took ${scheduler.steps} steps`],
+    injectedFaults: faultInjector.count,
+    trace: () => [...toTrace(simulation), `it took ${scheduler.steps} steps`],
   };
 }

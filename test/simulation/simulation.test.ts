@@ -12,10 +12,10 @@ test(
   "no fault of processes and their disk violates an invariant, and every simulation ends",
   { timeout: TIMEOUT_MS },
   async () => {
-    const { failures, seeds, mishaps } = await runSeeds({ from: 1, count: SEEDS, threads: 2 });
+    const { failures, seeds, injectedFaults } = await runSeeds({ from: 1, count: SEEDS, threads: 2 });
     expect(failures.map(toReport)).toEqual([]);
     expect(seeds).toBe(SEEDS);
-    expect(mishaps).toBeGreaterThan(SEEDS / 2);
+    expect(injectedFaults).toBeGreaterThan(SEEDS / 2);
   },
 );
 
@@ -23,7 +23,7 @@ test("a seed gives the same simulation every time", async () => {
   for (let seed = 1; seed <= 50; seed += 1) {
     const first = await simulate(seed);
     const second = await simulate(seed);
-    expect(second.story()).toEqual(first.story());
+    expect(second.trace()).toEqual(first.trace());
   }
 });
 

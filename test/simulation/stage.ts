@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { Agent } from "troupe";
 import { remoteAgent } from "troupe/client";
 import { createMachineAgent } from "../faults/machine-agent.ts";
-import { createCast } from "../laws/cast.ts";
-import type { Outside, Performer } from "../laws/cast.ts";
-import { DESCRIPTION } from "./far-wire.ts";
+import { createAgents } from "../laws/agents.ts";
+import type { Outside, Performer } from "../laws/agents.ts";
+import { DESCRIPTION } from "./remote-network.ts";
 
 /** The agents of all simulations, and the current simulation. */
 export interface Stage {
@@ -43,7 +43,7 @@ async function createStage(): Promise<Stage> {
   });
   await remote.remote?.ready();
   return {
-    agents: [...createCast(current, { remote }), machine, remote],
+    agents: [...createAgents(current, { remote }), machine, remote],
     enter: (outside) => void Object.assign(current, outside),
   };
 }

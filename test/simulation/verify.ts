@@ -1,23 +1,23 @@
 import type { EventLog } from "../../src/ports/event-log.ts";
 import { isParked } from "../laws/history.ts";
-import { whatIsUnsound, whatIsWrong } from "../laws/judge.ts";
+import { checkInvariants, compareWithPrograms } from "../laws/verify-turn.ts";
 import { Model } from "../laws/model.ts";
 import type { Kept } from "../laws/model.ts";
 import type { Programs } from "../laws/program.ts";
-import { farPart } from "./far-part.ts";
+import { remotePart } from "./remote-part.ts";
 import type { Invocation, Client } from "./client.ts";
-import type { Shared } from "./life.ts";
+import type { Shared } from "./client-actions.ts";
 import { whatIsMisconfigured } from "./settings.ts";
-import { verifyBelongings } from "./verify-belongings.ts";
-import type { Belongings } from "./verify-belongings.ts";
-import type { Witness } from "./witness.ts";
+import { verifyStorage } from "./verify-storage.ts";
+import type { StoredData } from "./verify-storage.ts";
+import type { Observer } from "./observer.ts";
 
 /** The data that is checked at the end. */
 export interface Quiescence {
-  readonly witness: Witness;
+  readonly observer: Observer;
   readonly clients: readonly Client[];
   readonly shared: Pick<Shared, "readers" | "programs" | "given">;
-  readonly hosts: Belongings;
+  readonly hosts: StoredData;
   /** The memory of a run after each verified turn, by request. */
   readonly judged: Map<string, Kept>;
   readonly disk: { readonly log: EventLog; readonly writable: boolean };
@@ -28,23 +28,23 @@ export async function verify(
   rest: Quiescence,
   { finished = false }: { readonly finished?: boolean } = {},
 ): Promise<void> {
-  const { witness, clients, disk } = rest;
-  const { faults } = witness;
+  const { observer, clients, disk } = rest;
+  const { faults } = observer;
   if (!disk.writable) faults.push("the disk was never repaired");
   for (const { asked } of clients)
-    for (const one of asked) faults.push(...whatIsLeft(one, witness, finished));
+    for (const one of asked) faults.push(...whatIsLeft(one, observer, finished));
   for (const { runId, cursor } of rest.shared.readers) {
-    const run = witness.runs.get(runId);
+    const run = observer.runs.get(runId);
     if (run?.removed === false && cursor !== run.texts.length)
       faults.push(`a reader of run ${runId} has come to ${cursor} of ${run.texts.length}`);
   }
   await verifyLog(rest);
-  await verifyBelongings(rest);
+  await verifyStorage(rest);
   const kept = new Map<string, Kept>();
-  for (const runId of witness.runs.keys()) verifyRun(rest, runId, kept);
+  for (const runId of observer.runs.keys()) verifyRun(rest, runId, kept);
 }
 
-function whatIsLeft(asked: Invocation, { requests, runs }: Witness, finished: boolean): readonly string[] {
+function whatIsLeft(asked: Invocation, { requests, runs }: Observer, finished: boolean): readonly string[] {
   const { requestId, doing, open } = asked;
   const truth = requests.get(requestId);
   const at = `the client of ${requestId}, which ${doing}`;
@@ -60,9 +60,9 @@ function whatIsLeft(asked: Invocation, { requests, runs }: Witness, finished: bo
 }
 
 /** The log equals the observed appends, and its index agrees. */
-async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> {
-  const { faults } = witness;
-  for (const [runId, { texts, records, removed }] of witness.runs) {
+async function verifyLog({ observer, disk: { log } }: Quiescence): Promise<void> {
+  const { faults } = observer;
+  for (const [runId, { texts, records, removed }] of observer.runs) {
     const page = await log.read(runId, { after: 0, records: true });
     const wanted = removed ? [] : texts;
     if (page.events.length !== wanted.length || page.events.some((text, index) => text !== wanted[index]))
@@ -70,8 +70,8 @@ async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> 
     if (!removed && page.records.length !== records.length)
       faults.push(`run ${runId} has ${page.records.length} of ${records.length} records`);
   }
-  for (const [requestId, { runId, end }] of witness.requests) {
-    if (witness.runs.get(runId)?.removed === true) continue;
+  for (const [requestId, { runId, end }] of observer.requests) {
+    if (observer.runs.get(runId)?.removed === true) continue;
     const entry = await log.lookup(requestId);
     if ((entry?.phase === "completed") !== (end !== undefined))
       faults.push(`${requestId} is ${String(entry?.phase)} in the index`);
@@ -82,8 +82,8 @@ async function verifyLog({ witness, disk: { log } }: Quiescence): Promise<void> 
 
 /** Every turn of a run did what its programs say. */
 function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>): void {
-  const { witness, judged, shared } = rest;
-  const run = witness.runs.get(runId);
+  const { observer, judged, shared } = rest;
+  const run = observer.runs.get(runId);
   let kept: Kept = { root: null, keeper: null };
   for (const event of run?.events ?? []) {
     const { forked_from: from } = event;
@@ -91,9 +91,9 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
     if (event.type !== "RequestStarted" || event.depth > 0 || from) continue;
     const requestId = event.request_id as string;
     const own = shared.programs.get(requestId);
-    const truth = witness.requests.get(requestId);
+    const truth = observer.requests.get(requestId);
     if (event.agent === "remote") verifyRemote(rest, requestId);
-    else if (own === undefined) witness.faults.push(...whatIsWrongWithMachine(witness, requestId));
+    else if (own === undefined) observer.faults.push(...whatIsWrongWithMachine(observer, requestId));
     else kept = judged.get(requestId) ?? verifyTurn(rest, requestId, own, kept);
     if (truth?.end === undefined) continue;
     judged.set(requestId, kept);
@@ -102,23 +102,23 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
 }
 
 function verifyTurn(
-  { witness, shared }: Quiescence,
+  { observer, shared }: Quiescence,
   requestId: string,
   programs: Programs,
   kept: Kept,
 ): Kept {
-  const history = witness.history(requestId);
+  const history = observer.history(requestId);
   const given = shared.given.get(requestId);
-  const say = (what: string): number => witness.faults.push(`${requestId}: ${what}`);
-  for (const fault of whatIsWrong(programs, history, kept, given)) say(fault);
-  for (const fault of whatIsMisconfigured(witness, given?.told ?? new Map(), history)) say(fault);
-  const end = witness.requests.get(requestId)?.end;
+  const say = (what: string): number => observer.faults.push(`${requestId}: ${what}`);
+  for (const fault of compareWithPrograms(programs, history, kept, given)) say(fault);
+  for (const fault of whatIsMisconfigured(observer, given?.told ?? new Map(), history)) say(fault);
+  const end = observer.requests.get(requestId)?.end;
   if (end === undefined) {
     if (!isParked(history)) say("it has come to rest and does not wait");
     return kept;
   }
-  for (const fault of whatIsUnsound(history, new Map())) say(fault);
-  if (wasPoisoned(witness, requestId)) return kept;
+  for (const fault of checkInvariants(history, new Map())) say(fault);
+  if (wasPoisoned(observer, requestId)) return kept;
   const model = new Model(programs, history, kept, given);
   const isCanceled = history.events.some(({ type }) => type === "CancelRequest");
   const expected = { returned: "success", threw: "error", blocked: undefined }[model.root().state];
@@ -127,47 +127,47 @@ function verifyTurn(
 }
 
 /** The events of a remote agent in the log equal its programmed steps. */
-function verifyRemote({ witness }: Quiescence, requestId: string): void {
-  const history = witness.history(requestId);
-  const [started, end] = [history.events[0], witness.requests.get(requestId)?.end];
+function verifyRemote({ observer }: Quiescence, requestId: string): void {
+  const history = observer.history(requestId);
+  const [started, end] = [history.events[0], observer.requests.get(requestId)?.end];
   const { program } = (started?.type === "RequestStarted" ? started.input : {}) as {
     readonly program: number;
   };
-  const { items, ok, value } = farPart(program);
-  const say = (what: string): number => witness.faults.push(`${requestId}: ${what}`);
+  const { items, ok, value } = remotePart(program);
+  const say = (what: string): number => observer.faults.push(`${requestId}: ${what}`);
   const done = (history.items.get(history.root) ?? []).map(({ what }) => what);
-  const isGivenUp = end?.finish_reason === "canceled" || wasPoisoned(witness, requestId);
+  const isGivenUp = end?.finish_reason === "canceled" || wasPoisoned(observer, requestId);
   const isWhole = end !== undefined && !isGivenUp;
   if (JSON.stringify(done) !== JSON.stringify(isWhole ? items : items.slice(0, done.length)))
     say(`it did ${JSON.stringify(done)} and not ${JSON.stringify(items)}`);
   if (end === undefined && !isParked(history)) say("it has come to rest and does not wait");
   if (!isWhole) return;
-  for (const fault of whatIsUnsound(history, new Map())) say(fault);
+  for (const fault of checkInvariants(history, new Map())) say(fault);
   const isRight = end.finish_reason === (ok ? "success" : "error");
   if (!isRight || (ok && JSON.stringify(end.output) !== JSON.stringify(value)))
     say(`it ended with ${JSON.stringify(end)}`);
 }
 
 /** Whether a turn was ended after three continuations without progress. */
-function wasPoisoned(witness: Witness, requestId: string): boolean {
-  const truth = witness.requests.get(requestId);
-  const recoveries = witness.runs
+function wasPoisoned(observer: Observer, requestId: string): boolean {
+  const truth = observer.requests.get(requestId);
+  const recoveries = observer.runs
     .get(truth?.runId ?? "")
     ?.records.filter(({ type, request_id }) => type === "RecoveryStarted" && request_id === requestId);
   return truth?.end?.error?.code === "poisoned" && recoveries?.at(-1)?.["count"] === 3;
 }
 
 /** A machine sends each text once, in order. */
-function whatIsWrongWithMachine(witness: Witness, requestId: string): readonly string[] {
-  const { events } = witness.history(requestId);
+function whatIsWrongWithMachine(observer: Observer, requestId: string): readonly string[] {
+  const { events } = observer.history(requestId);
   const said = events
     .map((event) => (event.type === "TextOutput" ? event.content.trim() : ""))
     .join(" ")
     .trim();
   const text = said.replaceAll(/ +/g, " ");
-  const end = witness.requests.get(requestId)?.end;
+  const end = observer.requests.get(requestId)?.end;
   const whole = /^working (?:worked|failed) rested going on$/;
-  const isGivenUp = end?.finish_reason === "canceled" || wasPoisoned(witness, requestId);
+  const isGivenUp = end?.finish_reason === "canceled" || wasPoisoned(observer, requestId);
   const parts = [
     "",
     "working",

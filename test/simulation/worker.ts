@@ -15,7 +15,7 @@ export interface Done {
   readonly turns: number;
   readonly commits: number;
   readonly steps: number;
-  readonly mishaps: number;
+  readonly injectedFaults: number;
   /** The violations by seed. */
   readonly failures: readonly (readonly [seed: number, fault: string])[];
 }
@@ -28,10 +28,10 @@ const unheard: string[] = [];
 process.on("unhandledRejection", (error) => void unheard.push(`nobody heard of ${String(error)}`));
 
 async function work({ from, count }: Work): Promise<Done> {
-  const done = { seeds: count, turns: 0, commits: 0, steps: 0, mishaps: 0 };
+  const done = { seeds: count, turns: 0, commits: 0, steps: 0, injectedFaults: 0 };
   const failures: (readonly [number, string])[] = [];
   for (let seed = from; seed < from + count; seed += 1) {
-    const { faults, turns, commits, steps, mishaps } = await simulate(seed, lie);
+    const { faults, turns, commits, steps, injectedFaults } = await simulate(seed, lie);
     // Unhandled rejections are known after a turn of the event loop.
     await setImmediate();
     const [fault] = [...faults, ...unheard.splice(0)];
@@ -39,7 +39,7 @@ async function work({ from, count }: Work): Promise<Done> {
     done.turns += turns;
     done.commits += commits;
     done.steps += steps;
-    done.mishaps += mishaps;
+    done.injectedFaults += injectedFaults;
   }
   return { ...done, failures };
 }

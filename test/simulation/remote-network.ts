@@ -1,14 +1,14 @@
 import type { JsonObject } from "../../src/protocol/json.ts";
 import type { Picker } from "../laws/program.ts";
-import type { FarAnswer, FarRequest, FarSide } from "./far-side.ts";
+import type { RemoteAnswer, RemoteRequest, RemoteServer } from "./remote-server.ts";
 import { outsider } from "./scheduler.ts";
 import type { Doer, Scheduler } from "./scheduler.ts";
 
 /** The network between a process and the remote server. */
-export interface FarWireOptions {
+export interface RemoteNetworkOptions {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
-  readonly side: FarSide;
+  readonly side: RemoteServer;
   /** The percentage of requests, answers and connections that are lost. */
   readonly lossPercent: number;
 }
@@ -32,14 +32,14 @@ const LOST_IN_ROW = 3;
  * The connection to the remote server, where anything can get lost: a `fetch` whose answers are scheduled
  * steps.
  */
-export class FarWire {
-  readonly #options: FarWireOptions;
+export class RemoteNetwork {
+  readonly #options: RemoteNetworkOptions;
   /** Ends the open connections. */
   readonly #open = new Set<() => void>();
   #downUntilMs = 0;
   #lostInRow = 0;
 
-  constructor(options: FarWireOptions) {
+  constructor(options: RemoteNetworkOptions) {
     this.#options = options;
   }
 
@@ -110,7 +110,7 @@ export class FarWire {
 
   /** The events of a request as they arrive, until it waits or has ended. */
   #stream(
-    request: FarRequest,
+    request: RemoteRequest,
     { after, signal, doer }: { readonly after: number; readonly signal: AbortSignal; readonly doer: Doer },
   ): FarResponse {
     const { pick, scheduler, lossPercent } = this.#options;
@@ -177,12 +177,12 @@ type Piece =
 
 const encoder = new TextEncoder();
 const OK = { status: 200, ok: true, type: "default" } as const;
-const MISSING: FarAnswer = [404, { detail: "there is no such thing" }];
+const MISSING: RemoteAnswer = [404, { detail: "there is no such thing" }];
 
 /** The description of the remote agent. */
 export const DESCRIPTION: JsonObject = { purpose: "Plays parts.", operations: [{ name: "perform" }] };
 
-function toResponse([status, json]: FarAnswer): FarResponse {
+function toResponse([status, json]: RemoteAnswer): FarResponse {
   const ok = status < 400;
   return { ...OK, status, ok, headers: new Map(), body: onceOf(JSON.stringify(json)) };
 }

@@ -6,11 +6,11 @@ import { createPrograms } from "../laws/program.ts";
 import type { Programs, Steps } from "../laws/program.ts";
 import { Client } from "./client.ts";
 import type { Invocation } from "./client.ts";
-import { farPart } from "./far-part.ts";
-import { Line } from "./line.ts";
-import type { Surroundings } from "./line.ts";
+import { remotePart } from "./remote-part.ts";
+import { Connection } from "./connection.ts";
+import type { SimulationAccess } from "./connection.ts";
 import { Reader } from "./reader.ts";
-import type { Settings, Told } from "./settings.ts";
+import type { Settings, TraceInput } from "./settings.ts";
 
 /** A file that clients attach to requests. */
 interface UploadedFile {
@@ -25,7 +25,7 @@ export interface Shared {
   /** The same programs by number. */
   readonly steps: Map<number, Steps>;
   /** The inputs of each request. */
-  readonly given: Map<string, Given & { readonly told: Told }>;
+  readonly given: Map<string, Given & { readonly told: TraceInput }>;
   readonly settings: Settings;
   /** The files that clients have uploaded for requests. */
   readonly files: UploadedFile[];
@@ -42,17 +42,17 @@ export interface Shared {
  * The actions of a client: it sends requests, in sequence or in parallel, and sometimes forks a run to try
  * again.
  */
-export class Life {
+export class ClientActions {
   readonly client: Client;
-  readonly #around: Surroundings;
-  readonly #line: Line;
+  readonly #around: SimulationAccess;
+  readonly #connection: Connection;
   readonly #shared: Shared;
 
-  constructor(around: Surroundings, shared: Shared) {
+  constructor(around: SimulationAccess, shared: Shared) {
     this.#around = around;
     this.#shared = shared;
-    this.#line = new Line(around);
-    this.client = new Client(around, this.#line);
+    this.#connection = new Connection(around);
+    this.client = new Client(around, this.#connection);
   }
 
   /** Runs the client. */
@@ -67,7 +67,7 @@ export class Life {
   /** The run of the first turn: usually a new one. */
   async #place(): Promise<RunId | undefined> {
     if (!this.#around.pick.chance(15)) return undefined;
-    return this.#line.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
+    return this.#connection.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
   }
 
   /** Sends a request and plays it to its end, sometimes concurrently with other actions. */
@@ -97,7 +97,7 @@ export class Life {
     const file = pick.chance(8) ? await this.#file(requestId) : undefined;
     const attached = file === undefined ? {} : { attachments: [file.artifactId] };
     this.#shared.given.set(requestId, {
-      partOf: farPart,
+      partOf: remotePart,
       files: file === undefined ? [] : [file.content],
       told: this.#shared.settings.told,
     });
@@ -128,7 +128,10 @@ export class Life {
     const { pick } = this.#around;
     const { settings } = this.#shared;
     const agent = runId === undefined ? pick.of(["root", "agent", "keeper"]) : "root";
-    await settings.configure(this.#around, this.#line, { agent, ...(runId !== undefined && { runId }) });
+    await settings.configure(this.#around, this.#connection, {
+      agent,
+      ...(runId !== undefined && { runId }),
+    });
   }
 
   /** A new file, or one of another request, which may belong to a run or be removed with it. */
@@ -143,19 +146,19 @@ export class Life {
 
   /** Stores a file without a run. */
   async #upload(content: string): Promise<ArtifactId> {
-    const { artifactId } = await this.#line.insist((runtime) => runtime.upload(toUpload(content)));
+    const { artifactId } = await this.#connection.insist((runtime) => runtime.upload(toUpload(content)));
     return artifactId;
   }
 
   /** Adds a file to a run. */
   async #addTo(runId: RunId): Promise<void> {
-    await this.#line.unlessGone((runtime) => runtime.upload({ ...toUpload("one more file"), runId }));
+    await this.#connection.unlessGone((runtime) => runtime.upload({ ...toUpload("one more file"), runId }));
   }
 
   #read(runId: RunId): void {
     const { readers, mostReaders, aside } = this.#shared;
     while (readers.length < mostReaders) {
-      const reader = new Reader(this.#around, this.#line, runId);
+      const reader = new Reader(this.#around, this.#connection, runId);
       readers.push(reader);
       aside(reader.follow());
     }
@@ -163,10 +166,10 @@ export class Life {
 
   /** Forks a run to try again. */
   async #fork(runId: RunId, { requestId }: Invocation): Promise<void> {
-    const { pick, pause, witness } = this.#around;
+    const { pick, pause, observer } = this.#around;
     const { aside } = this.#shared;
-    const after = pick.chance(70) ? (witness.requests.get(requestId)?.end?.id ?? 0) : 0;
-    const forked = this.#line.unlessGone((runtime) => runtime.fork(runId, { after }));
+    const after = pick.chance(70) ? (observer.requests.get(requestId)?.end?.id ?? 0) : 0;
+    const forked = this.#connection.unlessGone((runtime) => runtime.fork(runId, { after }));
     // Everything that the fork needs must stay, even if the source is removed before, during or after the
     // fork.
     const isRemoved = pick.chance(30);
@@ -178,7 +181,7 @@ export class Life {
   async #remove(runId: RunId | undefined): Promise<void> {
     if (runId === undefined) return;
     try {
-      await this.#line.unlessGone((runtime) => runtime.removeRun(runId));
+      await this.#connection.unlessGone((runtime) => runtime.removeRun(runId));
     } catch (error) {
       // It is busy.
       if (!(error instanceof AgentError) || error.code !== "conflict") throw error;

@@ -1,7 +1,7 @@
 import type { Violation } from "./verify-log.ts";
 
 /** Counts the cycles and violations of each fault. */
-export class Tally {
+export class FaultTable {
   readonly #rows = new Map<string, { cycles: number; violations: number }>();
   /** All violations as text, each with its seed. */
   readonly told: string[] = [];

@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../src/protocol/json.ts";
 import type { Picker } from "../laws/program.ts";
-import { farPart } from "./far-part.ts";
-import type { FarStep } from "./far-part.ts";
+import { remotePart } from "./remote-part.ts";
+import type { RemoteStep } from "./remote-part.ts";
 import { outsider } from "./scheduler.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** A request that the remote server has accepted. */
-export interface FarRequest {
+export interface RemoteRequest {
   readonly requestId: string;
   readonly program: number;
   readonly attachments: readonly string[];
@@ -26,10 +26,10 @@ export interface FarRequest {
 }
 
 /** The answer of a server: a status and JSON. */
-export type FarAnswer = readonly [status: number, json: JsonObject];
+export type RemoteAnswer = readonly [status: number, json: JsonObject];
 
 /** The simulation as the remote server sees it. */
-export interface FarSideOptions {
+export interface RemoteServerOptions {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
   /** Called for each request that starts here, with its program. */
@@ -37,17 +37,17 @@ export interface FarSideOptions {
 }
 
 /** A remote server that forgets nothing, whose agent runs generated programs. */
-export class FarSide {
-  readonly requests = new Map<string, FarRequest>();
+export class RemoteServer {
+  readonly requests = new Map<string, RemoteRequest>();
   readonly files = new Map<string, string>();
-  readonly #options: FarSideOptions;
+  readonly #options: RemoteServerOptions;
 
-  constructor(options: FarSideOptions) {
+  constructor(options: RemoteServerOptions) {
     this.#options = options;
   }
 
   /** Accepts any request; a repeated one has no effect. */
-  process(body: JsonObject): FarAnswer {
+  process(body: JsonObject): RemoteAnswer {
     const known = this.requests.get(body["request_id"] as string);
     switch (body["type"]) {
       case "OperationRequest":
@@ -60,7 +60,7 @@ export class FarSide {
   }
 
   /** The status of a request. */
-  status(requestId: string): FarAnswer {
+  status(requestId: string): RemoteAnswer {
     const request = this.requests.get(requestId);
     if (request === undefined) return UNKNOWN;
     const { status, events, end = {} } = request;
@@ -68,20 +68,23 @@ export class FarSide {
   }
 
   /** Stores a file; its id is derived from its content. */
-  upload(content: string): FarAnswer {
+  upload(content: string): RemoteAnswer {
     const id = `file-${this.files.size + 1}`;
     this.files.set(id, content);
     return [201, { artifact_id: id }];
   }
 
-  #begin(known: FarRequest | undefined, { request_id: id, input, attachments = [] }: JsonObject): FarAnswer {
+  #begin(
+    known: RemoteRequest | undefined,
+    { request_id: id, input, attachments = [] }: JsonObject,
+  ): RemoteAnswer {
     const request =
       known ?? this.#create(id as string, input as unknown as Invocation, attachments as readonly string[]);
     return [202, { request_id: request.requestId, run_id: `run-${request.requestId}` }];
   }
 
-  #create(requestId: string, { program }: Invocation, attachments: readonly string[]): FarRequest {
-    const request: FarRequest = {
+  #create(requestId: string, { program }: Invocation, attachments: readonly string[]): RemoteRequest {
+    const request: RemoteRequest = {
       requestId,
       program,
       attachments,
@@ -100,9 +103,9 @@ export class FarSide {
   }
 
   #resume(
-    request: FarRequest | undefined,
+    request: RemoteRequest | undefined,
     { wait_id: waitId, request_keys: values, resume_id: id }: JsonObject,
-  ): FarAnswer {
+  ): RemoteAnswer {
     if (request === undefined) return UNKNOWN;
     const { question } = request;
     if (request.resumed.get(waitId as number) === id) return [200, { request_id: request.requestId }];
@@ -121,7 +124,7 @@ export class FarSide {
     return [200, { request_id: request.requestId }];
   }
 
-  #cancel(request: FarRequest | undefined): FarAnswer {
+  #cancel(request: RemoteRequest | undefined): RemoteAnswer {
     if (request === undefined) return UNKNOWN;
     if (request.status === "completed") return [409, { detail: "it has ended" }];
     delete request.question;
@@ -130,7 +133,7 @@ export class FarSide {
   }
 
   /** Takes the next step after a delay. */
-  #goOn(request: FarRequest): void {
+  #goOn(request: RemoteRequest): void {
     const { pick, scheduler } = this.#options;
     const step = (): void => {
       if (request.status === "running") this.#step(request);
@@ -139,8 +142,8 @@ export class FarSide {
     else scheduler.timer(outsider, 1 + pick.below(200), step);
   }
 
-  #step(request: FarRequest): void {
-    const { steps, ok, value } = farPart(request.program);
+  #step(request: RemoteRequest): void {
+    const { steps, ok, value } = remotePart(request.program);
     const step = steps[request.next];
     request.next += 1;
     if (step === undefined) {
@@ -163,13 +166,13 @@ export class FarSide {
     request.question = { waitId: request.events.length, key: step.key };
   }
 
-  #end(request: FarRequest, end: JsonObject): void {
+  #end(request: RemoteRequest, end: JsonObject): void {
     request.status = "completed";
     request.end = end;
     this.#say(request, { type: "RequestCompleted", ...end });
   }
 
-  #say({ events, requestId, readers }: FarRequest, body: JsonObject): void {
+  #say({ events, requestId, readers }: RemoteRequest, body: JsonObject): void {
     const run = { run_id: `run-${requestId}`, request_id: requestId, agent: "remote", depth: 0 };
     events.push(JSON.stringify({ id: events.length + 1, ...run, ...body }));
     for (const wake of readers) wake();
@@ -177,7 +180,7 @@ export class FarSide {
 }
 
 /** The events of a step; the first one gets an id. */
-function bodiesOf(step: FarStep, id: number): readonly JsonObject[] {
+function bodiesOf(step: RemoteStep, id: number): readonly JsonObject[] {
   switch (step.do) {
     case "text":
       return [{ type: "TextOutput", content: step.content }];
@@ -216,7 +219,7 @@ function bodiesOf(step: FarStep, id: number): readonly JsonObject[] {
   }
 }
 
-const UNKNOWN: FarAnswer = [404, { detail: "there is no such request" }];
+const UNKNOWN: RemoteAnswer = [404, { detail: "there is no such request" }];
 
 interface Invocation {
   readonly program: number;

@@ -3,63 +3,63 @@ import type { Picker } from "../laws/program.ts";
 import type { Client } from "./client.ts";
 import { Disk } from "./disk.ts";
 import type { Lie } from "./disk.ts";
-import { FarSide } from "./far-side.ts";
-import { FarWire } from "./far-wire.ts";
+import { RemoteServer } from "./remote-server.ts";
+import { RemoteNetwork } from "./remote-network.ts";
 import { Hosts } from "./hosts.ts";
-import { Life } from "./life.ts";
-import type { Shared } from "./life.ts";
-import type { Surroundings } from "./line.ts";
-import { Mishaps } from "./mishaps.ts";
-import type { Victims } from "./mishaps.ts";
+import { ClientActions } from "./client-actions.ts";
+import type { Shared } from "./client-actions.ts";
+import type { SimulationAccess } from "./connection.ts";
+import { FaultInjector } from "./fault-injector.ts";
+import type { FaultTargets } from "./fault-injector.ts";
 import { createPlan, LOOK_MS } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { outsider, Scheduler } from "./scheduler.ts";
 import { Settings } from "./settings.ts";
 import { stage } from "./stage.ts";
 import { verify } from "./verify.ts";
-import { verifyFar } from "./verify-far.ts";
-import { verifyBelongings, verifyForgotten } from "./verify-belongings.ts";
-import { Witness } from "./witness.ts";
+import { verifyRemote } from "./verify-remote.ts";
+import { verifyStorage, verifyRetention } from "./verify-storage.ts";
+import { Observer } from "./observer.ts";
 
 /** A simulation: processes on one disk, clients and readers that survive them, and faults. */
-export class World {
-  readonly witness: Witness = new Witness();
+export class Simulation {
+  readonly observer: Observer = new Observer();
   readonly scheduler: Scheduler;
   readonly plan: Plan;
   readonly disk: Disk;
   readonly hosts: Hosts;
-  readonly farSide: FarSide;
-  readonly mishaps: Mishaps;
+  readonly remoteServer: RemoteServer;
+  readonly faultInjector: FaultInjector;
   readonly clients: Client[] = [];
   readonly shared: Shared;
   readonly judged: Map<string, Kept> = new Map();
   readonly #pick: Picker;
-  readonly #victims: Victims;
+  readonly #victims: FaultTargets;
   #patient = false;
 
   constructor(pick: Picker, lie?: Lie) {
-    const { witness } = this;
+    const { observer } = this;
     this.#pick = pick;
     this.plan = createPlan(pick);
-    this.mishaps = new Mishaps(this.plan.faults);
+    this.faultInjector = new FaultInjector(this.plan.faults);
     const scheduler = new Scheduler(pick, () => {
-      if (witness.faults.length > 0) throw new Stopped();
-      this.mishaps.stepped(this.#victims);
+      if (observer.faults.length > 0) throw new Stopped();
+      this.faultInjector.stepped(this.#victims);
     });
     this.scheduler = scheduler;
     this.disk = new Disk({
       scheduler,
       pick,
-      onlooker: witness,
-      moment: (moment) => this.mishaps.append(this.#victims, moment),
+      logObserver: observer,
+      moment: (moment) => this.faultInjector.append(this.#victims, moment),
       ...(lie !== undefined && { lie }),
     });
     this.hosts = new Hosts({ scheduler, pick, disk: this.disk, plan: this.plan });
-    const begun = (program: number): void => witness.did(`risky ${program}`, false);
-    this.farSide = new FarSide({ scheduler, pick, begun });
+    const begun = (program: number): void => observer.did(`risky ${program}`, false);
+    this.remoteServer = new RemoteServer({ scheduler, pick, begun });
     const { lossPercent } = this.plan;
-    const farWire = new FarWire({ scheduler, pick, side: this.farSide, lossPercent });
-    this.#victims = { scheduler, pick, disk: this.disk, hosts: this.hosts, farWire, witness };
+    const remoteNetwork = new RemoteNetwork({ scheduler, pick, side: this.remoteServer, lossPercent });
+    this.#victims = { scheduler, pick, disk: this.disk, hosts: this.hosts, remoteNetwork, observer };
     this.shared = {
       programs: new Map(),
       steps: new Map(),
@@ -73,9 +73,9 @@ export class World {
     };
     stage.enter({
       programs: this.shared.steps,
-      note: (what) => witness.did(what, scheduler.doer === this.hosts.owner),
+      note: (what) => observer.did(what, scheduler.doer === this.hosts.owner),
       macrotask: (run) => scheduler.post(scheduler.doer, run),
-      fetch: farWire.fetch,
+      fetch: remoteNetwork.fetch,
     });
   }
 
@@ -96,11 +96,11 @@ export class World {
       }
       await this.#rest();
       await verify(this, { finished: true });
-      verifyFar(this);
+      verifyRemote(this);
       if (this.plan.retention.retainMs !== undefined) await this.#outlive(this.plan.retention.retainMs);
     } catch (error) {
       if (!(error instanceof Stopped))
-        this.witness.say(error instanceof Error ? String(error.stack) : String(error));
+        this.observer.say(error instanceof Error ? String(error.stack) : String(error));
     }
   }
 
@@ -112,28 +112,28 @@ export class World {
   /** Advances the time until retention has removed every ended run. */
   async #outlive(retainMs: number): Promise<void> {
     await this.scheduler.pass(retainMs + 5 * LOOK_MS, MOST_STEPS);
-    verifyForgotten(this);
-    await verifyBelongings(this);
+    verifyRetention(this);
+    await verifyStorage(this);
   }
 
   /** Idle runs stay unchanged when a new process starts. */
   async #restartAtRest(): Promise<void> {
-    const { commits } = this.mishaps;
+    const { commits } = this.faultInjector;
     this.hosts.restart();
     await this.#rest();
-    if (this.mishaps.commits !== commits)
-      this.witness.say("a restart wrote something though all was at rest");
+    if (this.faultInjector.commits !== commits)
+      this.observer.say("a restart wrote something though all was at rest");
   }
 
   #bear(): void {
-    const { witness, scheduler, hosts, shared } = this;
+    const { observer, scheduler, hosts, shared } = this;
     const isPatient = (): boolean => this.#patient;
     const pause = (ms: number): Promise<void> =>
       new Promise((resolve) => {
         scheduler.timer(outsider, ms, resolve);
       });
-    const around: Surroundings = {
-      witness,
+    const around: SimulationAccess = {
+      observer,
       pick: this.#pick,
       connect: () => hosts.connect(),
       isOwner: (process) => process === hosts.owner,
@@ -142,7 +142,7 @@ export class World {
         return isPatient();
       },
     };
-    const life = new Life(around, shared);
+    const life = new ClientActions(around, shared);
     this.clients.push(life.client);
     this.#aside(life.live());
   }
@@ -150,7 +150,7 @@ export class World {
   /** Runs something concurrently. */
   #aside(work: Promise<unknown>): void {
     work.catch((error: unknown) =>
-      this.witness.say(error instanceof Error ? String(error.stack) : String(error)),
+      this.observer.say(error instanceof Error ? String(error.stack) : String(error)),
     );
   }
 }

@@ -1,13 +1,20 @@
 import type { Quiescence } from "./verify.ts";
-import type { FarSide } from "./far-side.ts";
+import type { RemoteServer } from "./remote-server.ts";
 import type { Plan } from "./plan.ts";
 
 /** The complete protocol of a simulation, for debugging. */
-export function toStory({ witness, clients, shared, hosts, farSide, plan }: Told): readonly string[] {
+export function toTrace({
+  observer,
+  clients,
+  shared,
+  hosts,
+  remoteServer,
+  plan,
+}: TraceInput): readonly string[] {
   const lines = [`plan ${JSON.stringify(plan)}`];
   for (const [requestId, programs] of shared.programs)
     lines.push(`${requestId} performs ${JSON.stringify(Object.fromEntries(programs))}`);
-  for (const [runId, { texts, records, removed }] of witness.runs) {
+  for (const [runId, { texts, records, removed }] of observer.runs) {
     lines.push(`run ${runId}${removed ? ", which was removed" : ""}`);
     for (let id = 0; id <= texts.length; id += 1) {
       const text = texts[id - 1];
@@ -21,14 +28,14 @@ export function toStory({ witness, clients, shared, hosts, farSide, plan }: Told
         `the client of ${requestId} in ${String(runId)} ${doing} at ${cursor}: ${JSON.stringify(request)}`,
       );
   for (const { runId, cursor } of shared.readers) lines.push(`a reader of ${runId} is at ${cursor}`);
-  for (const { program, status, events } of farSide.requests.values())
-    lines.push(`elsewhere part ${program} is ${status}`, ...events.map((event) => `  ${event}`));
+  for (const { program, status, events } of remoteServer.requests.values())
+    lines.push(`remote part ${program} is ${status}`, ...events.map((event) => `  ${event}`));
   return [...lines, ...hosts.told];
 }
 
 /** The parts of such a protocol. */
-export interface Told extends Quiescence {
+export interface TraceInput extends Quiescence {
   readonly hosts: Quiescence["hosts"] & { readonly told: readonly string[] };
-  readonly farSide: FarSide;
+  readonly remoteServer: RemoteServer;
   readonly plan: Plan;
 }

@@ -7,7 +7,7 @@ import type { Given, Kept } from "./model.ts";
 import type { Programs } from "./program.ts";
 
 /** Compares what a turn did, so far or to its end, with its programs. */
-export function whatIsWrong(
+export function compareWithPrograms(
   programs: Programs,
   history: History,
   kept: Kept,
@@ -29,7 +29,7 @@ export function whatIsWrong(
 }
 
 /** Invariants of every ended turn. */
-export function whatIsUnsound(history: History, done: ReadonlyMap<string, number>): readonly string[] {
+export function checkInvariants(history: History, done: ReadonlyMap<string, number>): readonly string[] {
   const { events, outcomes, calls, attempts, ids } = history;
   const faults: string[] = [];
   const starts = events.filter(({ type }) => type === "RequestStarted");

@@ -1,25 +1,25 @@
 import type { RunId } from "troupe/protocol";
 import type { Picker } from "../laws/program.ts";
 import type { Disk } from "./disk.ts";
-import type { FarWire } from "./far-wire.ts";
+import type { RemoteNetwork } from "./remote-network.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Fault } from "./plan.ts";
 import { outsider } from "./scheduler.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { Witness } from "./witness.ts";
+import type { Observer } from "./observer.ts";
 
 /** The targets of faults. */
-export interface Victims {
+export interface FaultTargets {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
   readonly disk: Disk;
   readonly hosts: Hosts;
-  readonly farWire: FarWire;
-  readonly witness: Witness;
+  readonly remoteNetwork: RemoteNetwork;
+  readonly observer: Observer;
 }
 
 /** The planned faults, each of which occurs at its time between two steps. */
-export class Mishaps {
+export class FaultInjector {
   readonly #waiting: Fault[];
   /** The number of requested appends. */
   commits = 0;
@@ -31,18 +31,18 @@ export class Mishaps {
   }
 
   /** Called before each step. */
-  stepped(victims: Victims): void {
+  stepped(victims: FaultTargets): void {
     const { steps } = victims.scheduler;
     this.#befall(victims, ({ at }) => at.moment === "step" && at.step <= steps);
   }
 
   /** An append was requested, or is written and not acknowledged. */
-  append(victims: Victims, moment: "asked" | "written"): void {
+  append(victims: FaultTargets, moment: "asked" | "written"): void {
     if (moment === "asked") this.commits += 1;
     this.#befall(victims, ({ at }) => at.moment === moment && at.commit <= this.commits);
   }
 
-  #befall(victims: Victims, isDue: (fault: Fault) => boolean): void {
+  #befall(victims: FaultTargets, isDue: (fault: Fault) => boolean): void {
     for (let index = this.#waiting.length - 1; index >= 0; index -= 1) {
       const fault = this.#waiting[index];
       if (fault === undefined || !isDue(fault)) continue;
@@ -53,7 +53,10 @@ export class Mishaps {
   }
 }
 
-function happen({ scheduler, pick, disk, hosts, farWire, witness }: Victims, { kind, forMs }: Fault): void {
+function happen(
+  { scheduler, pick, disk, hosts, remoteNetwork, observer }: FaultTargets,
+  { kind, forMs }: Fault,
+): void {
   switch (kind) {
     case "kill":
       hosts.kill(forMs);
@@ -67,7 +70,7 @@ function happen({ scheduler, pick, disk, hosts, farWire, witness }: Victims, { k
       hosts.invade(forMs);
       return;
     case "steal":
-      void disk.steal(pick.of([...witness.runs.keys(), "run_of_nobody"]) as RunId);
+      void disk.steal(pick.of([...observer.runs.keys(), "run_of_nobody"]) as RunId);
       return;
     case "stop":
       void hosts.stop(forMs);
@@ -76,7 +79,7 @@ function happen({ scheduler, pick, disk, hosts, farWire, witness }: Victims, { k
       hosts.pause(forMs);
       return;
     case "apart":
-      farWire.breakFor(forMs);
+      remoteNetwork.breakFor(forMs);
       return;
     default: {
       const never: never = kind;

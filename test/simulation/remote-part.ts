@@ -3,7 +3,7 @@ import { toPicker } from "../laws/program.ts";
 import type { Part } from "../laws/model.ts";
 
 /** One step of a remote agent. */
-export type FarStep =
+export type RemoteStep =
   | { readonly do: "text"; readonly content: string }
   | { readonly do: "tool"; readonly name: string }
   | { readonly do: "complete"; readonly name: string }
@@ -11,14 +11,14 @@ export type FarStep =
   | { readonly do: "file"; readonly name: string };
 
 /** All steps of a remote agent for one request. */
-export interface FarPart extends Part {
-  readonly steps: readonly FarStep[];
+export interface RemotePart extends Part {
+  readonly steps: readonly RemoteStep[];
 }
 
 /** The steps for a number; always the same. */
-export function farPart(program: number): FarPart {
+export function remotePart(program: number): RemotePart {
   const pick = toPicker(createRandom(program));
-  const steps = Array.from({ length: pick.below(5) }, (_, index): FarStep => {
+  const steps = Array.from({ length: pick.below(5) }, (_, index): RemoteStep => {
     const name = `far${program}x${index}`;
     switch (pick.below(6)) {
       case 0:
@@ -37,7 +37,7 @@ export function farPart(program: number): FarPart {
 }
 
 /** The steps as they appear in a history. */
-function toItem(step: FarStep): string {
+function toItem(step: RemoteStep): string {
   switch (step.do) {
     case "text":
       return `text ${step.content}`;

@@ -3,7 +3,7 @@ import type { Heard } from "./journal.ts";
 import type { Evidence, Violation } from "./verify-log.ts";
 
 /** Compares what the clients received with the log (I4). */
-export function verifyHeard(
+export function verifyClientJournal(
   { heard, history }: Evidence,
   accepted: ReadonlyMap<string, string>,
 ): Violation[] {

@@ -1,44 +1,44 @@
 import type { History } from "../laws/history.ts";
-import type { FarRequest, FarSide } from "./far-side.ts";
+import type { RemoteRequest, RemoteServer } from "./remote-server.ts";
 import type { Plan } from "./plan.ts";
-import type { Witness } from "./witness.ts";
+import type { Observer } from "./observer.ts";
 
 /** The inspected data of a remote server. */
-export interface FarRest {
-  readonly witness: Witness;
-  readonly farSide: FarSide;
+export interface RemoteChecks {
+  readonly observer: Observer;
+  readonly remoteServer: RemoteServer;
   readonly plan: Plan;
   readonly shared: { readonly given: ReadonlyMap<string, { readonly files?: readonly string[] }> };
 }
 
 /** Checks that a remote server and the log agree on answers, cancels and files. */
-export function verifyFar({ witness, farSide, plan, shared }: FarRest): void {
-  if (farSide.requests.size === 0) return;
+export function verifyRemote({ observer, remoteServer, plan, shared }: RemoteChecks): void {
+  if (remoteServer.requests.size === 0) return;
   const calls = new Map<number, Place>();
-  for (const requestId of witness.requests.keys()) {
-    const history = witness.history(requestId);
+  for (const requestId of observer.requests.keys()) {
+    const history = observer.history(requestId);
     const [started] = history.events;
     if (started?.type === "RequestStarted" && started.agent === "remote")
       calls.set(programIn(started.input), { requestId, history, callId: history.root });
     for (const [callId, { name, args }] of history.calls)
       if (name === "remote.perform") calls.set(programIn(args), { requestId, history, callId });
   }
-  for (const far of farSide.requests.values()) {
+  for (const far of remoteServer.requests.values()) {
     const place = calls.get(far.program);
-    const say = (what: string): void => witness.say(`part ${far.program} elsewhere: ${what}`);
+    const say = (what: string): void => observer.say(`part ${far.program} elsewhere: ${what}`);
     if (place === undefined) {
       say("nobody here has asked for it");
       continue;
     }
     verifyAnswers(far, place, say);
     const { requestId, history, callId } = place;
-    const isOver = history.outcomes.has(callId) || witness.requests.get(requestId)?.end !== undefined;
+    const isOver = history.outcomes.has(callId) || observer.requests.get(requestId)?.end !== undefined;
     // If a process dies, or a message is lost too often, the remote server is not informed of the cancel.
     const isCalm = plan.faults.length === 0 && plan.lossPercent === 0;
     if (isOver && isCalm && far.status !== "completed")
       say("nobody has told it that it is not wanted any more");
     const files = callId === history.root ? (shared.given.get(requestId)?.files ?? []) : [];
-    const sent = far.attachments.map((id) => farSide.files.get(id));
+    const sent = far.attachments.map((id) => remoteServer.files.get(id));
     if (JSON.stringify(sent) !== JSON.stringify(files)) say(`was given ${JSON.stringify(sent)}`);
   }
 }
@@ -51,7 +51,7 @@ interface Place {
 }
 
 function verifyAnswers(
-  { answers }: FarRequest,
+  { answers }: RemoteRequest,
   { history, callId }: Place,
   say: (what: string) => void,
 ): void {

@@ -3,11 +3,11 @@ import type { Runtime } from "troupe";
 import type { Picker } from "../laws/program.ts";
 import { ConnectionLost } from "./process.ts";
 import type { Process } from "./process.ts";
-import type { Witness } from "./witness.ts";
+import type { Observer } from "./observer.ts";
 
 /** The access of clients and readers to the simulation. */
-export interface Surroundings {
-  readonly witness: Witness;
+export interface SimulationAccess {
+  readonly observer: Observer;
   readonly pick: Picker;
   /** The current process; there is always one, but it may be dead. */
   connect(): Process;
@@ -19,10 +19,10 @@ export interface Surroundings {
 }
 
 /** The connection of clients to a process, which can die. */
-export class Line {
-  readonly #around: Surroundings;
+export class Connection {
+  readonly #around: SimulationAccess;
 
-  constructor(around: Surroundings) {
+  constructor(around: SimulationAccess) {
     this.#around = around;
   }
 
@@ -56,7 +56,7 @@ export class Line {
   isPassing(error: unknown): boolean {
     if (error instanceof ConnectionLost) return true;
     if (error instanceof AgentError) return error.code === "unavailable";
-    this.#around.witness.say(`a client was given ${String(error)}`);
+    this.#around.observer.say(`a client was given ${String(error)}`);
     return false;
   }
 }

@@ -20,7 +20,7 @@ export interface Outside {
 }
 
 /** The agents and tools that run programs. */
-export function createCast(
+export function createAgents(
   outside: Outside,
   { remote }: { readonly remote?: Performer } = {},
 ): readonly Agent[] {

@@ -1,22 +1,22 @@
 import type { StoredArtifact } from "../../src/ports/artifact-store.ts";
-import type { Witness } from "./witness.ts";
+import type { Observer } from "./observer.ts";
 
 /** The data outside the log. */
-export interface Belongings {
+export interface StoredData {
   readonly artifacts: { all(): Promise<readonly StoredArtifact[]> };
   /** The secrets by name. */
   readonly secrets: ReadonlyMap<string, string>;
 }
 
 /** Checks that every file in the log exists, and that nothing of removed runs is left. */
-export async function verifyBelongings({
-  witness,
+export async function verifyStorage({
+  observer,
   hosts: { artifacts, secrets },
 }: {
-  readonly witness: Witness;
-  readonly hosts: Belongings;
+  readonly observer: Observer;
+  readonly hosts: StoredData;
 }): Promise<void> {
-  const { faults, runs } = witness;
+  const { faults, runs } = observer;
   const files = new Map<string, StoredArtifact>(
     (await artifacts.all()).map((file) => [file.artifactId, file]),
   );
@@ -26,7 +26,7 @@ export async function verifyBelongings({
         faults.push(
           `file ${artifactId} belongs to run ${runId}, which ${runs.has(runId) ? "was removed" : "never was"}`,
         );
-  verifySecrets(witness, secrets);
+  verifySecrets(observer, secrets);
   for (const [runId, { events, removed, hidden }] of runs) {
     if (removed) continue;
     if (hidden) faults.push(`run ${runId} is neither there nor gone`);
@@ -45,7 +45,7 @@ export async function verifyBelongings({
 }
 
 /** Checks that exactly the secrets that runs refer to exist. */
-function verifySecrets({ faults, runs }: Witness, secrets: ReadonlyMap<string, string>): void {
+function verifySecrets({ faults, runs }: Observer, secrets: ReadonlyMap<string, string>): void {
   const used = new Set<string>();
   for (const [runId, { records, removed }] of runs) {
     if (removed) continue;
@@ -62,10 +62,10 @@ function verifySecrets({ faults, runs }: Witness, secrets: ReadonlyMap<string, s
 }
 
 /** Checks that every run that was idle long enough is removed. */
-export function verifyForgotten({ witness }: { readonly witness: Witness }): void {
+export function verifyRetention({ observer }: { readonly observer: Observer }): void {
   const open = new Set<string>();
-  for (const { runId, end } of witness.requests.values()) if (end === undefined) open.add(runId);
-  for (const [runId, { removed }] of witness.runs)
+  for (const { runId, end } of observer.requests.values()) if (end === undefined) open.add(runId);
+  for (const [runId, { removed }] of observer.runs)
     if (!removed && !open.has(runId) && !runId.startsWith("config-"))
-      witness.say(`run ${runId} is kept though its time is over`);
+      observer.say(`run ${runId} is kept though its time is over`);
 }

@@ -3,13 +3,13 @@ import { idOf } from "../../src/protocol/encode.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import type { EventPage } from "../../src/runtime/api.ts";
 import type { AcceptedRequest } from "../../src/runtime/journal/records.ts";
-import { SECRET } from "../laws/cast.ts";
+import { SECRET } from "../laws/agents.ts";
 import { countSpared, openWaits, toHistory } from "../laws/history.ts";
 import type { History } from "../laws/history.ts";
-import type { Onlooker } from "./disk.ts";
+import type { LogObserver } from "./disk.ts";
 
 /** All entries of a run's log, in order. */
-export interface RunTruth {
+export interface LoggedRun {
   readonly texts: string[];
   readonly events: Event[];
   readonly records: LogRecord[];
@@ -19,7 +19,7 @@ export interface RunTruth {
 }
 
 /** The log's data of a request. */
-export interface RequestTruth {
+export interface LoggedRequest {
   readonly runId: string;
   /** The events of its turn, as logged. */
   readonly texts: string[];
@@ -41,9 +41,9 @@ interface Deed {
  * Observes every log entry, everything that clients receive, and every outside effect, at the time it occurs,
  * and records violations.
  */
-export class Witness implements Onlooker {
-  readonly runs = new Map<string, RunTruth>();
-  readonly requests = new Map<string, RequestTruth>();
+export class Observer implements LogObserver {
+  readonly runs = new Map<string, LoggedRun>();
+  readonly requests = new Map<string, LoggedRequest>();
   readonly faults: string[] = [];
   readonly #claims = new Map<string, number>();
   readonly #deeds = new Map<string, Deed>();
@@ -137,15 +137,15 @@ export class Witness implements Onlooker {
     return openWaits(this.history(requestId)).map(([, waitId]) => waitId);
   }
 
-  #run(runId: string): RunTruth {
+  #run(runId: string): LoggedRun {
     const known = this.runs.get(runId);
     if (known) return known;
-    const run: RunTruth = { texts: [], events: [], records: [], removed: false, hidden: false };
+    const run: LoggedRun = { texts: [], events: [], records: [], removed: false, hidden: false };
     this.runs.set(runId, run);
     return run;
   }
 
-  #record(runId: string, run: RunTruth, record: LogRecord): void {
+  #record(runId: string, run: LoggedRun, record: LogRecord): void {
     run.records.push(record);
     if (record.type.startsWith("Config") && JSON.stringify(record).includes(SECRET))
       this.say(`a secret stands in the log of run ${runId}`);
@@ -160,7 +160,7 @@ export class Witness implements Onlooker {
     this.requests.set(requestId, { runId, texts: [], waits: new Set(), answered: new Set() });
   }
 
-  #event(runId: string, run: RunTruth, text: string): void {
+  #event(runId: string, run: LoggedRun, text: string): void {
     const event = JSON.parse(text) as Event;
     run.texts.push(text);
     if (text.includes(SECRET)) this.say(`a secret stands in the log of run ${runId}: ${text}`);
@@ -176,7 +176,7 @@ export class Witness implements Onlooker {
     this.#turn(request, event, text);
   }
 
-  #turn(request: RequestTruth, event: Event, text: string): void {
+  #turn(request: LoggedRequest, event: Event, text: string): void {
     const wrong = (what: string): void => this.say(`${event.request_id}: ${what}: ${text}`);
     request.texts.push(text);
     if (request.end) wrong("something follows its end");

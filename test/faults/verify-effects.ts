@@ -1,16 +1,16 @@
 import { requestIdOf } from "../../src/protocol/encode.ts";
 import type { Event } from "../../src/protocol/events.ts";
-import type { Deed } from "./outside.ts";
+import type { OutsideEffect } from "./outside.ts";
 import type { History } from "./read-history.ts";
 import type { Evidence, Violation } from "./verify-log.ts";
 
 /** Compares the outside effects with the calls in the log (I6). */
-export function verifyDeeds({ history, earlier, deeds, earlierDeeds = [] }: Evidence): Violation[] {
+export function verifyEffects({ history, earlier, effects, earlierEffects = [] }: Evidence): Violation[] {
   const violations: Violation[] = [];
   const calls = findCalls(history);
   const callsBefore = earlier ? findCalls(earlier) : new Map<string, LoggedDeed>();
-  const before = count(earlierDeeds);
-  for (const [key, { deed, times }] of count(deeds)) {
+  const before = count(earlierEffects);
+  for (const [key, { deed, times }] of count(effects)) {
     const say = (what: string): void => {
       violations.push({ invariant: "I6", what: `${deed.kind} ${key}: ${what}` });
     };
@@ -26,7 +26,7 @@ export function verifyDeeds({ history, earlier, deeds, earlierDeeds = [] }: Evid
       say("it was done again although the log had its result");
     }
   }
-  const done = count(deeds);
+  const done = count(effects);
   for (const [key, { ended, succeeded, attempts, wrongAttempts }] of calls) {
     if (wrongAttempts) violations.push({ invariant: "I6", what: `${key}: its attempts are not 1, 2, 3 …` });
     if (ended && succeeded && !done.has(key)) {
@@ -97,9 +97,11 @@ function keyOf(
     : `${requestId}/${event.function_name}`;
 }
 
-function count(deeds: readonly Deed[]): Map<string, { readonly deed: Deed; times: number }> {
-  const counts = new Map<string, { readonly deed: Deed; times: number }>();
-  for (const deed of deeds) {
+function count(
+  effects: readonly OutsideEffect[],
+): Map<string, { readonly deed: OutsideEffect; times: number }> {
+  const counts = new Map<string, { readonly deed: OutsideEffect; times: number }>();
+  for (const deed of effects) {
     const known = counts.get(deed.key);
     if (known) known.times += 1;
     else counts.set(deed.key, { deed, times: 1 });
