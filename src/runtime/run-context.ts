@@ -6,7 +6,7 @@ import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
 import type { StoredSecrets } from "./agent/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
-import type { GroupCommitTimer } from "./journal/group-commit.ts";
+import type { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import type { Limits } from "./limits.ts";
 
 /** The shared objects of all runs of a runtime, created once. */

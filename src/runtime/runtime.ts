@@ -7,7 +7,7 @@ import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./agent/stored-secrets.ts";
 import type { CloseOptions, Runtime } from "./api.ts";
 import { loadConfigurations } from "./commands/configurations.ts";
-import { GroupCommitTimer } from "./journal/group-commit.ts";
+import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import { Commands } from "./commands/commands.ts";
 import type { Message, RunReceipt } from "./run/messages.ts";
 import { defaultLimits } from "./limits.ts";

@@ -9,7 +9,7 @@ import { RemoteEvents } from "./events.ts";
 import { fetchFile, sendFile } from "./files.ts";
 import { digest, fault, toIds } from "./ids.ts";
 import type { RemoteIds } from "./ids.ts";
-import { RemoteWaits } from "./waits.ts";
+import { AnswerForwarder } from "./answer-forwarder.ts";
 import type { RemoteSettings } from "./settings.ts";
 import { decodeState, encodeState } from "./state.ts";
 import type { RemoteState } from "./state.ts";
@@ -32,7 +32,7 @@ export class RemoteCall {
   readonly #session: RemoteSession;
   readonly #settings: RemoteSettings;
   readonly #events: RemoteEvents;
-  readonly #waits: RemoteWaits;
+  readonly #waits: AnswerForwarder;
   #state: RemoteState;
   /** Cancels the remote request in the background. */
   #abandon = (): void => {};
@@ -46,7 +46,7 @@ export class RemoteCall {
     this.#settings = settings;
     this.#state = decodeState(session.kept);
     this.#events = new RemoteEvents(settings.name, session, this.#state);
-    this.#waits = new RemoteWaits(wire, session, settings);
+    this.#waits = new AnswerForwarder(wire, session, settings);
   }
 
   /** Performs the call. An error ends only this call. */

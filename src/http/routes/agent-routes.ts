@@ -12,8 +12,8 @@ import { readJson } from "../messages/body.ts";
 import { lastEventId, queryOf, read } from "../messages/event-query.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
-import { replyWithStream } from "../sse/sse.ts";
-import type { OpenedStream } from "../sse/sse.ts";
+import { replyWithStream } from "../sse/reply-with-stream.ts";
+import type { OpenedStream } from "../sse/reply-with-stream.ts";
 import { isObject } from "../../protocol/json.ts";
 
 /** Adds the routes that send requests to an agent; at the root, to the default agent. */

@@ -8,7 +8,7 @@ import { withPrefix } from "../messages/mount.ts";
 import type { EventQuery } from "../messages/event-query.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
-import { replyWithStream } from "../sse/sse.ts";
+import { replyWithStream } from "../sse/reply-with-stream.ts";
 
 /**
  * Adds the routes that read events. They share one handler, because an id names either a request or a run.

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Stream, StreamTimes } from "./stream.ts";
+import type { EventStream, StreamTimes } from "./event-stream.ts";
 
 /** Limits of streams. */
 export interface StreamOptions {
@@ -83,7 +83,7 @@ export class OpenStreams {
   }
 
   /** Supervises a stream until the returned function is called. */
-  add(stream: Stream): () => void {
+  add(stream: EventStream): () => void {
     const place: Place = { stream };
     this.#open.add(place);
     this.#timer ??= this.#startTimer();
@@ -135,7 +135,7 @@ export class OpenStreams {
  * instead of streams with their request and connection.
  */
 interface Place {
-  stream: Stream | undefined;
+  stream: EventStream | undefined;
 }
 
 const TICK_MS = 1_000;

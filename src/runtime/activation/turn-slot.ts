@@ -4,14 +4,14 @@ import type { Speaker } from "../../protocol/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
-import { endPassivatedTurn, versionMismatch } from "./passivated-turn.ts";
+import { endPassivatedTurn, versionMismatch } from "./end-passivated-turn.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
 import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
-import { Continuation, toContinuedStart } from "./continuation.ts";
+import { RecoveryAttempt, toContinuedStart } from "./recovery-attempt.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
@@ -30,7 +30,7 @@ export interface GivenAnswer {
 }
 
 /** The queued requests of the run. */
-export interface WaitingRequests {
+export interface QueuedRequests {
   /** Removes and returns the next one, or `undefined` when there is none. */
   take(): AcceptedRequest | undefined;
 }
@@ -49,18 +49,18 @@ const DEATHS = 50;
 export class TurnSlot implements TurnListener {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
-  readonly #waiting: WaitingRequests;
+  readonly #waiting: QueuedRequests;
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
   #passivated: TurnJournal | undefined;
   readonly #mark: RequestIndex;
   /** Set from when the turn is to be continued until it ends. */
-  #continuation: Continuation | undefined;
+  #continuation: RecoveryAttempt | undefined;
 
   constructor(
     context: RunContext,
     ledger: RunLedger,
-    waiting: WaitingRequests,
+    waiting: QueuedRequests,
     passivated: PassivatedTurn | undefined,
   ) {
     this.#context = context;
@@ -142,7 +142,7 @@ export class TurnSlot implements TurnListener {
     }
     const { requestId } = open.accepted;
     const run = (): void => this.#continue(start);
-    this.#continuation = new Continuation({ ledger, requestId, start, among: open.among ?? 0, run });
+    this.#continuation = new RecoveryAttempt({ ledger, requestId, start, among: open.among ?? 0, run });
     this.#context.gate.continue(this.#continuation);
   }
 

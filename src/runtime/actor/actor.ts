@@ -10,7 +10,7 @@ import { toAnswer, toRemoteAnswer } from "./answer.ts";
 import type { Answer } from "./answer.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import { performRemotely } from "../remote/remote-actor.ts";
+import { performRemotely } from "../remote/remote-session.ts";
 import type { PublishedFile } from "../agent/remote-port.ts";
 import { createMemory } from "./actor-memory.ts";
 import type { ActorMemory } from "./actor-memory.ts";

@@ -1,7 +1,7 @@
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import type { Address, Feed, FeedPage, FeedReader, PageSink } from "../api.ts";
 import type { Wanted } from "./event-filter.ts";
-import type { MissedWakes, WokenReader } from "./missed-wakes.ts";
+import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
 import { StreamEnd } from "./stream-end.ts";
 
 /** The events to follow. */
@@ -14,7 +14,7 @@ export interface FollowRange {
   readonly forever: boolean;
   readonly signal: AbortSignal | undefined;
   /** Set for a log whose wakes may be lost. */
-  readonly missedWakes: MissedWakes | undefined;
+  readonly readerSweep: ReaderSweep | undefined;
 }
 
 /** The size of a page, which is the most that a stopped reader holds. */
@@ -51,7 +51,7 @@ class LogReader implements FeedReader {
   #isPaused = false;
   #hasEnded = false;
   #stopTail: (() => void) | undefined;
-  #woken: WokenReader | undefined;
+  #woken: SweptReader | undefined;
 
   constructor(range: FollowRange, sink: PageSink) {
     const { log, address, after, forever } = range;
@@ -62,14 +62,14 @@ class LogReader implements FeedReader {
   }
 
   start(): void {
-    const { log, address, signal, missedWakes } = this.#range;
+    const { log, address, signal, readerSweep } = this.#range;
     if (signal?.aborted === true) {
       this.stop();
       return;
     }
     signal?.addEventListener("abort", this.stop);
     this.#stopTail = log.tail(address.runId, this.wake);
-    this.#woken = missedWakes?.add(this.wake);
+    this.#woken = readerSweep?.add(this.wake);
     this.wake();
   }
 
@@ -176,7 +176,7 @@ class LogReader implements FeedReader {
     this.#hasEnded = true;
     this.#stopTail?.();
     this.#range.signal?.removeEventListener("abort", this.stop);
-    if (this.#woken) this.#range.missedWakes?.remove(this.#woken);
+    if (this.#woken) this.#range.readerSweep?.remove(this.#woken);
     this.#sink.end(error);
   }
 }

@@ -21,7 +21,7 @@ import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
-import { MissedWakes } from "./missed-wakes.ts";
+import { ReaderSweep } from "./reader-sweep.ts";
 import { readPage } from "./read-page.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { RecentMap } from "./recent-map.ts";
@@ -35,11 +35,11 @@ export class Queries {
   readonly #log: EventLog;
   readonly #requests = new RecentMap<RequestId, Remembered>(REMEMBERED);
 
-  readonly #missedWakes: MissedWakes | undefined;
+  readonly #readerSweep: ReaderSweep | undefined;
 
   constructor(log: EventLog, environment: Environment) {
     this.#log = log;
-    this.#missedWakes = log.reliableTail ? undefined : new MissedWakes(environment);
+    this.#readerSweep = log.reliableTail ? undefined : new ReaderSweep(environment);
   }
 
   /** Caches the data of a request for its readers. */
@@ -95,9 +95,9 @@ export class Queries {
     const { clamped, finished } =
       after === undefined ? { clamped: start, finished: false } : await this.#place(address, start);
     const log = this.#log;
-    const missedWakes = this.#missedWakes;
+    const readerSweep = this.#readerSweep;
     return follow(
-      { log, address, after: clamped, wanted, forever, signal, missedWakes },
+      { log, address, after: clamped, wanted, forever, signal, readerSweep },
       finished && !forever,
     );
   }

@@ -9,8 +9,8 @@ import type { RunContext } from "../run-context.ts";
 import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
-import { RunUpdates } from "./notes.ts";
-import { RequestQueue } from "./requests.ts";
+import { RunUpdates } from "./run-updates.ts";
+import { RequestQueue } from "./request-queue.ts";
 
 /** The host of a run. */
 export interface RunListener {

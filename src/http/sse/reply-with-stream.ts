@@ -6,7 +6,7 @@ import type { AppEnv } from "../messages/app-env.ts";
 import type { Mount } from "../messages/mount.ts";
 import { NodePipe } from "./node-pipe.ts";
 import { ALREADY_SENT, API_HEADERS, corsOf, replyEmpty } from "../messages/reply.ts";
-import { Stream } from "./stream.ts";
+import { EventStream } from "./event-stream.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { webPipe } from "./web-pipe.ts";
 
@@ -76,15 +76,15 @@ function start(c: Context<AppEnv>, host: StreamHost, { id, feed, after, stop, he
   const span = { after, endsAt: streams.endOfLife(), prefix: host.mount.prefixOf(c) };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
-    run(new Stream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);
+    run(new EventStream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);
     return ALREADY_SENT;
   }
   const { pipe, body } = webPipe(options);
-  run(new Stream(pipe, gone, streams.times, span), feed, id, host);
+  run(new EventStream(pipe, gone, streams.times, span), feed, id, host);
   return new Response(body, { headers: all });
 }
 
-function run(stream: Stream, feed: Feed, id: string | undefined, { streams, report }: StreamHost): void {
+function run(stream: EventStream, feed: Feed, id: string | undefined, { streams, report }: StreamHost): void {
   const remove = streams.add(stream);
   stream.start(feed, (error) => {
     if (error !== undefined) report("a stream of events failed", error);

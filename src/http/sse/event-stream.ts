@@ -22,7 +22,7 @@ export interface StreamSpan {
  * One reader's stream of events. It takes the next page only when the one before has left the process, so a client
  * that reads slowly, or stops, costs one page and its cursor.
  */
-export class Stream implements PageSink {
+export class EventStream implements PageSink {
   readonly #pipe: Pipe;
   readonly #stop: () => void;
   readonly #times: StreamTimes;

@@ -42,7 +42,7 @@ export async function performRemotely(
     caller: callersOf(actor),
     depth,
   };
-  const end = await remote.perform(request, new Place(actor));
+  const end = await remote.perform(request, new LocalSession(actor));
   if (end.ok) return end;
   throw new RemoteFailure(end);
 }
@@ -68,7 +68,7 @@ function filesOf(actor: ActorContext): readonly RemoteFile[] {
 }
 
 /** The local side of a remote call: its texts, questions, files and open calls. */
-class Place implements RemoteSession {
+class LocalSession implements RemoteSession {
   readonly kept: Json | undefined;
   readonly #actor: ActorContext;
   /** The open remote calls by local id. */

@@ -25,7 +25,7 @@ export function toContinuedStart(
 }
 
 /** The actions of a continuation in the slot of its turn. */
-export interface ContinuationOptions {
+export interface RecoveryAttemptOptions {
   readonly ledger: RunLedger;
   readonly requestId: RequestId;
   readonly start: ContinuedStart & { readonly deaths: number };
@@ -36,14 +36,14 @@ export interface ContinuationOptions {
 }
 
 /** The continuation of a turn: it starts when the gate allows it, and is watched until it makes progress. */
-export class Continuation {
-  readonly #options: ContinuationOptions;
+export class RecoveryAttempt {
+  readonly #options: RecoveryAttemptOptions;
   readonly #sound = Promise.withResolvers<void>();
   /** The recorder's `news` when the turn started. */
   #begun: number | undefined;
   #isOver = false;
 
-  constructor(options: ContinuationOptions) {
+  constructor(options: RecoveryAttemptOptions) {
     this.#options = options;
   }
 

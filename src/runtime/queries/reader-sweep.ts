@@ -9,30 +9,30 @@ const SWEEP_MS = 1_000;
 const PARTS = 10;
 
 /** A registered reader. It is emptied on removal, because the set keeps old entries alive for a while. */
-export interface WokenReader {
+export interface SweptReader {
   wake: (() => void) | undefined;
 }
 
 /** Periodically wakes the readers of a log whose wakes can be lost. One timer serves all readers. */
-export class MissedWakes {
+export class ReaderSweep {
   readonly #environment: Environment;
-  readonly #readers = new Set<WokenReader>();
+  readonly #readers = new Set<SweptReader>();
   /** The readers that were not woken in the current round. */
-  #round: WokenReader[] = [];
+  #round: SweptReader[] = [];
   #stopTimer: (() => void) | undefined;
 
   constructor(environment: Environment) {
     this.#environment = environment;
   }
 
-  add(wake: () => void): WokenReader {
+  add(wake: () => void): SweptReader {
     const reader = { wake };
     this.#readers.add(reader);
     this.#stopTimer ??= this.#environment.timer(SWEEP_MS, this.#sweep);
     return reader;
   }
 
-  remove(reader: WokenReader): void {
+  remove(reader: SweptReader): void {
     reader.wake = undefined;
     this.#readers.delete(reader);
     if (this.#readers.size > 0) return;

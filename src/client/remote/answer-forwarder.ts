@@ -15,7 +15,7 @@ import { isObject } from "../../protocol/json.ts";
 const LIMIT = 100;
 
 /** The open waits of a remote agent: asked here, answered there. */
-export class RemoteWaits {
+export class AnswerForwarder {
   readonly #wire: Wire;
   readonly #session: RemoteSession;
   readonly #settings: RemoteSettings;

@@ -1,7 +1,7 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
-import { MissedWakes } from "../../src/runtime/queries/missed-wakes.ts";
+import { ReaderSweep } from "../../src/runtime/queries/reader-sweep.ts";
 
 const twice = defineAgent({
   name: "twice",
@@ -37,7 +37,7 @@ test("a stream gets every event of a log that sends no wakes", async () => {
 
 test("one timer wakes all readers in turn, and runs only while there are readers", async () => {
   const environment = manualEnvironment();
-  const wakes = new MissedWakes(environment);
+  const wakes = new ReaderSweep(environment);
   const woken = new Map<number, number>();
   const readers = Array.from({ length: 100 }, (_, index) =>
     wakes.add(() => void woken.set(index, (woken.get(index) ?? 0) + 1)),

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import { admit, Mailbox } from "./mailbox.ts";
-import { findAnswer, pickWait } from "./resume.ts";
+import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "../activation/turn-slot.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
