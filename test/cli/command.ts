@@ -18,7 +18,7 @@ export interface RunningCommand {
   kill(signal?: NodeJS.Signals): void;
   /** Resolves with the exit code, or the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals>;
-  /** Resolves when neither it nor a child can print any more. */
+  /** Resolves when it and its children can no longer print. */
   readonly silent: Promise<void>;
 }
 

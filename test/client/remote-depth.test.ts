@@ -150,7 +150,7 @@ test("a cancel ends all turns of an agent that calls itself over HTTP again and 
   expect((await runsOf(near)).length).toBeLessThanOrEqual(31);
 });
 
-test("a server is told the chain of its callers and how deep it stands, and may ignore both", async () => {
+test("a server gets the chain of its callers and its depth, and may ignore both", async () => {
   await using far = await startHostile({ getevents: stream(event(1, "RequestStarted"), completed(2)) });
   await using near = await start({ agents: [caller("boss", remoteAgent(far.url))] });
   const before = { server: "https://third.example", run_id: "run_third", request_id: "req_third" };

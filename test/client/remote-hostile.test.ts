@@ -60,7 +60,7 @@ const streams: readonly (readonly [
     },
   ],
   [
-    "does not know the request any more",
+    "no longer knows the request",
     "interrupted: agent fiend has lost the request; whether it took effect is unknown",
     json({}, 404),
   ],

@@ -103,7 +103,7 @@ async function inspect(
       if (changed >= 0) violations.push(`event ${changed + 1} of run ${runId} is not what it was`);
       const promised = (history.unanswered.get(runId) ?? events.length + 1) - 1;
       if (read.events.length < promised && !acceptLoss) {
-        violations.push(`run ${runId} has ${read.events.length} of ${promised} events, and nobody is told`);
+        violations.push(`run ${runId} has ${read.events.length} of ${promised} events without an error`);
       }
     }
     return { refused: false, noticed, violations };

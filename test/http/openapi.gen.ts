@@ -167,7 +167,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes a request. */
+        /** Accepts a request. */
         post: operations["postProcess"];
         delete?: never;
         options?: never;
@@ -201,7 +201,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes a request that starts or continues a turn, and streams its events. */
+        /** Accepts a request that starts or continues a turn, and streams its events. */
         post: operations["postStreamRequest"];
         delete?: never;
         options?: never;

@@ -24,7 +24,7 @@ export function compareWithPrograms(
       faults.push(`${scope} did ${JSON.stringify(logged)} and not ${JSON.stringify(wanted)}`);
   }
   for (const scope of history.items.keys())
-    if (!expected.has(scope)) faults.push(`${scope} did something that nobody asked for`);
+    if (!expected.has(scope)) faults.push(`${scope} did something unexpected`);
   return faults;
 }
 

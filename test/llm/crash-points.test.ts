@@ -121,7 +121,7 @@ async function work(mishaps: readonly Mishap[]): Promise<{
     }
     const answered = new Set(ofType(events, "ResumeWithInput").map(({ wait_id }) => wait_id));
     const open = ofType(events, "WaitForInput").find(({ id }) => !answered.has(id));
-    if (open === undefined) throw new Error(`nothing goes on after ${JSON.stringify(events.at(-1))}`);
+    if (open === undefined) throw new Error(`nothing continues after ${JSON.stringify(events.at(-1))}`);
     const request_keys: { readonly [key: string]: Json } = { approved: true };
     await tell({ type: "ResumeWithInput", request_id, wait_id: open.id, request_keys });
   }

@@ -145,7 +145,7 @@ test("agents of every kind are served", async () => {
 
 test.each([
   ["call", 'the agent of turn.call ("pirate") is not an agent'],
-  ["waitForInput", "turn.waitForInput takes a schema, or a text for each value"],
+  ["waitForInput", "turn.waitForInput needs a schema, or a text for each requested value"],
 ])("turn.%s says what is wrong with what it was given", async (name, message) => {
   const careless = defineAgent({
     name: "careless",

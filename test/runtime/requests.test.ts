@@ -11,7 +11,7 @@ const asked = "asked" as RequestId;
 
 const echo = defineAgent({
   name: "echo",
-  purpose: "Says back what it is told.",
+  purpose: "Repeats a text.",
   version: "2",
   chat: (input) => input,
   operations: {
@@ -238,7 +238,7 @@ test("a run is created once for an alias, however often and concurrently", async
 });
 
 test("each agent has its own aliases", async () => {
-  const other = defineAgent({ name: "other", purpose: "Says back what it is told.", chat: (input) => input });
+  const other = defineAgent({ name: "other", purpose: "Repeats a text.", chat: (input) => input });
   const world = new World({ agents: [echo, other] });
   const [first, second] = await Promise.all(
     ["echo", "other"].map((agent) => world.runtime.createRun(agent, { alias: "thread-1" })),
@@ -251,7 +251,7 @@ test("each agent has its own aliases", async () => {
   expect(await world.runtime.createRun("other", { alias: "thread-1" })).toBe(second);
 });
 
-test("two processes on one log that create a run for the same alias come to the same run", async () => {
+test("two processes on one log that create a run for the same alias get the same run", async () => {
   const world = new World({ agents: [echo] });
   await world.runtime.ready();
   const find = world.log.find;

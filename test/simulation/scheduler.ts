@@ -94,7 +94,7 @@ export class Scheduler {
             resolve();
             return;
           }
-          if (this.steps >= mostSteps) throw new Error(`after ${mostSteps} steps it still goes on`);
+          if (this.steps >= mostSteps) throw new Error(`after ${mostSteps} steps it has not ended`);
           this.#step();
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)));

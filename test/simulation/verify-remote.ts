@@ -25,9 +25,9 @@ export function verifyRemote({ observer, remoteServer, plan, shared }: RemoteChe
   }
   for (const far of remoteServer.requests.values()) {
     const place = calls.get(far.program);
-    const say = (what: string): void => observer.say(`part ${far.program} elsewhere: ${what}`);
+    const say = (what: string): void => observer.say(`remote part ${far.program}: ${what}`);
     if (place === undefined) {
-      say("nobody here has asked for it");
+      say("no local turn requested it");
       continue;
     }
     verifyAnswers(far, place, say);
@@ -35,8 +35,7 @@ export function verifyRemote({ observer, remoteServer, plan, shared }: RemoteChe
     const isOver = history.outcomes.has(callId) || observer.requests.get(requestId)?.end !== undefined;
     // If a process dies, or a message is lost too often, the remote server is not informed of the cancel.
     const isCalm = plan.faults.length === 0 && plan.lossPercent === 0;
-    if (isOver && isCalm && far.status !== "completed")
-      say("nobody has told it that it is not wanted any more");
+    if (isOver && isCalm && far.status !== "completed") say("it was not informed of the cancel");
     const files = callId === history.root ? (shared.given.get(requestId)?.files ?? []) : [];
     const sent = far.attachments.map((id) => remoteServer.files.get(id));
     if (JSON.stringify(sent) !== JSON.stringify(files)) say(`was given ${JSON.stringify(sent)}`);

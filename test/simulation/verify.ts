@@ -36,7 +36,7 @@ export async function verify(
   for (const { runId, cursor } of rest.shared.readers) {
     const run = observer.runs.get(runId);
     if (run?.removed === false && cursor !== run.texts.length)
-      faults.push(`a reader of run ${runId} has come to ${cursor} of ${run.texts.length}`);
+      faults.push(`a reader of run ${runId} is at ${cursor} of ${run.texts.length}`);
   }
   await verifyLog(rest);
   await verifyStorage(rest);
@@ -114,7 +114,7 @@ function verifyTurn(
   for (const fault of whatIsMisconfigured(observer, given?.told ?? new Map(), history)) say(fault);
   const end = observer.requests.get(requestId)?.end;
   if (end === undefined) {
-    if (!isParked(history)) say("it has come to rest and does not wait");
+    if (!isParked(history)) say("it has no work left and does not wait");
     return kept;
   }
   for (const fault of checkInvariants(history, new Map())) say(fault);
@@ -140,7 +140,7 @@ function verifyRemote({ observer }: Quiescence, requestId: string): void {
   const isWhole = end !== undefined && !isGivenUp;
   if (JSON.stringify(done) !== JSON.stringify(isWhole ? items : items.slice(0, done.length)))
     say(`it did ${JSON.stringify(done)} and not ${JSON.stringify(items)}`);
-  if (end === undefined && !isParked(history)) say("it has come to rest and does not wait");
+  if (end === undefined && !isParked(history)) say("it has no work left and does not wait");
   if (!isWhole) return;
   for (const fault of checkInvariants(history, new Map())) say(fault);
   const isRight = end.finish_reason === (ok ? "success" : "error");

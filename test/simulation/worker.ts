@@ -25,7 +25,7 @@ Error.stackTraceLimit = 0;
 
 const { lie } = workerData as { readonly lie?: Lie };
 const unheard: string[] = [];
-process.on("unhandledRejection", (error) => void unheard.push(`nobody heard of ${String(error)}`));
+process.on("unhandledRejection", (error) => void unheard.push(`unhandled rejection: ${String(error)}`));
 
 async function work({ from, count }: Work): Promise<Done> {
   const done = { seeds: count, turns: 0, commits: 0, steps: 0, injectedFaults: 0 };

@@ -72,7 +72,7 @@ function collect(incoming: Incoming, limitBytes: number): Promise<Uint8Array> {
     let chunks: Buffer[] = [];
     let sizeBytes = 0;
     let isOver = false;
-    // After that no event comes any more.
+    // No event comes after that.
     if (incoming.destroyed) finish(() => reject(cutOff()));
     incoming.on("data", (chunk: Buffer) => {
       sizeBytes += chunk.byteLength;

@@ -25,7 +25,7 @@ export const agentPaths: JsonObject = {
   },
   "/process": {
     post: operation({
-      summary: "Takes a request.",
+      summary: "Accepts a request.",
       parameters: requestParameters,
       content: body(ref("Request")),
       responses: {
@@ -49,7 +49,7 @@ export const agentPaths: JsonObject = {
   },
   "/stream_request": {
     post: operation({
-      summary: "Takes a request that starts or continues a turn, and streams its events.",
+      summary: "Accepts a request that starts or continues a turn, and streams its events.",
       parameters: [
         ...requestParameters.filter(({ name }) => name !== "wait" && name !== "wait_ms"),
         lastEventId,

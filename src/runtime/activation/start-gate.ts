@@ -30,7 +30,7 @@ const SUSPICIOUS_DEATHS = 2;
 /** Time for a suspect to make progress or survive, in milliseconds; doubled for each further death. */
 const TRIAL_MS = { first: 1_000, most: 15_000 };
 
-/** Longest time of all trials after one start together, in milliseconds, since all other turns wait meanwhile. */
+/** Longest time of all trials after one start together, in milliseconds, because all other turns wait during them. */
 const TRIALS_MS = 30_000;
 
 /** If there are many suspects, they continue in this many groups, and a group that dies is divided again. */

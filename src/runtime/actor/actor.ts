@@ -145,7 +145,7 @@ export class Actor implements ActorContext {
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
-        `agent ${this.agent.name} said more than the log could take; await turn.text`,
+        `agent ${this.agent.name} has too many uncommitted texts; await turn.text`,
       );
       return this.turn.over();
     }

@@ -3,7 +3,7 @@ import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 
 /**
- * Wakes an actor after a time that a restart does not start again. If the clock was set back in the meantime, the sleep ends
+ * A durable timer; a restart does not restart its time. If the clock was set back in the meantime, the sleep ends
  * after the time that the code asked for, at the latest.
  */
 export function sleep(

@@ -42,7 +42,7 @@ const ADDRESS_BYTES = 4_096;
 export function checkQuestions(questions: Questions, schema: JsonObject | undefined): void {
   const texts: readonly unknown[] = Object.values(questions);
   if (texts.some((text) => typeof text !== "string"))
-    throw new TypeError("turn.waitForInput takes a schema, or a text for each value that it asks for");
+    throw new TypeError("turn.waitForInput needs a schema, or a text for each requested value");
   const count = texts.length;
   if (count > QUESTIONS_LIMIT) {
     throw new AgentError(

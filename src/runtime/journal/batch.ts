@@ -26,7 +26,7 @@ export interface OpenBatch extends Batch {
    * code can start other work, so that the commit can record whether the turn is parked.
    */
   patient?: boolean;
-  /** Made for the first one who waits for the commit. */
+  /** Created for the first caller that waits for the commit. */
   done?: PromiseWithResolvers<void>;
 }
 

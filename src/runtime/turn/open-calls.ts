@@ -33,7 +33,7 @@ export const CANCELED_CALL: Outcome = { ok: false, code: "canceled", message: "t
 
 /**
  * The open calls of a turn, and the end of each: settled with an outcome, or canceled because its caller does not
- * need it any more. The end of a call cancels all calls under it.
+ * need it. The end of a call cancels all calls under it.
  */
 export class OpenCalls {
   readonly #options: OpenCallsOptions;

@@ -13,7 +13,7 @@ export function createDirectory(path: string): void {
   try {
     mkdirSync(full, { mode: 0o700 });
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have created it in the meantime.
     if (!isDirectory(full)) throw error;
   }
 }

@@ -153,7 +153,7 @@ class TinyEcho {
 
 const DESCRIPTION = {
   name: "echo",
-  purpose: "Says back what it is told.",
+  purpose: "Repeats a text.",
   endpoints: [],
   operations: [{ name: "chat", description: "Talks." }],
   tools: [],

@@ -140,7 +140,7 @@ const FROM = [
   INSERT INTO alias SELECT run.agent, alias, rid FROM alias_of_any JOIN run USING (rid);
   DROP TABLE alias_of_any`,
   // A record has the name of each secret under "$secret". The configuration of an agent only counts as it is now.
-  // A damaged record stays as it is; whoever reads it gets the error.
+  // A damaged record stays unchanged; reading it is an error.
   `DELETE FROM reference;
   INSERT OR IGNORE INTO reference (thing, rid)
     SELECT name.value, chunk.rid
