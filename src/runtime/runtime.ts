@@ -173,14 +173,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return runs.fork(runId, after);
     },
     async removeRun(runId) {
-      checkOpen();
-      await started;
+      await open();
       await queries.run(runId);
       await runs.remove(runId);
     },
     async upload(file) {
-      checkOpen();
-      await started;
+      await open();
       return uploads.take(file);
     },
     async artifact(artifactId) {

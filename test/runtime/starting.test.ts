@@ -31,3 +31,33 @@ test("a removal and an upload wait until the runtime has started", async () => {
   expect(await artifacts.size()).toBe(5);
   await runtime.close();
 });
+
+test("a removal and an upload that wait for the start are refused when the runtime closes", async () => {
+  const environment = manualEnvironment();
+  // The log survives the runtimes, so that a commit after the close succeeds.
+  const log = { ...memoryLog(), close: async () => {} };
+  const artifacts = memoryArtifacts();
+  const before = createRuntime({ agents: [echo], log, environment });
+  const runId = await before.createRun("echo", {});
+  await before.close();
+
+  const begun = Promise.withResolvers<void>();
+  const open = async (): ReturnType<typeof log.open> => {
+    await begun.promise;
+    return log.open();
+  };
+  const runtime = createRuntime({ agents: [echo], log: { ...log, open }, artifacts, environment });
+  const body = new Blob(["notes"]).stream();
+  const asked = Promise.allSettled([
+    runtime.removeRun(runId),
+    runtime.upload({ name: "notes.txt", mimeType: "text/plain", limitBytes: 100, body }),
+  ]);
+  const closing = runtime.close();
+  begun.resolve();
+  await closing;
+
+  const refused = { status: "rejected", reason: { code: "unavailable" } };
+  expect(await asked).toMatchObject([refused, refused]);
+  expect(await log.run(runId)).toMatchObject({ agent: "echo" });
+  expect(await artifacts.size()).toBe(0);
+});
