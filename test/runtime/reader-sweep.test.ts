@@ -53,3 +53,18 @@ test("one timer wakes all readers in turn, and runs only while there are readers
   await environment.advance(60_000);
   expect([...woken.values()].every((count) => count === 2)).toBe(true);
 });
+
+test("a reader is woken soon although thousands of others leave in the middle of a round", async () => {
+  const environment = manualEnvironment();
+  const wakes = new ReaderSweep(environment);
+  let count = 0;
+  wakes.add(() => void (count += 1));
+  const others = Array.from({ length: 5_000 }, () => wakes.add(() => {}));
+  await environment.advance(1_000);
+  for (const other of others) wakes.remove(other);
+
+  await environment.advance(9_000);
+  expect(count).toBe(1);
+  await environment.advance(1_000);
+  expect(count).toBe(2);
+});

@@ -19,6 +19,8 @@ export class ReaderSweep {
   readonly #readers = new Set<SweptReader>();
   /** The readers that were not woken in the current round. */
   #round: SweptReader[] = [];
+  /** How many of them a sweep wakes. */
+  #share = 0;
   #stopTimer: (() => void) | undefined;
 
   constructor(environment: Environment) {
@@ -43,7 +45,10 @@ export class ReaderSweep {
 
   readonly #sweep = (): void => {
     this.#stopTimer = this.#environment.timer(SWEEP_MS, this.#sweep);
-    if (this.#round.length === 0) this.#round = [...this.#readers];
-    for (const reader of this.#round.splice(-Math.ceil(this.#readers.size / PARTS))) reader.wake?.();
+    if (this.#round.length === 0) {
+      this.#round = [...this.#readers];
+      this.#share = Math.ceil(this.#round.length / PARTS);
+    }
+    for (const reader of this.#round.splice(-this.#share)) reader.wake?.();
   };
 }
