@@ -23,6 +23,15 @@ test("the error of a tool is logged in one line with its position in the user's 
   });
 });
 
+test("an error that callers pass on is logged once, where it was thrown", async () => {
+  const { command, url } = await startServe(["--log-format=json"]);
+  await chat(url, "boss", { request_id: "letter-1" });
+  await command.match(/"message":"request letter-1 of boss ended with agent_error: the outbox is full/);
+  expect(toLines(command).filter(({ level }) => level === "error")).toMatchObject([
+    { message: "tool send failed: the outbox is full", agent: "careless", request_id: "letter-1" },
+  ]);
+});
+
 test("for human readers only the user's own stack frames are logged", async () => {
   const { command, url } = await startServe([]);
   await chat(url, "clumsy", { request_id: "letter-1" });
@@ -65,7 +74,7 @@ test("with --log-format=json every line of a server is JSON", async () => {
     level: "info",
     message: "serving",
     url,
-    agents: ["clumsy", "failing"],
+    agents: ["boss", "clumsy", "failing"],
   });
 });
 
@@ -85,6 +94,17 @@ export const clumsy = defineAgent({
     await turn.tool(send, {}).catch(() => {});
     await turn.text("sorry");
   },
+});
+const careless = defineAgent({
+  name: "careless",
+  purpose: "Fails as its tool does.",
+  tools: [send],
+  chat: async (_input, turn) => void (await turn.tool(send, {})),
+});
+export const boss = defineAgent({
+  name: "boss",
+  purpose: "Fails as the agent that it calls.",
+  chat: async (input, turn) => void (await turn.call(careless, "chat", { input })),
 });
 export const failing = defineAgent({
   name: "failing",

@@ -1,5 +1,5 @@
 import { isInstance } from "../../errors.ts";
-import { isInterruption } from "../actor/call-failure.ts";
+import { isInterruption, isPassedOn } from "../actor/call-failure.ts";
 import { Actor } from "../actor/actor.ts";
 import { CHAT } from "../agent/agent.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
@@ -62,6 +62,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
         const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
         if (unfit && isChat) turn.fail("unsupported_input", errorMessage(thrown));
         else if (isInstance(thrown, RemoteFailure)) turn.fail(thrown.turnCode, errorMessage(thrown));
+        else if (isPassedOn(thrown)) turn.fail("agent_error", errorMessage(thrown));
         else turn.failWith(thrown, isInterruption(thrown) ? "interrupted" : "agent_error");
       },
     });

@@ -12,6 +12,16 @@ export function toCallFailure(
 
 /** Whether a thrown value is the failure of a call that a crash interrupted and that must not be repeated. */
 export function isInterruption(thrown: unknown): boolean {
-  if (!isInstance(thrown, AgentError) || fieldOf(thrown, "code") !== "call_failed") return false;
-  return fieldOf(fieldOf(fieldOf(thrown, "details"), "facts"), "code") === "interrupted";
+  return codeOfCall(thrown) === "interrupted";
+}
+
+/** Whether a thrown value only passes on the error of a called tool or agent, which is logged where it was thrown. */
+export function isPassedOn(thrown: unknown): boolean {
+  return codeOfCall(thrown) === "tool_error";
+}
+
+/** How the call failed whose failure was thrown; `undefined` for any other value. */
+function codeOfCall(thrown: unknown): unknown {
+  if (!isInstance(thrown, AgentError) || fieldOf(thrown, "code") !== "call_failed") return undefined;
+  return fieldOf(fieldOf(fieldOf(thrown, "details"), "facts"), "code");
 }

@@ -5,7 +5,7 @@ import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
-import { isInterruption } from "./call-failure.ts";
+import { isInterruption, isPassedOn } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
 import type { Answer } from "./answer.ts";
 import { noChat } from "../agent/resolve-operation.ts";
@@ -246,14 +246,14 @@ function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: strin
   );
 }
 
-/** Reports the error of a call, unless nothing waits for the call. */
+/** Reports the error of a call, unless nothing waits for the call or the error is reported already. */
 function report(
   caller: Actor,
   open: OpenCall,
   { kind, name }: { readonly kind: Agent["kind"] | "effect"; readonly name: string },
   thrown: unknown,
 ): void {
-  if (!open.open) return;
+  if (!open.open || isPassedOn(thrown)) return;
   const { turn } = caller;
   const called = kind === "agent" ? { agent: name } : { agent: caller.agent.name, tool: name };
   const place = turn.place({ ...called, tool_call_id: open.callId });
