@@ -1,9 +1,11 @@
 import { Hono } from "hono";
+import { agentRoutes, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
-import { addAgentRoutes } from "./routes/agent-routes.ts";
+import { addRoutes } from "./routes/add-routes.ts";
+import { agentHandlers } from "./routes/agent-routes.ts";
 import type { AppEnv } from "./messages/app-env.ts";
-import { addArtifactRoutes } from "./routes/artifact-routes.ts";
-import { addEventRoutes } from "./routes/event-routes.ts";
+import { artifactHandlers } from "./routes/artifact-routes.ts";
+import { eventHandlers } from "./routes/event-routes.ts";
 import { createGuard } from "./guards/guards.ts";
 import type { GuardOptions } from "./guards/guards.ts";
 import type { Host, Place } from "./routes/host.ts";
@@ -14,8 +16,8 @@ import { explainNoRoute } from "./routes/no-route.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { isFault, toProblem } from "./messages/problem.ts";
 import { replyProblem } from "./messages/reply.ts";
-import { addRunRoutes } from "./routes/run-routes.ts";
-import { addServerRoutes } from "./routes/server-routes.ts";
+import { runChangeHandlers, runHandlers } from "./routes/run-routes.ts";
+import { serverHandlers } from "./routes/server-routes.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
 import { PendingReplies } from "./routes/pending-replies.ts";
@@ -62,12 +64,17 @@ export function createApp(
 
   const app = new Hono<AppEnv>({ getPath: pathOf });
   app.use(createGuard(guardOptions));
-  addServerRoutes(app, host, { metrics, isStopping: () => signal?.aborted === true });
+  addRoutes(app, "", serverRoutes, {
+    ...serverHandlers(host, { metrics, isStopping: () => signal?.aborted === true }),
+    ...runChangeHandlers(host),
+  });
   for (const place of placesOf(runtime)) {
-    addAgentRoutes(app, host, place);
-    addEventRoutes(app, host, place);
-    addRunRoutes(app, host, place);
-    addArtifactRoutes(app, host, place);
+    addRoutes(app, place.path, agentRoutes, {
+      ...agentHandlers(host, place),
+      ...eventHandlers(host, place),
+      ...runHandlers(host, place),
+      ...artifactHandlers(host),
+    });
   }
   app.notFound((c) => {
     const { error, headers } = explainNoRoute(c, app, runtime);

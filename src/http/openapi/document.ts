@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../protocol/json.ts";
 import { components } from "../../protocol/json-schema.ts";
-import { agentPaths } from "./agent-paths.ts";
-import { refusal, withOperationIds } from "./parts.ts";
-import { serverPaths } from "./server-paths.ts";
+import { agentRoutes, serverRoutes } from "../../protocol/routes.ts";
+import { agentOperations } from "./agent-operations.ts";
+import { refusal, toPaths, withOperationIds } from "./parts.ts";
+import { serverOperations } from "./server-operations.ts";
 
 /**
  * Describes all routes as an OpenAPI 3.1 document, with the same schemas that validate requests. The routes of an
@@ -27,7 +28,11 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
     servers: [ROOT, ...(first === undefined ? [] : [below])],
     // A server without a token accepts unauthenticated requests.
     security: [{}, { bearer: [] }],
-    paths: withOperationIds({ ...atRoot(serverPaths), ...agentPaths }),
+    paths: withOperationIds({
+      // These do not exist below the path of an agent.
+      ...toPaths(serverRoutes, serverOperations, { servers: [ROOT] }),
+      ...toPaths(agentRoutes, agentOperations),
+    }),
     components: {
       schemas: { ...components },
       responses: { Refusal: refusal },
@@ -38,12 +43,3 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
 
 /** Relative to the address of the document, so that it is right below a prefix too. */
 const ROOT: JsonObject = { url: ".", description: "The server, and its default agent." };
-
-/** Paths that do not exist below the path of an agent. */
-function atRoot(paths: JsonObject): JsonObject {
-  const items = Object.entries(paths).map(([path, item]) => [
-    path,
-    { servers: [ROOT], ...(item as JsonObject) },
-  ]);
-  return Object.fromEntries(items) as JsonObject;
-}

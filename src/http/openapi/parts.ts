@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Routes } from "../../protocol/routes.ts";
 
 export type Responses = { readonly [status: string]: JsonObject };
 
@@ -9,6 +10,9 @@ export const whole: JsonObject = { type: "integer", minimum: 0 };
 
 /** The schema of a boolean. */
 export const flag: JsonObject = { type: "boolean" };
+
+/** Operations by the names of their routes. */
+export type Operations<Name extends string> = { readonly [name in Name]: JsonObject };
 
 /** What an operation is made of. */
 export interface OperationParts {
@@ -94,7 +98,22 @@ export function inQuery(name: string, schema: JsonObject, description: string): 
   return { name, in: "query", schema, description };
 }
 
-/** A path parameter. */
-export function inPath(name: string): JsonObject {
+/** The path items of routes: their methods and the parameters of their paths. */
+export function toPaths<Name extends string>(
+  routes: Routes<Name>,
+  operations: Operations<NoInfer<Name>>,
+  shared: JsonObject = {},
+): JsonObject {
+  const items: Record<string, JsonObject> = {};
+  for (const name of Object.keys(routes) as Name[]) {
+    const [method, path] = routes[name];
+    const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter = ""]) => inPath(parameter));
+    const item = items[path] ?? { ...shared, ...(parameters.length > 0 && { parameters }) };
+    items[path] = { ...item, [method.toLowerCase()]: operations[name] };
+  }
+  return items;
+}
+
+function inPath(name: string): JsonObject {
   return { name, in: "path", required: true, schema: text };
 }

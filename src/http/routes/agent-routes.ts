@@ -1,4 +1,4 @@
-import type { Context, Hono } from "hono";
+import type { Context } from "hono";
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { Refusal } from "../../protocol/issue.ts";
@@ -6,79 +6,85 @@ import { queryFields } from "../../protocol/incoming.ts";
 import { parseRequest } from "../../protocol/parse.ts";
 import type { IncomingRequest, Parsed } from "../../protocol/parse.ts";
 import type { Delivery, TurnRequest } from "../../protocol/requests.ts";
-import type { Receipt } from "../../runtime/api.ts";
+import type { Receipt, Runtime } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
 import { lastEventId, queryOf, read } from "../messages/event-query.ts";
+import type { AgentHandlers } from "./add-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/reply-with-stream.ts";
 import type { OpenedStream } from "../sse/reply-with-stream.ts";
 import { isObject } from "../../protocol/json.ts";
 
-/** Adds the routes that send requests to an agent; at the root, to the default agent. */
-export function addAgentRoutes(app: Hono<AppEnv>, host: Host, place: Place): void {
+/** The routes that send requests to an agent; at the root, to the default agent. */
+export function agentHandlers(
+  host: Host,
+  place: Place,
+): AgentHandlers<"describe" | "process" | "configure" | "streamRequest"> {
   const { runtime } = host;
   const agent = place.agent ?? runtime.defaultAgent;
 
-  app.get(`${place.path}/describe`, (c) => reply(c, JSON.stringify(runtime.describe(agent))));
+  return {
+    describe: (c) => reply(c, JSON.stringify(runtime.describe(agent))),
 
-  app.post(`${place.path}/process`, async (c) => {
-    const body = await readJson(c, host.bodyLimitBytes);
-    return take(c, host, agent, toRequest(c, body));
-  });
+    async process(c) {
+      const body = await readJson(c, host.bodyLimitBytes);
+      return take(c, host, agent, toRequest(c, body));
+    },
 
-  app.post(`${place.path}/configure`, async (c) => {
-    const body = await readJson(c, host.bodyLimitBytes);
-    const incoming = toRequest(c, isUntyped(body) ? { ...body, type: "ConfigureRequest" } : body);
-    if (incoming.request.type !== "ConfigureRequest") {
-      throw new AgentError("invalid_request", `configure does not accept ${incoming.request.type}`);
-    }
-    return take(c, host, agent, incoming);
-  });
+    async configure(c) {
+      const body = await readJson(c, host.bodyLimitBytes);
+      const incoming = toRequest(c, isUntyped(body) ? { ...body, type: "ConfigureRequest" } : body);
+      if (incoming.request.type !== "ConfigureRequest") {
+        throw new AgentError("invalid_request", `configure does not accept ${incoming.request.type}`);
+      }
+      return take(c, host, agent, incoming);
+    },
 
-  app.post(`${place.path}/stream_request`, async (c) => {
-    const body = await readJson(c, host.bodyLimitBytes);
-    const { request } = toRequest(c, body);
-    if (request.type === "CancelRequest" || request.type === "ConfigureRequest") {
-      throw new AgentError("invalid_request", `stream_request does not accept ${request.type}`, {
-        hint: "send it to the route process",
+    async streamRequest(c) {
+      const body = await readJson(c, host.bodyLimitBytes);
+      const { request } = toRequest(c, body);
+      if (request.type === "CancelRequest" || request.type === "ConfigureRequest") {
+        throw new AgentError("invalid_request", `stream_request does not accept ${request.type}`, {
+          hint: "send it to the route process",
+        });
+      }
+      return replyWithStream(c, host, {
+        id: request.request_id,
+        open: async (signal): Promise<OpenedStream> => {
+          const last = lastEventId(c, queryOf(c));
+          if (last !== undefined && request.type !== "ResumeWithInput") await checkKnown(runtime, request);
+          const { runId, requestId, after: start, replayed } = await runtime.process(agent, request);
+          if (runId === null) throw new AgentError("internal", "a turn without a run");
+          const after = Math.max(start, last ?? 0);
+          const feed = await runtime.follow({ kind: "request", runId, requestId, agent }, { after, signal });
+          return { after, feed, ...(replayed && { headers: REPLAYED }) };
+        },
       });
-    }
-    return replyWithStream(c, host, {
-      id: request.request_id,
-      open: async (signal): Promise<OpenedStream> => {
-        const last = lastEventId(c, queryOf(c));
-        if (last !== undefined && request.type !== "ResumeWithInput") await checkKnown(request);
-        const { runId, requestId, after: start, replayed } = await runtime.process(agent, request);
-        if (runId === null) throw new AgentError("internal", "a turn without a run");
-        const after = Math.max(start, last ?? 0);
-        const feed = await runtime.follow({ kind: "request", runId, requestId, agent }, { after, signal });
-        return { after, feed, ...(replayed && { headers: REPLAYED }) };
-      },
-    });
-  });
-
-  /**
-   * A client that has events of a request is retrying it to continue reading; that must not start a second
-   * turn.
-   */
-  async function checkKnown({ request_id: id }: TurnRequest): Promise<void> {
-    const hint = "send the request_id of the first attempt, or omit Last-Event-ID to start a turn";
-    if (id === undefined)
-      throw new AgentError("conflict", "a request with a Last-Event-ID has no request_id", { hint });
-    try {
-      await runtime.resolve(id);
-    } catch (thrown) {
-      if (toAgentError(thrown).code !== "not_found") throw thrown;
-      throw new AgentError("conflict", `there is no request ${id} to resume after a Last-Event-ID`, {
-        hint,
-      });
-    }
-  }
+    },
+  };
 }
 
 const REPLAYED = { "idempotent-replayed": "true" };
+
+/**
+ * A client that has events of a request is retrying it to continue reading; that must not start a second
+ * turn.
+ */
+async function checkKnown(runtime: Runtime, { request_id: id }: TurnRequest): Promise<void> {
+  const hint = "send the request_id of the first attempt, or omit Last-Event-ID to start a turn";
+  if (id === undefined)
+    throw new AgentError("conflict", "a request with a Last-Event-ID has no request_id", { hint });
+  try {
+    await runtime.resolve(id);
+  } catch (thrown) {
+    if (toAgentError(thrown).code !== "not_found") throw thrown;
+    throw new AgentError("conflict", `there is no request ${id} to resume after a Last-Event-ID`, {
+      hint,
+    });
+  }
+}
 
 function toRequest(c: Context<AppEnv>, body: unknown): IncomingRequest {
   const parsed = parseRequest(body, toQuery(c));

@@ -1,40 +1,45 @@
-import type { Context, Hono } from "hono";
+import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { StoredArtifact } from "../../ports/artifact-store.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { bodyChunks } from "../messages/body.ts";
 import { parseName, queryOf, read } from "../messages/event-query.ts";
+import { pathParameter } from "./add-routes.ts";
+import type { AgentHandlers } from "./add-routes.ts";
 import { checkId } from "./event-routes.ts";
-import type { Host, Place } from "./host.ts";
+import type { Host } from "./host.ts";
 import { API_HEADERS, corsOf, reply } from "../messages/reply.ts";
 
-/** Adds the routes for uploads and downloads. Files belong to no agent, so all paths are equivalent. */
-export function addArtifactRoutes(
-  app: Hono<AppEnv>,
-  { runtime, fileLimitBytes, report, mount }: Host,
-  { path }: Place,
-): void {
-  app.post(`${path}/artifacts`, async (c) => {
-    const query = queryOf(c);
-    const runId = read(query, "run_id", parseName);
-    const uploaded = await runtime.upload({
-      name: read(query, "name", parseName) ?? "file",
-      mimeType: typeOf(c),
-      body: bodyChunks(c, fileLimitBytes),
-      limitBytes: fileLimitBytes,
-      ...(runId !== undefined && { runId: checkId(runId) }),
-    });
-    const url = mount.prefixOf(c) + uploaded.url;
-    return reply(c, JSON.stringify({ artifact_id: uploaded.artifactId, url }), {
-      status: 201,
-      headers: { location: url },
-    });
-  });
+/** The routes for uploads and downloads. Files belong to no agent, so the paths of all agents are equivalent. */
+export function artifactHandlers({
+  runtime,
+  fileLimitBytes,
+  report,
+  mount,
+}: Host): AgentHandlers<"upload" | "artifact"> {
+  return {
+    async upload(c) {
+      const query = queryOf(c);
+      const runId = read(query, "run_id", parseName);
+      const uploaded = await runtime.upload({
+        name: read(query, "name", parseName) ?? "file",
+        mimeType: typeOf(c),
+        body: bodyChunks(c, fileLimitBytes),
+        limitBytes: fileLimitBytes,
+        ...(runId !== undefined && { runId: checkId(runId) }),
+      });
+      const url = mount.prefixOf(c) + uploaded.url;
+      return reply(c, JSON.stringify({ artifact_id: uploaded.artifactId, url }), {
+        status: 201,
+        headers: { location: url },
+      });
+    },
 
-  app.get(`${path}/artifacts/:id`, async (c) => {
-    const { info, body } = await runtime.artifact(checkId(c.req.param("id")));
-    return new Response(toStream(body, report), { headers: { ...toHeaders(info), ...corsOf(c) } });
-  });
+    async artifact(c) {
+      const { info, body } = await runtime.artifact(checkId(pathParameter(c, "artifact_id")));
+      return new Response(toStream(body, report), { headers: { ...toHeaders(info), ...corsOf(c) } });
+    },
+  };
 }
 
 const TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: *;[\x20-\x7e]{0,255})?$/;

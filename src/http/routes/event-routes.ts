@@ -1,4 +1,4 @@
-import type { Context, Hono } from "hono";
+import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { Address } from "../../runtime/api.ts";
@@ -6,18 +6,20 @@ import type { AppEnv } from "../messages/app-env.ts";
 import { lastEventId, nextPage, parseEventQuery, queryOf } from "../messages/event-query.ts";
 import { withPrefix } from "../messages/mount.ts";
 import type { EventQuery } from "../messages/event-query.ts";
+import { pathParameter } from "./add-routes.ts";
+import type { AgentHandlers, Handler } from "./add-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/reply-with-stream.ts";
 
-/**
- * Adds the routes that read events. They share one handler, because an id names either a request or a run.
- */
-export function addEventRoutes(app: Hono<AppEnv>, host: Host, { path, agent }: Place): void {
-  for (const route of ["getevents", "events"]) {
-    app.get(`${path}/${route}`, (c) => readEvents(c, host, agent, namedInQuery(c)));
-    app.get(`${path}/${route}/:id`, (c) => readEvents(c, host, agent, c.req.param("id")));
-  }
+/** The routes that read events. They are equivalent, because an id names either a request or a run. */
+export function eventHandlers(
+  host: Host,
+  { agent }: Place,
+): AgentHandlers<"getEvents" | "getEventsById" | "events" | "eventsById"> {
+  const events: Handler = (c) => readEvents(c, host, agent, namedInQuery(c));
+  const eventsById: Handler = (c) => readEvents(c, host, agent, pathParameter(c, "id"));
+  return { getEvents: events, getEventsById: eventsById, events, eventsById };
 }
 
 /** Refuses an invalid id. */

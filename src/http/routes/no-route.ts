@@ -1,5 +1,6 @@
 import type { Context, Hono } from "hono";
 import { AgentError, toAgentError } from "../../errors.ts";
+import { endpoints } from "../../protocol/routes.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 
@@ -20,7 +21,7 @@ export function explainNoRoute(c: Context<AppEnv>, app: Hono<AppEnv>, runtime: R
     return { error, headers: { allow } };
   }
   const [, agent = "", route] = path.split("/");
-  if (route !== undefined && AGENT_ROUTES.has(route) && !runtime.agents.includes(agent)) {
+  if (route !== undefined && endpoints.includes(route) && !runtime.agents.includes(agent)) {
     return { error: unknownAgent(runtime, agent) };
   }
   const hint = "GET / lists the agents, GET /openapi.json all routes";
@@ -28,17 +29,6 @@ export function explainNoRoute(c: Context<AppEnv>, app: Hono<AppEnv>, runtime: R
 }
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-
-const AGENT_ROUTES = new Set([
-  "describe",
-  "process",
-  "configure",
-  "stream_request",
-  "getevents",
-  "events",
-  "request",
-  "runs",
-]);
 
 function hasRoute(app: Hono<AppEnv>, method: string, path: string): boolean {
   const [matches] = app.router.match(method, path);

@@ -1,52 +1,58 @@
-import type { Hono } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/parse.ts";
 import type { RunPhase } from "../../protocol/status.ts";
 import type { RunsQuery } from "../../runtime/api.ts";
-import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";
+import { pathParameter } from "./add-routes.ts";
+import type { AgentHandlers, ServerHandlers } from "./add-routes.ts";
 import { checkId, unknown } from "./event-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply, replyEmpty } from "../messages/reply.ts";
 import { readRunsPage } from "./runs-page.ts";
 
-/** Adds the routes for requests and runs; below an agent's path, only for its own. */
-export function addRunRoutes(
-  app: Hono<AppEnv>,
-  { runtime, bodyLimitBytes, mount }: Host,
-  { path, agent }: Place,
-): void {
-  app.get(`${path}/request/:id`, async (c) => {
-    const requestId = checkId(c.req.param("id")) as RequestId;
-    const status = await runtime.status(requestId);
-    if (agent !== undefined && status.agent !== agent) throw unknown(requestId, agent);
-    return reply(c, JSON.stringify(status));
-  });
+/** The routes that show requests and runs; below an agent's path, only its own. */
+export function runHandlers({ runtime, mount }: Host, { agent }: Place): AgentHandlers<"request" | "runs"> {
+  return {
+    async request(c) {
+      const requestId = checkId(pathParameter(c, "request_id")) as RequestId;
+      const status = await runtime.status(requestId);
+      if (agent !== undefined && status.agent !== agent) throw unknown(requestId, agent);
+      return reply(c, JSON.stringify(status));
+    },
 
-  app.get(`${path}/runs`, async (c) => {
-    const query = queryOf(c);
-    const { json, next } = await readRunsPage(runtime, toRunsQuery(query, agent));
-    const headers =
-      next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
-    return reply(c, json, headers && { headers });
-  });
+    async runs(c) {
+      const query = queryOf(c);
+      const { json, next } = await readRunsPage(runtime, toRunsQuery(query, agent));
+      const headers =
+        next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
+      return reply(c, json, headers && { headers });
+    },
+  };
+}
 
-  if (agent !== undefined) return;
-  app.post(`${path}/runs/:id/fork`, async (c) => {
-    const source = checkId(c.req.param("id")) as RunId;
-    const after = parseForkPoint(await readJson(c, bodyLimitBytes));
-    const runId = await runtime.fork(source, { after });
-    const forked = { run_id: runId, forked_from: { run_id: source, id: after } };
-    const location = `${mount.prefixOf(c)}/events/${runId}`;
-    return reply(c, JSON.stringify(forked), { status: 201, headers: { location } });
-  });
+/** The routes that change runs. */
+export function runChangeHandlers({
+  runtime,
+  bodyLimitBytes,
+  mount,
+}: Host): ServerHandlers<"removeRun" | "forkRun"> {
+  return {
+    async forkRun(c) {
+      const source = checkId(pathParameter(c, "run_id")) as RunId;
+      const after = parseForkPoint(await readJson(c, bodyLimitBytes));
+      const runId = await runtime.fork(source, { after });
+      const forked = { run_id: runId, forked_from: { run_id: source, id: after } };
+      const location = `${mount.prefixOf(c)}/events/${runId}`;
+      return reply(c, JSON.stringify(forked), { status: 201, headers: { location } });
+    },
 
-  app.delete(`${path}/runs/:id`, async (c) => {
-    await runtime.removeRun(checkId(c.req.param("id")));
-    return replyEmpty(c);
-  });
+    async removeRun(c) {
+      await runtime.removeRun(checkId(pathParameter(c, "run_id")));
+      return replyEmpty(c);
+    },
+  };
 }
 
 function parseForkPoint(body: unknown): number {

@@ -7,6 +7,7 @@ import { operationNames } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
 import { checkAgent } from "./check-definition.ts";
 import { secretsIn } from "./config-secrets.ts";
+import { endpoints } from "../../protocol/routes.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toServed } from "./served-tool.ts";
 import { toJsonSchema } from "./schema.ts";
@@ -112,26 +113,13 @@ interface AgentConfig {
   readonly args: JsonObject;
 }
 
-/** The endpoints below the path of every agent. */
-const ENDPOINTS = [
-  "describe",
-  "process",
-  "configure",
-  "getevents",
-  "events",
-  "stream_request",
-  "request",
-  "runs",
-  "artifacts",
-];
-
 function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
   const config = agent.config && toJsonSchema(agent.config, "input");
   return {
     name: agent.name,
     purpose: agent.purpose,
     ...(agent.version !== undefined && { version: agent.version }),
-    endpoints: ENDPOINTS,
+    endpoints,
     operations: operationNames(agent).map((name) => toOperation(agent, name)),
     tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
     ...(config && { config_schema: config }),

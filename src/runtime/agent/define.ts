@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { reservedNames } from "../../protocol/routes.ts";
 import type {
   Agent,
   AgentOptions,
@@ -122,7 +123,7 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
 
 /** Throws for the name of an agent that would hide a route at the root. */
 export function checkNotRoute(name: string): void {
-  if (!RESERVED.has(name)) return;
+  if (!reservedNames.has(name)) return;
   throw new AgentError("invalid_request", `"${name}" is not a valid agent name: it is a route of the server`);
 }
 
@@ -135,25 +136,6 @@ export const chatOutput: Schema<ChatOutput, ChatOutput> = objectWithString("outp
 const AGENT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const OPERATION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 const USED_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
-
-/** The first path segments of root routes, which an agent of that name would hide. */
-const RESERVED = new Set([
-  "describe",
-  "process",
-  "configure",
-  "stream_request",
-  "getevents",
-  "events",
-  "request",
-  "runs",
-  "artifacts",
-  "schemas",
-  "metrics",
-  "healthz",
-  "readyz",
-  "console",
-  "docs",
-]);
 
 function checkOperationName(name: string): void {
   if (typeof name === "string" && OPERATION_NAME.test(name)) return;
