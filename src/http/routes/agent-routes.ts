@@ -150,7 +150,7 @@ async function acknowledge(
   if (wait === "none") return undefined;
   // The event is usually already known, so there is no wait.
   if (wait === "acknowledged" && receipt.event !== undefined) return receipt.event;
-  return waits.until(c, waitMs, (signal) =>
+  return waits.until(c, (signal) =>
     runtime.acknowledgement(receipt, { until: wait, timeoutMs: waitMs, signal }),
   );
 }

@@ -80,7 +80,7 @@ async function poll(
   let page = await runtime.read(address, { after, ...(filter && { filter }) });
   if (page.events.length === 0 && !page.more && timeoutMs > 0) {
     const { cursor } = page;
-    await waits.until(c, timeoutMs, (signal) => arrival(host, { address, asked }, cursor, signal));
+    await waits.until(c, (signal) => arrival(host, { address, asked }, cursor, signal), timeoutMs);
     page = await runtime.read(address, { after: cursor, ...(filter && { filter }) });
   }
   // A HEAD request moves no cursor.

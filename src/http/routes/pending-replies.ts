@@ -9,16 +9,19 @@ export class PendingReplies {
   readonly #open = new Set<AbortController>();
   #isClosed = false;
 
-  /** Waits for a result on behalf of a request. The signal aborts when the result is no longer needed. */
+  /**
+   * Waits for a result on behalf of a request. The signal aborts when the result is no longer needed, and after
+   * `timeoutMs`; without it, the wait must end by itself.
+   */
   async until<Result>(
     c: Context<AppEnv>,
-    timeoutMs: number,
     wait: (signal: AbortSignal) => Promise<Result>,
+    timeoutMs?: number,
   ): Promise<Result> {
     const stop = new AbortController();
     const giveUp = (): void => stop.abort();
     const outgoing = nodeOf(c)?.outgoing;
-    const timer = setTimeout(giveUp, timeoutMs);
+    const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs);
     outgoing?.once("close", giveUp);
     this.#open.add(stop);
     try {
