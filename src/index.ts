@@ -44,7 +44,8 @@ export { AgentError } from "./errors.ts";
 export type { ErrorCode, ErrorDetails } from "./errors.ts";
 export type { ArtifactStore } from "./ports/artifact-store.ts";
 export type { Environment } from "./ports/environment.ts";
-export type { EventLog } from "./ports/event-log.ts";
+export { Fenced, Unavailable } from "./ports/event-log.ts";
+export type { Batch, Claim, Cursor, EventLog, LogHealth, Page, ReadOptions } from "./ports/event-log.ts";
 export { ModelError } from "./ports/model.ts";
 export type { Model, ModelContext, ModelPart } from "./ports/model.ts";
 export type { Router } from "./ports/router.ts";
@@ -100,7 +101,9 @@ export type {
   EventPage,
   Feed,
   FeedPage,
+  FeedReader,
   FollowOptions,
+  PageSink,
   ReadEventsOptions,
   Receipt,
   RunsPage,
