@@ -94,7 +94,7 @@ export class EventStream implements PageSink {
     }
   }
 
-  /** Ends the stream early; the reader is told to reconnect. */
+  /** Ends the stream early, with a `retry:` line that makes the reader reconnect. */
   leave(): void {
     this.#isLeaving = true;
     this.#stop();

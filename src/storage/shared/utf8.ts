@@ -8,7 +8,7 @@ export function surelyFit(texts: readonly string[], limitBytes: number): boolean
 
 /**
  * Counts how many of the first texts fit into a number of UTF-8 bytes, and their bytes. Counts at least
- * `least` texts, whatever their size.
+ * `least` texts, also if they do not fit.
  */
 export function countFitting(
   texts: readonly string[],
