@@ -34,8 +34,7 @@ export class AgentError extends Error {
 }
 
 /**
- * Turns a thrown value into an AgentError; a value that is none becomes `internal`, with the value as its
- * cause.
+ * Turns a thrown value into an AgentError; any other value becomes `internal`, with the value as its cause.
  */
 export function toAgentError(thrown: unknown): AgentError {
   if (isInstance(thrown, AgentError)) return thrown;

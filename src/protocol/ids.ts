@@ -1,8 +1,8 @@
 declare const brand: unique symbol;
 
 /**
- * A string type that is marked with the kind of thing it names. A plain string is accepted too, but an id marked
- * as another kind is refused. The mark does not exist at run time.
+ * A string type that is marked with the kind of thing it names. A plain string is accepted; an id of another kind is
+ * not. The mark does not exist at run time.
  */
 export type Branded<Name extends string> = string & { readonly [brand]?: Name };
 

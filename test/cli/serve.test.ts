@@ -250,7 +250,7 @@ test("a log that lost entries exits with 74, and starts if the loss is accepted"
   await chat(url, "speaker");
   first.kill("SIGTERM");
   await first.exited;
-  // Only the head file is left, which names the newest batch.
+  // Only the head file is left, which names the newest transaction.
   for (const file of ["log.db", "log.db-wal", "log.db-shm"]) {
     await rm(join(cwd, ".troupe", file), { force: true });
   }

@@ -69,7 +69,7 @@ async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): P
   return open;
 }
 
-/** The first event per run in batches that the head file does not name. */
+/** The first event per run in transactions that the head file does not name. */
 function findUnanswered(directory: string): Map<string, number> {
   const head = readHeadFile(join(directory, "head"));
   const database = new DatabaseSync(join(directory, "log.db"));

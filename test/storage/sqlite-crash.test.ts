@@ -36,7 +36,7 @@ test("a log that lost half of its commits is refused, unless the loss is accepte
   const wal = join(directory, "log.db-wal");
   truncateSync(wal, readFileSync(wal).length / 2);
 
-  expect(() => sqliteLog(directory)).toThrow(/has lost its newest \d+ of \d+ batches/);
+  expect(() => sqliteLog(directory)).toThrow(/has lost its newest \d+ of \d+ transactions/);
   const log = sqliteLog(directory, { acceptLoss: true });
   const page = await log.read(runId("run-0"), { after: 0 });
   expect(page.events).toEqual(events(1, page.head));
@@ -70,7 +70,7 @@ test("a log with damage at its very end is refused, or had acknowledged none of 
 
 test("a log without its write-ahead log, its database or its head file is refused", async () => {
   for (const [file, message] of [
-    ["log.db-wal", /has lost its newest \d+ of \d+ batches/],
+    ["log.db-wal", /has lost its newest \d+ of \d+ transactions/],
     ["log.db", /missing or empty/],
     ["head", /head file is missing/],
   ] as const) {
@@ -96,14 +96,14 @@ test("an empty or overwritten database is refused", async () => {
   expect(() => sqliteLog(directory)).toThrow(/missing or empty/);
 });
 
-test("a newest batch that differs from the committed one is refused", async () => {
+test("a newest transaction that differs from the committed one is refused", async () => {
   const directory = temporaryDirectory();
   await appendAndKill(directory, 50);
   const database = new DatabaseSync(join(directory, "log.db"));
   database.exec("UPDATE chunk SET body = replace(body, 'Text', 'Tixt')");
   database.close();
 
-  expect(() => sqliteLog(directory)).toThrow(/newest batch, \d+, is not as it was committed/);
+  expect(() => sqliteLog(directory)).toThrow(/newest transaction, \d+, is not as it was committed/);
 });
 
 test("a changed byte in a run is an error of that run only", async () => {

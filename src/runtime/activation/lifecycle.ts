@@ -14,7 +14,7 @@ export interface Lifecycle {
   send(event: LifecycleEvent): void;
 }
 
-/** Starts the statechart of a run. `failed` gets an error in it, which would otherwise end the process. */
+/** Starts the statechart of a run. Errors of the statechart go to `failed`; unhandled, they would end the process. */
 export function createLifecycle(failed: (error: unknown) => void): Lifecycle {
   return new Chart(failed);
 }

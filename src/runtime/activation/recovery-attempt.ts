@@ -3,7 +3,7 @@ import type { ContinuedStart } from "../journal/records.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
-/** The end of the process before a turn is continued. */
+/** How the previous process ended. */
 export interface Death {
   /** False if the process closed properly, or if a long sleep is over. */
   readonly died: boolean;
@@ -29,7 +29,7 @@ export interface RecoveryAttemptOptions {
   readonly ledger: RunLedger;
   readonly requestId: RequestId;
   readonly start: ContinuedStart & { readonly deaths: number };
-  /** The number of turns that ran with its last start, including itself; 0 for any number. */
+  /** The number of turns, with this one, that ran after its last continuation; 0 = unlimited. */
   readonly among: number;
   /** Runs the handler, after the start is committed. */
   readonly run: () => void;
@@ -55,7 +55,7 @@ export class RecoveryAttempt {
     return this.#options.start.count;
   }
 
-  /** The number of turns that ran with its last start, including itself; 0 for any number. */
+  /** The number of turns, with this one, that ran after its last continuation; 0 = unlimited. */
   get among(): number {
     return this.#options.among;
   }
@@ -66,8 +66,8 @@ export class RecoveryAttempt {
   }
 
   /**
-   * Records the start and then runs the handler; resolves when both are done. `among` is the number of turns
-   * that run until this one makes progress; 0 for any number.
+   * Records the start and then runs the handler; resolves when both are done. `among` is the number of turns,
+   * with this one, that run until it makes progress; 0 = unlimited.
    */
   async begin(among: number): Promise<void> {
     if (this.#isOver) return;
@@ -83,7 +83,7 @@ export class RecoveryAttempt {
     await this.#committed();
   }
 
-  /** Records that any number of turns run from now on, unless the turn has made progress. */
+  /** Records that other turns may run beside it again; does nothing once it made progress. */
   async accompany(): Promise<void> {
     if (this.#isOver) return;
     this.end();
@@ -92,7 +92,7 @@ export class RecoveryAttempt {
     await this.#committed();
   }
 
-  /** Checks the batch that is about to be committed for progress. */
+  /** Ends the watch if the batch that is about to be committed contains progress. */
   beforeCommit(): void {
     if (this.#begun === undefined || this.#isOver) return;
     if (this.#options.ledger.recorder.news > this.#begun) this.end();

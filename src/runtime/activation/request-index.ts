@@ -47,7 +47,7 @@ export class RequestIndex {
   follow(turn: ActiveTurn): void {
     const before = this.#marked.wakeAt;
     const { wakeAt = before } = turn;
-    // The end of a sleep is written with the next commit; it needs no commit of its own.
+    // Only falling asleep needs a commit now; waking up is written with the next one.
     const sleeps = wakeAt !== before && (wakeAt ?? 0) - this.#context.environment.now() >= LONG_SLEEP_MS;
     if (!this.#isPhaseNew(turn) && !sleeps) return;
     this.#write(turn, { segment: segmentOf(turn), wakeAt: sleeps ? wakeAt : before });

@@ -7,15 +7,15 @@ export interface Suspect {
   readonly deaths: number;
   /** The starts that count against it. */
   readonly count: number;
-  /** The number of turns that ran with its last start, including itself; 0 for any number. */
+  /** The number of turns, with this one, that ran after its last continuation; 0 = unlimited. */
   readonly among: number;
   /**
-   * Continues the turn together with `among - 1` others; 0 for any number. Resolves when that is recorded.
+   * Continues the turn together with `among - 1` others; 0 = unlimited. Resolves when that is recorded.
    */
   begin(among: number): Promise<void>;
   /** Resolves when the turn has made progress, waits or sleeps, or has ended. */
   readonly sound: Promise<void>;
-  /** Records that any number of turns run beside it from now on. */
+  /** Records that other turns may run beside it again; does nothing once it made progress. */
   accompany(): Promise<void>;
 }
 

@@ -3,8 +3,8 @@ import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 
 /**
- * A durable timer; a restart does not restart its time. If the clock was set back in the meantime, the sleep ends
- * after the time that the code asked for, at the latest.
+ * Wakes an actor after a time. A restart does not reset that time. If the clock was set back in the meantime, the
+ * sleep ends after the time that the code asked for, at the latest.
  */
 export function sleep(
   caller: Actor,

@@ -10,7 +10,8 @@ import type {
   TurnRequest,
 } from "../../protocol/requests.ts";
 import { loadConfiguration } from "./configurations.ts";
-import { IdempotencyGuard, checkTurnRequest } from "./idempotency.ts";
+import { checkTurnRequest } from "./check-request.ts";
+import { IdempotencyGuard } from "./idempotency.ts";
 import type { Receipt } from "../api.ts";
 import { findCallers } from "./callers.ts";
 import { configRunId } from "../journal/system-runs.ts";

@@ -2,38 +2,9 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests.ts";
-import type { Agent } from "../agent/agent.ts";
 import type { Receipt } from "../api.ts";
-import type { RunContext } from "../run-context.ts";
-import { toAsked } from "../agent/resolve-operation.ts";
 import { canonical } from "../../protocol/canonical.ts";
-import { checkWith } from "../agent/schema.ts";
 import { checkKept, readAccepted, readEvent } from "../queries/request-status.ts";
-import { byteLength, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
-
-/** The size of an event without its input. */
-const ADDRESS_BYTES = 2_048;
-
-/** Checks a request before it is accepted; throws an error of the client. */
-export async function checkTurnRequest(
-  { environment }: RunContext,
-  agent: Agent,
-  request: TurnRequest,
-): Promise<void> {
-  await agent.remote?.ready();
-  const asked = toAsked(agent, request);
-  const text = request.type === "ChatRequest" ? request.input : JSON.stringify(request.input);
-  if (
-    text.length * 3 > EVENT_LIMIT_BYTES - ADDRESS_BYTES &&
-    byteLength(text) > EVENT_LIMIT_BYTES - ADDRESS_BYTES
-  ) {
-    throw new AgentError("too_large", `the input is larger than ${EVENT_LIMIT_BYTES - ADDRESS_BYTES} bytes`);
-  }
-  if (asked && request.type === "OperationRequest") {
-    const what = `the input of ${agent.name}.${asked.name}`;
-    await checkWith(environment, asked.operation.input, asked.input, what);
-  }
-}
 
 /** Deduplicates requests by request_id. */
 export class IdempotencyGuard {

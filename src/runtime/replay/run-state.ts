@@ -24,7 +24,7 @@ export interface OpenRequest {
   readonly recoveries: number;
   /** How often the process has died since then. */
   readonly deaths?: number;
-  /** How many turns ran beside it when it was last continued, including itself; 0 for any number. */
+  /** The number of turns, with this one, that ran after its last continuation; 0 = unlimited. */
   readonly among?: number;
   /** Whether the process closed properly after its last start. */
   readonly released?: boolean;

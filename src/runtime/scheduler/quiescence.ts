@@ -45,8 +45,8 @@ const STALL_MS = 60_000;
  * - suspended: it only waits for answers or sleeps, so its time does not run;
  * - passivated: not in memory. A parked turn or one in a long sleep can be passivated.
  *
- * The first three are known from the turn's activity, deliveries and open calls. A look decides whether the turn
- * is quiescent: it is taken after a commit and one turn of the event loop, in which the code can continue.
+ * The first three are known from the turn's activity, deliveries and open calls. Whether a turn is quiescent:
+ * `#look` decides this, after a commit and one event-loop tick, in which the code can continue.
  */
 export class Quiescence implements ActivityListener {
   readonly activity: Activity;
@@ -157,7 +157,7 @@ export class Quiescence implements ActivityListener {
     return isQuiescent && root.onlySuspends ? this.#sleeps.firstEnd : undefined;
   }
 
-  /** Gives code that asks or sleeps a turn of the event loop, in which it may start other work. */
+  /** After code asks or sleeps, waits one event-loop tick, in which it may start other work. */
   #settle(): void {
     this.#settling += 1;
     this.#options.environment.macrotask(() => {
@@ -168,7 +168,7 @@ export class Quiescence implements ActivityListener {
     });
   }
 
-  /** Looks once everything is committed and the code has had a turn of the event loop. */
+  /** Calls `#look` after a commit and one event-loop tick. */
   #lookSoon(): void {
     if (this.#lookSince !== undefined) return;
     const { recorder, environment } = this.#options;
@@ -205,7 +205,7 @@ export class Quiescence implements ActivityListener {
     this.#stall = { missing, stop };
   }
 
-  /** Reports all changes of one turn of the event loop at once. */
+  /** Reports all changes up to the next microtask at once. */
   #change(): void {
     if (this.#isChangePending) return;
     this.#isChangePending = true;

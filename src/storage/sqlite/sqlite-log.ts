@@ -163,8 +163,8 @@ export function sqliteLog(
   }
 
   /**
-   * Resolves when every commit of a run is acknowledged, so that a following query shows no more than `read`
-   * does. The owner may append again before that, but such a commit is sent only in a later turn of the event
+   * Resolves when every commit of a run is acknowledged, so that a query after it returns only what `read`
+   * returns. The owner may append again before that, but such a commit is sent only in a later turn of the event
    * loop; waiting for it too might never end.
    */
   async function settled(runId: RunId): Promise<void> {

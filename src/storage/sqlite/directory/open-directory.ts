@@ -65,7 +65,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
   const known = readHeadFile(join(directory, "head"));
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0 && known !== undefined && known.batch > 0 && !acceptLoss) {
-    throw new DamagedLog(`the database is missing or empty; it had ${known.batch} batches`);
+    throw new DamagedLog(`the database is missing or empty; it had ${known.batch} transactions`);
   }
   createPrivateFile(path);
   const database = openDatabase(path, durability);
@@ -88,7 +88,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
 }
 
 /**
- * Fails if the database lacks the batch that the head file names, or if its newest batch is not as committed.
+ * Fails if the database lacks the transaction that the head file names, or if its newest one is not as committed.
  */
 function checkHead(database: DatabaseSync, known: Head | undefined): void {
   const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
@@ -96,17 +96,17 @@ function checkHead(database: DatabaseSync, known: Head | undefined): void {
   if (known === undefined) throw new DamagedLog("the head file is missing or damaged");
   if (newest === undefined || newest.n < known.batch) {
     const lost = known.batch - (newest?.n ?? 0);
-    throw new DamagedLog(`the log has lost its newest ${lost} of ${known.batch} batches`);
+    throw new DamagedLog(`the log has lost its newest ${lost} of ${known.batch} transactions`);
   }
   const same = findBatch(database, "SELECT * FROM batch WHERE n = ?", known.batch);
   if (same !== undefined && same.hash !== known.hash) {
-    throw new DamagedLog(`batch ${known.batch} is not the one that was committed`);
+    throw new DamagedLog(`transaction ${known.batch} is not the one that was committed`);
   }
   const before = findBatch(database, "SELECT * FROM batch WHERE n = ?", newest.n - 1);
   if (before === undefined && newest.n > 1) return;
   const checksums = newest.first_chunk === null ? [] : readChecksums(database, newest.first_chunk);
   if (toHash(before?.hash ?? "", newest.n, checksums) !== newest.hash) {
-    throw new DamagedLog(`the newest batch, ${newest.n}, is not as it was committed`);
+    throw new DamagedLog(`the newest transaction, ${newest.n}, is not as it was committed`);
   }
 }
 
@@ -124,7 +124,7 @@ function raiseHead(database: DatabaseSync, known: Head | undefined, path: string
   const headFile = openHeadFile(path);
   try {
     if (known === undefined) {
-      // The head file must exist before the first batch, or a crash between the two writes looks like a loss.
+      // The head file must exist before the first transaction, or a crash between the two writes looks like a loss.
       headFile.reset({ epoch: 0, batch: 0, hash: "" });
       headFile.sync();
     }
@@ -137,7 +137,7 @@ function raiseHead(database: DatabaseSync, known: Head | undefined, path: string
   }
 }
 
-/** Commits an empty batch with a new epoch, which fences cursors of an earlier process. */
+/** Commits an empty transaction with a new epoch, which fences cursors of an earlier process. */
 function raiseEpoch(database: DatabaseSync, known: Head | undefined): Head {
   const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
   const epoch = Math.max(newest?.epoch ?? 0, known?.epoch ?? 0) + 1;

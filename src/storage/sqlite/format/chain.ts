@@ -24,7 +24,7 @@ export function toChecksum(
 }
 
 /**
- * The hash of a batch. It covers the checksums of its chunks and, through the previous hash, the whole
+ * The hash of a transaction. It covers the checksums of its chunks and, through the previous hash, the whole
  * history.
  */
 export function toHash(previous: string, batch: number, checksums: readonly number[]): string {

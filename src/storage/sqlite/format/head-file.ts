@@ -1,18 +1,19 @@
 import { closeSync, constants, fdatasyncSync, openSync, readFileSync, writeSync } from "node:fs";
 import { crc32 } from "node:zlib";
 
-/** The newest batch of a log. */
+/** The newest transaction of a log. */
 export interface Head {
   /** How many times the log was opened. */
   readonly epoch: number;
-  /** Its number; 0 before the first batch. */
+  /** Its number in the table `batch`; 0 before the first transaction. */
   readonly batch: number;
-  /** Its hash; empty before the first batch. */
+  /** Its hash; empty before the first transaction. */
   readonly hash: string;
 }
 
 /**
- * A small file beside the database that names the newest batch. It shows when a database has lost batches.
+ * A small file beside the database that names the newest transaction. It shows when a database has lost
+ * transactions.
  */
 export interface HeadFile {
   /** Overwrites both places with a new head. */

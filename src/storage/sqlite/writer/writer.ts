@@ -6,7 +6,7 @@ import type { Changes, FromWriter, Item, Refusal } from "./message.ts";
 import { createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
-/** Commits batches, one transaction each, and updates the head file. */
+/** Commits transactions and updates the head file. */
 export class Writer {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
@@ -100,7 +100,7 @@ export class Writer {
       change();
       const batch = this.#head.batch + 1;
       const hash = toHash(this.#head.hash, batch, this.#checksums);
-      // The batch number is unique: if another process wrote to the directory, this fails.
+      // The number of the transaction is unique: if another process wrote to the directory, this fails.
       addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk);
       if (batch % FORGET_EVERY === 0) forgetBatches.run(batch - KEPT_BATCHES);
       commit.run();
@@ -216,6 +216,6 @@ const NOTHING = new Uint8Array();
 /** Chunks per purge step: few enough that a commit in between hardly waits. */
 const PURGE_CHUNKS = 128;
 
-// The head file is at most seconds older than the log, so hashes of older batches are not needed.
+// The head file is at most seconds older than the log, so hashes of older transactions are not needed.
 const KEPT_BATCHES = 65_536;
 const FORGET_EVERY = 1_024;
