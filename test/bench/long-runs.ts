@@ -20,7 +20,7 @@ const TOGETHER = 500;
 /** Whether reading new events takes as long in a long run as in a short one (G8). */
 export async function measureLongRuns({ longRun, rounds }: Setup): Promise<Result[]> {
   const data = mkdtempSync(join(tmpdir(), "troupe-bench-"));
-  const what = `CPU of reading ${NEW} new events of ${longRun}, beside ${NEW} of ${SHORT}, durable log`;
+  const what = `CPU of reading ${NEW} new events of ${longRun}, relative to ${NEW} of ${SHORT}, durable log`;
   const compared = async (server: ServerProcess, where: string): Promise<Result> =>
     atMost("G8", `${what}, ${where}`, await compareReads(server, long, short, rounds), 1.2);
   let long: Run;

@@ -23,7 +23,7 @@ async function measure(name: ServerName, setup: Setup): Promise<Result> {
   const ratios = ofLong.map((sample, round) => perText(sample, LONG) / perText(ofShort[round], SHORT));
   return atMost(
     "G5",
-    `CPU of an event among ${LONG} beside one among ${SHORT}, ${name} log`,
+    `CPU per event in a turn of ${LONG} events, relative to a turn of ${SHORT}, ${name} log`,
     median(ratios),
     1.2,
   );

@@ -21,7 +21,7 @@ async function measure(name: ServerName, { lateRun }: Setup): Promise<Result> {
   const early = await start(server, WINDOW);
   await start(server, lateRun - 2 * WINDOW);
   const late = await start(server, WINDOW);
-  const what = `CPU of run ${lateRun} beside run ${WINDOW}, ${name} log`;
+  const what = `CPU of run ${lateRun}, relative to run ${WINDOW}, ${name} log`;
   return atMost("G9", what, late / early, 1.2);
 }
 

@@ -12,7 +12,7 @@ const FLUSH_MS = 5;
 
 /** Whether the event loop stays free on a slow disk, and the time of the first event there (G3). */
 export async function measureSlowDisk(setup: Setup): Promise<Result[]> {
-  const what = `where a flush takes ${FLUSH_MS} ms more`;
+  const what = `with each flush ${FLUSH_MS} ms slower`;
   const directory = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   try {
     const library = buildSlowDisk(directory);
@@ -30,7 +30,7 @@ export async function measureSlowDisk(setup: Setup): Promise<Result[]> {
       atMost("G3", `delay of the event loop p99, ${what}`, loopDelayP99Ms, 10, ms),
       atMost(
         "G3",
-        `first event p50, ${what}: bare Hono's and two flushes`,
+        `first event p50, ${what}; goal = bare Hono + two flushes`,
         middle(ours).firstP50Ms,
         limit,
         ms,

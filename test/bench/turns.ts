@@ -63,19 +63,24 @@ function judge(samples: readonly (readonly Sample[])[]): Result[] {
   const cpu = (own: readonly Sample[]): number => ratio(own, hono, "cpuMs");
   const first = middle(hono).firstP50Ms;
   return [
-    atMost("G1", "CPU of a turn, memory log, a write for each event, beside bare Hono", cpu(memory), 0.65),
-    atMost("G2", "CPU of a turn, memory log, texts gather 1 ms, beside bare Hono", cpu(coalesced), 0.15),
-    atMost("G3", "CPU of a turn, durable log, beside bare Hono", cpu(durable), 0.25),
+    atMost(
+      "G1",
+      "CPU of a turn, memory log, a write for each event, relative to bare Hono",
+      cpu(memory),
+      0.65,
+    ),
+    atMost("G2", "CPU of a turn, memory log, texts gather 1 ms, relative to bare Hono", cpu(coalesced), 0.15),
+    atMost("G3", "CPU of a turn, durable log, relative to bare Hono", cpu(durable), 0.25),
     atMost(
       "G3",
-      "first event p50, durable log: bare Hono's and two commits",
+      "first event p50, durable log; goal = bare Hono + two commits",
       middle(durable).firstP50Ms,
       first + 2 * commitMs(),
       ms,
     ),
     atMost(
       "G6",
-      "first event p50, memory log, beside bare Hono",
+      "first event p50, memory log, relative to bare Hono",
       ratio(memory, hono, "firstP50Ms"),
       1.5,
       times,
