@@ -89,7 +89,7 @@ function isRequestType(type: unknown): type is Request["type"] {
 
 function typeFault(type: unknown): string {
   const supported = `supported are ${Object.keys(requestSchemas).join(", ")}`;
-  if (type === undefined) return `is required; ${supported}`;
+  if (type === undefined) return `is required, unless there is input, operation or args; ${supported}`;
   if (typeof type !== "string") return `must be a string; ${supported}`;
   return `${JSON.stringify(type.slice(0, 64).toWellFormed())} is unknown; ${supported}`;
 }

@@ -52,6 +52,10 @@ test.each([
   ["nothing", {}],
 ])("%s without a type is refused", (_, body) => {
   expect(faults(body)).toMatchObject([{ path: "type" }]);
+  expect(parseRequest(body)).toHaveProperty(
+    "message",
+    expect.stringMatching(/^type is required, unless there is input, operation or args; supported are /),
+  );
 });
 
 test.each(["chatrequest", "ChatRequest ", "xstate.stop", "toString", "__proto__", "", 7, true, {}, []])(
