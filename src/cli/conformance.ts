@@ -1,8 +1,11 @@
 import { Command, InvalidArgumentError } from "commander";
+import { isInstance } from "../errors.ts";
 import { runConformance } from "../testing/protocol/conformance.ts";
 import type { CaseResult } from "../testing/protocol/conformance.ts";
+import { Mismatch } from "../testing/protocol/mismatch.ts";
 import { ROLES } from "../testing/protocol/roles.ts";
 import type { RoleNames } from "../testing/protocol/roles.ts";
+import { EXIT, Exit } from "./exit.ts";
 
 /** `troupe conformance URL`: checks a server against the protocol. */
 export function conformanceCommand(): Command {
@@ -36,6 +39,10 @@ async function run(baseUrl: string, { agent, thorough, timeout, json }: Options)
     timeoutMs: timeout,
     ...(token !== undefined && { token }),
     ...(!json && { onResult: print }),
+  }).catch((thrown: unknown) => {
+    if (!isInstance(thrown, Mismatch)) throw thrown;
+    const hint = "start the server, or correct the URL";
+    throw new Exit(EXIT.usage, `no server answers at ${baseUrl}: ${thrown.message}`, hint);
   });
   if (json) console.log(JSON.stringify(report, null, 2));
   else console.log(`\n${report.passed} passed, ${report.failed} failed, ${report.skipped} skipped`);

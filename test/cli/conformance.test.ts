@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { agentSaying, createProject, startCommand } from "./command.ts";
 
@@ -14,10 +17,27 @@ test("reports for each case whether the server passes", async () => {
   expect(suite.output()).toMatch(/^\d+ passed, 0 failed, \d+ skipped$/m);
 });
 
-test("fails when no server answers", async () => {
+test("reports in two lines that no server answers, with the exit code of wrong usage", async () => {
   const cwd = await createProject({});
+  const url = await addressWithoutServer();
 
-  const suite = startCommand(["conformance", "http://127.0.0.1:9"], { cwd });
+  const suite = startCommand(["conformance", url], { cwd });
 
-  expect(await suite.exited).toBe(1);
+  expect(await suite.exited).toBe(2);
+  await suite.silent;
+  const lines = suite.output().trimEnd().split("\n");
+  expect(lines).toEqual([
+    expect.stringMatching(`^troupe: no server answers at ${url}: .*ECONNREFUSED`),
+    "start the server, or correct the URL",
+  ]);
 });
+
+/** The URL of a port that was free a moment ago. */
+async function addressWithoutServer(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return `http://127.0.0.1:${port}`;
+}
