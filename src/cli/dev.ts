@@ -81,7 +81,7 @@ async function run(options: ServerOptions): Promise<void> {
           process.exitCode = end.failure;
           return;
         }
-        if (end.failure === undefined) console.log("the process ended while it loaded the agents");
+        if (end.failure === undefined) console.log(`the process that loaded the agents ${end.how}`);
         console.log(
           serving === undefined
             ? "waiting for a change of the agents"
@@ -96,10 +96,10 @@ async function run(options: ServerOptions): Promise<void> {
         return;
       }
       if (isWorthARestart(end)) {
-        console.log("the server died; restarting it");
+        console.log(`the server ${end.how}; restarting it`);
         continue;
       }
-      console.log("waiting for a change of the agents");
+      console.log(`the server ${end.how}; waiting for a change of the agents`);
       await changed.promise;
     }
   } finally {

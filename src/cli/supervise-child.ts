@@ -12,6 +12,8 @@ export interface ServerEnd {
   readonly servedMs: number | undefined;
   /** The exit code of a process that reported that it cannot start. Any agent may exit with any code. */
   readonly failure: number | undefined;
+  /** The exit code or the signal, as the end of a sentence about the process. */
+  readonly how: string;
 }
 
 /** A server in a child process. */
@@ -57,11 +59,11 @@ export function startServerProcess(
 
   return {
     loaded: loaded.promise,
-    ended: waitForEnd(child).then((code) => {
+    ended: waitForEnd(child).then(({ code, how }) => {
       clearTimeout(killer);
       loaded.resolve({ type: "failed", files: [] });
       const servedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
-      return { servedMs, failure: hasFailed ? code : undefined };
+      return { servedMs, failure: hasFailed ? code : undefined, how };
     }),
     start: () => send(child, { type: "start" }),
     stop() {
@@ -80,10 +82,15 @@ function send(child: ChildProcess, command: ServerCommand): void {
   if (child.connected) child.send(command, () => {});
 }
 
-function waitForEnd(child: ChildProcess): Promise<number> {
+function waitForEnd(child: ChildProcess): Promise<{ readonly code: number; readonly how: string }> {
   return new Promise((resolve) => {
     // "close" comes after the last output, "exit" may come before it.
-    child.once("close", (code) => resolve(code ?? 1));
-    child.once("error", () => resolve(1));
+    child.once("close", (code, signal) => {
+      resolve({
+        code: code ?? 1,
+        how: signal === null ? `exited with code ${code}` : `was ended by ${signal}`,
+      });
+    });
+    child.once("error", ({ message }) => resolve({ code: 1, how: `could not be started: ${message}` }));
   });
 }

@@ -143,6 +143,7 @@ test("a killed server is restarted with all its data", async () => {
   const { request_id } = await chat(url, "waiter");
 
   process.kill(Number(await readFile(join(cwd, ".troupe/pid"), "utf8")), "SIGKILL");
+  await command.match(/^the server was ended by SIGKILL; restarting it$/m);
   await command.match(/ready again/);
 
   const resumed = await chat(url, "waiter", {
@@ -160,6 +161,7 @@ test.each([1, 69])("a turn that exits with code %i whenever it is continued is e
   const headers = { "content-type": "application/json" };
   await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
 
+  await command.match(new RegExp(`^the server exited with code ${code}; restarting it$`, "m"));
   await command.match(/ready again/);
 
   // The server dies several times until the turn is ended, each time soon after it is ready.
