@@ -1,5 +1,5 @@
-import type { Issue } from "./protocol/issue.ts";
-import type { ProblemCode } from "./protocol/problem.ts";
+import type { Issue } from "./protocol/schema/issue.ts";
+import type { ProblemCode } from "./protocol/answers/problem.ts";
 
 /**
  * The kind of an error; callers branch on it. Each wire format has its own table from these codes to its

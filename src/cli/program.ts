@@ -1,12 +1,12 @@
 import { Command, CommanderError } from "commander";
 import { AgentError, isInstance } from "../errors.ts";
 import { conformanceCommand } from "./conformance.ts";
-import { devCommand } from "./dev.ts";
-import { readEnvFile } from "./env-file.ts";
+import { devCommand } from "./dev/dev.ts";
+import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
 import { toText } from "./thrown-text.ts";
-import { serveCommand } from "./serve.ts";
+import { serveCommand } from "./serve/serve.ts";
 
 /**
  * Runs the command line. Returns when the command is done; a server keeps running until a signal stops it.

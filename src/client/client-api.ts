@@ -1,9 +1,9 @@
-import type { AgentDescriptor } from "../protocol/descriptor.ts";
-import type { Event } from "../protocol/events.ts";
+import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
+import type { Event } from "../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { Request, ResumeWithInput, TurnRequest, Wait } from "../protocol/requests.ts";
-import type { RequestStatus, RunPhase, RunSummary } from "../protocol/status.ts";
+import type { Request, ResumeWithInput, TurnRequest, Wait } from "../protocol/requests/requests.ts";
+import type { RequestStatus, RunPhase, RunSummary } from "../protocol/answers/status.ts";
 import type { FollowLimits } from "./wire/connection.ts";
 import type { Content, WireOptions } from "./wire/wire.ts";
 

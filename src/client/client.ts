@@ -1,9 +1,9 @@
 import { AgentError } from "../errors.ts";
-import type { AgentDescriptor } from "../protocol/descriptor.ts";
-import type { Event } from "../protocol/events.ts";
+import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
+import type { Event } from "../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
-import type { Request, ResumeWithInput, TurnRequest } from "../protocol/requests.ts";
-import type { RequestStatus, RunSummary } from "../protocol/status.ts";
+import type { Request, ResumeWithInput, TurnRequest } from "../protocol/requests/requests.ts";
+import type { RequestStatus, RunSummary } from "../protocol/answers/status.ts";
 import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } from "./client-api.ts";
 import { follow, followLimits } from "./wire/follow.ts";
 import type { RequestProgress } from "./wire/connection.ts";

@@ -1,6 +1,6 @@
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { RequestPhase, RunPhase } from "../protocol/status.ts";
+import type { RequestPhase, RunPhase } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 

@@ -1,4 +1,4 @@
-import type { Usage } from "../protocol/events.ts";
+import type { Usage } from "../protocol/events/events.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 

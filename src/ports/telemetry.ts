@@ -1,4 +1,4 @@
-import type { FinishReason, TurnError } from "../protocol/events.ts";
+import type { FinishReason, TurnError } from "../protocol/events/events.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Receives runtime events for metrics and logs. Its methods return immediately and never throw. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { TURN_ERROR_CODES } from "./events.ts";
-import type { FinishReason, Questions, TurnError } from "./events.ts";
+import { TURN_ERROR_CODES } from "./events/events.ts";
+import type { FinishReason, Questions, TurnError } from "./events/events.ts";
 import { ID_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";

@@ -1,11 +1,11 @@
-export { checkJson } from "./check-json.ts";
-export type { JsonIssue } from "./check-json.ts";
-export { eventTypes } from "./event-schemas.ts";
-export type { EventOf } from "./event-schemas.ts";
+export { checkJson } from "./schema/check-json.ts";
+export type { JsonIssue } from "./schema/check-json.ts";
+export { eventTypes } from "./events/event-schemas.ts";
+export type { EventOf } from "./events/event-schemas.ts";
 export { isId } from "./ids.ts";
 export type { ArtifactId, Branded, CallId, RequestId, RunId } from "./ids.ts";
 export type { Json, JsonObject } from "./json.ts";
-export { roleOf } from "./events.ts";
+export { roleOf } from "./events/events.ts";
 export type {
   Event,
   EventAddress,
@@ -19,7 +19,7 @@ export type {
   TurnError,
   TurnErrorCode,
   Usage,
-} from "./events.ts";
+} from "./events/events.ts";
 export type {
   Caller,
   CancelRequest,
@@ -34,14 +34,14 @@ export type {
   TurnRequest,
   TurnRequestFields,
   Wait,
-} from "./requests.ts";
-export type { AgentDescriptor, OperationDescriptor } from "./descriptor.ts";
-export type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./status.ts";
-export type { Accepted, AgentEntry, ConfigureCompleted, UploadedArtifact } from "./answers.ts";
-export type { Problem, ProblemCode } from "./problem.ts";
-export type { Issue, Refusal } from "./issue.ts";
-export { parseRequest } from "./parse.ts";
-export type { IncomingRequest, Parsed } from "./parse.ts";
-export { parseCursor, parseFlag } from "./query.ts";
-export { components, schemas } from "./json-schema.ts";
-export type { Schemas } from "./json-schema.ts";
+} from "./requests/requests.ts";
+export type { AgentDescriptor, OperationDescriptor } from "./answers/descriptor.ts";
+export type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./answers/status.ts";
+export type { Accepted, AgentEntry, ConfigureCompleted, UploadedArtifact } from "./answers/answers.ts";
+export type { Problem, ProblemCode } from "./answers/problem.ts";
+export type { Issue, Refusal } from "./schema/issue.ts";
+export { parseRequest } from "./requests/parse.ts";
+export type { IncomingRequest, Parsed } from "./requests/parse.ts";
+export { parseCursor, parseFlag } from "./requests/query.ts";
+export { components, schemas } from "./schema/json-schema.ts";
+export type { Schemas } from "./schema/json-schema.ts";

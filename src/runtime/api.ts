@@ -1,11 +1,11 @@
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogHealth } from "../ports/event-log.ts";
-import type { AgentDescriptor } from "../protocol/descriptor.ts";
+import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { EventType } from "../protocol/events.ts";
-import type { LoggingLevel, Request } from "../protocol/requests.ts";
-import type { RequestStatus, RunPhase, RunSummary } from "../protocol/status.ts";
+import type { EventType } from "../protocol/events/events.ts";
+import type { LoggingLevel, Request } from "../protocol/requests/requests.ts";
+import type { RequestStatus, RunPhase, RunSummary } from "../protocol/answers/status.ts";
 
 /** A running set of agents with one log. It throws only AgentErrors. */
 export interface Runtime {

@@ -1,5 +1,5 @@
-import type { Event } from "../protocol/events.ts";
-import type { ResumeWithInput, TurnRequest } from "../protocol/requests.ts";
+import type { Event } from "../protocol/events/events.ts";
+import type { ResumeWithInput, TurnRequest } from "../protocol/requests/requests.ts";
 import type { Runtime } from "../runtime/api.ts";
 
 /**

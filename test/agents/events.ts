@@ -1,4 +1,4 @@
-import type { Event, EventType } from "../../src/protocol/events.ts";
+import type { Event, EventType } from "../../src/protocol/events/events.ts";
 import type { RequestId } from "../../src/protocol/ids.ts";
 
 /** The events of one type, in order. */

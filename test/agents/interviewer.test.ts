@@ -1,7 +1,7 @@
 import { createRuntime, memoryLog } from "troupe";
 import { collect } from "troupe/testing";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Event } from "../../src/protocol/events.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import { interviewer } from "../../agents/interviewer.ts";
 import { ofType, requestOf } from "./events.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { idOf, requestIdOf } from "../../src/protocol/encode.ts";
-import type { Event } from "../../src/protocol/events.ts";
+import { idOf, requestIdOf } from "../../src/protocol/events/encode.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import type { Random } from "../../src/testing/event-log/random.ts";
 import { agentNames } from "./agents.ts";
 import type { Journal } from "./journal.ts";

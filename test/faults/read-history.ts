@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
-import { requestIdOf, typeOf } from "../../src/protocol/encode.ts";
+import { requestIdOf, typeOf } from "../../src/protocol/events/encode.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import { readHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/sqlite-log.ts";

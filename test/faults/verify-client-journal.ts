@@ -1,4 +1,4 @@
-import { requestIdOf, typeOf } from "../../src/protocol/encode.ts";
+import { requestIdOf, typeOf } from "../../src/protocol/events/encode.ts";
 import type { Heard } from "./journal.ts";
 import type { Evidence, Violation } from "./verify-log.ts";
 

@@ -1,5 +1,5 @@
-import { requestIdOf } from "../../src/protocol/encode.ts";
-import type { Event } from "../../src/protocol/events.ts";
+import { requestIdOf } from "../../src/protocol/events/encode.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import type { OutsideEffect } from "./outside.ts";
 import type { History } from "./read-history.ts";
 import type { Evidence, Violation } from "./verify-log.ts";

@@ -1,6 +1,6 @@
 import type { LogRecord } from "../../src/ports/event-log.ts";
-import { depthOf, idOf, requestIdOf, runIdOf, typeOf } from "../../src/protocol/encode.ts";
-import type { Event } from "../../src/protocol/events.ts";
+import { depthOf, idOf, requestIdOf, runIdOf, typeOf } from "../../src/protocol/events/encode.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import type { Heard } from "./journal.ts";
 import type { OutsideEffect } from "./outside.ts";
 import type { History, RunHistory } from "./read-history.ts";

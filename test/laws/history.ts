@@ -1,5 +1,5 @@
 import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
-import type { Event } from "../../src/protocol/events.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 

@@ -1,4 +1,4 @@
-import type { Event } from "../../src/protocol/events.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import type { CallId } from "../../src/protocol/ids.ts";
 import { countSpared, isCut, isInside } from "./history.ts";
 import type { History } from "./history.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ErrorCode } from "../../src/errors.ts";
-import { answerSchemas } from "../../src/protocol/answer-schemas.ts";
-import type { Problem, ProblemCode } from "../../src/protocol/problem.ts";
+import { answerSchemas } from "../../src/protocol/answers/answer-schemas.ts";
+import type { Problem, ProblemCode } from "../../src/protocol/answers/problem.ts";
 
 const problem: Problem = {
   type: "about:blank",

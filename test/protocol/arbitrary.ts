@@ -1,11 +1,11 @@
 import fc from "fast-check";
-import { checkJson } from "../../src/protocol/check-json.ts";
-import type { SpeakerAddress } from "../../src/protocol/encode.ts";
-import { belongsToRun } from "../../src/protocol/events.ts";
-import type { EventBody, EventType } from "../../src/protocol/events.ts";
+import { checkJson } from "../../src/protocol/schema/check-json.ts";
+import type { SpeakerAddress } from "../../src/protocol/events/encode.ts";
+import { belongsToRun } from "../../src/protocol/events/events.ts";
+import type { EventBody, EventType } from "../../src/protocol/events/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
-import type { Request } from "../../src/protocol/requests.ts";
+import type { Request } from "../../src/protocol/requests/requests.ts";
 
 const ID = /^[A-Za-z0-9_-]{1,20}$/;
 

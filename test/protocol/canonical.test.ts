@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { canonical } from "../../src/protocol/canonical.ts";
+import { canonical } from "../../src/protocol/requests/canonical.ts";
 import { json } from "./arbitrary.ts";
 
 /** The same value with the keys of every object reversed. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkJson } from "../../src/protocol/check-json.ts";
+import { checkJson } from "../../src/protocol/schema/check-json.ts";
 
 /** An array nested in arrays, `levels` in all. */
 function nested(levels: number): unknown {

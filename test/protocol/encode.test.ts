@@ -9,8 +9,8 @@ import {
   requestIdOf,
   runIdOf,
   typeOf,
-} from "../../src/protocol/encode.ts";
-import { roleOf } from "../../src/protocol/events.ts";
+} from "../../src/protocol/events/encode.ts";
+import { roleOf } from "../../src/protocol/events/events.ts";
 import { body, event, speakerAddress } from "./arbitrary.ts";
 
 test("an encoded event is the JSON text of the event, keys in order", () => {

@@ -1,11 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { createSpeaker, encodeEvent } from "../../src/protocol/encode.ts";
-import type { SpeakerAddress } from "../../src/protocol/encode.ts";
-import { configureCompletedSchema, eventSchemas, eventTypes } from "../../src/protocol/event-schemas.ts";
-import type { EventBody } from "../../src/protocol/events.ts";
-import { schemas } from "../../src/protocol/json-schema.ts";
+import { createSpeaker, encodeEvent } from "../../src/protocol/events/encode.ts";
+import type { SpeakerAddress } from "../../src/protocol/events/encode.ts";
+import {
+  configureCompletedSchema,
+  eventSchemas,
+  eventTypes,
+} from "../../src/protocol/events/event-schemas.ts";
+import type { EventBody } from "../../src/protocol/events/events.ts";
+import { schemas } from "../../src/protocol/schema/json-schema.ts";
 import { addressFor, bodies, requestId, runId } from "./arbitrary.ts";
 
 const TS = "2026-01-31T12:00:00.000Z";

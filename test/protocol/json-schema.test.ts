@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createSpeaker, encodeEvent } from "../../src/protocol/encode.ts";
-import { eventTypes } from "../../src/protocol/event-schemas.ts";
-import { components, schemas } from "../../src/protocol/json-schema.ts";
-import type { Request } from "../../src/protocol/requests.ts";
+import { createSpeaker, encodeEvent } from "../../src/protocol/events/encode.ts";
+import { eventTypes } from "../../src/protocol/events/event-schemas.ts";
+import { components, schemas } from "../../src/protocol/schema/json-schema.ts";
+import type { Request } from "../../src/protocol/requests/requests.ts";
 import { addressFor, bodies, event, requests } from "./arbitrary.ts";
 
 type JsonSchema = Parameters<typeof z.fromJSONSchema>[0];

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseRequest } from "../../src/protocol/parse.ts";
-import type { IncomingRequest } from "../../src/protocol/parse.ts";
-import type { Issue } from "../../src/protocol/issue.ts";
-import type { Request } from "../../src/protocol/requests.ts";
+import { parseRequest } from "../../src/protocol/requests/parse.ts";
+import type { IncomingRequest } from "../../src/protocol/requests/parse.ts";
+import type { Issue } from "../../src/protocol/schema/issue.ts";
+import type { Request } from "../../src/protocol/requests/requests.ts";
 import { anyRequest, json, requests } from "./arbitrary.ts";
 
 type Query = { readonly [name: string]: string };

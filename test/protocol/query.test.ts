@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseCursor, parseFlag } from "../../src/protocol/query.ts";
+import { parseCursor, parseFlag } from "../../src/protocol/requests/query.ts";
 
 test("reads every event id", () => {
   fc.assert(

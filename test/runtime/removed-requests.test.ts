@@ -2,7 +2,7 @@ import { createRuntime, memoryLog } from "troupe";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
-import type { Request } from "../../src/protocol/requests.ts";
+import type { Request } from "../../src/protocol/requests/requests.ts";
 import { watchedLog } from "./watched-log.ts";
 
 const requestId = "req_late" as RequestId;

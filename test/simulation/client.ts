@@ -1,7 +1,7 @@
 import { AgentError } from "troupe";
 import type { Address, EventPage, Receipt } from "troupe";
 import type { Event, Request, RequestId, RunId } from "troupe/protocol";
-import { depthOf, idOf, typeOf } from "../../src/protocol/encode.ts";
+import { depthOf, idOf, typeOf } from "../../src/protocol/events/encode.ts";
 import type { Connection, SimulationAccess } from "./connection.ts";
 
 type Question = Event & { readonly type: "WaitForInput" };

@@ -1,6 +1,6 @@
 import type { Batch, Cursor, LogRecord } from "../../src/ports/event-log.ts";
-import { idOf } from "../../src/protocol/encode.ts";
-import type { Event } from "../../src/protocol/events.ts";
+import { idOf } from "../../src/protocol/events/encode.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import type { EventPage } from "../../src/runtime/api.ts";
 import type { AcceptedRequest } from "../../src/runtime/journal/records.ts";
 import { SECRET } from "../laws/agents.ts";

@@ -1,4 +1,4 @@
-import type { Issue } from "../../protocol/issue.ts";
+import type { Issue } from "../../protocol/schema/issue.ts";
 import { isObject } from "../../protocol/json.ts";
 
 /**

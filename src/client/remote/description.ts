@@ -1,4 +1,4 @@
-import { checkJson } from "../../protocol/check-json.ts";
+import { checkJson } from "../../protocol/schema/check-json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
 import { chatInput, chatOutput } from "../../runtime/agent/define.ts";

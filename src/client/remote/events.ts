@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import { checkJson } from "../../protocol/check-json.ts";
-import type { EventBody } from "../../protocol/events.ts";
+import { checkJson } from "../../protocol/schema/check-json.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";

@@ -1,5 +1,5 @@
-import { TOOL_ERROR_CODES } from "../../protocol/events.ts";
-import type { ToolErrorCode, Usage } from "../../protocol/events.ts";
+import { TOOL_ERROR_CODES } from "../../protocol/events/events.ts";
+import type { ToolErrorCode, Usage } from "../../protocol/events/events.ts";
 import { checkText } from "../../runtime/journal/json-limits.ts";
 
 /** Maximum length of a remote name. */

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventBody } from "../../protocol/events.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { RemoteFile, RemoteSession } from "../../runtime/agent/remote-port.ts";
 import { toBlob } from "../../runtime/artifacts/artifact.ts";

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
-import { eventTypes } from "../../protocol/event-schemas.ts";
-import type { EventType } from "../../protocol/events.ts";
-import type { Parsed } from "../../protocol/parse.ts";
-import { parseCursor, parseFlag } from "../../protocol/query.ts";
+import { eventTypes } from "../../protocol/events/event-schemas.ts";
+import type { EventType } from "../../protocol/events/events.ts";
+import type { Parsed } from "../../protocol/requests/parse.ts";
+import { parseCursor, parseFlag } from "../../protocol/requests/query.ts";
 import type { EventFilter } from "../../runtime/api.ts";
 import type { AppEnv } from "./app-env.ts";
 

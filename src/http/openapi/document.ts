@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../protocol/json.ts";
-import { components } from "../../protocol/json-schema.ts";
+import { components } from "../../protocol/schema/json-schema.ts";
 import { agentRoutes, serverRoutes } from "../../protocol/routes.ts";
 import { agentOperations } from "./agent-operations.ts";
 import { refusal, toPaths, withOperationIds } from "./parts.ts";

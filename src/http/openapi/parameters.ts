@@ -1,6 +1,6 @@
-import { queryFields } from "../../protocol/incoming.ts";
+import { queryFields } from "../../protocol/requests/incoming.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { schemas } from "../../protocol/json-schema.ts";
+import { schemas } from "../../protocol/schema/json-schema.ts";
 import { flag, inQuery, text, whole } from "./parts.ts";
 
 const fields = {

@@ -1,11 +1,11 @@
 import type { Context } from "hono";
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { Refusal } from "../../protocol/issue.ts";
-import { queryFields } from "../../protocol/incoming.ts";
-import { parseRequest } from "../../protocol/parse.ts";
-import type { IncomingRequest, Parsed } from "../../protocol/parse.ts";
-import type { Delivery, TurnRequest } from "../../protocol/requests.ts";
+import type { Refusal } from "../../protocol/schema/issue.ts";
+import { queryFields } from "../../protocol/requests/incoming.ts";
+import { parseRequest } from "../../protocol/requests/parse.ts";
+import type { IncomingRequest, Parsed } from "../../protocol/requests/parse.ts";
+import type { Delivery, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { Parsed } from "../../protocol/parse.ts";
-import type { RunPhase } from "../../protocol/status.ts";
+import type { Parsed } from "../../protocol/requests/parse.ts";
+import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunsQuery } from "../../runtime/api.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";

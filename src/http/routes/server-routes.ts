@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { schemas } from "../../protocol/json-schema.ts";
+import { schemas } from "../../protocol/schema/json-schema.ts";
 import { pathParameter } from "./add-routes.ts";
 import type { ServerHandlers } from "./add-routes.ts";
 import type { Host } from "./host.ts";

@@ -1,4 +1,4 @@
-import { idOf } from "../../protocol/encode.ts";
+import { idOf } from "../../protocol/events/encode.ts";
 import { withPrefix } from "../messages/mount.ts";
 
 /**

@@ -2,7 +2,7 @@ import type * as ai from "ai";
 import { messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelPart } from "../../ports/model.ts";
-import type { Usage } from "../../protocol/events.ts";
+import type { Usage } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toModelError } from "./fault.ts";
 import { parsePrompt } from "../prompt/prompt.ts";

@@ -1,4 +1,4 @@
-import type { TurnError } from "../../protocol/events.ts";
+import type { TurnError } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Recorder } from "../journal/recorder.ts";

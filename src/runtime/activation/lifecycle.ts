@@ -1,6 +1,6 @@
 import { createActor, fromTransition } from "xstate";
 import type { Actor } from "xstate";
-import type { RunPhase } from "../../protocol/status.ts";
+import type { RunPhase } from "../../protocol/answers/status.ts";
 
 /** The state of a run: its phase, or `closed` when it is no longer in memory. */
 export type LifecycleState = RunPhase | "closed";

@@ -1,10 +1,10 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
-import { createSpeaker } from "../../protocol/encode.ts";
-import type { Speaker } from "../../protocol/encode.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
-import type { RunPhase } from "../../protocol/status.ts";
+import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunContext } from "../run-context.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Lifecycle, LifecycleEvent } from "./lifecycle.ts";

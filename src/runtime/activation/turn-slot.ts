@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import { createSpeaker } from "../../protocol/encode.ts";
-import type { Speaker } from "../../protocol/encode.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";

@@ -1,7 +1,7 @@
 import { createActor, fromPromise } from "xstate";
-import type { Speaker } from "../../protocol/encode.ts";
-import { createSpeaker } from "../../protocol/encode.ts";
-import type { EventBody } from "../../protocol/events.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import type { Agent } from "../agent/agent.ts";

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Event } from "../../protocol/events.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { Step, Sequence } from "./sequence.ts";
 import type { Call } from "../agent/turn-api.ts";
 

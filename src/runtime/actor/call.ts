@@ -1,5 +1,5 @@
 import { isInstance } from "../../errors.ts";
-import type { ToolErrorCode } from "../../protocol/events.ts";
+import type { ToolErrorCode } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";

@@ -1,7 +1,7 @@
 import { isInstance } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelPart } from "../../ports/model.ts";
-import type { Usage } from "../../protocol/events.ts";
+import type { Usage } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";

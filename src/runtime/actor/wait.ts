@@ -4,7 +4,7 @@ import type { Actor } from "./actor.ts";
 import type { Schema } from "../agent/agent.ts";
 import { openCall } from "./call.ts";
 import { AgentError } from "../../errors.ts";
-import type { Questions } from "../../protocol/events.ts";
+import type { Questions } from "../../protocol/events/events.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** The questions of a wait. */

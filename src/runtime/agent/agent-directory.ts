@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { AgentDescriptor, OperationDescriptor } from "../../protocol/descriptor.ts";
+import type { AgentDescriptor, OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Agent, Collaborators } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";

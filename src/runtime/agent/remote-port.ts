@@ -1,8 +1,8 @@
 import type { Environment } from "../../ports/environment.ts";
-import type { EventBody, Questions, ToolErrorCode, TurnErrorCode } from "../../protocol/events.ts";
+import type { EventBody, Questions, ToolErrorCode, TurnErrorCode } from "../../protocol/events/events.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Caller } from "../../protocol/requests.ts";
+import type { Caller } from "../../protocol/requests/requests.ts";
 import type { Memory } from "./turn-api.ts";
 
 /** The implementation of an agent on another server: the runtime calls this instead of a handler. */

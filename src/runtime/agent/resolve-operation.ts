@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { TurnRequest } from "../../protocol/requests.ts";
+import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { CHAT } from "./agent.ts";
 import { anyValue } from "./handwritten-schema.ts";

@@ -1,5 +1,5 @@
 import type { Model } from "../../ports/model.ts";
-import type { Event } from "../../protocol/events.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Agent, Collaborators, Effect, Operation, Operations, Schema, Tool } from "./agent.ts";

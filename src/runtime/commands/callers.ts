@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import type { TurnRequest } from "../../protocol/requests.ts";
+import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Limits } from "../limits.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { TurnRequest } from "../../protocol/requests.ts";
+import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent } from "../agent/agent.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
 import { checkWith } from "../agent/schema.ts";

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { createSpeaker, encodeEvent } from "../../protocol/encode.ts";
+import { createSpeaker, encodeEvent } from "../../protocol/events/encode.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type {
@@ -8,7 +8,7 @@ import type {
   Request,
   ResumeWithInput,
   TurnRequest,
-} from "../../protocol/requests.ts";
+} from "../../protocol/requests/requests.ts";
 import { loadConfiguration } from "./configurations.ts";
 import { checkTurnRequest } from "./check-request.ts";
 import { IdempotencyGuard } from "./idempotency.ts";

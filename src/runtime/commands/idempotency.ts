@@ -1,9 +1,9 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import type { TurnRequest } from "../../protocol/requests.ts";
+import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";
-import { canonical } from "../../protocol/canonical.ts";
+import { canonical } from "../../protocol/requests/canonical.ts";
 import { checkKept, readAccepted, readEvent } from "../queries/request-status.ts";
 
 /** Deduplicates requests by request_id. */

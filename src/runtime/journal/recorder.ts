@@ -6,9 +6,9 @@ import type {
   RunAlias,
   RunRow,
 } from "../../ports/event-log.ts";
-import { encodeEvent } from "../../protocol/encode.ts";
-import type { Speaker } from "../../protocol/encode.ts";
-import type { EventBody } from "../../protocol/events.ts";
+import { encodeEvent } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 import { secretsIn } from "../agent/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";

@@ -1,6 +1,6 @@
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { TurnRequest } from "../../protocol/requests.ts";
+import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 
 /** An accepted request as stored in the log. */

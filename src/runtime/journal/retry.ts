@@ -1,4 +1,4 @@
-import type { EventBody } from "../../protocol/events.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 
 /** Whether an event starts a call again. A retry alone is no progress of the turn. */
 export function isRetry(event: EventBody): boolean {

@@ -1,5 +1,5 @@
 import type { Environment } from "../../ports/environment.ts";
-import { requestIdOf, typeOf, depthOf } from "../../protocol/encode.ts";
+import { requestIdOf, typeOf, depthOf } from "../../protocol/events/encode.ts";
 import type { AcknowledgementOptions, EventPage, Receipt } from "../api.ts";
 
 /** Reads the events that can acknowledge a receipt. */

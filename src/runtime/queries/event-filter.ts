@@ -1,6 +1,6 @@
-import { agentOf, depthOf, ofRequest, typeOf } from "../../protocol/encode.ts";
-import type { EventType } from "../../protocol/events.ts";
-import type { LoggingLevel } from "../../protocol/requests.ts";
+import { agentOf, depthOf, ofRequest, typeOf } from "../../protocol/events/encode.ts";
+import type { EventType } from "../../protocol/events/events.ts";
+import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { Address, EventFilter } from "../api.ts";
 
 /** Whether a reader wants an encoded event. */

@@ -1,11 +1,11 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts";
-import { depthOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
-import type { ForkedFrom } from "../../protocol/events.ts";
+import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { LoggingLevel } from "../../protocol/requests.ts";
-import type { RequestStatus, RunSummary } from "../../protocol/status.ts";
+import type { LoggingLevel } from "../../protocol/requests/requests.ts";
+import type { RequestStatus, RunSummary } from "../../protocol/answers/status.ts";
 import type {
   Address,
   EventFilter,

@@ -1,9 +1,9 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
-import { requestIdOf } from "../../protocol/encode.ts";
-import type { Event } from "../../protocol/events.ts";
+import { requestIdOf } from "../../protocol/events/encode.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import type { RequestStatus } from "../../protocol/status.ts";
+import type { RequestStatus } from "../../protocol/answers/status.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { OpenWait } from "../replay/turn-journal.ts";
 import { loadJournal } from "../replay/load-run.ts";

@@ -1,5 +1,5 @@
 import type { EventLog } from "../../ports/event-log.ts";
-import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
+import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Address } from "../api.ts";
 
 /** Detects when a stream has delivered everything until its caller must act. */

@@ -1,9 +1,9 @@
 import type { Environment } from "../../ports/environment.ts";
-import type { EventBody } from "../../protocol/events.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { CALLERS_LIMIT } from "../../protocol/requests.ts";
-import type { Caller } from "../../protocol/requests.ts";
+import { CALLERS_LIMIT } from "../../protocol/requests/requests.ts";
+import type { Caller } from "../../protocol/requests/requests.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";

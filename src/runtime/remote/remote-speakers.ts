@@ -1,5 +1,5 @@
-import { createSpeaker } from "../../protocol/encode.ts";
-import type { Speaker } from "../../protocol/encode.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import type { RemoteSpeaker } from "../agent/remote-port.ts";
 

@@ -1,5 +1,5 @@
-import { plainTextOf } from "../../protocol/encode.ts";
-import type { Event, EventType, Usage } from "../../protocol/events.ts";
+import { plainTextOf } from "../../protocol/events/encode.ts";
+import type { Event, EventType, Usage } from "../../protocol/events/events.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog, Snapshot } from "../../ports/event-log.ts";
-import { depthOf, requestIdOf, typeOf } from "../../protocol/encode.ts";
-import type { Event, EventType } from "../../protocol/events.ts";
+import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { Event, EventType } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { TurnJournal } from "./turn-journal.ts";

@@ -1,4 +1,4 @@
-import { canonical } from "../../protocol/canonical.ts";
+import { canonical } from "../../protocol/requests/canonical.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Usage, Event } from "../../protocol/events.ts";
+import type { Usage, Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";

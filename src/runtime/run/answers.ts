@@ -1,10 +1,10 @@
 import type { GivenAnswer } from "../activation/turn-slot.ts";
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import { requestIdOf, typeOf } from "../../protocol/encode.ts";
-import type { Event } from "../../protocol/events.ts";
+import { requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { canonical } from "../../protocol/canonical.ts";
+import { canonical } from "../../protocol/requests/canonical.ts";
 
 /** The wait that an answer is for: the named one, or the only one; `undefined` if it is not open. */
 export function pickWait<

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog, RunEntry } from "../../ports/event-log.ts";
-import { depthOf, idOf, typeOf } from "../../protocol/encode.ts";
-import type { Event, EventType } from "../../protocol/events.ts";
+import { depthOf, idOf, typeOf } from "../../protocol/events/encode.ts";
+import type { Event, EventType } from "../../protocol/events/events.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";

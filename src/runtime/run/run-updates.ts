@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import { createSpeaker } from "../../protocol/encode.ts";
-import type { Speaker } from "../../protocol/encode.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import { secretsIn } from "../agent/config-secrets.ts";
 import { isConfigRun, NO_AGENT } from "../journal/system-runs.ts";
 import { copyHistory } from "./fork.ts";

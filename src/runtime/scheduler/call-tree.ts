@@ -1,5 +1,5 @@
-import type { Speaker } from "../../protocol/encode.ts";
-import type { EventBody } from "../../protocol/events.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";

@@ -1,5 +1,5 @@
 import type { Delivery, Outcome } from "../replay/turn-journal.ts";
-import type { Event } from "../../protocol/events.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";
 import type { Activity } from "./activity.ts";

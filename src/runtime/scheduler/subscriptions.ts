@@ -1,4 +1,4 @@
-import type { Speaker } from "../../protocol/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo } from "../journal/call-id.ts";
 

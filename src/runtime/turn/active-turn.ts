@@ -1,8 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
-import type { Event, EventBody, TurnError, Usage } from "../../protocol/events.ts";
-import { createSpeaker } from "../../protocol/encode.ts";
-import type { Speaker } from "../../protocol/encode.ts";
+import type { Event, EventBody, TurnError, Usage } from "../../protocol/events/events.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";

@@ -1,5 +1,5 @@
 import type { ArtifactId } from "../../protocol/ids.ts";
-import type { Speaker } from "../../protocol/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { PublishedFile } from "../agent/remote-port.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";

@@ -1,5 +1,5 @@
 import type { TurnAddress } from "../../ports/environment.ts";
-import { createSpeaker } from "../../protocol/encode.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { LoggedCall } from "../replay/turn-journal.ts";
 import { toolCanceled } from "../scheduler/call-tree.ts";

@@ -1,6 +1,6 @@
 import type { TurnAddress } from "../../ports/environment.ts";
-import type { Speaker } from "../../protocol/encode.ts";
-import type { EventBody } from "../../protocol/events.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo } from "../journal/call-id.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";

@@ -1,4 +1,4 @@
-import type { FinishReason, TurnError, Usage } from "../../protocol/events.ts";
+import type { FinishReason, TurnError, Usage } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** The end of a turn. */

@@ -1,12 +1,12 @@
 import { relative, resolve } from "node:path";
 import { Command } from "commander";
-import { toBanner } from "./banner.ts";
-import { EXIT } from "./exit.ts";
-import { toUnreadable } from "./load-agents.ts";
+import { toBanner } from "../serve/banner.ts";
+import { EXIT } from "../exit.ts";
+import { toUnreadable } from "../serve/load-agents.ts";
 import { onOrphaned } from "./orphaned.ts";
-import { readVersion } from "./package-version.ts";
-import { addServerOptions, toArguments } from "./server-options.ts";
-import type { ServerOptions } from "./server-options.ts";
+import { readVersion } from "../package-version.ts";
+import { addServerOptions, toArguments } from "../serve/server-options.ts";
+import type { ServerOptions } from "../serve/server-options.ts";
 import { startServerProcess } from "./supervise-child.ts";
 import type { ServerEnd, ServerProcess } from "./supervise-child.ts";
 import { watchFiles } from "./watch-files.ts";

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { AgentError } from "../errors.ts";
-import type { ArtifactStore } from "../ports/artifact-store.ts";
-import type { EventLog } from "../ports/event-log.ts";
-import type { SecretStore } from "../ports/secret-store.ts";
-import { DamagedLog, DirectoryInUse } from "../storage/sqlite/format/errors.ts";
-import { sqliteLog } from "../storage/sqlite/sqlite-log.ts";
-import { EXIT, Exit } from "./exit.ts";
+import { AgentError } from "../../errors.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
+import { DamagedLog, DirectoryInUse } from "../../storage/sqlite/format/errors.ts";
+import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
+import { EXIT, Exit } from "../exit.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { writePid } from "./write-pid.ts";
 

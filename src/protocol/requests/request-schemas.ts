@@ -10,9 +10,9 @@ import {
   ordinal,
   requestId,
   runId,
-} from "./fields.ts";
-import type { Shape } from "./fields.ts";
-import type { JsonObject } from "./json.ts";
+} from "../fields.ts";
+import type { Shape } from "../fields.ts";
+import type { JsonObject } from "../json.ts";
 import { CALLERS_LIMIT } from "./requests.ts";
 import type {
   Caller,

@@ -3,8 +3,8 @@ import type { ChildProcess } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readEnvFile } from "./env-file.ts";
-import { isServerReport } from "./server-report.ts";
-import type { FailureReport, LoadedReport, ReadyReport, ServerCommand } from "./server-report.ts";
+import { isServerReport } from "../serve/server-report.ts";
+import type { FailureReport, LoadedReport, ReadyReport, ServerCommand } from "../serve/server-report.ts";
 
 /** How a server process ended. */
 export interface ServerEnd {
@@ -36,7 +36,7 @@ export function startServerProcess(
   onReady: (report: ReadyReport) => void,
 ): ServerProcess {
   // From source or from the build: the entry has the same file extension as this file.
-  const main = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url));
+  const main = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url));
   readEnvFile();
   const child = fork(main, ["serve", ...args], {
     execArgv: [...process.execArgv, "--disable-warning=ExperimentalWarning"],

@@ -1,5 +1,5 @@
-import type { ArtifactId, RequestId, RunId } from "./ids.ts";
-import type { Json, JsonObject } from "./json.ts";
+import type { ArtifactId, RequestId, RunId } from "../ids.ts";
+import type { Json, JsonObject } from "../json.ts";
 
 /** What happens to a request whose run is busy with another turn. */
 export type OnBusy = "enqueue" | "reject" | "interrupt";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { EXIT, Exit } from "./exit.ts";
+import { EXIT, Exit } from "../exit.ts";
 
 /** The variables that came from the file, which may change or go with it. */
 const fromFile = new Set<string>();

@@ -1,12 +1,12 @@
 import type * as z from "zod";
-import { checkJson } from "./check-json.ts";
+import { checkJson } from "../schema/check-json.ts";
 import { toDelivery, toFields, withContext } from "./incoming.ts";
 import type { Fields } from "./incoming.ts";
-import type { Issue, Refusal } from "./issue.ts";
+import type { Issue, Refusal } from "../schema/issue.ts";
 import { besideSchema, requestSchemas } from "./request-schemas.ts";
 import type { Delivery, Request } from "./requests.ts";
-import { describeIssue, toIssues } from "./schema-issues.ts";
-import { isObject } from "./json.ts";
+import { describeIssue, toIssues } from "../schema/schema-issues.ts";
+import { isObject } from "../json.ts";
 
 /** A parsed value, or what is wrong with it. */
 export type Parsed<Value> =

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { belongsToRun, roleOf, TOOL_ERROR_CODES } from "./events.ts";
-import type { ConfigureCompleted } from "./answers.ts";
+import type { ConfigureCompleted } from "../answers/answers.ts";
 import type { Event, EventBody, EventType, Usage } from "./events.ts";
 import {
   artifactId,
@@ -16,8 +16,8 @@ import {
   runId,
   timestamp,
   turnError,
-} from "./fields.ts";
-import type { Shape } from "./fields.ts";
+} from "../fields.ts";
+import type { Shape } from "../fields.ts";
 
 /** An event of one type, as clients see it. */
 export type EventOf<Type extends EventType> = Event & { readonly type: Type };

@@ -1,4 +1,4 @@
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "../json.ts";
 
 export interface OperationDescriptor {
   readonly name: string;

@@ -1,11 +1,11 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { AgentError } from "../errors.ts";
-import type { Agent } from "../runtime/agent/agent.ts";
-import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
-import { EXIT, Exit } from "./exit.ts";
-import { toText as toStack } from "./thrown-text.ts";
+import { AgentError } from "../../errors.ts";
+import type { Agent } from "../../runtime/agent/agent.ts";
+import { AgentDirectory } from "../../runtime/agent/agent-directory.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { toText as toStack } from "../thrown-text.ts";
 
 /** Imports the files of a directory and returns the exported agents and tools, sorted by file name. */
 export async function loadAgents(directory: string): Promise<Agent[]> {

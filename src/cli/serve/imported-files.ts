@@ -32,4 +32,4 @@ export function collectImportedFiles(): () => readonly string[] {
 }
 
 /** The folder of this program's own code. */
-const OWN = new URL("..", import.meta.url).href;
+const OWN = new URL("../..", import.meta.url).href;

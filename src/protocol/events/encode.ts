@@ -1,6 +1,6 @@
 import { roleOf } from "./events.ts";
 import type { EventAddress, EventBody, EventType } from "./events.ts";
-import type { RunId } from "./ids.ts";
+import type { RunId } from "../ids.ts";
 
 /** The part of the event address that all events of one speaker share. */
 export type SpeakerAddress = Omit<EventAddress, "id" | "role" | "run_id" | "ts"> & {

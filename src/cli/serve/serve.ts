@@ -1,12 +1,12 @@
 import { Command } from "commander";
-import type { Agent } from "../runtime/agent/agent.ts";
-import type { Runtime } from "../runtime/api.ts";
-import { drainOnSignals } from "../node/signals.ts";
+import type { Agent } from "../../runtime/agent/agent.ts";
+import type { Runtime } from "../../runtime/api.ts";
+import { drainOnSignals } from "../../node/signals.ts";
 import { toBanner } from "./banner.ts";
 import { collectImportedFiles } from "./imported-files.ts";
 import { loadAgents } from "./load-agents.ts";
 import { createLog } from "./log.ts";
-import { readVersion } from "./package-version.ts";
+import { readVersion } from "../package-version.ts";
 import { addServerOptions } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { isServerCommand } from "./server-report.ts";

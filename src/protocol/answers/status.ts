@@ -1,6 +1,6 @@
-import type { FinishReason, ForkedFrom, Questions, TurnError } from "./events.ts";
-import type { RequestId, RunId } from "./ids.ts";
-import type { Json } from "./json.ts";
+import type { FinishReason, ForkedFrom, Questions, TurnError } from "../events/events.ts";
+import type { RequestId, RunId } from "../ids.ts";
+import type { Json } from "../json.ts";
 
 export type RequestPhase = "queued" | "running" | "waiting" | "completed";
 

@@ -1,5 +1,5 @@
-import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
-import type { Json, JsonObject } from "./json.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../ids.ts";
+import type { Json, JsonObject } from "../json.ts";
 
 /** How a turn ended. */
 export type FinishReason = "success" | "error" | "canceled";

@@ -1,5 +1,5 @@
-import { messageOf } from "../errors.ts";
-import { ownFrames, placeOf, toText } from "./thrown-text.ts";
+import { messageOf } from "../../errors.ts";
+import { ownFrames, placeOf, toText } from "../thrown-text.ts";
 
 /** What a line of the log is about, for programs that read it: run_id, request_id, agent, tool … */
 export type Facts = Readonly<Record<string, unknown>>;

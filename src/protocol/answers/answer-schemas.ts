@@ -14,9 +14,9 @@ import {
   runId,
   timestamp,
   turnError,
-} from "./fields.ts";
-import type { Shape } from "./fields.ts";
-import type { Issue } from "./issue.ts";
+} from "../fields.ts";
+import type { Shape } from "../fields.ts";
+import type { Issue } from "../schema/issue.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./status.ts";
 

@@ -1,5 +1,5 @@
-import type { Event } from "./events.ts";
-import type { ArtifactId, RequestId, RunId } from "./ids.ts";
+import type { Event } from "../events/events.ts";
+import type { ArtifactId, RequestId, RunId } from "../ids.ts";
 
 /** An agent in the list of `GET /`. */
 export interface AgentEntry {
