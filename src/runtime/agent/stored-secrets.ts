@@ -48,17 +48,28 @@ export class StoredSecrets {
   ): Promise<Result> {
     const names = Object.keys(values);
     if (names.length === 0) return refer();
-    let isReferred = false;
+    let isSettled = false;
     for (const name of names) this.#storing.add(name);
     try {
       await this.#options.secrets.put(values);
       const result = await refer();
-      isReferred = true;
+      isSettled = !(await this.#restore(values));
       return result;
     } finally {
       for (const name of names) this.#storing.delete(name);
-      if (!isReferred) await this.collect(names);
+      if (!isSettled) await this.collect(names);
     }
+  }
+
+  /**
+   * Stores values again that the sweep of another process has removed because the log did not refer to them yet:
+   * the reference may be written by a process that has just taken over the run. Returns whether there were any.
+   */
+  async #restore(values: Readonly<Record<string, string>>): Promise<boolean> {
+    const { secrets } = this.#options;
+    const lost = Object.entries(values).filter(([name]) => secrets.get(name) === undefined);
+    if (lost.length > 0) await secrets.put(Object.fromEntries(lost));
+    return lost.length > 0;
   }
 
   /** Removes those of the values that nothing refers to. If that fails, the next sweep removes them. */
