@@ -4,19 +4,7 @@ import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 
 test("a removal and an upload wait until the runtime has started", async () => {
-  const environment = manualEnvironment();
-  const log = { ...memoryLog(), close: async () => {} };
-  const artifacts = memoryArtifacts();
-  const before = createRuntime({ agents: [echo], log, environment });
-  const runId = await before.createRun("echo", {});
-  await before.close();
-
-  const begun = Promise.withResolvers<void>();
-  const open = async (): ReturnType<typeof log.open> => {
-    await begun.promise;
-    return log.open();
-  };
-  const runtime = createRuntime({ agents: [echo], log: { ...log, open }, artifacts, environment });
+  const { environment, log, artifacts, runId, begun, runtime } = await startingRuntime();
   const body = new Blob(["notes"]).stream();
   const removed = runtime.removeRun(runId);
   const uploaded = runtime.upload({ name: "notes.txt", mimeType: "text/plain", limitBytes: 100, body });
@@ -33,20 +21,7 @@ test("a removal and an upload wait until the runtime has started", async () => {
 });
 
 test("a removal and an upload that wait for the start are refused when the runtime closes", async () => {
-  const environment = manualEnvironment();
-  // The log survives the runtimes, so that a commit after the close succeeds.
-  const log = { ...memoryLog(), close: async () => {} };
-  const artifacts = memoryArtifacts();
-  const before = createRuntime({ agents: [echo], log, environment });
-  const runId = await before.createRun("echo", {});
-  await before.close();
-
-  const begun = Promise.withResolvers<void>();
-  const open = async (): ReturnType<typeof log.open> => {
-    await begun.promise;
-    return log.open();
-  };
-  const runtime = createRuntime({ agents: [echo], log: { ...log, open }, artifacts, environment });
+  const { log, artifacts, runId, begun, runtime } = await startingRuntime();
   const body = new Blob(["notes"]).stream();
   const asked = Promise.allSettled([
     runtime.removeRun(runId),
@@ -61,3 +36,22 @@ test("a removal and an upload that wait for the start are refused when the runti
   expect(await log.run(runId)).toMatchObject({ agent: "echo" });
   expect(await artifacts.size()).toBe(0);
 });
+
+/** A runtime whose start waits until `begun` is resolved, on a log with one run. */
+async function startingRuntime() {
+  const environment = manualEnvironment();
+  // The log survives the runtimes, so that a commit after the close succeeds.
+  const log = { ...memoryLog(), close: async () => {} };
+  const artifacts = memoryArtifacts();
+  const before = createRuntime({ agents: [echo], log, environment });
+  const runId = await before.createRun("echo", {});
+  await before.close();
+
+  const begun = Promise.withResolvers<void>();
+  const open = async (): ReturnType<typeof log.open> => {
+    await begun.promise;
+    return log.open();
+  };
+  const runtime = createRuntime({ agents: [echo], log: { ...log, open }, artifacts, environment });
+  return { environment, log, artifacts, runId, begun, runtime };
+}
