@@ -3,21 +3,21 @@
 // npm run bench -- [--quick] [--only G3,G8]
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { measureChildCalls } from "./child-calls.ts";
-import { measureIdleReaders } from "./idle-readers.ts";
-import { measureLongRuns } from "./long-runs.ts";
-import { measureLongTurns } from "./long-turns.ts";
-import { measureManyRuns } from "./many-runs.ts";
-import { measureReadiness } from "./readiness.ts";
-import { measureRecovery } from "./recovery.ts";
-import { toTable } from "./result.ts";
-import type { Result } from "./result.ts";
-import { canPin, pinClient } from "./server-process.ts";
-import { QUICK, THOROUGH } from "./setup.ts";
-import type { Setup } from "./setup.ts";
-import { measureSlowDisk } from "./slow-disk.ts";
-import { measureTurns } from "./turns.ts";
-import { measureWaiting } from "./waiting.ts";
+import { measureChildCalls } from "./parts/child-calls.ts";
+import { measureIdleReaders } from "./parts/idle-readers.ts";
+import { measureLongRuns } from "./parts/long-runs.ts";
+import { measureLongTurns } from "./parts/long-turns.ts";
+import { measureManyRuns } from "./parts/many-runs.ts";
+import { measureReadiness } from "./parts/readiness.ts";
+import { measureRecovery } from "./parts/recovery.ts";
+import { toTable } from "./harness/result.ts";
+import type { Result } from "./harness/result.ts";
+import { canPin, pinClient } from "./harness/server-process.ts";
+import { QUICK, THOROUGH } from "./harness/setup.ts";
+import type { Setup } from "./harness/setup.ts";
+import { measureSlowDisk } from "./parts/slow-disk.ts";
+import { measureTurns } from "./parts/turns.ts";
+import { measureWaiting } from "./parts/waiting.ts";
 
 /** The measurements and their goals. */
 const MEASUREMENTS: readonly (readonly [

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteLog } from "troupe/storage/sqlite";
-import { serveTurns } from "../turn-server.ts";
+import { serveTurns } from "../servers/turn-server.ts";
 
 const given = process.env["DATA"];
 const directory = given ?? mkdtempSync(join(tmpdir(), "troupe-bench-"));

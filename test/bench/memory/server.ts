@@ -1,3 +1,3 @@
-import { serveTurns } from "../turn-server.ts";
+import { serveTurns } from "../servers/turn-server.ts";
 
 await serveTurns();

@@ -1,11 +1,11 @@
-import { compare } from "./load.ts";
-import type { Sample } from "./load.ts";
-import { atMost } from "./result.ts";
-import type { Result } from "./result.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { ServerName } from "./server-process.ts";
-import type { Setup } from "./setup.ts";
-import { median } from "./statistics.ts";
+import { compare } from "../harness/load.ts";
+import type { Sample } from "../harness/load.ts";
+import { atMost } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { ServerName } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
+import { median } from "../harness/statistics.ts";
 
 const SHORT = 100;
 const LONG = 1_600;

@@ -6,7 +6,7 @@ import { join } from "node:path";
  * end.
  */
 export function runProcess(what: string, directory: string, count: number): unknown {
-  const program = join(import.meta.dirname, "process.ts");
+  const program = join(import.meta.dirname, "../servers/run-measurement.ts");
   const flags = ["--expose-gc", "--disable-warning=ExperimentalWarning"];
   return JSON.parse(runToItsEnd([...flags, program, what, directory, String(count)]));
 }

@@ -1,11 +1,11 @@
-import { commitMs } from "./disk.ts";
-import { compare, middle, ratio } from "./load.ts";
-import type { Sample } from "./load.ts";
-import { atMost, ms, times, toTable } from "./result.ts";
-import type { Result } from "./result.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { ServerName, ServerOptions } from "./server-process.ts";
-import type { Setup } from "./setup.ts";
+import { commitMs } from "../harness/disk.ts";
+import { compare, middle, ratio } from "../harness/load.ts";
+import type { Sample } from "../harness/load.ts";
+import { atMost, ms, times, toTable } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { ServerName, ServerOptions } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
 
 /** The compared servers; the ratios are relative to the last but one. */
 const SERVERS: readonly (readonly [label: string, name: ServerName, options: ServerOptions])[] = [

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { askJson } from "./client.ts";
-import { Connection, toRequestText } from "./connection.ts";
-import { atMost } from "./result.ts";
-import type { Result } from "./result.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { Setup } from "./setup.ts";
-import { median } from "./statistics.ts";
+import { askJson } from "../harness/client.ts";
+import { Connection, toRequestText } from "../harness/connection.ts";
+import { atMost } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
+import { median } from "../harness/statistics.ts";
 
 /** The number of new events, and the number of events of a short run. */
 const NEW = 20;

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { atMost, ms } from "./result.ts";
-import type { Result } from "./result.ts";
-import type { Setup } from "./setup.ts";
-import { EVENTS } from "./waiting/setting.ts";
-import { runProcess } from "./waiting/run-process.ts";
+import { atMost, ms } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import type { Setup } from "../harness/setup.ts";
+import { EVENTS } from "../servers/runs.ts";
+import { runProcess } from "../harness/run-process.ts";
 
 /** The time until a process is ready on the log of a killed one. */
 export async function measureRecovery({ longRun: events }: Setup): Promise<Result[]> {

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { atMost, ms } from "./result.ts";
-import type { Result } from "./result.ts";
-import { median } from "./statistics.ts";
+import { atMost, ms } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { median } from "../harness/statistics.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
+const ROOT = resolve(import.meta.dirname, "../../..");
 
 /** The time from `npm start` after the build until it serves the demo agents. */
 export async function measureReadiness(): Promise<Result[]> {

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildSlowDisk } from "./disk.ts";
-import { compare, middle } from "./load.ts";
-import { atMost, ms, skipped } from "./result.ts";
-import type { Result } from "./result.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { Setup } from "./setup.ts";
+import { buildSlowDisk } from "../harness/disk.ts";
+import { compare, middle } from "../harness/load.ts";
+import { atMost, ms, skipped } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
 
 const FLUSH_MS = 5;
 

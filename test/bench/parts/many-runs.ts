@@ -1,10 +1,10 @@
-import { Connection } from "./connection.ts";
-import { toTurnRequest } from "./load.ts";
-import { atMost } from "./result.ts";
-import type { Result } from "./result.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { ServerName } from "./server-process.ts";
-import type { Setup } from "./setup.ts";
+import { Connection } from "../harness/connection.ts";
+import { toTurnRequest } from "../harness/load.ts";
+import { atMost } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { ServerName } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
 
 /** The number of runs that are measured. */
 const WINDOW = 2_000;

@@ -10,6 +10,13 @@ import { createInterface } from "node:readline";
 /** The servers that can be measured. */
 export type ServerName = "memory" | "durable" | "bare-hono" | "bare-node";
 
+const FOLDERS: Readonly<Record<ServerName, string>> = {
+  memory: "memory",
+  durable: "durable",
+  "bare-hono": "servers/bare-hono",
+  "bare-node": "servers/bare-node",
+};
+
 /** The server to start. */
 export interface ServerOptions {
   /** Texts in a turn. Default 100. */
@@ -68,7 +75,7 @@ export class ServerProcess implements AsyncDisposable {
     { deltas = 100, coalesce = 0, data, watchLoop = false, environment = {} }: ServerOptions = {},
   ): Promise<ServerProcess> {
     const port = await findPort();
-    const file = join(import.meta.dirname, name, "server.ts");
+    const file = join(import.meta.dirname, "..", FOLDERS[name], "server.ts");
     const command = [process.execPath, "--expose-gc", "--disable-warning=ExperimentalWarning", file];
     const [program = "", ...args] = canPin ? ["taskset", "-c", "0", ...command] : command;
     const child = spawn(program, args, {

@@ -2,7 +2,7 @@
 // number.
 import { readFileSync, writeFileSync } from "node:fs";
 import type { RunId } from "troupe/protocol";
-import { beginTurns, memory, start } from "./setting.ts";
+import { beginTurns, memory, start } from "./runs.ts";
 
 const [, , what = "", directory = "", number = "0"] = process.argv;
 const [name, detail = "0"] = what.split(" ");

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { atMost, megabytes, ms } from "./result.ts";
-import type { Result } from "./result.ts";
-import type { Setup } from "./setup.ts";
-import { runProcess } from "./waiting/run-process.ts";
-import type { Memory } from "./waiting/setting.ts";
+import { atMost, megabytes, ms } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import type { Setup } from "../harness/setup.ts";
+import { runProcess } from "../harness/run-process.ts";
+import type { Memory } from "../servers/runs.ts";
 
 /** The number of waiting runs that are answered, spread over the log. */
 const ANSWERS = 1_000;

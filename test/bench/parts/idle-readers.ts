@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { askJson } from "./client.ts";
-import { Connection, toRequestText } from "./connection.ts";
-import { atMost } from "./result.ts";
-import type { Result } from "./result.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { Setup } from "./setup.ts";
+import { askJson } from "../harness/client.ts";
+import { Connection, toRequestText } from "../harness/connection.ts";
+import { atMost } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
 
 /** The maximum number of readers of one request. */
 const EACH = 250;
