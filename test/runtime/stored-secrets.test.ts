@@ -29,3 +29,23 @@ test("a value that another process sweeps before the log refers to it is stored 
   await there.sweep();
   expect(secrets.get("token")).toBe("value");
 });
+
+test("the next start removes a value of a process that died after another one had taken over and swept", async () => {
+  const log = memoryLog();
+  const secrets = memorySecrets();
+  const agents = { secrets: [] } as unknown as StoredSecretsOptions["agents"];
+  const start = (): StoredSecrets => new StoredSecrets({ log, secrets, agents, telemetry: noTelemetry });
+  const replaced = start();
+  await start().sweep();
+
+  await new Promise<void>((died) => {
+    void replaced.store({ token: "value" }, () => {
+      died();
+      return new Promise(() => {});
+    });
+  });
+  expect(secrets.get("token")).toBe("value");
+
+  await start().sweep();
+  expect(secrets.get("token")).toBeUndefined();
+});

@@ -55,7 +55,7 @@ export class Connection {
   /** Whether an error only means that the client must retry. */
   isPassing(error: unknown): boolean {
     if (error instanceof ConnectionLost) return true;
-    if (error instanceof AgentError) return error.code === "unavailable";
+    if (error instanceof AgentError) return error.code === "unavailable" || error.code === "timeout";
     this.#around.observer.say(`a client was given ${String(error)}`);
     return false;
   }

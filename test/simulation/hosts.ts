@@ -39,6 +39,14 @@ export class Hosts {
     return this.#owner;
   }
 
+  /**
+   * The secrets of a process that was replaced and has died since the newest start: it may have stored them after that
+   * start removed what no run refers to. The next start removes them.
+   */
+  get leftBehind(): ReadonlySet<string> {
+    return this.#rival?.alive === false ? this.#rival.stored : NO_NAMES;
+  }
+
   /** The process that a client is connected to. */
   connect(): Process {
     return this.#rival?.alive === true && this.#options.pick.chance(30) ? this.#rival : this.#owner;
@@ -92,6 +100,7 @@ export class Hosts {
   }
 
   #start(): Process {
+    if (this.#rival?.alive === false) this.#rival = undefined;
     const { plan, ...rest } = this.#options;
     const { limits, commitIntervalMs, retention } = plan;
     return new Process({
@@ -107,6 +116,8 @@ export class Hosts {
     });
   }
 }
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 function secretsIn(values: Map<string, string>): SecretStore {
   return {

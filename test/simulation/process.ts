@@ -38,6 +38,8 @@ export class Process implements Doer {
   readonly #runtime: Runtime;
   readonly #asked = new Set<() => void>();
   readonly #held: (() => void)[] = [];
+  /** The names of the secrets that it has stored. */
+  readonly stored: Set<string> = new Set();
   alive = true;
   paused = false;
 
@@ -171,7 +173,11 @@ export class Process implements Doer {
     const { secrets } = this.#options;
     return {
       get: (name) => secrets.get(name),
-      put: (values) => this.#slowly(() => secrets.put(values)),
+      put: (values) =>
+        this.#slowly(() => {
+          for (const name of Object.keys(values)) this.stored.add(name);
+          return secrets.put(values);
+        }),
       names: () => secrets.names(),
       remove: (names) => this.#slowly(() => secrets.remove(names)),
     };

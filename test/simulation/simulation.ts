@@ -88,7 +88,7 @@ export class Simulation {
       const left = this.clients.map(
         (client) => [client, client.asked.filter(({ open }) => open.size > 0)] as const,
       );
-      if (this.plan.restart) await this.#restartAtRest();
+      if (this.plan.restart || this.hosts.leftBehind.size > 0) await this.#restartAtRest();
       this.#patient = true;
       for (const [client, asked] of left) {
         for (const one of asked) this.#aside(client.see(one));

@@ -6,12 +6,14 @@ export interface StoredData {
   readonly artifacts: { all(): Promise<readonly StoredArtifact[]> };
   /** The secrets by name. */
   readonly secrets: ReadonlyMap<string, string>;
+  /** The names of secrets that the next start may still have to remove. */
+  readonly leftBehind: ReadonlySet<string>;
 }
 
 /** Checks that every file in the log exists, and that nothing of removed runs is left. */
 export async function verifyStorage({
   observer,
-  hosts: { artifacts, secrets },
+  hosts: { artifacts, secrets, leftBehind },
 }: {
   readonly observer: Observer;
   readonly hosts: StoredData;
@@ -26,7 +28,7 @@ export async function verifyStorage({
         faults.push(
           `file ${artifactId} belongs to run ${runId}, which ${runs.has(runId) ? "was removed" : "never was"}`,
         );
-  verifySecrets(observer, secrets);
+  verifySecrets(observer, secrets, leftBehind);
   for (const [runId, { events, removed, hidden }] of runs) {
     if (removed) continue;
     if (hidden) faults.push(`run ${runId} is neither there nor gone`);
@@ -44,8 +46,12 @@ export async function verifyStorage({
   }
 }
 
-/** Checks that exactly the secrets that runs refer to exist. */
-function verifySecrets({ faults, runs }: Observer, secrets: ReadonlyMap<string, string>): void {
+/** Checks that exactly the secrets that runs refer to exist, except those that the next start removes. */
+function verifySecrets(
+  { faults, runs }: Observer,
+  secrets: ReadonlyMap<string, string>,
+  leftBehind: ReadonlySet<string>,
+): void {
   const used = new Set<string>();
   for (const [runId, { records, removed }] of runs) {
     if (removed) continue;
@@ -58,7 +64,8 @@ function verifySecrets({ faults, runs }: Observer, secrets: ReadonlyMap<string, 
       }
   }
   for (const name of secrets.keys())
-    if (!used.has(name)) faults.push(`secret ${name} is kept though no run refers to it`);
+    if (!used.has(name) && !leftBehind.has(name))
+      faults.push(`secret ${name} is kept though no run refers to it`);
 }
 
 /** Checks that every run that was idle long enough is removed. */

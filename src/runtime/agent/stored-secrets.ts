@@ -16,7 +16,8 @@ export interface StoredSecretsOptions {
 /**
  * Stores secret values. Each change of a configuration has its own names for them, so a value never changes, and
  * it is removed when no run refers to its name. The values are stored before the log refers to them, and removed
- * after the log has dropped the last reference. The next sweep removes what a crash leaves between these steps.
+ * after the log has dropped the last reference. The next sweep removes what a crash leaves between these steps:
+ * that of the next start, also for a process that dies after another one has taken over the log and has swept.
  */
 export class StoredSecrets {
   readonly #options: StoredSecretsOptions;
