@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { idOf, requestIdOf } from "../../src/protocol/events/encode.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
 import type { Random } from "../../src/testing/event-log/random.ts";
-import { agentNames } from "./agents.ts";
+import { agentNames } from "./server/agents.ts";
 import type { Journal } from "./journal.ts";
 
 /** The environment of a client. */

@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import type { Random } from "../../src/testing/event-log/random.ts";
-import { damageLog } from "./damage.ts";
-import type { Damage } from "./damage.ts";
+import { damageLog } from "./disk/damage.ts";
+import type { Damage } from "./disk/damage.ts";
 import type { Fault } from "./faults.ts";
-import { readHistory } from "./read-history.ts";
+import { readHistory } from "./checks/read-history.ts";
 import { Session } from "./session.ts";
 import type { FaultTable } from "./fault-table.ts";
 

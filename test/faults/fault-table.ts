@@ -1,4 +1,4 @@
-import type { Violation } from "./verify-log.ts";
+import type { Violation } from "./checks/verify-log.ts";
 
 /** Counts the cycles and violations of each fault. */
 export class FaultTable {

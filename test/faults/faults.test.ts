@@ -1,8 +1,8 @@
 import { test } from "vitest";
 import { runSession } from "./cycles.ts";
-import { compileFailingFsync } from "./failing-fsync.ts";
+import { compileFailingFsync } from "./disk/failing-fsync.ts";
 import { faults, fsyncFault } from "./faults.ts";
-import { fillDisk } from "./full-disk.ts";
+import { fillDisk } from "./disk/full-disk.ts";
 import { skipWithoutCompiler, skipWithoutSmallDisk } from "../machine/skip-without.ts";
 import { FaultTable } from "./fault-table.ts";
 

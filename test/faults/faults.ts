@@ -1,9 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import type { Random } from "../../src/testing/event-log/random.ts";
-import type { FailingFsync } from "./failing-fsync.ts";
-import { points } from "./points.ts";
+import type { FailingFsync } from "./disk/failing-fsync.ts";
+import { points } from "./server/points.ts";
 import type { Session } from "./session.ts";
-import type { ServerProcess } from "./server-process.ts";
+import type { ServerProcess } from "./server/server-process.ts";
 
 /** A fault of a server; the server has ended after it. */
 export interface Fault {

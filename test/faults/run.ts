@@ -3,9 +3,9 @@
 import { parseArgs } from "node:util";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { planFaults, rows, runSession } from "./cycles.ts";
-import { compileFailingFsync } from "./failing-fsync.ts";
+import { compileFailingFsync } from "./disk/failing-fsync.ts";
 import { faults, fsyncFault } from "./faults.ts";
-import { fillDisk } from "./full-disk.ts";
+import { fillDisk } from "./disk/full-disk.ts";
 import { FaultTable } from "./fault-table.ts";
 
 const { values } = parseArgs({

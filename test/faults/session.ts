@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { fsArtifacts } from "troupe/storage/fs";
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import type { ArtifactId } from "../../src/protocol/ids.ts";
-import { artifactText } from "./agents.ts";
+import { artifactText } from "./server/agents.ts";
 import { runClient } from "./client.ts";
 import { openJournal, readLines } from "./journal.ts";
 import type { Journal } from "./journal.ts";
-import type { OutsideEffect } from "./outside.ts";
-import { readHistory } from "./read-history.ts";
-import type { History } from "./read-history.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { Places, StartOptions } from "./server-process.ts";
-import { verifyLog } from "./verify-log.ts";
-import type { Violation } from "./verify-log.ts";
+import type { OutsideEffect } from "./server/outside.ts";
+import { readHistory } from "./checks/read-history.ts";
+import type { History } from "./checks/read-history.ts";
+import { ServerProcess } from "./server/server-process.ts";
+import type { Places, StartOptions } from "./server/server-process.ts";
+import { verifyLog } from "./checks/verify-log.ts";
+import type { Violation } from "./checks/verify-log.ts";
 
 /** The options of a session. */
 export interface SessionOptions {

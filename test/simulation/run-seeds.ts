@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { Lie } from "./disk.ts";
+import type { Lie } from "./processes/disk.ts";
 import type { Done, Work } from "./worker.ts";
 
 /** The seeds to run, and options. */

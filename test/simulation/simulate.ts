@@ -1,6 +1,6 @@
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { toPicker } from "../laws/program.ts";
-import type { Lie } from "./disk.ts";
+import type { Lie } from "./processes/disk.ts";
 import { toTrace } from "./trace.ts";
 import { Simulation } from "./simulation.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Lie } from "./disk.ts";
+import type { Lie } from "./processes/disk.ts";
 import { runSeeds, toReport } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
 

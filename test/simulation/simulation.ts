@@ -1,25 +1,25 @@
 import type { Kept } from "../laws/model.ts";
 import type { Picker } from "../laws/program.ts";
-import type { Client } from "./client.ts";
-import { Disk } from "./disk.ts";
-import type { Lie } from "./disk.ts";
-import { RemoteServer } from "./remote-server.ts";
-import { RemoteNetwork } from "./remote-network.ts";
-import { Hosts } from "./hosts.ts";
-import { ClientActions } from "./client-actions.ts";
-import type { Shared } from "./client-actions.ts";
-import type { SimulationAccess } from "./connection.ts";
-import { FaultInjector } from "./fault-injector.ts";
-import type { FaultTargets } from "./fault-injector.ts";
+import type { Client } from "./clients/client.ts";
+import { Disk } from "./processes/disk.ts";
+import type { Lie } from "./processes/disk.ts";
+import { RemoteServer } from "./remote/server.ts";
+import { RemoteNetwork } from "./remote/network.ts";
+import { Hosts } from "./processes/hosts.ts";
+import { ClientActions } from "./clients/client-actions.ts";
+import type { Shared } from "./clients/client-actions.ts";
+import type { SimulationAccess } from "./clients/connection.ts";
+import { FaultInjector } from "./processes/fault-injector.ts";
+import type { FaultTargets } from "./processes/fault-injector.ts";
 import { createPlan, LOOK_MS } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { outsider, Scheduler } from "./scheduler.ts";
-import { Settings } from "./settings.ts";
+import { Settings } from "./clients/settings.ts";
 import { stage } from "./stage.ts";
-import { verify } from "./verify.ts";
-import { verifyRemote } from "./verify-remote.ts";
-import { verifyStorage, verifyRetention } from "./verify-storage.ts";
-import { Observer } from "./observer.ts";
+import { verify } from "./checks/verify.ts";
+import { verifyRemote } from "./checks/verify-remote.ts";
+import { verifyStorage, verifyRetention } from "./checks/verify-storage.ts";
+import { Observer } from "./checks/observer.ts";
 
 /** A simulation: processes on one disk, clients and readers that survive them, and faults. */
 export class Simulation {

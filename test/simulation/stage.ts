@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Agent } from "troupe";
 import { remoteAgent } from "troupe/client";
-import { createMachineAgent } from "../faults/machine-agent.ts";
+import { createMachineAgent } from "../faults/server/machine-agent.ts";
 import { createAgents } from "../laws/agents.ts";
 import type { Outside, Performer } from "../laws/agents.ts";
-import { DESCRIPTION } from "./remote-network.ts";
+import { DESCRIPTION } from "./remote/network.ts";
 
 /** The agents of all simulations, and the current simulation. */
 export interface Stage {

@@ -1,5 +1,5 @@
-import type { Quiescence } from "./verify.ts";
-import type { RemoteServer } from "./remote-server.ts";
+import type { Quiescence } from "./checks/verify.ts";
+import type { RemoteServer } from "./remote/server.ts";
 import type { Plan } from "./plan.ts";
 
 /** The complete protocol of a simulation, for debugging. */

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
-import type { Lie } from "./disk.ts";
+import type { Lie } from "./processes/disk.ts";
 import { simulate } from "./simulate.ts";
 
 /** The task of a worker. */

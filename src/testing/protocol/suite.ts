@@ -1,22 +1,22 @@
 import type { Theme } from "./case.ts";
-import { cancel } from "./cases/cancel.ts";
-import { configuration } from "./cases/configuration.ts";
-import { discovery } from "./cases/discovery.ts";
-import { files } from "./cases/files.ts";
-import { filters } from "./cases/filters.ts";
-import { idempotency } from "./cases/idempotency.ts";
-import { polling } from "./cases/polling.ts";
-import { process } from "./cases/process.ts";
-import { queue } from "./cases/queue.ts";
-import { races } from "./cases/races.ts";
-import { refusals } from "./cases/refusals.ts";
-import { resume } from "./cases/resume.ts";
-import { runs } from "./cases/runs.ts";
-import { streaming } from "./cases/streaming.ts";
-import { reconnecting } from "./cases/reconnecting.ts";
-import { tools } from "./cases/tools.ts";
-import { turns } from "./cases/turns.ts";
-import { waits } from "./cases/waits.ts";
+import { cancel } from "./cases/requests/cancel.ts";
+import { configuration } from "./cases/server/configuration.ts";
+import { discovery } from "./cases/server/discovery.ts";
+import { files } from "./cases/runs/files.ts";
+import { filters } from "./cases/events/filters.ts";
+import { idempotency } from "./cases/requests/idempotency.ts";
+import { polling } from "./cases/events/polling.ts";
+import { process } from "./cases/server/process.ts";
+import { queue } from "./cases/requests/queue.ts";
+import { races } from "./cases/requests/races.ts";
+import { refusals } from "./cases/server/refusals.ts";
+import { resume } from "./cases/requests/resume.ts";
+import { runs } from "./cases/runs/runs.ts";
+import { streaming } from "./cases/events/streaming.ts";
+import { reconnecting } from "./cases/events/reconnecting.ts";
+import { tools } from "./cases/requests/tools.ts";
+import { turns } from "./cases/requests/turns.ts";
+import { waits } from "./cases/requests/waits.ts";
 
 /** All cases, in execution order. */
 export const suite: readonly Theme[] = [

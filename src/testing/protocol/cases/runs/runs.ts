@@ -1,0 +1,173 @@
+import type { Case } from "../../case.ts";
+import type { Context, StartedTurn } from "../../context.ts";
+import { check, checkEqual } from "../../mismatch.ts";
+import { checkStatus, isRecord } from "../../wire.ts";
+import type { Query } from "../../wire.ts";
+import { checkProblem } from "../server/discovery.ts";
+
+/** Runs and requests as seen later. */
+export const runs: readonly Case[] = [
+  {
+    id: "55",
+    title: "GET /runs lists runs with their data, the newest first",
+    needs: ["echo", "payments"],
+    async run(context) {
+      const older = await context.start("echo", "hello there");
+      const events = await context.read(older);
+      const newer = await context.startEndless("payments", "pay 30 to bob");
+      await context.read(newer);
+      const rows = await listRuns(context);
+      const newerAt = rows.findIndex(({ run_id }) => run_id === newer.runId);
+      const olderAt = rows.findIndex(({ run_id }) => run_id === older.runId);
+      check(newerAt !== -1 && newerAt < olderAt, "the newer run before the older one", rows.slice(0, 5));
+      const { created_at, updated_at, ...facts } = rows[olderAt] ?? {};
+      checkTimes({ created_at, updated_at });
+      checkEqual(
+        facts,
+        {
+          run_id: older.runId,
+          agent: events[0]?.agent,
+          status: "idle",
+          initial_input: "hello there",
+          turns: 1,
+          last_event_id: events.length,
+        },
+        "the data of the run",
+      );
+      checkEqual(rows[newerAt]?.status, "waiting", "the status of the waiting run");
+    },
+  },
+  {
+    id: "55a",
+    title: "GET /request returns the state of a request",
+    needs: ["echo", "ticker"],
+    async run(context) {
+      const done = await context.start("echo", "hello there");
+      const events = await context.read(done);
+      const { created_at, completed_at, ...facts } = await context.status(done);
+      checkTimes({ created_at, completed_at });
+      const wanted = {
+        request_id: done.requestId,
+        run_id: done.runId,
+        agent: events[0]?.agent,
+        operation: "chat",
+        status: "completed",
+        finish_reason: "success",
+        result: "hello there",
+        last_event_id: events.length,
+      };
+      for (const [name, value] of Object.entries(wanted)) checkEqual(facts[name], value, name);
+      const running = await context.startEndless("ticker", "2 600000");
+      const status = await context.status(running);
+      checkEqual(status.status, "running", "the status of a running request");
+      checkEqual(status.completed_at, undefined, "completed_at of a running request");
+    },
+  },
+  {
+    id: "55e",
+    title: "last_event_id of a request is its own newest event, also when the run has a newer one",
+    needs: ["payments"],
+    async run(context) {
+      const turn = await context.startEndless("payments", "pay 30 to bob");
+      const newest = (await context.read(turn)).at(-1)?.id;
+      const uploaded = await context.wire.ask("POST", `${context.path("payments")}/artifacts`, {
+        query: { name: "a.txt", run_id: turn.runId },
+        raw: "hello",
+        headers: { "content-type": "text/plain" },
+      });
+      checkStatus(uploaded, 201);
+      const history = await context.history(turn);
+      checkEqual(history.at(-1)?.type, "ArtifactUploaded", "the newest event of the run");
+      checkEqual((await context.status(turn)).last_event_id, newest, "last_event_id");
+    },
+  },
+  {
+    id: "55b",
+    title: "histories, statuses and the list of runs are the same after a kill of the server",
+    needs: ["echo", "notebook", "team", "restart"],
+    async run(context) {
+      const turns: StartedTurn[] = [
+        await context.start("echo", "ünïcödé 👩‍👩‍👧 \u2028"),
+        await context.start("team", "the moon"),
+        await context.start("notebook", "one"),
+      ];
+      for (const turn of turns) await context.read(turn);
+      const before = await lookBack(context, turns);
+      const after = await context.restart();
+      checkEqual(await lookBack(after, turns), before, "what is known after the restart");
+      const first = turns[2];
+      check(first !== undefined, "a turn of notebook", turns);
+      const next = await after.start("notebook", "two", { run_id: first.runId });
+      const events = await after.read(next);
+      checkEqual(events.at(-1)?.result, "1. one\n2. two", "what the agent remembers");
+      checkEqual(events[0]?.id, 4, "the first id after the restart");
+    },
+  },
+  {
+    id: "55c",
+    title: "a run without open requests can be deleted, and is gone then",
+    needs: ["payments"],
+    async run(context) {
+      const turn = await context.startEndless("payments", "pay 30 to bob");
+      await context.read(turn);
+      const path = `/runs/${turn.runId}`;
+      checkProblem(await context.wire.ask("DELETE", path), 409);
+      await context.cancel(turn, { wait: true });
+      const deleted = await context.wire.ask("DELETE", path);
+      checkStatus(deleted, 200, 204);
+      checkProblem(await context.wire.ask("GET", `${context.path("payments")}/getevents/${turn.runId}`), 410);
+      const rows = await listRuns(context);
+      check(!rows.some(({ run_id }) => run_id === turn.runId), "a list without the run", rows.slice(0, 5));
+    },
+  },
+  {
+    id: "55d",
+    title: "the list of runs has pages, and filters by agent and status",
+    needs: ["echo", "payments"],
+    async run(context) {
+      const waiting = await context.startEndless("payments", "pay 30 to bob");
+      await context.read(waiting);
+      await context.read(await context.start("echo", "hello"));
+      const answer = await context.wire.ask("GET", "/runs", { query: { limit: 1 } });
+      check(Array.isArray(answer.json) && answer.json.length === 1, "one run on a page", answer);
+      const link = answer.headers.get("link") ?? "";
+      check(/rel="?next"?/.test(link), "a Link to the next page", link);
+      const { agent } = waiting.started;
+      const chosen = await listRuns(context, { agent: String(agent), status: "waiting" });
+      check(
+        chosen.some(({ run_id }) => run_id === waiting.runId),
+        "the waiting run",
+        chosen,
+      );
+      for (const row of chosen) checkEqual([row.agent, row.status], [agent, "waiting"], "agent and status");
+    },
+  },
+];
+
+type Row = Readonly<Record<string, unknown>>;
+
+async function listRuns(context: Context, query: Query = {}): Promise<readonly Row[]> {
+  const answer = await context.wire.ask("GET", "/runs", { query });
+  checkStatus(answer, 200);
+  check(Array.isArray(answer.json) && answer.json.every(isRecord), "a list of runs", answer);
+  return answer.json;
+}
+
+/** The bytes of all histories, the statuses, and the rows of the runs. */
+async function lookBack(context: Context, turns: readonly StartedTurn[]): Promise<unknown> {
+  const rows = await listRuns(context);
+  return Promise.all(
+    turns.map(async (turn) => {
+      const path = `${context.path(turn.role)}/getevents/${turn.runId}`;
+      const { text } = await context.wire.ask("GET", path, { query: { since: 0 } });
+      const row = rows.find(({ run_id }) => run_id === turn.runId);
+      return { text, row, status: await context.status(turn) };
+    }),
+  );
+}
+
+function checkTimes(times: Row): void {
+  for (const [name, time] of Object.entries(times)) {
+    check(typeof time === "string" && !Number.isNaN(Date.parse(time)), `${name} as a time`, time);
+  }
+}

@@ -1,0 +1,70 @@
+// Two servers, one using the other's agent; either is killed in the middle of a call and restarted.
+import { fileURLToPath } from "node:url";
+import { createClient } from "troupe/client";
+import type { Event } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { payments } from "../../../agents/payments.ts";
+import { ticker } from "../../../agents/ticker.ts";
+import { ofType } from "../../agents/events.ts";
+import { ServerProcess } from "../../flows/server.ts";
+import { FaultProxy } from "../fault-proxy.ts";
+import { start } from "../servers.ts";
+
+const NEAR = fileURLToPath(new URL("near-server.ts", import.meta.url));
+const COUNT = { type: "ChatRequest", input: "30 15" } as const;
+const NUMBERS = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`);
+
+test("a remote agent that is requested directly continues when its local server is killed and restarted", async () => {
+  await using there = await start({ agents: [ticker] });
+  process.env["TROUPE_REMOTE"] = `${there.url}/ticker`;
+  await using here = await ServerProcess.create(NEAR);
+  await using way = await FaultProxy.start(await here.start());
+  const events: Event[] = [];
+  for await (const event of createClient(`${way.url}/ticker`).stream(COUNT)) {
+    events.push(event);
+    if (event.type === "TextOutput" && event.content === "10\n") way.lead(await here.restart());
+  }
+  expect(numbersIn(events)).toEqual(NUMBERS);
+  expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+  expect((await there.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+});
+
+test("a call continues when both servers are killed, one after the other", async () => {
+  await using there = await ServerProcess.create();
+  await using wayThere = await FaultProxy.start(await there.start());
+  process.env["TROUPE_REMOTE"] = `${wayThere.url}/ticker`;
+  await using here = await ServerProcess.create(NEAR);
+  await using way = await FaultProxy.start(await here.start());
+  const events: Event[] = [];
+  for await (const event of createClient(`${way.url}/boss`).stream(COUNT)) {
+    events.push(event);
+    if (event.type !== "TextOutput") continue;
+    if (event.content === "5\n" || event.content === "20\n") way.lead(await here.restart());
+    if (event.content === "12\n") wayThere.lead(await there.restart());
+  }
+  expect(numbersIn(events)).toEqual(NUMBERS);
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "counted" });
+});
+
+test("a question is still open after its asker was killed, and its answer arrives once", async () => {
+  await using there = await start({ agents: [payments] });
+  process.env["TROUPE_REMOTE"] = `${there.url}/payments`;
+  await using here = await ServerProcess.create(NEAR);
+  await using way = await FaultProxy.start(await here.start());
+  const client = createClient(`${way.url}/payments`);
+  const asked = await client.process({ type: "ChatRequest", input: "pay 3 to bob" }, { wait: "completed" });
+  way.lead(await here.restart());
+  way.reset();
+  expect(await client.status(asked.requestId)).toMatchObject({ status: "waiting" });
+  const paid = await client.resume(asked.requestId, { approved: true }, { wait: "completed" });
+  expect(paid.event).toMatchObject({ result: "Paid 3 to bob." });
+  const { runs } = await there.runtime.runs({ limit: 10 });
+  expect(runs).toMatchObject([{ turns: 1, status: "idle" }]);
+});
+
+function numbersIn(events: readonly Event[]): readonly string[] {
+  return ofType(events, "TextOutput")
+    .map(({ content }) => content)
+    .filter((content) => content !== "counted");
+}

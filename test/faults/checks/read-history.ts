@@ -1,0 +1,105 @@
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { EventLog, LogRecord } from "../../../src/ports/event-log.ts";
+import { requestIdOf, typeOf } from "../../../src/protocol/events/encode.ts";
+import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
+import { readHeadFile } from "../../../src/storage/sqlite/format/head-file.ts";
+import { sqliteLog } from "../../../src/storage/sqlite/sqlite-log.ts";
+import { checkChain } from "./check-chain.ts";
+
+/** The whole content of a log. */
+export interface History {
+  readonly runs: ReadonlyMap<string, RunHistory>;
+  /** The open requests in the index. */
+  readonly open: ReadonlySet<string>;
+  /**
+   * The first event per run that may be lost: its batch was written, but not yet named by the head file when
+   * the process died, so no client got an answer.
+   */
+  readonly unanswered: ReadonlyMap<string, number>;
+  /** The violations of the hash chain. */
+  readonly chain: readonly string[];
+}
+
+/** The whole content of a run. */
+export interface RunHistory {
+  readonly events: readonly string[];
+  readonly records: readonly LogRecord[];
+}
+
+/** Copies a log directory as a crash left it, without the shared memory files. */
+export function copyLog(directory: string): { readonly copy: string; remove(): void } {
+  const copy = mkdtempSync(join(tmpdir(), "troupe-history-"));
+  for (const name of ["log.db", "log.db-wal", "head"]) {
+    if (existsSync(join(directory, name))) cpSync(join(directory, name), join(copy, name));
+  }
+  return { copy, remove: () => rmSync(copy, { recursive: true, force: true }) };
+}
+
+/** Reads a log directory that no process has open, without changing it. */
+export async function readHistory(directory: string): Promise<History> {
+  const { copy, remove } = copyLog(directory);
+  try {
+    const chain = checkChain(copy);
+    const unanswered = findUnanswered(copy);
+    const log = sqliteLog(copy);
+    try {
+      const runs = await readRuns(log);
+      return { runs, open: await findOpen(log, runs), unanswered, chain };
+    } finally {
+      await log.close();
+    }
+  } finally {
+    remove();
+  }
+}
+
+/** The started requests that are open in the index. */
+async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): Promise<Set<string>> {
+  const open = new Set<string>();
+  for (const { events } of runs.values()) {
+    for (const text of events) {
+      if (typeOf(text) !== "RequestStarted") continue;
+      const requestId = requestIdOf(text) as RequestId;
+      if ((await log.lookup(requestId))?.phase !== "completed") open.add(requestId);
+    }
+  }
+  return open;
+}
+
+/** The first event per run in transactions that the head file does not name. */
+function findUnanswered(directory: string): Map<string, number> {
+  const head = readHeadFile(join(directory, "head"));
+  const database = new DatabaseSync(join(directory, "log.db"));
+  try {
+    if (head === undefined || database.prepare("PRAGMA user_version").get()?.["user_version"] === 0)
+      return new Map();
+    const rows = database
+      .prepare(
+        `SELECT run_id AS runId, min(first) AS first FROM chunk JOIN run USING (rid)
+         WHERE seq >= (SELECT min(first_chunk) FROM batch WHERE n > ?) GROUP BY run_id`,
+      )
+      .all(head.batch);
+    return new Map(rows.map(({ runId, first }) => [String(runId), Number(first)]));
+  } finally {
+    database.close();
+  }
+}
+
+/** Reads every run of a log completely. */
+async function readRuns(log: EventLog): Promise<Map<string, RunHistory>> {
+  const runs = new Map<string, RunHistory>();
+  for (let cursor: string | undefined = ""; cursor !== undefined;) {
+    const page = await log.list({ limit: 500, ...(cursor !== "" && { cursor }) });
+    for (const { runId } of page.runs) runs.set(runId, await readRun(log, runId));
+    cursor = page.next;
+  }
+  return runs;
+}
+
+async function readRun(log: EventLog, runId: RunId): Promise<RunHistory> {
+  const { events, records } = await log.read(runId, { after: 0, records: true });
+  return { events, records };
+}

@@ -1,0 +1,39 @@
+import { defineAgent } from "troupe";
+import { expect, test } from "vitest";
+import { ofType } from "../../agents/events.ts";
+import { World } from "../world.ts";
+
+const CHILDREN = 1_000;
+
+const child = defineAgent({ name: "child", purpose: "Says its number.", chat: (input) => input });
+
+const parent = defineAgent({
+  name: "parent",
+  purpose: "Calls many children at once.",
+  async chat(_input, turn) {
+    const calls = Array.from({ length: CHILDREN }, (_, index) =>
+      turn.call(child, "chat", { input: String(index) }),
+    );
+    const answers = await Promise.all(calls);
+    return answers.map(({ output }) => output).join(",");
+  },
+});
+
+const numbers = Array.from({ length: CHILDREN }, (_, index) => String(index)).join(",");
+
+test("a thousand parallel children all answer, even if the process dies in between", async () => {
+  const whole = new World({ agents: [parent] });
+  const { requestId } = await whole.ask("parent", { type: "ChatRequest", input: "" });
+  const events = await whole.events(requestId);
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
+  expect(ofType(events, "ToolCall")).toHaveLength(CHILDREN);
+
+  for (let commit = 3; commit <= whole.commits; commit += 1) {
+    const world = new World({ agents: [parent], mishaps: [{ commit, kind: "crash", written: true }] });
+    const receipt = await world.ask("parent", { type: "ChatRequest", input: "" });
+    await world.restart();
+    const again = await world.events(receipt.requestId);
+    expect(again.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
+    expect(ofType(again, "ToolResult")).toHaveLength(CHILDREN);
+  }
+});

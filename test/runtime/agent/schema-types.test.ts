@@ -1,0 +1,159 @@
+import { defineAgent, operation } from "troupe";
+import type { Event } from "troupe";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { ofType } from "../../agents/events.ts";
+import { World } from "../world.ts";
+
+/** Sends one request to an agent and resolves with the end of the turn. */
+async function endOf(world: World, agent: string, fields: object = {}): Promise<Event> {
+  const { requestId } = await world.ask(agent, { type: "ChatRequest", input: "", ...fields } as never);
+  const [end] = ofType(await world.events(requestId), "RequestCompleted");
+  if (end === undefined) throw new Error("the turn has not ended");
+  return end;
+}
+
+/** The error of a failed turn. */
+async function faultOf(world: World, agent: string, fields: object = {}): Promise<string> {
+  const end = await endOf(world, agent, fields);
+  const { code, message } = (end.type === "RequestCompleted" && end.error) || {};
+  return `${code}: ${message}`;
+}
+
+test("an operation gets its parsed input, and its caller the parsed output", async () => {
+  const shop = defineAgent({
+    name: "shop",
+    purpose: "Sells things.",
+    operations: {
+      order: operation({
+        input: z.object({
+          count: z.number().default(2),
+          day: z.string().transform((text) => new Date(text)),
+        }),
+        output: z.object({ total: z.string().transform(Number) }),
+        run: ({ count, day }) => ({ total: String(count * day.getUTCDate()) }),
+      }),
+    },
+  });
+  const buyer = defineAgent({
+    name: "buyer",
+    purpose: "Buys things.",
+    async chat(_, turn) {
+      const { total } = await turn.call(shop, "order", { day: "2026-01-21" });
+      return total.toFixed(1);
+    },
+  });
+  const world = new World({ agents: [buyer] });
+  expect(await endOf(world, "buyer")).toMatchObject({ finish_reason: "success", result: "42.0" });
+});
+
+const clerk = defineAgent({
+  name: "clerk",
+  purpose: "Greets people.",
+  config: z.object({
+    greeting: z.string().default("Hello"),
+    since: z
+      .string()
+      .transform((text) => new Date(text))
+      .optional(),
+  }),
+  chat: (_, { config }) => `${config.greeting} since ${config.since?.getUTCFullYear() ?? "ever"}`,
+});
+
+test("a turn has the parsed configuration", async () => {
+  const world = new World({ agents: [clerk] });
+  expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since ever" });
+  await world.ask("clerk", { type: "ConfigureRequest", args: { since: "2026-01-31" } });
+  expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since 2026" });
+  await world.restart();
+  expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since 2026" });
+});
+
+test("a called agent has its own parsed configuration", async () => {
+  const boss = defineAgent({
+    name: "boss",
+    purpose: "Calls the clerk.",
+    chat: async (input, turn) => (await turn.call(clerk, "chat", { input })).output,
+  });
+  const world = new World({ agents: [boss, clerk] });
+  await world.ask("clerk", { type: "ConfigureRequest", args: { greeting: "Hi" } });
+  expect(await endOf(world, "boss")).toMatchObject({ result: "Hi since ever" });
+});
+
+test("a turn of an agent without its required configuration ends with a clear error", async () => {
+  const strict = defineAgent({
+    name: "strict",
+    purpose: "Needs a tone.",
+    config: z.object({ tone: z.string() }),
+    chat: (_, { config }) => config.tone,
+  });
+  const world = new World({ agents: [strict] });
+  expect(await faultOf(world, "strict")).toMatch(
+    /^agent_error: the configuration of strict does not fit: tone: .*; configure the agent/,
+  );
+  await world.ask("strict", { type: "ConfigureRequest", args: { tone: "warm" } });
+  expect(await endOf(world, "strict")).toMatchObject({ result: "warm" });
+});
+
+/** An agent that stores a list with a schema. */
+function listOf(schema: z.ZodType<{ items: string[] }, { items: string[] } | undefined>) {
+  return defineAgent({
+    name: "list",
+    purpose: "Keeps a list.",
+    memorySchema: schema,
+    chat(input, turn) {
+      const { items } = turn.memory.get();
+      turn.memory.set({ items: [...items, input] });
+      return turn.memory.get().items.join(" ");
+    },
+  });
+}
+
+test("memory with a schema starts with its default and stores values that fit", async () => {
+  const world = new World({
+    agents: [listOf(z.object({ items: z.array(z.string()) }).default({ items: [] }))],
+  });
+  const first = await endOf(world, "list", { input: "one" });
+  await world.restart();
+  const second = await endOf(world, "list", { input: "two", run_id: first.run_id });
+  expect([first, second]).toMatchObject([{ result: "one" }, { result: "one two" }]);
+});
+
+test("memory without a default is empty at first and refuses values that do not fit", async () => {
+  const counter = defineAgent({
+    name: "counter",
+    purpose: "Counts.",
+    memorySchema: z.number().max(2),
+    chat(_, turn) {
+      turn.memory.set((turn.memory.get() ?? 0) + 1);
+      return String(turn.memory.get());
+    },
+  });
+  const world = new World({ agents: [counter] });
+  const first = await endOf(world, "counter");
+  const again = (): Promise<Event> => endOf(world, "counter", { run_id: first.run_id });
+  expect([first, await again()]).toMatchObject([{ result: "1" }, { result: "2" }]);
+  expect(await faultOf(world, "counter", { run_id: first.run_id })).toMatch(
+    /^agent_error: the memory of counter does not fit/,
+  );
+});
+
+test("memory left by an earlier version of the agent that does not fit ends the turn with an error", async () => {
+  const world = new World({ agents: [listOf(z.any().transform(() => ({ items: ["old"] })) as never)] });
+  const first = await endOf(world, "list", { input: "one" });
+  await world.restart([listOf(z.object({ items: z.array(z.string().max(2)) }).default({ items: [] }))]);
+  expect(await faultOf(world, "list", { input: "two", run_id: first.run_id })).toMatch(
+    /^agent_error: the memory of list does not fit: items.0: /,
+  );
+});
+
+test("an asynchronous memory schema is refused with the agent's name", async () => {
+  const slow = defineAgent({
+    name: "slow",
+    purpose: "Has a slow schema.",
+    memorySchema: z.object({}).refine(async () => true),
+    chat: (_, turn) => turn.memory.set({}),
+  });
+  const world = new World({ agents: [slow] });
+  expect(await faultOf(world, "slow")).toMatch(/: the schema of the memory of slow is asynchronous/);
+});

@@ -1,0 +1,95 @@
+import { createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
+import type { Turn } from "troupe";
+import { collect, manualEnvironment } from "troupe/testing";
+import { expect, test } from "vitest";
+import { echo } from "../../../agents/echo.ts";
+import type { Runtime } from "../../../src/runtime/api.ts";
+import type { ArtifactId } from "../../../src/protocol/ids.ts";
+
+const HOUR_MS = 3_600_000;
+const unknown = { code: "not_found" };
+
+test("a file that no request attaches within a day is removed, also after a restart", async () => {
+  const environment = manualEnvironment();
+  const artifacts = memoryArtifacts();
+  const kept = { ...artifacts, close: async () => {} };
+  const first = createRuntime({ agents: [echo], log: memoryLog(), artifacts: kept, environment });
+  const early = await upload(first);
+  await environment.advance(20 * HOUR_MS);
+  const late = await upload(first);
+  await environment.advance(6 * HOUR_MS);
+
+  await expect(first.artifact(early)).rejects.toMatchObject(unknown);
+  expect((await first.artifact(late)).info.name).toBe("notes.txt");
+  await first.close();
+  await environment.advance(100 * HOUR_MS);
+  expect(await artifacts.get(late)).toBeDefined();
+
+  const second = createRuntime({ agents: [echo], log: memoryLog(), artifacts: kept, environment });
+  await environment.idle();
+  await expect(second.artifact(late)).rejects.toMatchObject(unknown);
+  await second.close();
+});
+
+test("a file that a request attaches stays as long as its run", async () => {
+  const environment = manualEnvironment();
+  const runtime = createRuntime({ agents: [echo], environment });
+  const file = await upload(runtime);
+  const [started] = await collect(runtime, "echo", {
+    type: "ChatRequest",
+    input: "see the file",
+    attachments: [file],
+  });
+  await environment.advance(100 * HOUR_MS);
+  expect((await runtime.artifact(file)).info).toMatchObject({ runIds: [started?.run_id] });
+
+  if (started !== undefined) await runtime.removeRun(started.run_id);
+  await expect(runtime.artifact(file)).rejects.toMatchObject(unknown);
+  expect(environment.timers).toBe(0);
+  await runtime.close();
+});
+
+test("an agent reads the files of its request; an agent it calls gets none", async () => {
+  const seen: unknown[] = [];
+  const look = async (who: string, turn: Turn): Promise<void> => {
+    const files = await turn.attachments();
+    seen.push([who, turn.request.attachments.length, files.length]);
+    for (const { name, mimeType, sizeBytes, url, text, bytes } of files)
+      seen.push({ name, mimeType, sizeBytes, url, text: await text(), bytes: [...(await bytes())] });
+  };
+  const helper = defineAgent({ name: "helper", purpose: "Looks.", chat: (_, turn) => look("helper", turn) });
+  const reader = defineAgent({
+    name: "reader",
+    purpose: "Looks, asks, looks again.",
+    async chat(_input, turn) {
+      await look("reader", turn);
+      await turn.call(helper, "chat", { input: "" });
+      await turn.waitForInput({ more: "More?" });
+    },
+  });
+  const runtime = createRuntime({ agents: [reader] });
+  const file = await upload(runtime);
+  await collect(runtime, "reader", { type: "ChatRequest", input: "", attachments: [file] });
+  expect(seen).toEqual([
+    ["reader", 1, 1],
+    {
+      name: "notes.txt",
+      mimeType: "text/plain",
+      sizeBytes: 5,
+      url: `/artifacts/${file}`,
+      text: "notes",
+      bytes: [...new TextEncoder().encode("notes")],
+    },
+    ["helper", 0, 0],
+  ]);
+  await runtime.close();
+});
+
+async function upload(runtime: Runtime): Promise<ArtifactId> {
+  const file = { name: "notes.txt", mimeType: "text/plain", body: notes(), limitBytes: 1_000 };
+  return (await runtime.upload(file)).artifactId;
+}
+
+async function* notes(): AsyncIterable<Uint8Array> {
+  yield new TextEncoder().encode("notes");
+}

@@ -1,0 +1,51 @@
+import { memoryLog } from "troupe";
+import { expect, test } from "vitest";
+import { StoredSecrets } from "../../../src/runtime/agent/stored-secrets.ts";
+import type { StoredSecretsOptions } from "../../../src/runtime/agent/stored-secrets.ts";
+import { noTelemetry } from "../../../src/runtime/options.ts";
+import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
+
+test("a value that another process sweeps before the log refers to it is stored again", async () => {
+  const log = memoryLog();
+  const secrets = memorySecrets();
+  const agents = { secrets: [] } as unknown as StoredSecretsOptions["agents"];
+  const options = { log, secrets, agents, telemetry: noTelemetry };
+  const [here, there] = [new StoredSecrets(options), new StoredSecrets(options)];
+
+  await here.store({ token: "value" }, async () => {
+    await there.sweep();
+    expect(secrets.get("token")).toBeUndefined();
+    const { cursor } = await log.claim("run");
+    const run = { agent: "a", status: "idle", createdAt: 0, updatedAt: 0, turns: 0 } as const;
+    await log.append(cursor, {
+      events: [],
+      records: [],
+      run: { ...run, initialInput: null, metadata: {} },
+      references: [{ thing: "token" }],
+    });
+  });
+
+  expect(secrets.get("token")).toBe("value");
+  await there.sweep();
+  expect(secrets.get("token")).toBe("value");
+});
+
+test("the next start removes a value of a process that died after another one had taken over and swept", async () => {
+  const log = memoryLog();
+  const secrets = memorySecrets();
+  const agents = { secrets: [] } as unknown as StoredSecretsOptions["agents"];
+  const start = (): StoredSecrets => new StoredSecrets({ log, secrets, agents, telemetry: noTelemetry });
+  const replaced = start();
+  await start().sweep();
+
+  await new Promise<void>((died) => {
+    void replaced.store({ token: "value" }, () => {
+      died();
+      return new Promise(() => {});
+    });
+  });
+  expect(secrets.get("token")).toBe("value");
+
+  await start().sweep();
+  expect(secrets.get("token")).toBeUndefined();
+});

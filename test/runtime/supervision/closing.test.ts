@@ -1,0 +1,185 @@
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { Agent, AgentError } from "troupe";
+import type { RequestId } from "troupe/protocol";
+import { beforeEach, expect, test } from "vitest";
+import { textsOf } from "../../agents/events.ts";
+import { World } from "../world.ts";
+
+const asked = "asked" as RequestId;
+const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+
+/** Works for one second of the simulated time. */
+const worker = defineAgent({
+  name: "worker",
+  purpose: "Works for a second.",
+  async chat(_input, turn) {
+    const work = (): Promise<void> =>
+      new Promise((resolve) => {
+        world.environment.timer(1_000, resolve);
+      });
+    await turn.effect("work", work, { effect: "idempotent" });
+    await turn.text("done");
+  },
+});
+
+let world: World;
+
+beforeEach(() => {
+  world = new World({ agents: [worker, sleeper] });
+});
+
+const sleeper = defineAgent({
+  name: "sleeper",
+  purpose: "Sleeps for a second.",
+  async chat(_input, turn) {
+    await turn.sleep(1_000);
+    await turn.text("done");
+  },
+});
+
+test("a closing runtime lets its turns end", async () => {
+  await world.ask("worker", chat);
+
+  let closed = false;
+  const closing = world.runtime.close({ drainMs: 5_000 }).then(() => {
+    closed = true;
+  });
+  await world.environment.advance(999);
+  expect(closed).toBe(false);
+  await world.environment.advance(1);
+  await closing;
+
+  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+  expect(world.environment.timers).toBe(0);
+});
+
+test("a closing runtime waits up to its limit, and interrupted turns continue later", async () => {
+  await world.ask("worker", chat);
+
+  const closing = world.runtime.close({ drainMs: 100 });
+  await world.environment.advance(100);
+  await closing;
+  expect(textsOf(await world.events(asked))).toEqual([]);
+
+  await world.restart();
+  await world.environment.advance(1_000);
+  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+});
+
+test("a closing runtime does not wait for a sleeping turn, which continues its sleep later", async () => {
+  await world.ask("sleeper", chat);
+  await world.environment.advance(600);
+  await world.runtime.close({ drainMs: 5_000 });
+
+  await world.restart();
+  await world.environment.advance(399);
+  expect(textsOf(await world.events(asked))).toEqual([]);
+  await world.environment.advance(1);
+  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+});
+
+test("a second close waits for the first one", async () => {
+  await world.ask("worker", chat);
+
+  void world.runtime.close({ drainMs: 1_000 });
+  let closed = false;
+  const again = world.runtime.close().then(() => {
+    closed = true;
+  });
+  await world.environment.idle();
+  expect(closed).toBe(false);
+  await world.environment.advance(1_000);
+  await again;
+});
+
+test("a closing runtime accepts no requests", async () => {
+  await world.runtime.ready();
+  const closing = world.runtime.close();
+  await expect(world.ask("worker", chat)).rejects.toMatchObject({ code: "unavailable" });
+  await closing;
+});
+
+test("a run that cannot be read is released, so that it can be claimed later", async () => {
+  const { runId } = await world.ask("worker", chat);
+  await world.environment.advance(1_000);
+  await world.restart();
+
+  const released: string[] = [];
+  const { read, release } = world.log;
+  Object.assign(world.log, {
+    read: () => Promise.reject(new Error("the disk is slow to wake")),
+    release: (cursor: { readonly runId: string }) => void released.push(cursor.runId),
+  });
+  const again = { type: "ChatRequest", input: "", run_id: runId } as never;
+  await expect(world.ask("worker", again)).rejects.toThrow("the disk is slow to wake");
+  expect(released).toContain(runId);
+
+  Object.assign(world.log, { read, release });
+  await expect(world.ask("worker", again)).resolves.toMatchObject({ runId });
+});
+
+test("a request that arrives while the runtime starts is refused when the runtime closes", async () => {
+  const { ran, noting } = notes();
+  // The log survives the runtime, so that a commit after the close succeeds.
+  const runtime = createRuntime({ agents: [noting], log: { ...memoryLog(), close: async () => {} } });
+  const asking = codeOf(runtime.process("noting", { type: "ChatRequest", input: "early" }));
+
+  await runtime.close();
+
+  expect(await asking).toBe("unavailable");
+  expect(ran).toEqual([]);
+});
+
+test("a request whose run is being loaded is refused when the runtime closes", async () => {
+  const { ran, noting } = notes();
+  const log = memoryLog();
+  const claimed = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const runtime = createRuntime({
+    agents: [noting],
+    log: {
+      ...log,
+      close: async () => {},
+      async claim(runId) {
+        claimed.resolve();
+        await release.promise;
+        return log.claim(runId);
+      },
+    },
+  });
+  await runtime.ready();
+  const asking = codeOf(runtime.process("noting", { type: "ChatRequest", input: "late" }));
+  await claimed.promise;
+
+  const closing = runtime.close();
+  // After two turns of the event loop, everything that does not wait for the claim is done.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  release.resolve();
+  await closing;
+
+  expect(await asking).toBe("unavailable");
+  expect(ran).toEqual([]);
+});
+
+/** An agent that records its inputs. */
+function notes(): { readonly ran: readonly string[]; readonly noting: Agent } {
+  const ran: string[] = [];
+  const noting = defineAgent({
+    name: "noting",
+    purpose: "Notes that it ran.",
+    chat(input) {
+      ran.push(input);
+      return "done";
+    },
+  });
+  return { ran, noting };
+}
+
+/** The error code of a failed request; `undefined` if it is accepted. */
+async function codeOf(asking: Promise<unknown>): Promise<string | undefined> {
+  return asking.then(
+    () => undefined,
+    (error: unknown) => (error as AgentError).code,
+  );
+}

@@ -1,0 +1,167 @@
+import { defineAgent, defineTool } from "troupe";
+import type { RequestId } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { ofType, textsOf } from "../../agents/events.ts";
+import { World } from "../world.ts";
+
+const asked = "asked" as RequestId;
+const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+
+/** Sends a text in every activation, and then never ends. */
+const endless = defineAgent({
+  name: "endless",
+  purpose: "Never ends.",
+  async chat(_input, turn) {
+    await new Promise<void>(() => {});
+    await turn.text("never");
+  },
+});
+
+test("a turn that was continued three times without progress is ended", async () => {
+  const world = new World({ agents: [endless] });
+  await world.ask("endless", chat);
+  for (let crash = 1; crash <= 3; crash += 1) {
+    await world.restart();
+    expect((await world.runtime.status(asked)).status).toBe("running");
+  }
+  await world.restart();
+  expect((await world.events(asked)).at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "poisoned" },
+  });
+});
+
+test("a proper end of the process does not count against the turn", async () => {
+  const world = new World({ agents: [endless] });
+  await world.ask("endless", chat);
+  for (let close = 1; close <= 6; close += 1) {
+    const closing = world.runtime.close();
+    await world.environment.advance(0);
+    await closing;
+    await world.restart();
+  }
+  expect((await world.runtime.status(asked)).status).toBe("running");
+});
+
+test("a turn that makes progress between crashes is continued as often as needed", async () => {
+  const agent = defineAgent({
+    name: "stepping",
+    purpose: "Goes one step in a life of the process.",
+    async chat(_input, turn) {
+      for (let step = 1; step <= 8; step += 1) {
+        await turn.sleep(10);
+        await turn.text(`${step} `);
+      }
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("stepping", chat);
+  for (let step = 1; step <= 8; step += 1) {
+    await world.environment.advance(10);
+    await world.restart();
+  }
+  expect((await world.events(asked)).at(-1)).toMatchObject({ result: "1 2 3 4 5 6 7 8 " });
+});
+
+test("an unsafe effect whose outcome is unknown after a crash is not repeated, and the caller is informed", async () => {
+  let done = 0;
+  const agent = defineAgent({
+    name: "payer",
+    purpose: "Pays once.",
+    async chat(_input, turn) {
+      try {
+        await turn.effect("pay", () => {
+          done += 1;
+        });
+        await turn.text("paid");
+      } catch (error) {
+        await turn.text((error as Error).message);
+      }
+    },
+  });
+  const world = new World({ agents: [agent] });
+  // Its start and its call are written, its result is not.
+  world.plan({ kind: "crash", written: false, after: 2 });
+  await world.ask("payer", chat).catch(() => {});
+  await world.restart();
+
+  expect(done).toBe(1);
+  expect(textsOf(await world.events(asked))).toEqual([
+    "pay was interrupted; whether it took effect is unknown",
+  ]);
+  expect(ofType(await world.events(asked), "ToolError")).toMatchObject([{ code: "interrupted" }]);
+});
+
+test("an idempotent effect is retried with the same id, at most three times, and each attempt is logged", async () => {
+  const tries: string[] = [];
+  const agent = defineAgent({
+    name: "retrying",
+    purpose: "Tries again.",
+    async chat(_input, turn) {
+      try {
+        await turn.effect(
+          "fetch",
+          ({ callId, attempt }) => {
+            tries.push(`${callId} ${attempt}`);
+            return new Promise<void>(() => {});
+          },
+          { effect: "idempotent" },
+        );
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return "fetched";
+    },
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("retrying", chat);
+  for (let crash = 1; crash <= 3; crash += 1) await world.restart();
+
+  expect(tries).toEqual(["c1.1 1", "c1.1 2", "c1.1 3"]);
+  const events = await world.events(asked);
+  expect(ofType(events, "ToolCall").map(({ attempt = 1 }) => attempt)).toEqual([1, 2, 3]);
+  expect(ofType(events, "ToolError")).toMatchObject([{ tool_call_id: "c1.1", code: "interrupted" }]);
+});
+
+test("an unsafe tool that has used its turn continues after that", async () => {
+  let begun = 0;
+  const tool = defineTool({
+    name: "careful",
+    description: "Says what it does.",
+    input: z.object({}),
+    async run(_input, turn) {
+      begun += 1;
+      await turn.text("first ");
+      await turn.sleep(1_000);
+      await turn.text("second");
+      return "done";
+    },
+  });
+  const agent = defineAgent({
+    name: "caller",
+    purpose: "Calls the careful tool.",
+    chat: (_input, turn) => turn.tool(tool, {}),
+  });
+  const world = new World({ agents: [agent] });
+  await world.ask("caller", chat);
+  await world.restart();
+  await world.environment.advance(1_000);
+
+  const events = await world.events(asked);
+  expect(begun).toBe(2);
+  expect(ofType(events, "ToolTextOutput").map(({ content }) => content)).toEqual(["first ", "second"]);
+  expect(ofType(events, "ToolCall")).toHaveLength(1);
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "done" });
+});
+
+test("a turn whose agent is no longer served ends, and its run continues when it is served again", async () => {
+  const other = defineAgent({ name: "other", purpose: "Is there.", chat: (input) => input });
+  const world = new World({ agents: [endless] });
+  await world.ask("endless", chat);
+  await world.restart([other]);
+  expect((await world.events(asked)).at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "interrupted", message: "agent endless is no longer served" },
+  });
+});

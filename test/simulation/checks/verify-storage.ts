@@ -1,0 +1,78 @@
+import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
+import type { Observer } from "./observer.ts";
+
+/** The data outside the log. */
+export interface StoredData {
+  readonly artifacts: { all(): Promise<readonly StoredArtifact[]> };
+  /** The secrets by name. */
+  readonly secrets: ReadonlyMap<string, string>;
+  /** The names of secrets that the next start may still have to remove. */
+  readonly leftBehind: ReadonlySet<string>;
+}
+
+/** Checks that every file in the log exists, and that nothing of removed runs is left. */
+export async function verifyStorage({
+  observer,
+  hosts: { artifacts, secrets, leftBehind },
+}: {
+  readonly observer: Observer;
+  readonly hosts: StoredData;
+}): Promise<void> {
+  const { faults, runs } = observer;
+  const files = new Map<string, StoredArtifact>(
+    (await artifacts.all()).map((file) => [file.artifactId, file]),
+  );
+  for (const { artifactId, runIds } of files.values())
+    for (const runId of runIds)
+      if (runs.get(runId)?.removed !== false)
+        faults.push(
+          `file ${artifactId} belongs to run ${runId}, which ${runs.has(runId) ? "was removed" : "never was"}`,
+        );
+  verifySecrets(observer, secrets, leftBehind);
+  for (const [runId, { events, removed, hidden }] of runs) {
+    if (removed) continue;
+    if (hidden) faults.push(`run ${runId} is neither there nor gone`);
+    for (const event of events) {
+      const named = event.type === "RequestStarted" ? [...(event.attachments ?? [])] : [];
+      if (event.type === "ArtifactGenerated" || event.type === "ArtifactUploaded") {
+        named.push(event.artifact_id);
+        if (files.get(event.artifact_id)?.sizeBytes !== event.size_bytes)
+          faults.push(`file ${event.artifact_id} does not have its bytes`);
+      }
+      for (const artifactId of named)
+        if (files.get(artifactId)?.runIds.includes(runId) !== true)
+          faults.push(`run ${runId} has lost file ${artifactId}`);
+    }
+  }
+}
+
+/** Checks that exactly the secrets that runs refer to exist, except those that the next start removes. */
+function verifySecrets(
+  { faults, runs }: Observer,
+  secrets: ReadonlyMap<string, string>,
+  leftBehind: ReadonlySet<string>,
+): void {
+  const used = new Set<string>();
+  for (const [runId, { records, removed }] of runs) {
+    if (removed) continue;
+    const configs = records.filter(({ type }) => type.startsWith("Config"));
+    // Only the current configuration of an agent matters; a run can be forked at a point with an older one.
+    for (const config of runId.startsWith("config-") ? configs.slice(-1) : configs)
+      for (const [, name = ""] of JSON.stringify(config).matchAll(/"\$secret":"([^"]*)"/gu)) {
+        used.add(name);
+        if (!secrets.has(name)) faults.push(`run ${runId} has lost secret ${name}`);
+      }
+  }
+  for (const name of secrets.keys())
+    if (!used.has(name) && !leftBehind.has(name))
+      faults.push(`secret ${name} is kept though no run refers to it`);
+}
+
+/** Checks that every run that was idle long enough is removed. */
+export function verifyRetention({ observer }: { readonly observer: Observer }): void {
+  const open = new Set<string>();
+  for (const { runId, end } of observer.requests.values()) if (end === undefined) open.add(runId);
+  for (const [runId, { removed }] of observer.runs)
+    if (!removed && !open.has(runId) && !runId.startsWith("config-"))
+      observer.say(`run ${runId} is kept though its time is over`);
+}

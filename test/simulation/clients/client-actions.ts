@@ -1,0 +1,203 @@
+import { AgentError } from "troupe";
+import type { Upload } from "../../../src/runtime/api.ts";
+import type { ArtifactId, OnBusy, RequestId, RunId } from "troupe/protocol";
+import type { Given } from "../../laws/model.ts";
+import { createPrograms } from "../../laws/program.ts";
+import type { Programs, Steps } from "../../laws/program.ts";
+import { Client } from "./client.ts";
+import type { Invocation } from "./client.ts";
+import { remotePart } from "../remote/part.ts";
+import { Connection } from "./connection.ts";
+import type { SimulationAccess } from "./connection.ts";
+import { Reader } from "./reader.ts";
+import type { Settings, TraceInput } from "./settings.ts";
+
+/** A file that clients attach to requests. */
+interface UploadedFile {
+  readonly artifactId: ArtifactId;
+  readonly content: string;
+}
+
+/** The data that all clients of a simulation share. */
+export interface Shared {
+  /** The program of each request. */
+  readonly programs: Map<string, Programs>;
+  /** The same programs by number. */
+  readonly steps: Map<number, Steps>;
+  /** The inputs of each request. */
+  readonly given: Map<string, Given & { readonly told: TraceInput }>;
+  readonly settings: Settings;
+  /** The files that clients have uploaded for requests. */
+  readonly files: UploadedFile[];
+  readonly readers: Reader[];
+  /** The number of readers. */
+  readonly mostReaders: number;
+  /** The number of generated requests. */
+  requests: number;
+  /** Runs something concurrently. */
+  aside(work: Promise<unknown>): void;
+}
+
+/**
+ * The actions of a client: it sends requests, in sequence or in parallel, and sometimes forks a run to try
+ * again.
+ */
+export class ClientActions {
+  readonly client: Client;
+  readonly #around: SimulationAccess;
+  readonly #connection: Connection;
+  readonly #shared: Shared;
+
+  constructor(around: SimulationAccess, shared: Shared) {
+    this.#around = around;
+    this.#shared = shared;
+    this.#connection = new Connection(around);
+    this.client = new Client(around, this.#connection);
+  }
+
+  /** Runs the client. */
+  async live(): Promise<void> {
+    const { pick } = this.#around;
+    const first = await this.#turn(await this.#place());
+    for (let more = pick.of([0, 0, 0, 1]); more > 0; more -= 1)
+      await this.#turn(pick.chance(70) && first.agent === "root" ? first.runId : undefined);
+    if (pick.chance(12)) await this.#remove(this.client.asked.at(-1)?.runId);
+  }
+
+  /** The run of the first turn: usually a new one. */
+  async #place(): Promise<RunId | undefined> {
+    if (!this.#around.pick.chance(15)) return undefined;
+    return this.#connection.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
+  }
+
+  /** Sends a request and plays it to its end, sometimes concurrently with other actions. */
+  async #turn(runId: RunId | undefined): Promise<Invocation> {
+    const { pick, pause } = this.#around;
+    const { aside } = this.#shared;
+    if (pick.chance(10)) await this.#configure(runId);
+    const asked = await this.#ask(runId);
+    if (asked.runId === undefined) return asked;
+    this.#read(asked.runId);
+    if (pick.chance(12)) aside(pause(pick.below(2_000)).then(() => this.client.cancel(asked)));
+    const seen = this.client.see(asked);
+    if (pick.chance(65)) await seen;
+    else aside(seen);
+    if (pick.chance(5)) aside(this.#addTo(asked.runId));
+    if (pick.chance(5)) aside(pause(pick.below(1_000)).then(() => this.#configure(undefined)));
+    if (pick.chance(10) && asked.ended === true && asked.agent === "root")
+      await this.#fork(asked.runId, asked);
+    return asked;
+  }
+
+  async #ask(runId: RunId | undefined): Promise<Invocation> {
+    const { pick } = this.#around;
+    const number = (this.#shared.requests += 1);
+    const requestId = `asked-${number}` as RequestId;
+    const busy = pick.of(ON_BUSY);
+    const file = pick.chance(8) ? await this.#file(requestId) : undefined;
+    const attached = file === undefined ? {} : { attachments: [file.artifactId] };
+    this.#shared.given.set(requestId, {
+      partOf: remotePart,
+      files: file === undefined ? [] : [file.content],
+      told: this.#shared.settings.told,
+    });
+    const fields = {
+      request_id: requestId,
+      ...attached,
+      ...(runId !== undefined && { run_id: runId }),
+      ...(busy !== undefined && { on_busy: busy }),
+    };
+    if (runId === undefined && pick.chance(12))
+      return this.client.ask(requestId, "machine", { type: "ChatRequest", input: requestId, ...fields });
+    const first = number * NUMBERS_EACH;
+    const asked = {
+      type: "OperationRequest",
+      operation: "perform",
+      input: { program: first },
+      ...fields,
+    } as const;
+    if (runId === undefined && pick.chance(6)) return this.client.ask(requestId, "remote", asked);
+    const programs = createPrograms(pick, { first, most: pick.of([2, 2, 2, 3, 5]), outward: true });
+    this.#shared.programs.set(requestId, programs);
+    for (const [program, steps] of programs) this.#shared.steps.set(program, steps);
+    return this.client.ask(requestId, "root", asked);
+  }
+
+  /** Configures an agent, or the run of the next turn. */
+  async #configure(runId: RunId | undefined): Promise<void> {
+    const { pick } = this.#around;
+    const { settings } = this.#shared;
+    const agent = runId === undefined ? pick.of(["root", "agent", "keeper"]) : "root";
+    await settings.configure(this.#around, this.#connection, {
+      agent,
+      ...(runId !== undefined && { runId }),
+    });
+  }
+
+  /** A new file, or one of another request, which may belong to a run or be removed with it. */
+  async #file(requestId: RequestId): Promise<UploadedFile> {
+    const { files } = this.#shared;
+    if (files.length > 0 && this.#around.pick.chance(40)) return this.#around.pick.of(files);
+    const content = `the file of ${requestId}`;
+    const file = { artifactId: await this.#upload(content), content };
+    files.push(file);
+    return file;
+  }
+
+  /** Stores a file without a run. */
+  async #upload(content: string): Promise<ArtifactId> {
+    const { artifactId } = await this.#connection.insist((runtime) => runtime.upload(toUpload(content)));
+    return artifactId;
+  }
+
+  /** Adds a file to a run. */
+  async #addTo(runId: RunId): Promise<void> {
+    await this.#connection.unlessGone((runtime) => runtime.upload({ ...toUpload("one more file"), runId }));
+  }
+
+  #read(runId: RunId): void {
+    const { readers, mostReaders, aside } = this.#shared;
+    while (readers.length < mostReaders) {
+      const reader = new Reader(this.#around, this.#connection, runId);
+      readers.push(reader);
+      aside(reader.follow());
+    }
+  }
+
+  /** Forks a run to try again. */
+  async #fork(runId: RunId, { requestId }: Invocation): Promise<void> {
+    const { pick, pause, observer } = this.#around;
+    const { aside } = this.#shared;
+    const after = pick.chance(70) ? (observer.requests.get(requestId)?.end?.id ?? 0) : 0;
+    const forked = this.#connection.unlessGone((runtime) => runtime.fork(runId, { after }));
+    // Everything that the fork needs must stay, even if the source is removed before, during or after the
+    // fork.
+    const isRemoved = pick.chance(30);
+    if (isRemoved) aside(pause(pick.of([0, 0, 10, 2_000])).then(() => this.#remove(runId)));
+    const fork = await forked;
+    if (fork !== undefined) await this.#turn(fork);
+  }
+
+  async #remove(runId: RunId | undefined): Promise<void> {
+    if (runId === undefined) return;
+    try {
+      await this.#connection.unlessGone((runtime) => runtime.removeRun(runId));
+    } catch (error) {
+      // It is busy.
+      if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
+    }
+  }
+}
+
+function toUpload(content: string): Upload {
+  const bytes = new TextEncoder().encode(content);
+  async function* body(): AsyncGenerator<Uint8Array, void> {
+    yield bytes;
+  }
+  return { name: "notes.txt", mimeType: "text/plain", body: body(), limitBytes: 1_000 };
+}
+
+/** More numbers than the programs of one request use. */
+const NUMBERS_EACH = 20;
+
+const ON_BUSY: readonly (OnBusy | undefined)[] = [undefined, "enqueue", "enqueue", "interrupt", "reject"];

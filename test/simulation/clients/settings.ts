@@ -1,0 +1,72 @@
+import type { RunId } from "troupe/protocol";
+import type { JsonObject } from "../../../src/protocol/json.ts";
+import { SECRET } from "../../laws/agents.ts";
+import type { History } from "../../laws/history.ts";
+import { levelIn } from "../../laws/model.ts";
+import type { Connection, SimulationAccess } from "./connection.ts";
+import type { Observer } from "../checks/observer.ts";
+
+/** The acknowledged configuration version of each agent. */
+export type TraceInput = ReadonlyMap<string, number>;
+
+/** The configurations that clients have set: one level after the other, sometimes with a secret. */
+export class Settings {
+  readonly #told = new Map<string, number>();
+  #level = 0;
+
+  /** The acknowledged configurations: everything that starts later must have them. */
+  get told(): TraceInput {
+    return new Map(this.#told);
+  }
+
+  /** Configures an agent or a run. */
+  async configure(
+    { observer, pick }: SimulationAccess,
+    connection: Connection,
+    { agent, runId }: { readonly agent: string; readonly runId?: RunId },
+  ): Promise<void> {
+    const level = (this.#level += 1);
+    const token = pick.chance(40) ? { token: `${SECRET} ${level}` } : {};
+    const args = { level, ...token };
+    const run = runId === undefined ? {} : { run_id: runId };
+    const receipt = await connection.unlessGone((runtime) =>
+      runtime.process(agent, { type: "ConfigureRequest", args, ...run }),
+    );
+    if (receipt === undefined) return;
+    const place = runId ?? configRunOf(agent);
+    const index = levelsOf(observer, place).lastIndexOf(level);
+    if (index < 0 && observer.runs.get(place)?.removed !== true)
+      observer.say(`${place} was said to be set to level ${level}, which the log does not have`);
+    if (runId === undefined) this.#told.set(agent, Math.max(this.#told.get(agent) ?? 0, index + 1));
+  }
+}
+
+/** Whether each called agent had at least the configuration that was acknowledged before the call. */
+export function whatIsMisconfigured(
+  observer: Observer,
+  told: TraceInput,
+  history: History,
+): readonly string[] {
+  const faults: string[] = [];
+  for (const [callId, { name }] of history.calls) {
+    if (name !== "agent" && name !== "keeper") continue;
+    const level = levelIn(history.configs.get(callId));
+    const changes = levelsOf(observer, configRunOf(name)).lastIndexOf(level) + 1;
+    if (changes < (told.get(name) ?? 0) || (level !== 0 && changes === 0))
+      faults.push(`${callId} is at level ${JSON.stringify(level)}, though ${name} was set to another before`);
+  }
+  return faults;
+}
+
+/** The levels in the log of a run, in order. */
+function levelsOf({ runs }: Observer, runId: string): readonly unknown[] {
+  const records = runs.get(runId)?.records ?? [];
+  return records
+    .filter(({ type }) => type === "ConfigRecorded")
+    .map(({ args }) => levelIn(args as JsonObject));
+}
+
+/** The run that contains the configuration of an agent. */
+function configRunOf(agent: string): string {
+  return `config-${agent}`;
+}

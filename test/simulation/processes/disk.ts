@@ -1,0 +1,250 @@
+import { memoryLog } from "troupe";
+import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
+import type { Batch, Claim, Cursor, EventLog, ReadOptions } from "../../../src/ports/event-log.ts";
+import type { RunId } from "../../../src/protocol/ids.ts";
+import type { Picker } from "../../laws/program.ts";
+import { copyOf, headAfter } from "./append.ts";
+import type { Append } from "./append.ts";
+import { Delays } from "./delays.ts";
+import type { Doer, Scheduler } from "../scheduler.ts";
+
+/** Observes everything that becomes part of the log. */
+export interface LogObserver {
+  /** The log has another owner: the previous claims are void. */
+  opened(): void;
+  claimed(cursor: Cursor): void;
+  written(cursor: Cursor, batch: Batch): void;
+  removed(runId: RunId): void;
+}
+
+/** Deliberate faults of a disk, which the checks must detect. */
+export type Lie =
+  /** An append is acknowledged before it is written. */
+  | "eager"
+  /** An append is acknowledged and never written. */
+  | "loses"
+  /** A process keeps writing after another one has opened the log. */
+  | "unfenced"
+  /** No wake is sent. */
+  | "silent";
+
+export interface DiskOptions {
+  readonly scheduler: Scheduler;
+  readonly pick: Picker;
+  readonly logObserver: LogObserver;
+  /** Called when an append was requested, and when one is written but not acknowledged. */
+  readonly moment: (moment: "asked" | "written") => void;
+  readonly lie?: Lie;
+}
+
+/**
+ * A log that survives processes. Appends are collected and written together after a delay, in order; a crash
+ * before that keeps some of the first ones and drops the rest. A write can fail with the same outcome. The
+ * last process to open the log is its owner; the previous one is fenced.
+ */
+export class Disk {
+  readonly #options: DiskOptions;
+  readonly #delays: Delays;
+  readonly #log: EventLog = memoryLog();
+  /** Requested, not yet written. */
+  #queue: Append[] = [];
+  /** Written, but a failed disk shows it only after it is repaired or the run is claimed. */
+  #hidden: Append[] = [];
+  #owner: Doer | undefined;
+  #busy = false;
+  #failing = false;
+  #writable = true;
+
+  constructor(options: DiskOptions) {
+    this.#options = options;
+    this.#delays = new Delays(options.scheduler, options.pick);
+  }
+
+  /** The log as it is, without delays. */
+  get log(): EventLog {
+    return this.#log;
+  }
+
+  get writable(): boolean {
+    return this.#writable;
+  }
+
+  /** Opens the log for a process and fences the previous owner. */
+  open(doer: Doer): EventLog {
+    if (this.#owner) this.#settle(this.#owner);
+    this.#owner = doer;
+    this.repair();
+    // After the processes of the last write were notified.
+    void Promise.resolve().then(() => this.#options.logObserver.opened());
+    const log = this.#log;
+    const later =
+      <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
+      (...given: Given): Promise<Answer> =>
+        this.#delays.read(doer, () => ask(...given));
+    return {
+      ...log,
+      durability: "full",
+      claim: later((runId) => this.#claim(doer, runId)),
+      append: (cursor, batch) => this.#append(doer, cursor, batch),
+      release: (cursor) => log.release(cursor),
+      read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
+      tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
+      lookup: later(log.lookup),
+      run: later(log.run),
+      find: later(log.find),
+      list: later(log.list),
+      open: later(log.open),
+      asleep: later(log.asleep),
+      snapshot: later(log.snapshot),
+      unreferenced: later(log.unreferenced),
+      remove: later((cursor) => this.#remove(doer, cursor)),
+      health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
+      close: async () => {},
+    };
+  }
+
+  /** A process has died: a part of its pending writes is written. */
+  died(doer: Doer): void {
+    if (this.#owner === doer) {
+      this.#settle(doer);
+      this.#owner = undefined;
+    }
+    this.#queue = this.#queue.filter((append) => append.doer !== doer);
+  }
+
+  /** Lets the next write fail. */
+  failNext(): void {
+    this.#failing = true;
+  }
+
+  /** Repairs a failed disk. */
+  repair(): void {
+    this.#failing = false;
+    this.#writable = true;
+    const hidden = this.#hidden;
+    this.#hidden = [];
+    for (const append of hidden) void this.#write(append);
+  }
+
+  /** Another process claims a run and releases it. */
+  async steal(runId: RunId): Promise<void> {
+    const { cursor } = await this.#log.claim(runId);
+    this.#options.logObserver.claimed(cursor);
+    this.#log.release(cursor);
+  }
+
+  async #claim(doer: Doer, runId: RunId): Promise<Claim> {
+    this.#checkOwner(doer);
+    const mine = ({ cursor }: Append): boolean => cursor.runId === runId;
+    for (const append of this.#hidden.filter(mine)) void this.#write(append);
+    this.#hidden = this.#hidden.filter((append) => !mine(append));
+    const claim = await this.#log.claim(runId);
+    this.#options.logObserver.claimed(claim.cursor);
+    return claim;
+  }
+
+  async #remove(doer: Doer, cursor: Cursor): Promise<readonly string[]> {
+    this.#checkOwner(doer);
+    if (!this.#writable) throw new Unavailable("the disk is gone");
+    const things = await this.#log.remove(cursor);
+    this.#options.logObserver.removed(cursor.runId);
+    return things;
+  }
+
+  #checkOwner(doer: Doer): void {
+    if (this.#owner !== doer) throw new Fenced("another process has opened the log");
+  }
+
+  #append(doer: Doer, cursor: Cursor, batch: Batch): Promise<Cursor> {
+    return new Promise((resolve, reject) => {
+      if (!this.#writable) {
+        this.#delays.tell(doer, () => reject(new Unavailable("the disk is gone")));
+        return;
+      }
+      this.#queue.push({ doer, cursor, batch: copyOf(batch), resolve, reject });
+      if (this.#options.lie === "eager") this.#delays.tell(doer, () => resolve(headAfter(cursor, batch)));
+      this.#options.moment("asked");
+      this.#begin();
+    });
+  }
+
+  /** Starts to write the collected appends. */
+  #begin(): void {
+    if (this.#busy || this.#queue.length === 0) return;
+    this.#busy = true;
+    this.#delays.after(() => {
+      this.#busy = false;
+      this.#end();
+    });
+  }
+
+  #end(): void {
+    const { pick, moment } = this.#options;
+    // An append requested a moment ago may miss this write.
+    const count = pick.chance(80) ? this.#queue.length : 1 + pick.below(this.#queue.length);
+    const group = this.#queue.splice(0, count);
+    if (this.#failing && group.length > 0) this.#fail(group);
+    else for (const append of group) this.#writeOwn(append);
+    if (group.length > 0) moment("written");
+    this.#begin();
+  }
+
+  /** The write fails: some of it is on the disk, visible at once or later, without an acknowledgement. */
+  #fail(group: readonly Append[]): void {
+    const { pick } = this.#options;
+    this.#failing = false;
+    this.#writable = false;
+    const all = [...group, ...this.#queue.splice(0)].filter((append) => this.#isOwners(append));
+    const count = pick.below(all.length + 1);
+    const isHidden = pick.chance(50);
+    for (const [index, append] of all.entries()) {
+      const { doer, reject } = append;
+      this.#delays.tell(doer, () => reject(new Unavailable("the disk is gone")));
+      if (index >= count) continue;
+      const unheard = { ...append, resolve() {}, reject() {} };
+      if (isHidden) this.#hidden.push(unheard);
+      else void this.#write(unheard);
+    }
+  }
+
+  /** Decides the outcome of the writes of a process that is no longer involved. */
+  #settle(doer: Doer): void {
+    const own = this.#queue.filter((append) => append.doer === doer);
+    const kept = own.slice(0, this.#options.pick.below(own.length + 1));
+    this.#queue = this.#queue.filter((append) => !kept.includes(append));
+    for (const append of kept) void this.#write(append);
+  }
+
+  #writeOwn(append: Append): void {
+    if (this.#options.lie === "unfenced" || this.#isOwners(append)) void this.#write(append);
+  }
+
+  /** Whether an append comes from the owner of the log; another process is fenced. */
+  #isOwners({ doer, reject }: Append): boolean {
+    if (doer === this.#owner) return true;
+    this.#delays.tell(doer, () => reject(new Fenced("another process has opened the log")));
+    return false;
+  }
+
+  async #write({ doer, cursor, batch, resolve, reject }: Append): Promise<void> {
+    const { lie, pick, logObserver } = this.#options;
+    if (lie === "loses" && pick.chance(20)) {
+      this.#delays.tell(doer, () => resolve(headAfter(cursor, batch)));
+      return;
+    }
+    try {
+      const next = await this.#log.append(cursor, batch);
+      logObserver.written(cursor, batch);
+      this.#delays.tell(doer, () => resolve(next));
+    } catch (error) {
+      this.#delays.tell(doer, () => reject(error as Error));
+    }
+  }
+
+  /** Between processes a wake can get lost. */
+  #wake(doer: Doer, wake: () => void): void {
+    const { pick, lie } = this.#options;
+    if (lie === "silent" || !doer.alive || (doer !== this.#owner && pick.chance(50))) return;
+    this.#delays.wake(doer, wake);
+  }
+}

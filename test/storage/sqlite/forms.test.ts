@@ -1,0 +1,143 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import type { RequestMark } from "../../../src/ports/event-log.ts";
+import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
+import { requestId, row, startRun } from "../../../src/testing/event-log/subject.ts";
+import { temporaryDirectory } from "../directories.ts";
+
+test("a log of format 1 is opened, and its requests can sleep", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const cursor = await startRun(log, "run", 1);
+  const mark: RequestMark = { requestId: requestId("first"), phase: "running", createdAt: 1, started: 1 };
+  await log.append(cursor, { events: [], records: [], requests: [mark] });
+  await log.close();
+  toFirstForm(join(directory, "log.db"));
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect(await again.open()).toMatchObject([{ requestId: "first", phase: "running" }]);
+  const { cursor: next } = await again.claim(cursor.runId);
+  const requests = [{ requestId: mark.requestId, phase: "running", wakeAt: 9 } as const];
+  await again.append(next, { events: [], records: [], requests });
+  expect(await again.asleep({})).toMatchObject([{ requestId: "first", wakeAt: 9 }]);
+});
+
+test("a log of format 2 is opened, and its runs keep their events", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const { runId } = await startRun(log, "run", 3);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toSecondForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  const { events } = await again.read(runId, { after: 0 });
+  expect(events).toHaveLength(3);
+});
+
+test("a log of format 3 is opened, and its runs refer to the secrets in their records", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const first = await startRun(log, "first", 1);
+  const args = { api: [{ key: { $secret: "config-agent.api.0.key" } }], other: { $secret: "run_1.other" } };
+  const records = [{ n: 1, after: 1, type: "ConfigRecorded", version: 1, args }];
+  await log.append(first, { events: [], records });
+  const second = await startRun(log, "second", 1);
+  const again = [{ n: 1, after: 1, type: "Configured", args: { key: { $secret: "config-agent.key" } } }];
+  await log.append(second, { events: [], records: again });
+  let config = await startRun(log, "config-agent", 0);
+  for (const [n, name] of [
+    [1, "config-agent.old"],
+    [2, "config-agent.now"],
+  ] as const) {
+    const changed = [{ n, after: 0, type: "ConfigRecorded", version: n, args: { key: { $secret: name } } }];
+    config = await log.append(config, { events: [], records: changed });
+  }
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toThirdForm(database);
+  database.close();
+
+  const later = sqliteLog(directory);
+  onTestFinished(() => later.close());
+  const [key, other, called] = ["config-agent.api.0.key", "run_1.other", "config-agent.key"] as const;
+  expect(await later.unreferenced([key, other, called, "run_2.other"])).toEqual(["run_2.other"]);
+  // Of the configuration of an agent, only the newest counts.
+  expect(await later.unreferenced(["config-agent.old", "config-agent.now"])).toEqual(["config-agent.old"]);
+  expect(await later.remove((await later.claim(first.runId)).cursor)).toEqual([key, other]);
+  expect(await later.remove((await later.claim(second.runId)).cursor)).toEqual([called]);
+});
+
+test("a log of the fourth form is opened, and each alias is one of its run's agent", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  for (const agent of ["first", "second"]) {
+    const cursor = await startRun(log, agent, 1);
+    await log.append(cursor, { events: [], records: [], run: row({ agent }), alias: { agent, name: agent } });
+  }
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toFourthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect(await again.find({ agent: "first", name: "first" })).toBe("first");
+  expect(await again.find({ agent: "second", name: "first" })).toBeUndefined();
+  const { cursor } = await again.claim("second");
+  await again.append(cursor, { events: [], records: [], alias: { agent: "second", name: "first" } });
+  expect(await again.find({ agent: "second", name: "first" })).toBe("second");
+});
+
+test("a log of a form that this program does not know is refused", async () => {
+  const directory = temporaryDirectory();
+  await sqliteLog(directory).close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  database.exec("PRAGMA user_version = 99");
+  database.close();
+
+  expect(() => sqliteLog(directory)).toThrow("the log has format 99");
+});
+
+/** Makes of a database what the fourth version would have written. */
+function toFourthForm(database: DatabaseSync): void {
+  database.exec(`
+    ALTER TABLE alias RENAME TO of_agents;
+    DROP INDEX alias_run;
+    CREATE TABLE alias (alias TEXT PRIMARY KEY, rid INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX alias_run ON alias (rid);
+    INSERT INTO alias SELECT alias, rid FROM of_agents;
+    DROP TABLE of_agents;
+    PRAGMA user_version = 4;
+  `);
+}
+
+/** Makes of a database what the third version would have written. */
+function toThirdForm(database: DatabaseSync): void {
+  toFourthForm(database);
+  database.exec("DROP TABLE reference; PRAGMA user_version = 3");
+}
+
+/** Converts a database to format 2. */
+function toSecondForm(database: DatabaseSync): void {
+  toThirdForm(database);
+  database.exec("ALTER TABLE run DROP COLUMN head; PRAGMA user_version = 2");
+}
+
+/** Converts a database to format 1. */
+function toFirstForm(path: string): void {
+  const database = new DatabaseSync(path);
+  toSecondForm(database);
+  database.exec(`
+    DROP INDEX request_asleep;
+    DROP INDEX request_open;
+    ALTER TABLE request DROP COLUMN wake;
+    CREATE INDEX request_open ON request (created) WHERE phase < 3;
+    PRAGMA user_version = 1;
+  `);
+  database.close();
+}
