@@ -1,9 +1,10 @@
 import { AgentError } from "../../errors.ts";
 import type { AgentDescriptor, OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { CHAT } from "./agent.ts";
 import type { Agent, Collaborators } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
-import { operationNames } from "./resolve-operation.ts";
+import { operationNames, toForwardedChat } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
 import { checkAgent } from "./check-definition.ts";
 import { secretsIn } from "./config-secrets.ts";
@@ -127,13 +128,16 @@ function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
 }
 
 function toOperation(agent: Agent, name: string): OperationDescriptor {
-  const operation = agent.operations[name] ?? { description: "", input: chatInput, output: chatOutput };
+  const own = agent.operations[name];
+  const operation = own ?? { ...toForwardedChat(agent), input: chatInput };
+  const isOwnChat = own !== undefined && name === CHAT;
+  const outputSchema = operation.output ?? (isOwnChat ? chatOutput : undefined);
   const input = toJsonSchema(operation.input, "input");
-  const output = toJsonSchema(operation.output ?? chatOutput, "output");
+  const output = outputSchema && toJsonSchema(outputSchema, "output");
   return {
     name,
-    description: operation.description || (name === "chat" ? "Send a text to the agent." : ""),
+    description: operation.description || (isOwnChat ? "Send a text to the agent." : ""),
     ...(input && { input_schema: input }),
-    ...(output && (operation.output || name === "chat") && { output_schema: output }),
+    ...(output && { output_schema: output }),
   };
 }

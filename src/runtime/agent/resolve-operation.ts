@@ -55,6 +55,19 @@ export function operationNames(agent: Agent): readonly string[] {
   return [...new Set([CHAT, ...Object.keys(agent.operations)])];
 }
 
+/** The chat of an agent that defines none, as its description shows it: what becomes of the text. */
+export function toForwardedChat(agent: Agent): Pick<Operation, "description" | "output"> {
+  const only = onlyOperation(agent);
+  if (only === undefined) {
+    const names = Object.keys(agent.operations).join(", ");
+    return { description: `The text is JSON: {"operation": …, "input": …}. The operations: ${names}.` };
+  }
+  const { name, operation, textKey } = only;
+  const text = textKey === undefined ? "its input as JSON" : `its ${textKey}`;
+  const description = `Calls ${name}; the text is ${text}. ${operation.description}`.trimEnd();
+  return { description, ...(operation.output && { output: operation.output }) };
+}
+
 function checkedRemote(agent: Agent, { known }: RemoteHandler, request: TurnRequest): Invocation {
   const asked = toRemoteInvocation(agent, request);
   if (known && asked.operation === ANYTHING) throw noOperation(agent, asked.name);
@@ -77,17 +90,26 @@ const ANYTHING: Operation = {
 function fromText(agent: Agent, text: string): Invocation | undefined {
   const { chat } = agent.operations;
   if (chat) return { name: CHAT, operation: chat, input: { input: text } };
-  const all = Object.entries(agent.operations);
-  const [only] = all.length === 1 ? all : [];
-  const key = only && onlyStringOf(toJsonSchema(only[1].input, "input"));
-  if (only && key !== undefined) return { name: only[0], operation: only[1], input: { [key]: text } };
+  const only = onlyOperation(agent);
+  if (only?.textKey !== undefined) return { ...only, input: { [only.textKey]: text } };
   const object = parseObject(text);
   if (object === undefined) return undefined;
   const { operation: name, input } = object;
   const named =
     typeof name === "string" && Object.hasOwn(agent.operations, name) ? agent.operations[name] : undefined;
   if (named && typeof name === "string") return { name, operation: named, input: input ?? {} };
-  return only && { name: only[0], operation: only[1], input: object };
+  return only && { ...only, input: object };
+}
+
+/** The operation of an agent that has only one, and the name of its input's only required property if that is a string. */
+function onlyOperation({
+  operations,
+}: Agent): { readonly name: string; readonly operation: Operation; readonly textKey?: string } | undefined {
+  const [entry, ...others] = Object.entries(operations);
+  if (entry === undefined || others.length > 0) return undefined;
+  const [name, operation] = entry;
+  const textKey = onlyStringOf(toJsonSchema(operation.input, "input"));
+  return { name, operation, ...(textKey !== undefined && { textKey }) };
 }
 
 /** The name of the only required property, if it is a string. */

@@ -45,6 +45,11 @@ test("a served tool is an agent with one operation, which calls the tool", async
     tools: ["get_weather"],
   });
   expect(operations.map((operation) => operation.name)).toEqual(["chat", "get_weather"]);
+  expect(operations[0]).toMatchObject({
+    description: "Calls get_weather; the text is its place. Tells the weather.",
+    input_schema: { required: ["input"] },
+    output_schema: { required: ["degrees"] },
+  });
   expect(operations[1]).toMatchObject({
     description: "Tells the weather.",
     input_schema: { required: ["place"] },

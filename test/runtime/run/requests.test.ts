@@ -143,7 +143,12 @@ test("an agent describes itself, and always has a chat", async () => {
     purpose: "Adds.",
     tools: [],
     operations: [
-      { name: "chat", input_schema: { required: ["input"] }, output_schema: { required: ["output"] } },
+      {
+        name: "chat",
+        description: "Calls add; the text is its input as JSON. Adds two numbers.",
+        input_schema: { required: ["input"] },
+        output_schema: { required: ["sum"] },
+      },
       {
         name: "add",
         description: "Adds two numbers.",
@@ -193,6 +198,11 @@ test("an agent without a chat accepts JSON as an operation, and lists its operat
     },
   });
   const world = new World({ agents: [counter] });
+  expect(world.runtime.describe("counter").operations[0]).toEqual({
+    name: "chat",
+    description: 'The text is JSON: {"operation": …, "input": …}. The operations: up, down.',
+    input_schema: { type: "object", properties: { input: { type: "string" } }, required: ["input"] },
+  });
   const ends = [];
   for (const input of [
     '{"operation":"down","input":{"by":3}}',
