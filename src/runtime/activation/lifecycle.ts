@@ -10,8 +10,8 @@ export type LifecycleEvent = "start" | "park" | "unpark" | "end" | "close";
 
 /** The statechart of one run. */
 export interface Lifecycle {
-  readonly state: LifecycleState;
-  send(event: LifecycleEvent): void;
+  /** Applies an event and returns the new state. */
+  send(event: LifecycleEvent): LifecycleState;
 }
 
 /** Starts the statechart of a run. Errors of the statechart go to `failed`; unhandled, they would end the process. */
@@ -47,11 +47,8 @@ class Chart implements Lifecycle {
     this.#actor.start();
   }
 
-  get state(): LifecycleState {
-    return this.#actor.getSnapshot().context;
-  }
-
-  send(type: LifecycleEvent): void {
+  send(type: LifecycleEvent): LifecycleState {
     this.#actor.send({ type });
+    return this.#actor.getSnapshot().context;
   }
 }

@@ -30,6 +30,7 @@ export class RunLedger {
   readonly recorder: Recorder;
   readonly #now: () => number;
   readonly #lifecycle: Lifecycle;
+  #phase: RunPhase = "idle";
   #state: RunState;
   #row: RunRow | undefined;
 
@@ -54,13 +55,13 @@ export class RunLedger {
 
   /** What the run is doing. The rows of the run and of its request are derived from this. */
   get phase(): RunPhase {
-    const { state } = this.#lifecycle;
-    return state === "closed" ? "running" : state;
+    return this.#phase;
   }
 
   /** Changes the phase. */
   enter(event: LifecycleEvent): void {
-    this.#lifecycle.send(event);
+    const state = this.#lifecycle.send(event);
+    this.#phase = state === "closed" ? "running" : state;
   }
 
   get state(): RunState {

@@ -111,6 +111,7 @@ export class TurnSlot implements TurnListener {
     this.#mark.clear();
     const started = ledger.start(this.#speakerOf(accepted), accepted, version);
     ledger.enter("start");
+    ledger.recorder.watched = false;
     const turn = this.#open(newJournal(version));
     // No agent code runs before the start of its turn is committed.
     const pass = (): void => this.#context.gate.pass(() => turn && this.#run(turn));
@@ -279,6 +280,7 @@ export class TurnSlot implements TurnListener {
 
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
     const { environment, telemetry } = this.#context;
+    this.#ledger.recorder.watched = true;
     const text = this.#ledger.end(speaker, accepted, end);
     telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt, {
       runId: this.#ledger.runId,

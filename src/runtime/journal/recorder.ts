@@ -19,9 +19,9 @@ import { isRetry } from "./retry.ts";
 
 /** The owner of a recorder. */
 export interface RecorderListener {
-  /** Called just before a batch is committed; may add to it. */
+  /** Called just before a batch is committed, if the recorder is watched; may add to the batch. */
   beforeCommit(): void;
-  /** Called after a commit that leaves nothing to commit. */
+  /** Called after a commit that leaves nothing to commit, if the recorder is watched. */
   settled(): void;
   /** Called once, when a commit fails; nothing is recorded afterwards. */
   failed(error: unknown): void;
@@ -45,6 +45,11 @@ export interface Recorded {
 export class Recorder {
   /** Set while the code of a turn iterates the events of its calls. */
   subscriber: EventSubscriber | undefined;
+  /**
+   * Whether the listener is called at each commit. False while a turn runs that has not waited, slept or replayed:
+   * its commits change only the log.
+   */
+  watched = true;
   readonly #context: RunContext;
   readonly #listener: RecorderListener;
   #cursor: Cursor;
@@ -116,7 +121,7 @@ export class Recorder {
     const text = encodeEvent(speaker, id, this.#context.timestamp(), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
-    if (isRetry(body)) this.#retries += 1;
+    if (body.type !== "TextOutput" && isRetry(body)) this.#retries += 1;
     this.#push(text, body.type !== "TextOutput");
     this.subscriber?.recorded(speaker, text);
     return { id, text };
@@ -224,7 +229,7 @@ export class Recorder {
       environment.macrotask(this.#commitNow);
       return;
     }
-    this.#listener.beforeCommit();
+    if (this.watched) this.#listener.beforeCommit();
     this.#scheduled = false;
     // The snapshot covers the whole batch, so it is created when the batch is complete.
     if (pending.toSnapshot) pending.snapshot = pending.toSnapshot();
@@ -242,7 +247,7 @@ export class Recorder {
     telemetry.committed(committed?.events.length ?? 0, environment.monotonic() - this.#startedMs);
     committed?.done?.resolve();
     if (this.#pending !== undefined) this.#schedule(false);
-    else this.#listener.settled();
+    else if (this.watched) this.#listener.settled();
   }
 
   #notCommitted(error: unknown): void {

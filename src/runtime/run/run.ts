@@ -61,8 +61,9 @@ export class Run implements RecorderListener {
    * Whether the run can be passivated: it is idle, parked, or in a long sleep, and everything is committed.
    */
   get quiet(): boolean {
-    if (this.working && this.wakeAt === undefined) return false;
-    return this.#messages === 0 && this.#ledger.recorder.settled;
+    const { recorder } = this.#ledger;
+    if (this.#messages > 0 || !recorder.watched || !recorder.settled) return false;
+    return !this.working || this.wakeAt !== undefined;
   }
 
   /** The end of its turn's sleep, if the run can be passivated until then, in milliseconds since 1970. */

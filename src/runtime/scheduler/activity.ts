@@ -12,17 +12,14 @@ export interface ActivityListener {
  * call.
  */
 export class Activity {
+  /** Set while the turn may become quiescent. */
+  listener: ActivityListener | undefined;
   /** The sequences by their scope. */
   readonly #sequences = new Map<string, SequenceActivity>();
   /** The sequences activated since the last look. */
   readonly #noted = new Set<SequenceActivity>();
   #activeCount = 0;
   #count = 0;
-  readonly #listener: ActivityListener;
-
-  constructor(listener: ActivityListener) {
-    this.#listener = listener;
-  }
 
   /** Whether a sequence can make progress. */
   get any(): boolean {
@@ -58,12 +55,12 @@ export class Activity {
     this.#count += 1;
     const sequence = this.#sequences.get(scope);
     if (sequence) this.#activate(sequence);
-    this.#listener.activityChanged();
+    this.listener?.activityChanged();
   }
 
   /** A delivery was skipped, so that the code may now wait for another one. */
   deliverySkipped(): void {
-    this.#listener.activityChanged();
+    this.listener?.activityChanged();
   }
 
   /** The code of a sequence waits for a call. */
@@ -86,7 +83,7 @@ export class Activity {
   end(scope: string): void {
     const sequence = this.#sequences.get(scope);
     if (sequence) this.#end(sequence);
-    this.#listener.activityChanged();
+    this.listener?.activityChanged();
   }
 
   /** A call ends, and with it its handler and the branches of the handler. */

@@ -69,8 +69,9 @@ export class Quiescence implements ActivityListener {
   constructor(options: QuiescenceOptions, listener: QuiescenceListener) {
     this.#options = options;
     this.#listener = listener;
-    this.activity = new Activity(this);
+    this.activity = new Activity();
     this.deliveries = new DeliveryQueue(options.deliveries, options.environment.macrotask, this.activity);
+    if (options.recorder.watched) this.#watch();
   }
 
   /**
@@ -100,7 +101,10 @@ export class Quiescence implements ActivityListener {
 
   /** Registers an open call. */
   opened({ kind }: OpenCall): void {
-    if (SUSPENDING.has(kind)) this.#suspending += 1;
+    if (SUSPENDING.has(kind)) {
+      this.#suspending += 1;
+      this.#watch();
+    }
     this.#change();
   }
 
@@ -157,6 +161,12 @@ export class Quiescence implements ActivityListener {
     return isQuiescent && root.onlySuspends ? this.#sleeps.firstEnd : undefined;
   }
 
+  /** From now on the turn may become quiescent. */
+  #watch(): void {
+    this.#options.recorder.watched = true;
+    this.activity.listener = this;
+  }
+
   /** After code asks or sleeps, waits one event-loop tick, in which it may start other work. */
   #settle(): void {
     this.#settling += 1;
@@ -207,7 +217,7 @@ export class Quiescence implements ActivityListener {
 
   /** Reports all changes up to the next microtask at once. */
   #change(): void {
-    if (this.#isChangePending) return;
+    if (this.#isChangePending || !this.#options.recorder.watched) return;
     this.#isChangePending = true;
     queueMicrotask(() => {
       this.#isChangePending = false;
