@@ -1,6 +1,8 @@
 import { Hono } from "hono";
+import { AgentError } from "../errors.ts";
 import { agentRoutes, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
+import type { Adapter } from "./adapter.ts";
 import { addRoutes } from "./routes/add-routes.ts";
 import { agentHandlers } from "./routes/agent-routes.ts";
 import type { AppEnv } from "./messages/app-env.ts";
@@ -14,10 +16,11 @@ import { createMetrics } from "./metrics/metrics.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { explainNoRoute } from "./routes/no-route.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
-import { isFault, toProblem } from "./messages/problem.ts";
-import { replyProblem } from "./messages/reply.ts";
+import { isFault } from "./messages/problem.ts";
+import { createRefuse } from "./messages/refusal.ts";
 import { runChangeHandlers, runHandlers } from "./routes/run-routes.ts";
 import { serverHandlers } from "./routes/server-routes.ts";
+import type { ServerState } from "./routes/server-routes.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
 import { PendingReplies } from "./routes/pending-replies.ts";
@@ -30,6 +33,10 @@ export interface AppOptions extends GuardOptions {
   readonly bodyLimitBytes?: number;
   /** Maximum size of an uploaded file. Default 32 MiB. */
   readonly fileLimitBytes?: number;
+  /** Other protocols that the same agents are served over. Default: none. */
+  readonly adapters?: readonly Adapter[];
+  /** Whether the native protocol is served; false for an adapter with a port of its own. Default true. */
+  readonly native?: boolean;
   /** Aborts when the server is about to stop: streams then end properly and waiting requests are answered. */
   readonly signal?: AbortSignal;
 }
@@ -42,19 +49,24 @@ export function createApp(
     streams: streamOptions = {},
     bodyLimitBytes = 1_048_576,
     fileLimitBytes = 33_554_432,
+    adapters = [],
+    native = true,
     signal,
     ...guardOptions
   }: AppOptions = {},
 ): Hono<AppEnv> {
+  for (const adapter of adapters) checkRoots(adapter, runtime);
+  const refuse = createRefuse(adapters);
+  const guard = createGuard(guardOptions, adapters, refuse);
   const host: Host = {
     runtime,
     streams: new OpenStreams(streamOptions),
     waits: new PendingReplies(),
-    cursors: new PollCursors(),
     report: metrics.fault,
     mount: createMount(guardOptions.trustProxy ?? false),
     bodyLimitBytes,
     fileLimitBytes,
+    ...(guard.checkToken && { checkToken: guard.checkToken }),
   };
   signal?.addEventListener("abort", () => {
     host.streams.close();
@@ -63,28 +75,43 @@ export function createApp(
   watch(metrics, host);
 
   const app = new Hono<AppEnv>({ getPath: pathOf });
-  app.use(createGuard(guardOptions));
-  addRoutes(app, "", serverRoutes, {
-    ...serverHandlers(host, { metrics, isStopping: () => signal?.aborted === true }),
-    ...runChangeHandlers(host),
+  app.use(guard.handler);
+  const places = placesOf(runtime);
+  // The first matching route is called first: an adapter can take or pass on a request to a native path.
+  for (const place of places) for (const adapter of adapters) adapter.addRoutes(app, host, place);
+  if (native) addNativeRoutes(app, host, places, { metrics, isStopping: () => signal?.aborted === true });
+  const roots = adapters.flatMap((adapter) => adapter.roots);
+  app.notFound((c) => {
+    const { error, headers } = explainNoRoute(c, app, runtime, roots);
+    return refuse(c, error, { headers });
   });
-  for (const place of placesOf(runtime)) {
+  app.onError((thrown, c) => {
+    if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
+    return refuse(c, thrown);
+  });
+  return app;
+}
+
+/** An agent with the name of a root would be hidden by the adapter's routes, or hide them. */
+function checkRoots({ name, roots }: Adapter, { agents }: Runtime): void {
+  const taken = roots.find((root) => agents.includes(root));
+  if (taken === undefined) return;
+  throw new AgentError("invalid_request", `the agent ${taken} has the name of a path of the wire ${name}`, {
+    hint: "rename the agent, or serve without this wire",
+  });
+}
+
+function addNativeRoutes(app: Hono<AppEnv>, host: Host, places: readonly Place[], state: ServerState): void {
+  const cursors = new PollCursors();
+  addRoutes(app, "", serverRoutes, { ...serverHandlers(host, state), ...runChangeHandlers(host) });
+  for (const place of places) {
     addRoutes(app, place.path, agentRoutes, {
       ...agentHandlers(host, place),
-      ...eventHandlers(host, place),
+      ...eventHandlers(host, place, cursors),
       ...runHandlers(host, place),
       ...artifactHandlers(host),
     });
   }
-  app.notFound((c) => {
-    const { error, headers } = explainNoRoute(c, app, runtime);
-    return replyProblem(c, toProblem(error), headers);
-  });
-  app.onError((thrown, c) => {
-    if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
-    return replyProblem(c, toProblem(thrown));
-  });
-  return app;
 }
 
 function watch(metrics: Metrics, { runtime, streams }: Host): void {

@@ -1,7 +1,13 @@
+export type { Adapter } from "./adapter.ts";
 export { createApp } from "./app.ts";
 export type { AppOptions } from "./app.ts";
 export type { AppEnv } from "./messages/app-env.ts";
 export type { GuardOptions } from "./guards/guards.ts";
+export { readJson } from "./messages/body.ts";
+export type { Refusal } from "./messages/refusal.ts";
+export { reply } from "./messages/reply.ts";
+export type { ReplyOptions } from "./messages/reply.ts";
 export { createMetrics } from "./metrics/metrics.ts";
 export type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
+export type { Host, Place } from "./routes/host.ts";
 export type { StreamOptions } from "./sse/open-streams.ts";

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -23,6 +23,9 @@ const wrong: readonly (readonly [rule: string, file: string, content: string])[]
   ["no-restricted-imports", "src/http/engine.ts", 'import "../storage/memory-log.ts";'],
   ["no-restricted-imports", "src/http/node.ts", 'import "node:http";'],
   ["no-restricted-imports", "src/adapters/a/other.ts", 'import "../b/routes.ts";'],
+  ["no-restricted-imports", "src/adapters/a/node.ts", 'import "../../node/serve.ts";'],
+  ["no-restricted-imports", "src/adapters/a/engine.ts", 'import "../../storage/memory/log.ts";'],
+  ["no-restricted-imports", "src/http/wire.ts", 'import "../adapters/a/routes.ts";'],
   ["no-restricted-imports", "src/llm/wire.ts", 'import "../http/app.ts";'],
   ["no-restricted-imports", "src/runtime/model.ts", 'export const ai: unknown = import("ai");'],
   ["no-restricted-imports", "src/node/engine.ts", 'import "../storage/sqlite/index.ts";'],
@@ -57,6 +60,8 @@ const right: readonly (readonly [file: string, content: string])[] = [
   ["src/storage/sqlite/right.ts", 'import "node:sqlite";\nimport "../../ports/event-log.ts";'],
   ["src/storage/fs/artifacts.ts", 'import "node:fs";'],
   ["src/http/index.ts", 'export { b } from "./right.ts";'],
+  ["src/adapters/a/right.ts", 'import "../../http/app.ts";\nimport "../../runtime/api.ts";\nimport "hono";'],
+  ["src/adapters/a/index.ts", 'export { a } from "./routes.ts";'],
   ["src/llm/right.ts", 'import "../ports/model.ts";\nexport const ai: unknown = import("ai");'],
   ["src/http/right.ts", 'import "hono/streaming";\nexport const b = 1;'],
   [
@@ -91,6 +96,19 @@ test.each(right)("%s keeps the layers", (file) => {
   expect(
     broken.get(file)?.filter((rule) => rule.startsWith("no-restricted") || rule === "no-barrel") ?? [],
   ).toEqual([]);
+});
+
+test("nothing native knows an adapter", async () => {
+  const adapters = ["agentscope", "agentic", "aip", "ap/v1"];
+  const named = new RegExp(`\\b(${adapters.join("|")})\\b|/adapters/`, "i");
+  const folders = ["protocol", "ports", "runtime", "storage", "http", "client"];
+  const files = (
+    await Promise.all(folders.map((name) => readdir(join(root, "src", name), { recursive: true })))
+  ).flatMap((paths, index) => paths.map((path) => join(root, "src", folders[index] ?? "", path)));
+  const sources = files.filter((file) => file.endsWith(".ts"));
+  expect(sources.length).toBeGreaterThan(200);
+  const texts = await Promise.all(sources.map(async (file) => [file, await readFile(file, "utf8")] as const));
+  expect(texts.filter(([, text]) => named.test(text)).map(([file]) => file)).toEqual([]);
 });
 
 /** Runs the linter in a folder and returns the broken rules of each file. */

@@ -29,7 +29,7 @@ test("every source map names files that are in the package", async () => {
 });
 
 test("every TypeScript block of the documentation compiles in a project made by tsc --init", async () => {
-  const blocks = findBlocks(["README.md"]);
+  const blocks = findBlocks(["README.md", "docs/adapters.md"]);
   expect(blocks.length).toBeGreaterThan(5);
   await compile("documentation", Object.fromEntries(blocks));
 });
@@ -54,6 +54,38 @@ test("an agent is tested with the package alone, and a crash too", async () => {
   `;
   await writeFile(join(project, "crash.mjs"), program);
   expect(await run(process.execPath, ["crash.mjs"], project)).toBe("Hello, Ada\n");
+});
+
+test("the adapter of the documentation serves an agent, and refuses in its words", async () => {
+  const [[, adapter] = ["", ""]] = findBlocks(["docs/adapters.md"]);
+  const program = `
+    import { createRuntime, defineAgent } from "troupe";
+    import { createApp } from "troupe/http";
+    import { say } from "./say.ts";
+    const echo = defineAgent({ name: "echo", purpose: "Repeats.", chat: (input) => input });
+    const app = createApp(createRuntime({ agents: [echo] }), { adapters: [say], token: "secret" });
+    const headers = { authorization: "Bearer secret", "content-type": "application/json" };
+    const send = async (path, body, more) => {
+      const init = { method: "POST", body: JSON.stringify(body), headers: { ...headers, ...more } };
+      const answer = await app.request(path, init);
+      console.log(answer.status, (await answer.text()).trim());
+    };
+    await send("/say/echo", { text: "hello" });
+    await send("/say/echo", { text: 7 });
+    await send("/say/nobody", { text: "hello" });
+    await send("/say/echo", { text: "hello" }, { authorization: "Bearer wrong" });
+    await send("/say/echo", { text: "hello" }, { host: "evil.test" });
+  `;
+  await writeFile(join(project, "say.ts"), adapter);
+  await writeFile(join(project, "say-main.mjs"), program);
+  expect((await run(process.execPath, ["say-main.mjs"], project)).split("\n")).toEqual([
+    '200 {"text":"hello"}',
+    '422 {"sorry":"text must be a string"}',
+    '404 {"sorry":"there is no route /say/nobody"}',
+    '401 {"sorry":"the token is wrong"}',
+    '421 {"sorry":"this server is not \\"evil.test\\""}',
+    "",
+  ]);
 });
 
 /** Compiles files in the project with the settings of `tsc --init`; rejects with the errors. */

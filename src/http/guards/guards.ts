@@ -2,12 +2,14 @@ import type { Context, MiddlewareHandler } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { pathIn } from "../messages/mount.ts";
-import { toProblem } from "../messages/problem.ts";
-import { replyEmpty, replyProblem } from "../messages/reply.ts";
+import type { Refuse } from "../messages/refusal.ts";
+import { replyEmpty } from "../messages/reply.ts";
 import { createHostCheck, hostOf } from "./hosts.ts";
-import { createOriginCheck, PREFLIGHT } from "./origins.ts";
+import { createOriginCheck } from "./origins.ts";
+import type { CrossOriginHeaders } from "./origins.ts";
 import { quoted } from "./quoted.ts";
 import { createTokenCheck } from "./token.ts";
+import type { TokenCheck } from "./token.ts";
 
 /** Access rules of the server. */
 export interface GuardOptions {
@@ -24,48 +26,69 @@ export interface GuardOptions {
   readonly trustProxy?: boolean;
 }
 
+/** What the guard needs to know of the wires beside the native protocol. */
+export interface GuardedWire {
+  owns(path: string): boolean;
+  open?(path: string): boolean;
+  readonly headers?: CrossOriginHeaders;
+}
+
+/** The guard of all routes, and its token check. */
+export interface Guard {
+  readonly handler: MiddlewareHandler<AppEnv>;
+  readonly checkToken?: TokenCheck;
+}
+
 /**
  * Refuses requests that another site may have caused: from a browser that reached the server under a foreign
  * name (421), or from a page of another origin (403). Programs other than browsers send no origin and pass. Then
  * it checks the token. Throws `forbidden` or `invalid_request` for options that are not safe or never match.
  */
-export function createGuard({
-  allowedHosts = [],
-  allowedOrigins = [],
-  token,
-  trustProxy = false,
-}: GuardOptions): MiddlewareHandler<AppEnv> {
+export function createGuard(
+  { allowedHosts = [], allowedOrigins = [], token, trustProxy = false }: GuardOptions,
+  wires: readonly GuardedWire[],
+  refuse: Refuse,
+): Guard {
   const hosts = createHostCheck(allowedHosts, token !== undefined);
-  const checkOrigin = createOriginCheck(allowedOrigins);
+  const origins = createOriginCheck(
+    allowedOrigins,
+    wires.flatMap(({ headers = {} }) => headers),
+  );
   const checkToken = token === undefined ? undefined : createTokenCheck(token, { trustProxy });
 
-  return async (c, next) => {
-    const path = OPEN.test(c.req.path) ? pathIn(c) : "";
+  /** Whether the path is one that its wire serves without a token. */
+  function isOpen(c: Context<AppEnv>): boolean {
+    if (wires.length === 0) return false;
+    const path = pathIn(c);
+    return wires.some((wire) => wire.owns(path) && wire.open?.(path) === true);
+  }
+
+  const handler: MiddlewareHandler<AppEnv> = async (c, next) => {
+    const path = MONITORED.test(c.req.path) ? pathIn(c) : "";
     const forHealth = path === "/healthz" || path === "/readyz";
     const host = hostOf(c, trustProxy);
     // Monitoring reads each instance by its address. DNS rebinding needs a name.
-    if (path === "/metrics") hosts.checkNameOrAddress(c, host);
-    else if (!forHealth) hosts.check(c, host);
-    if (checkOrigin(c, host) === "preflight") return replyEmpty(c, PREFLIGHT);
-    if (checkToken !== undefined && !forHealth) await checkToken(c);
+    if (!forHealth) hosts.check(c, host, () => path === "/metrics" || isOpen(c));
+    if (origins.check(c, host) === "preflight") return replyEmpty(c, origins.preflight);
+    if (checkToken !== undefined && !forHealth && !isOpen(c)) await checkToken(c);
     const expected = c.req.header("expect");
-    if (expected !== undefined && !CONTINUE.test(expected)) return refuseExpectation(c, expected);
+    if (expected !== undefined && !CONTINUE.test(expected)) {
+      return refuse(c, unmet(expected), { own: EXPECTATION_FAILED });
+    }
     return next();
   };
+  return { handler, ...(checkToken && { checkToken }) };
 }
 
 /** The end of the paths with rules of their own. */
-const OPEN = /\/(?:healthz|readyz|metrics)$/;
+const MONITORED = /\/(?:healthz|readyz|metrics)$/;
 
 const CONTINUE = /^100-continue$/i;
 
-function refuseExpectation(c: Context<AppEnv>, expected: string): Response {
-  const error = new AgentError(
-    "invalid_request",
-    `the server cannot meet the expectation ${quoted(expected)}`,
-    {
-      hint: "leave the Expect header away, or send 100-continue",
-    },
-  );
-  return replyProblem(c, toProblem(error, { status: 417, title: "Expectation Failed" }));
+const EXPECTATION_FAILED = { status: 417, title: "Expectation Failed" };
+
+function unmet(expected: string): AgentError {
+  return new AgentError("invalid_request", `the server cannot meet the expectation ${quoted(expected)}`, {
+    hint: "leave the Expect header away, or send 100-continue",
+  });
 }

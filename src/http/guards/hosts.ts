@@ -6,10 +6,11 @@ import { quoted } from "./quoted.ts";
 
 /** The hosts that a server answers to. */
 export interface HostCheck {
-  /** Throws `misdirected` when the request is addressed to another host. */
-  check(c: Context<AppEnv>, host: string): void;
-  /** The same, for a route that is also served under any IP address. */
-  checkNameOrAddress(c: Context<AppEnv>, host: string): void;
+  /**
+   * Throws `misdirected` when the request is addressed to another host. `byAddress` says whether its path is also
+   * served under any IP address.
+   */
+  check(c: Context<AppEnv>, host: string, byAddress: () => boolean): void;
 }
 
 /**
@@ -30,18 +31,16 @@ export function createHostCheck(allowedHosts: readonly string[], hasToken: boole
     return name !== undefined && (any || allowed.has(name) || allowed.has(host));
   }
 
-  function checkBy(isRight: (host: string) => boolean, c: Context<AppEnv>, host: string): void {
-    if (!isRight(host)) throw misdirected(host);
-    const target = nodeOf(c)?.incoming.url;
-    // A target in absolute form contains a host of its own, which is checked like the header.
-    if (target === undefined || target.startsWith("/")) return;
-    const named = new URL(c.req.url).host;
-    if (!isRight(named)) throw misdirected(named);
-  }
-
   return {
-    check: (c, host) => checkBy(isServed, c, host),
-    checkNameOrAddress: (c, host) => checkBy((given) => isServed(given) || ADDRESS.test(given), c, host),
+    check(c, host, byAddress) {
+      const isRight = (given: string): boolean => isServed(given) || (ADDRESS.test(given) && byAddress());
+      if (!isRight(host)) throw misdirected(host);
+      const target = nodeOf(c)?.incoming.url;
+      // A target in absolute form contains a host of its own, which is checked like the header.
+      if (target === undefined || target.startsWith("/")) return;
+      const named = new URL(c.req.url).host;
+      if (!isRight(named)) throw misdirected(named);
+    },
   };
 }
 

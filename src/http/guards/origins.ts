@@ -4,17 +4,37 @@ import type { AppEnv } from "../messages/app-env.ts";
 import { pathIn } from "../messages/mount.ts";
 import { quoted } from "./quoted.ts";
 
-/** What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. */
-export type OriginCheck = (c: Context<AppEnv>, host: string) => "preflight" | "served";
+/** The pages that may use a server. */
+export interface OriginCheck {
+  /** What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. */
+  check(c: Context<AppEnv>, host: string): "preflight" | "served";
+  /** The headers of the answer to a preflight. */
+  readonly preflight: Readonly<Record<string, string>>;
+}
+
+/** Headers, beside those of the native protocol, that pages of allowed origins may send and read. */
+export interface CrossOriginHeaders {
+  readonly request?: readonly string[];
+  readonly response?: readonly string[];
+}
 
 /**
  * Creates the check of the page that sent a request. Pages of allowed origins may also read the answer. Programs other
  * than browsers send no origin and pass.
  */
-export function createOriginCheck(allowedOrigins: readonly string[]): OriginCheck {
+export function createOriginCheck(
+  allowedOrigins: readonly string[],
+  more: readonly CrossOriginHeaders[] = [],
+): OriginCheck {
   const allowed = new Set(allowedOrigins.map(toOrigin));
+  const cors = {
+    "access-control-expose-headers": [...READABLE, ...more.flatMap(({ response = [] }) => response)].join(
+      ", ",
+    ),
+    vary: "Origin",
+  };
 
-  return (c, host) => {
+  function check(c: Context<AppEnv>, host: string): "preflight" | "served" {
     const origin = c.req.header("origin");
     if (origin === undefined) {
       const site = c.req.header("sec-fetch-site");
@@ -24,26 +44,24 @@ export function createOriginCheck(allowedOrigins: readonly string[]): OriginChec
       return "served";
     }
     if (allowed.has(origin)) {
-      c.set("cors", { ...CORS, "access-control-allow-origin": origin });
+      c.set("cors", { ...cors, "access-control-allow-origin": origin });
       const asks = c.req.method === "OPTIONS" && c.req.header("access-control-request-method") !== undefined;
       return asks ? "preflight" : "served";
     }
     if (origin === `http://${host}` || origin === `https://${host}`) return "served";
     throw new AgentError("forbidden", `pages of ${quoted(origin)} may not use this server`, { hint: HINT });
+  }
+
+  const preflight = {
+    "access-control-allow-methods": "GET, POST, DELETE",
+    "access-control-allow-headers": [...SENDABLE, ...more.flatMap(({ request = [] }) => request)].join(", "),
+    "access-control-max-age": "600",
   };
+  return { check, preflight };
 }
 
-/** The headers of the answer to a preflight. */
-export const PREFLIGHT: Readonly<Record<string, string>> = {
-  "access-control-allow-methods": "GET, POST, DELETE",
-  "access-control-allow-headers": "content-type, authorization, last-event-id",
-  "access-control-max-age": "600",
-};
-
-const CORS = {
-  "access-control-expose-headers": "Location, Link, Retry-After, Idempotent-Replayed",
-  vary: "Origin",
-};
+const SENDABLE = ["content-type", "authorization", "last-event-id"];
+const READABLE = ["Location", "Link", "Retry-After", "Idempotent-Replayed"];
 
 const HINT = "allow the page's origin with --allowed-origin or the option allowedOrigins";
 

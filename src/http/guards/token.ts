@@ -4,6 +4,9 @@ import { AgentError } from "../../errors.ts";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 
+/** Checks the token of a request, by default the one in its header. */
+export type TokenCheck = (c: Context<AppEnv>, given?: string) => Promise<void>;
+
 /**
  * Creates the token check. It throws `unauthorized` for a wrong token, and `overloaded` for further wrong
  * tokens of a peer that sent ten within a minute. The right token is always accepted. A token that no client
@@ -12,12 +15,11 @@ import type { AppEnv } from "../messages/app-env.ts";
 export function createTokenCheck(
   token: string,
   { trustProxy = false, now = () => performance.now() }: TokenCheckOptions = {},
-): (c: Context<AppEnv>) => Promise<void> {
+): TokenCheck {
   checkSendable(token);
   const failures = new Map<string, Failures>();
 
-  return async (c) => {
-    const given = BEARER.exec(c.req.header("authorization") ?? "")?.[1];
+  return async (c, given = BEARER.exec(c.req.header("authorization") ?? "")?.[1]) => {
     if (given !== undefined && (await timingSafeEqual(given, token))) return;
 
     const peer = peerOf(c, trustProxy);

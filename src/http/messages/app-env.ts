@@ -8,6 +8,10 @@ export interface AppEnv {
   Variables: {
     /** Set by the guard for a page of another origin that may read the answer. */
     cors?: Readonly<Record<string, string>>;
+    /** The JSON body, once a handler has read it; later handlers of the request get the same. */
+    json?: { readonly value: unknown };
+    /** The name of the adapter that claimed the request. */
+    wire?: string;
   };
 }
 

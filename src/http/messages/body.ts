@@ -6,8 +6,30 @@ import type { AppEnv } from "./app-env.ts";
 
 type Incoming = HttpBindings["incoming"];
 
-/** Reads a JSON body up to a size limit. */
-export async function readJson(c: Context<AppEnv>, limitBytes: number): Promise<unknown> {
+/** How a JSON body is read. */
+export interface JsonOptions {
+  /** Whether a request may have no body; its value is then undefined. Default false. */
+  readonly optional?: boolean;
+}
+
+/**
+ * Reads a JSON body up to a size limit. The value is remembered, so that a handler can look at it and pass the request
+ * on.
+ */
+export async function readJson(
+  c: Context<AppEnv>,
+  limitBytes: number,
+  { optional = false }: JsonOptions = {},
+): Promise<unknown> {
+  const known = c.get("json");
+  if (known !== undefined) return known.value;
+  if (optional && !hasBody(c)) return undefined;
+  const value = await parseBody(c, limitBytes, optional);
+  c.set("json", { value });
+  return value;
+}
+
+async function parseBody(c: Context<AppEnv>, limitBytes: number, optional: boolean): Promise<unknown> {
   const type = c.req.header("content-type") ?? "";
   if (!JSON_TYPE.test(type)) {
     throw new AgentError("unsupported_media_type", "the body must be application/json, in UTF-8");
@@ -18,7 +40,14 @@ export async function readJson(c: Context<AppEnv>, limitBytes: number): Promise<
   checkLength(c, limitBytes);
   const incoming = nodeOf(c)?.incoming;
   const bytes = await (incoming ? collect(incoming, limitBytes) : collectWeb(c, limitBytes));
-  return parseJson(bytes);
+  return optional && bytes.byteLength === 0 ? undefined : parseJson(bytes);
+}
+
+/** Whether a request announces a body. */
+function hasBody(c: Context<AppEnv>): boolean {
+  const length = c.req.header("content-length");
+  if (length !== undefined) return Number(length) !== 0;
+  return nodeOf(c) === undefined ? c.req.raw.body !== null : c.req.header("transfer-encoding") !== undefined;
 }
 
 /** The unread body, for callers that limit its size themselves. */

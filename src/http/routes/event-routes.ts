@@ -9,6 +9,7 @@ import type { EventQuery } from "../messages/event-query.ts";
 import { pathParameter } from "./add-routes.ts";
 import type { AgentHandlers, Handler } from "./add-routes.ts";
 import type { Host, Place } from "./host.ts";
+import type { PollCursors } from "./poll-cursors.ts";
 import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/reply-with-stream.ts";
 
@@ -16,9 +17,10 @@ import { replyWithStream } from "../sse/reply-with-stream.ts";
 export function eventHandlers(
   host: Host,
   { agent }: Place,
+  cursors: PollCursors,
 ): AgentHandlers<"getEvents" | "getEventsById" | "events" | "eventsById"> {
-  const events: Handler = (c) => readEvents(c, host, agent, namedInQuery(c));
-  const eventsById: Handler = (c) => readEvents(c, host, agent, pathParameter(c, "id"));
+  const events: Handler = (c) => readEvents(c, host, cursors, agent, namedInQuery(c));
+  const eventsById: Handler = (c) => readEvents(c, host, cursors, agent, pathParameter(c, "id"));
   return { getEvents: events, getEventsById: eventsById, events, eventsById };
 }
 
@@ -36,6 +38,7 @@ export function unknown(id: string, agent: string): AgentError {
 async function readEvents(
   c: Context<AppEnv>,
   host: Host,
+  cursors: PollCursors,
   agent: string | undefined,
   name: string,
 ): Promise<Response> {
@@ -45,7 +48,7 @@ async function readEvents(
   const address = await host.runtime.resolve(id);
   if (agent !== undefined && address.agent !== agent) throw unknown(id, agent);
   if (asked.stream) return stream(c, host, { id, address, asked, query });
-  return poll(c, host, { id, address, asked, query });
+  return poll(c, host, cursors, { id, address, asked, query });
 }
 
 interface EventRead {
@@ -70,9 +73,10 @@ function stream(c: Context<AppEnv>, host: Host, { id, address, asked, query }: E
 async function poll(
   c: Context<AppEnv>,
   host: Host,
+  cursors: PollCursors,
   { id, address, asked, query }: EventRead,
 ): Promise<Response> {
-  const { runtime, cursors, waits, mount } = host;
+  const { runtime, waits, mount } = host;
   const { since, consumer, timeoutMs, filter } = asked;
   // A run id reads the whole history, which several readers may poll; a cursor for it needs a consumer name.
   const hasCursor = since === undefined && (address.kind === "request" || consumer !== "");

@@ -1,19 +1,24 @@
+import type { Context } from "hono";
 import type { Runtime } from "../../runtime/api.ts";
+import type { AppEnv } from "../messages/app-env.ts";
 import type { Mount } from "../messages/mount.ts";
-import type { PollCursors } from "./poll-cursors.ts";
 import type { OpenStreams } from "../sse/open-streams.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 
-/** What the routes work with. Only the runtime knows about turns. */
+/** What the routes of the native protocol and of adapters work with. Only the runtime knows about turns. */
 export interface Host {
   readonly runtime: Runtime;
   readonly streams: OpenStreams;
   readonly waits: PendingReplies;
-  readonly cursors: PollCursors;
   readonly report: (where: string, thrown: unknown) => void;
   readonly mount: Mount;
   readonly bodyLimitBytes: number;
   readonly fileLimitBytes: number;
+  /**
+   * Throws unless a text is the server's token, and counts wrong ones; absent if the server has none. Every request
+   * outside the open paths has passed this check.
+   */
+  readonly checkToken?: (c: Context<AppEnv>, given: string) => Promise<void>;
 }
 
 /** The path of a set of routes and its agent; at the root, all agents. */

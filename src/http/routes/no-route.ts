@@ -10,18 +10,25 @@ export interface NoRoute {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Finds the cause: the method, the agent's name, or the path. */
-export function explainNoRoute(c: Context<AppEnv>, app: Hono<AppEnv>, runtime: Runtime): NoRoute {
+/** Finds the cause: the method, the agent's name, or the path. `roots` are the first segments of adapters' routes. */
+export function explainNoRoute(
+  c: Context<AppEnv>,
+  app: Hono<AppEnv>,
+  runtime: Runtime,
+  roots: readonly string[],
+): NoRoute {
   const { method, path } = c.req;
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
   const methods = METHODS.filter((candidate) => hasRoute(app, candidate, path));
-  if (methods.length > 0) {
+  // A route with the method of the request has passed it on.
+  if (methods.length > 0 && !methods.includes(method)) {
     const allow = methods.flatMap((served) => (served === "GET" ? ["GET", "HEAD"] : [served])).join(", ");
     const error = new AgentError("method_not_allowed", `${shown} takes ${allow}, not ${method}`);
     return { error, headers: { allow } };
   }
   const [, agent = "", route] = path.split("/");
-  if (route !== undefined && endpoints.includes(route) && !runtime.agents.includes(agent)) {
+  const isAgentRoute = route !== undefined && (endpoints.includes(route) || roots.includes(route));
+  if (isAgentRoute && !runtime.agents.includes(agent) && !roots.includes(agent)) {
     return { error: unknownAgent(runtime, agent) };
   }
   const hint = "GET / lists the agents, GET /openapi.json all routes";
