@@ -111,7 +111,11 @@ const ROOMS: readonly Rooms[] = [
       routes: ["messages", "metrics", "openapi", "sse"],
     },
   },
-  { folder: "client", shared: ["client-api"], rooms: { wire: [], remote: ["wire"] } },
+  {
+    folder: "client",
+    shared: ["client-api"],
+    rooms: { wire: [], stream: ["wire"], description: ["wire"], remote: ["wire", "stream", "description"] },
+  },
   {
     folder: "storage/sqlite",
     rooms: {

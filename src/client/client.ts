@@ -5,12 +5,13 @@ import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Request, ResumeWithInput, TurnRequest } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunSummary } from "../protocol/answers/status.ts";
 import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } from "./client-api.ts";
-import { follow, followLimits } from "./wire/follow.ts";
-import type { RequestProgress } from "./wire/connection.ts";
-import { OpenWaits } from "./wire/open-waits.ts";
-import { persist } from "./wire/persist.ts";
+import { follow } from "./stream/reconnect.ts";
+import { followLimits } from "./stream/follow-options.ts";
+import type { RequestProgress } from "./stream/request-progress.ts";
+import { OpenWaits } from "./stream/open-waits.ts";
+import { retry } from "./wire/retry.ts";
 import { isTransient } from "./wire/problem.ts";
-import { toProgress } from "./wire/request-progress.ts";
+import { toProgress } from "./stream/request-progress.ts";
 import { Wire } from "./wire/wire.ts";
 import type { Ask, Reply } from "./wire/wire.ts";
 
@@ -24,7 +25,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
   /** Makes a request that is safe to repeat. */
   function ask(method: string, path: string, given: Ask): Promise<Reply> {
     const { signal } = given;
-    return persist({ clock: wire.clock, attempts, signal }, () => wire.ask(method, path, given));
+    return retry({ clock: wire.clock, attempts, signal }, () => wire.ask(method, path, given));
   }
 
   async function process(

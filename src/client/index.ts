@@ -11,8 +11,8 @@ export type {
   StreamOptions,
   Upload,
 } from "./client-api.ts";
-export type { FollowLimits } from "./wire/connection.ts";
+export type { FollowLimits } from "./stream/follow-options.ts";
 export { remoteAgent } from "./remote/agent.ts";
 export type { RemoteAgentOptions, RemoteOperations } from "./remote/agent.ts";
-export type { RemoteLimits } from "./remote/limits.ts";
+export type { RemoteLimits } from "./remote/settings.ts";
 export type { WireOptions } from "./wire/wire.ts";

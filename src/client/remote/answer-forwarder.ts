@@ -2,8 +2,8 @@ import { AgentError } from "../../errors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
-import type { WireEvent } from "../wire/connection.ts";
-import { persist } from "../wire/persist.ts";
+import type { ReceivedEvent } from "../stream/received-events.ts";
+import { retry } from "../wire/retry.ts";
 import { toText } from "./fields.ts";
 import { digest, fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
@@ -57,7 +57,7 @@ export class AnswerForwarder {
   }
 
   /** Opens a local wait for a remote one. */
-  ask(speaker: RemoteSpeaker, { id, wait_id: there, request_keys: keys, schema }: WireEvent): void {
+  ask(speaker: RemoteSpeaker, { id, wait_id: there, request_keys: keys, schema }: ReceivedEvent): void {
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
     const callId = this.#session.newCall();
@@ -75,7 +75,7 @@ export class AnswerForwarder {
   }
 
   /** Handles an answer in the remote events. Answers given here appear too and are already known. */
-  answered({ wait_id: there, request_keys: values }: WireEvent): void {
+  answered({ wait_id: there, request_keys: values }: ReceivedEvent): void {
     const [callId] = [...this.#open].find(([, question]) => question.there === there) ?? [];
     if (callId !== undefined && isObject(values)) this.#session.answered(callId, values as JsonObject);
   }
@@ -148,7 +148,7 @@ export class AnswerForwarder {
       resume_id: `res_${await digest(`${key}/${callId}`)}`,
     };
     try {
-      await persist({ clock, limitMs: limits.answerMs }, () =>
+      await retry({ clock, limitMs: limits.answerMs }, () =>
         this.#wire.ask("POST", "/process", { query: { wait: true }, body, timeoutMs: limits.answerMs / 2 }),
       );
     } catch (thrown) {

@@ -1,8 +1,8 @@
 import type { Json } from "../../protocol/json.ts";
 import type { RemoteEnd, RemoteSession, RemoteRequest } from "../../runtime/agent/remote-port.ts";
-import { follow } from "../wire/follow.ts";
-import type { WireEvent } from "../wire/connection.ts";
-import { persist } from "../wire/persist.ts";
+import { follow } from "../stream/reconnect.ts";
+import type { ReceivedEvent } from "../stream/received-events.ts";
+import { retry } from "../wire/retry.ts";
 import { abandon } from "./cancel.ts";
 import { completedEnd, failedEnd } from "./end.ts";
 import { RemoteEvents } from "./events.ts";
@@ -13,7 +13,7 @@ import { AnswerForwarder } from "./answer-forwarder.ts";
 import type { RemoteSettings } from "./settings.ts";
 import { decodeState, encodeState } from "./state.ts";
 import type { RemoteState } from "./state.ts";
-import { toProgress } from "../wire/request-progress.ts";
+import { toProgress } from "../stream/request-progress.ts";
 import type { Wire } from "../wire/wire.ts";
 import { isObject } from "../../protocol/json.ts";
 
@@ -83,7 +83,7 @@ export class RemoteCall {
     const busyMs = "run_id" in body ? BUSY_MS : 0;
     const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs / 2 + busyMs };
     // A cancel does not abort it, because only an accepted request can be canceled on the server.
-    const taken = persist({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
+    const taken = retry({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
       const { json } = await this.#wire.ask("POST", "/process", ask);
       return toIds(json, name);
     });
@@ -158,7 +158,7 @@ export class RemoteCall {
   }
 
   /** Logs the events of one stream. Returns its RequestCompleted, if any. */
-  async #read(requestId: string): Promise<WireEvent | undefined> {
+  async #read(requestId: string): Promise<ReceivedEvent | undefined> {
     const { limits } = this.#settings;
     const batches = follow(this.#wire, {
       path: `/getevents/${encodeURIComponent(requestId)}`,
@@ -180,7 +180,7 @@ export class RemoteCall {
    * Logs a batch of events. Returns its RequestCompleted, if any. Events and the read position that are
    * logged between two awaits are in one commit: a crash keeps both or neither.
    */
-  async #log(batch: readonly WireEvent[]): Promise<WireEvent | undefined> {
+  async #log(batch: readonly ReceivedEvent[]): Promise<ReceivedEvent | undefined> {
     try {
       for (const event of batch) {
         if (this.#waits.isAnswering) {
@@ -210,7 +210,7 @@ export class RemoteCall {
     const { environment: clock, signal } = this.#session;
     const { unreachableMs: limitMs, idleMs: timeoutMs } = this.#settings.limits;
     try {
-      const { json } = await persist({ clock, limitMs, signal }, () =>
+      const { json } = await retry({ clock, limitMs, signal }, () =>
         this.#wire.ask("GET", `/request/${encodeURIComponent(requestId)}`, { signal, timeoutMs }),
       );
       return isObject(json) ? json : {};

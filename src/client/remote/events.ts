@@ -4,7 +4,7 @@ import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
-import type { WireEvent } from "../wire/connection.ts";
+import type { ReceivedEvent } from "../stream/received-events.ts";
 import { isGiven, isToolCode, NAME_LIMIT, toName, toOrdinal, toText, toUsage } from "./fields.ts";
 import { toId } from "./ids.ts";
 import type { OpenThere, RemoteState } from "./state.ts";
@@ -37,7 +37,7 @@ export class RemoteEvents {
   }
 
   /** Throws for an event that cannot be logged, or that belongs to another request. */
-  check(event: WireEvent, { requestId, runId }: RemoteState): void {
+  check(event: ReceivedEvent, { requestId, runId }: RemoteState): void {
     const [issue] = checkJson(event);
     if (issue) throw this.#fault(`an event that cannot be kept: ${issue.path} ${issue.message}`);
     const { request_id: request, run_id: run, depth = 0 } = event;
@@ -55,7 +55,7 @@ export class RemoteEvents {
   }
 
   /** The speaker of an event. */
-  speakerOf({ agent, depth = 0, parent_call_id: parent }: WireEvent): RemoteSpeaker {
+  speakerOf({ agent, depth = 0, parent_call_id: parent }: ReceivedEvent): RemoteSpeaker {
     const name = typeof agent === "string" && agent !== "" ? agent.slice(0, NAME_LIMIT) : this.#name;
     if (depth === 0) return { agent: name, depth: 0 };
     const above = typeof parent === "string" ? this.#calls.get(parent) : undefined;
@@ -65,13 +65,13 @@ export class RemoteEvents {
   }
 
   /** Logs an event of the agent's work; other types are ignored. */
-  log(event: WireEvent): void {
+  log(event: ReceivedEvent): void {
     const speaker = this.speakerOf(event);
     const body = this.#toBody(event, speaker);
     if (body) this.#session.say(speaker, body);
   }
 
-  #toBody(event: WireEvent, speaker: RemoteSpeaker): EventBody | undefined {
+  #toBody(event: ReceivedEvent, speaker: RemoteSpeaker): EventBody | undefined {
     switch (event.type) {
       case "TextOutput":
         return {
@@ -123,7 +123,7 @@ export class RemoteEvents {
     }
   }
 
-  #toolCall(event: WireEvent, speaker: RemoteSpeaker): EventBody {
+  #toolCall(event: ReceivedEvent, speaker: RemoteSpeaker): EventBody {
     const {
       tool_call_id: id,
       args,
@@ -148,7 +148,9 @@ export class RemoteEvents {
   }
 
   /** The open call of an event: the one it names, or for a server without ids, the most likely one. */
-  #find(event: WireEvent): readonly [string, { readonly here: CallId; readonly name: string }] | undefined {
+  #find(
+    event: ReceivedEvent,
+  ): readonly [string, { readonly here: CallId; readonly name: string }] | undefined {
     const { tool_call_id: id, function_name: name } = event;
     if (typeof id === "string") {
       const call = this.#calls.get(id);
@@ -159,7 +161,7 @@ export class RemoteEvents {
   }
 
   /** Ends the call of an event; `undefined` if it is not open. */
-  #end(event: WireEvent): { readonly function_name: string; readonly tool_call_id: CallId } | undefined {
+  #end(event: ReceivedEvent): { readonly function_name: string; readonly tool_call_id: CallId } | undefined {
     const [there, call] = this.#find(event) ?? [];
     if (there === undefined || call === undefined) return undefined;
     this.#calls.delete(there);
@@ -167,7 +169,7 @@ export class RemoteEvents {
     return { function_name: call.name, tool_call_id: call.here };
   }
 
-  #completionCall({ id, call_id: given, model, attempt }: WireEvent): EventBody {
+  #completionCall({ id, call_id: given, model, attempt }: ReceivedEvent): EventBody {
     const there = typeof given === "string" ? given : `completion#${id}`;
     const known = this.#completions.get(there);
     const here = known ?? this.#session.newCall();
@@ -182,7 +184,7 @@ export class RemoteEvents {
     };
   }
 
-  #completionResult(event: WireEvent): EventBody | undefined {
+  #completionResult(event: ReceivedEvent): EventBody | undefined {
     const { call_id: given, model, usage, elapsed_ms: elapsed, result, error } = event;
     const there = typeof given === "string" ? given : [...this.#completions.keys()].at(-1);
     const here = there === undefined ? undefined : this.#completions.get(there);
@@ -203,7 +205,7 @@ export class RemoteEvents {
   #sourceOf({
     call_id: there,
     attempt,
-  }: WireEvent): { readonly call_id: CallId; readonly attempt: number } | undefined {
+  }: ReceivedEvent): { readonly call_id: CallId; readonly attempt: number } | undefined {
     const here = typeof there === "string" ? this.#completions.get(there) : undefined;
     return here === undefined ? undefined : { call_id: here, attempt: toOrdinal(attempt, 1) };
   }
@@ -214,6 +216,6 @@ export class RemoteEvents {
 }
 
 /** Remote branch names are dropped, so that they are not confused with local ones. */
-function branchOf({ branch }: WireEvent): { readonly branch?: string } {
+function branchOf({ branch }: ReceivedEvent): { readonly branch?: string } {
   return typeof branch === "string" ? { branch: `elsewhere/${branch.slice(0, NAME_LIMIT)}` } : {};
 }

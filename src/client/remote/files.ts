@@ -3,8 +3,8 @@ import type { EventBody } from "../../protocol/events/events.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { RemoteFile, RemoteSession } from "../../runtime/agent/remote-port.ts";
 import { toBlob } from "../../runtime/artifacts/artifact.ts";
-import type { WireEvent } from "../wire/connection.ts";
-import { persist } from "../wire/persist.ts";
+import type { ReceivedEvent } from "../stream/received-events.ts";
+import { retry } from "../wire/retry.ts";
 import { digest, fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
 import { chunksOf } from "../wire/wire.ts";
@@ -19,7 +19,7 @@ export async function sendFile(
 ): Promise<string> {
   const { name, mimeType, body } = await file.open();
   const raw = await toBlob(body);
-  const { json } = await persist({ clock, limitMs: limits.unreachableMs, signal }, () =>
+  const { json } = await retry({ clock, limitMs: limits.unreachableMs, signal }, () =>
     wire.ask("POST", "/artifacts", {
       query: { name },
       raw,
@@ -39,7 +39,7 @@ export async function sendFile(
  */
 export async function fetchFile(
   wire: Wire,
-  event: WireEvent,
+  event: ReceivedEvent,
   session: RemoteSession,
   { limits, name: agent, artifactOrigins = [] }: RemoteSettings,
 ): Promise<EventBody> {
@@ -51,7 +51,7 @@ export async function fetchFile(
     throw fault(agent, "published a file at a foreign address");
   const artifactId = `art_${await digest(`${key}/file/${event.id}`)}` as ArtifactId;
   const file = { artifactId, name: toFileName(name), mimeType: toMimeType(type) };
-  return persist({ clock, limitMs: limits.unreachableMs, signal }, async () => {
+  return retry({ clock, limitMs: limits.unreachableMs, signal }, async () => {
     const reply = await wire
       .openFile(url as string, { signal, timeoutMs: limits.idleMs })
       .catch((thrown: unknown) => {

@@ -25,17 +25,3 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined)
     signal?.addEventListener("abort", end);
   });
 }
-
-/**
- * The delay before a retry in milliseconds: doubles each time, up to 5 s, with jitter so that clients of one
- * server do not retry together. A delay that the server asks for is used, up to 30 s.
- */
-export function backoffMs(clock: Clock, failures: number, askedMs: number = 0): number {
-  const step = Math.min(FIRST_MS * 2 ** Math.min(failures, DOUBLINGS), LONGEST_MS);
-  return Math.max(step / 2 + (step / 2) * clock.random(), Math.min(askedMs, LONGEST_ASKED_MS));
-}
-
-const FIRST_MS = 200;
-const LONGEST_MS = 5_000;
-const LONGEST_ASKED_MS = 30_000;
-const DOUBLINGS = 10;

@@ -1,19 +1,11 @@
 import { AgentError } from "../../errors.ts";
-import { backoffMs, pause } from "./clock.ts";
-import { connect, isParked, read } from "./connection.ts";
-import type { FollowOptions, FollowLimits, ReadPosition, WireEvent } from "./connection.ts";
-import { isTransient } from "./problem.ts";
-import type { Wire } from "./wire.ts";
-
-/** The default limits. */
-export const followLimits: FollowLimits = {
-  idleMs: 45_000,
-  unreachableMs: 120_000,
-  silenceMs: Infinity,
-  eventBytes: 1_048_576,
-  events: Infinity,
-  characters: Infinity,
-};
+import { pause } from "../wire/clock.ts";
+import { isTransient } from "../wire/problem.ts";
+import { backoffMs } from "../wire/retry.ts";
+import type { Wire } from "../wire/wire.ts";
+import { connect, isParked, readConnection } from "./connection.ts";
+import type { FollowLimits, FollowOptions, ReadPosition } from "./follow-options.ts";
+import type { ReceivedEvent } from "./received-events.ts";
 
 /**
  * Follows an event stream across reconnects. Each reconnect resumes after the newest event, with increasing
@@ -23,7 +15,7 @@ export const followLimits: FollowLimits = {
 export async function* follow(
   wire: Wire,
   options: FollowOptions,
-): AsyncGenerator<readonly WireEvent[], void> {
+): AsyncGenerator<readonly ReceivedEvent[], void> {
   const { limits, signal } = options;
   const { clock } = wire;
   const position: ReadPosition = {
@@ -42,7 +34,7 @@ export async function* follow(
       if (await isParked(options, position)) return;
       const reply = await connect(wire, options, position);
       if (reply === undefined) return;
-      const end = yield* read(wire, reply, position, options);
+      const end = yield* readConnection(wire, reply, position, options);
       if (end === "parked") return;
       retryMs = end.retryMs;
       // The server did not announce more events.

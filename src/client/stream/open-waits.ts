@@ -1,4 +1,4 @@
-import type { WireEvent } from "./connection.ts";
+import type { ReceivedEvent } from "./received-events.ts";
 
 /** The waits of a stream that are not answered yet. */
 export class OpenWaits {
@@ -9,7 +9,7 @@ export class OpenWaits {
   }
 
   /** Updates the waits for an event. */
-  saw({ id, type, ...event }: WireEvent): void {
+  saw({ id, type, ...event }: ReceivedEvent): void {
     if (type === "WaitForInput") this.#open.add(event["wait_id"] ?? id);
     else if (type === "ResumeWithInput") this.#open.delete(event["wait_id"]);
     else if (type === "RequestCompleted" && event["depth"] === 0) this.#open.clear();

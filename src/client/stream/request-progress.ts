@@ -1,4 +1,8 @@
-import type { RequestProgress } from "./connection.ts";
+/** The progress of a request on its server. */
+export interface RequestProgress {
+  readonly status?: "running" | "waiting" | "completed";
+  readonly lastEventId?: number;
+}
 
 /** Reads the progress of a request from the answer of `GET /request/{request_id}`. */
 export function toProgress(json: unknown): RequestProgress {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkSchema } from "../../../src/client/remote/check-schema.ts";
+import { checkSchema } from "../../src/client/description/check-schema.ts";
 
 const schema = {
   type: "object",

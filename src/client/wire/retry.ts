@@ -1,10 +1,10 @@
 import type { AgentError } from "../../errors.ts";
-import { backoffMs, pause } from "./clock.ts";
+import { pause } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { isTransient } from "./problem.ts";
 
 /** How long to retry: a time, a number of attempts, or both. */
-export type Persistence = {
+export type RetryLimits = {
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
 } & (
@@ -21,8 +21,8 @@ export type Persistence = {
 );
 
 /** Retries while the failure is transient. */
-export async function persist<Result>(
-  { clock, limitMs = Infinity, attempts = Infinity, signal }: Persistence,
+export async function retry<Result>(
+  { clock, limitMs = Infinity, attempts = Infinity, signal }: RetryLimits,
   attempt: () => Promise<Result>,
 ): Promise<Result> {
   const startedAt = clock.monotonic();
@@ -39,3 +39,17 @@ export async function persist<Result>(
     }
   }
 }
+
+/**
+ * The delay before a retry in milliseconds: doubles each time, up to 5 s, with jitter so that clients of one
+ * server do not retry together. A delay that the server asks for is used, up to 30 s.
+ */
+export function backoffMs(clock: Clock, failures: number, askedMs: number = 0): number {
+  const step = Math.min(FIRST_MS * 2 ** Math.min(failures, DOUBLINGS), LONGEST_MS);
+  return Math.max(step / 2 + (step / 2) * clock.random(), Math.min(askedMs, LONGEST_ASKED_MS));
+}
+
+const FIRST_MS = 200;
+const LONGEST_MS = 5_000;
+const LONGEST_ASKED_MS = 30_000;
+const DOUBLINGS = 10;

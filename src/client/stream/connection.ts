@@ -1,0 +1,139 @@
+import { AgentError } from "../../errors.ts";
+import type { Clock } from "../wire/clock.ts";
+import { chunksOf } from "../wire/wire.ts";
+import type { OpenReply, Wire } from "../wire/wire.ts";
+import type { FollowLimits, FollowOptions, ReadPosition } from "./follow-options.ts";
+import { takeEvents } from "./received-events.ts";
+import type { ReceivedEvent } from "./received-events.ts";
+import { SseReader } from "./sse-reader.ts";
+
+/** Opens a connection; `undefined` if no more events will ever come. */
+export async function connect(
+  wire: Wire,
+  { path, query, signal, limits }: FollowOptions,
+  position: ReadPosition,
+): Promise<OpenReply | undefined> {
+  const { lastEventId = position.after < 0 ? undefined : String(position.after) } = position;
+  const reply = await wire.open("GET", path, {
+    query: { stream: true, ...(lastEventId === undefined && query) },
+    headers: {
+      accept: "text/event-stream",
+      ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+    },
+    signal,
+    timeoutMs: limits.idleMs,
+  });
+  const { status, headers } = reply.response;
+  if (status === 204) {
+    reply.close();
+    return undefined;
+  }
+  if (headers.get("content-type")?.startsWith("text/event-stream") === true) return reply;
+  reply.close();
+  throw new AgentError("call_failed", `${wire.subject} did not answer with an event stream`);
+}
+
+/** Whether the request only waits for an answer and all its events are read. */
+export async function isParked(
+  { openWaits, progress }: FollowOptions,
+  { after }: ReadPosition,
+): Promise<boolean> {
+  if (openWaits() === 0) return false;
+  const { status, lastEventId = after } = await progress();
+  return status === "waiting" && lastEventId <= after;
+}
+
+/**
+ * How a connection ended: the request waits, or the connection closed, with an optional retry delay from the
+ * server.
+ */
+export type End = "parked" | { readonly retryMs: number | undefined };
+
+/** Reads one connection until it ends. */
+export async function* readConnection(
+  wire: Wire,
+  { response, close }: OpenReply,
+  position: ReadPosition,
+  options: FollowOptions,
+): AsyncGenerator<readonly ReceivedEvent[], End> {
+  const { limits } = options;
+  const { clock, subject } = wire;
+  const frames = new SseReader(limits.eventBytes);
+  const text = new TextDecoder();
+  const chunks = chunksOf(response);
+  let aliveAt = clock.monotonic();
+  let lookMs = LOOK_MS;
+  let retryMs: number | undefined;
+  let isFirst = true;
+  let newest = position.after;
+  try {
+    let next: ReturnType<typeof chunks.next> | undefined;
+    for (;;) {
+      next ??= chunks.next();
+      // The promise is abandoned when the reader stops.
+      next.catch(() => {});
+      const now = clock.monotonic();
+      const leftMs = Math.max(
+        Math.min(aliveAt + limits.idleMs, position.heardAt + limits.silenceMs) - now,
+        0,
+      );
+      const waitMs = options.openWaits() > 0 ? Math.min(leftMs, lookMs) : leftMs;
+      const chunk = await within(clock, waitMs, next);
+      if (chunk === undefined) {
+        if (leftMs <= waitMs) throw idle(subject, limits);
+        if (await isParked(options, position)) return "parked";
+        lookMs *= 2;
+        continue;
+      }
+      if (chunk.done === true) return { retryMs };
+      next = undefined;
+      const heard = frames.push(text.decode(chunk.value, { stream: true }));
+      if (heard.length > 0) {
+        aliveAt = clock.monotonic();
+        delete position.downSince;
+      }
+      // A `retry` in the first frame is normal; a later one says that the stream continues after a reconnect.
+      const later = isFirst ? heard.slice(1) : heard;
+      if (heard.length > 0) isFirst = false;
+      retryMs = later.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
+      const { events, fault, last } = takeEvents(subject, heard, { position, limits, newest });
+      newest = last;
+      if (position.events > limits.events || position.characters > limits.characters) throw endless(subject);
+      if (events.length > 0) {
+        lookMs = LOOK_MS;
+        yield events;
+      }
+      if (fault) throw fault;
+      if (events.length === 0) continue;
+      // The time that the consumer takes is not silence of the server.
+      aliveAt = clock.monotonic();
+      position.heardAt = aliveAt;
+    }
+  } catch (thrown) {
+    throw wire.toFault(thrown);
+  } finally {
+    close();
+  }
+}
+
+/** Delay before the end of a stream with an open wait is checked; doubles each time. */
+const LOOK_MS = 50;
+
+/** Resolves with the result, or with `undefined` after the time limit. */
+async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>): Promise<Result | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const stop = clock.timer(ms, () => resolve(undefined));
+  try {
+    return await Promise.race([asked, promise]);
+  } finally {
+    stop();
+  }
+}
+
+function idle(subject: string, { idleMs }: FollowLimits): AgentError {
+  return new AgentError("timeout", `${subject} sent nothing for ${idleMs} ms`);
+}
+
+function endless(subject: string): AgentError {
+  return new AgentError("too_large", `${subject} sends more events than a request may have`);
+}

@@ -1,0 +1,60 @@
+import type { RequestProgress } from "./request-progress.ts";
+
+/** Limits of a followed stream. */
+export interface FollowLimits {
+  /** Reconnects after this time without a whole frame or heartbeat. Default 45 s. */
+  readonly idleMs: number;
+  /** Fails when the server was unreachable for this time. Default 2 min. */
+  readonly unreachableMs: number;
+  /** Fails when no event came for this time, even if the connection is alive. Default: never. */
+  readonly silenceMs: number;
+  /** Maximum bytes of an event. Default 1 Mi. */
+  readonly eventBytes: number;
+  /** Fails after this many events. Default: never. */
+  readonly events: number;
+  /** Fails after this many characters of events. Default: never. */
+  readonly characters: number;
+}
+
+/** What to follow, and from where. */
+export interface FollowOptions {
+  readonly path: string;
+  /** Sent only until there is an event id to resume from. */
+  readonly query: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** The id of the newest known event; events up to it are skipped. */
+  readonly after?: number | undefined;
+  readonly limits: FollowLimits;
+  readonly signal?: AbortSignal | undefined;
+  /** The number of open waits in the stream so far. */
+  openWaits(): number;
+  /**
+   * Returns the request's progress, while a wait is open: a server ends a stream that contained the last
+   * wait, but not one that started after it. Empty if the progress is unknown.
+   */
+  progress(): Promise<RequestProgress>;
+}
+
+/** The read position of a followed stream. */
+export interface ReadPosition {
+  /** The id of the newest event. */
+  after: number;
+  /** The time of the newest event. */
+  heardAt: number;
+  /** The position as the server gave it; it can be after events that the server filters out. */
+  lastEventId?: string;
+  /** The time since which the server is unreachable. */
+  downSince?: number;
+  /** The totals so far. */
+  events: number;
+  characters: number;
+}
+
+/** The default limits. */
+export const followLimits: FollowLimits = {
+  idleMs: 45_000,
+  unreachableMs: 120_000,
+  silenceMs: Infinity,
+  eventBytes: 1_048_576,
+  events: Infinity,
+  characters: Infinity,
+};
