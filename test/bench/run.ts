@@ -1,63 +1,79 @@
-// Measures the cost of turns, runs and readers and prints it next to bare Hono and bare node:http.
+// Measures the cost of turns, runs and readers and prints it next to servers that store nothing.
 //
-// npm run bench -- [--quick] [--only G3,G8]
+// npm run bench -- [--quick] [--only turns,recovery]                    all figures of this checkout
+// npm run bench -- [--quick] [--only turns,recovery] --against REV      this checkout compared with another commit
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { measureChildCalls } from "./parts/child-calls.ts";
-import { measureIdleReaders } from "./parts/idle-readers.ts";
-import { measureLongRuns } from "./parts/long-runs.ts";
-import { measureLongTurns } from "./parts/long-turns.ts";
-import { measureManyRuns } from "./parts/many-runs.ts";
-import { measureReadiness } from "./parts/readiness.ts";
-import { measureRecovery } from "./parts/recovery.ts";
-import { toTable } from "./harness/result.ts";
+import { pairWith } from "./harness/pair.ts";
+import { toResultTable } from "./harness/result.ts";
 import type { Result } from "./harness/result.ts";
 import { canPin, pinClient } from "./harness/server-process.ts";
 import { QUICK, THOROUGH } from "./harness/setup.ts";
 import type { Setup } from "./harness/setup.ts";
+import type { Trial } from "./harness/trial.ts";
+import { measureChildCalls } from "./parts/child-calls.ts";
+import { READER_TRIAL, measureIdleReaders } from "./parts/idle-readers.ts";
+import { measureLongRuns } from "./parts/long-runs.ts";
+import { measureLongTurns } from "./parts/long-turns.ts";
+import { measureManyRuns } from "./parts/many-runs.ts";
+import { ONE_TEXT_TRIALS, measureOneText } from "./parts/one-text.ts";
+import { PACED_TRIALS, measurePaced } from "./parts/paced.ts";
+import { measureReadiness } from "./parts/readiness.ts";
+import { RECOVERY_TRIAL, measureRecovery } from "./parts/recovery.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
-import { measureTurns } from "./parts/turns.ts";
-import { measureWaiting } from "./parts/waiting.ts";
+import { TURN_TRIALS, measureTurns } from "./parts/turns.ts";
+import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
-/** The measurements and their goals. */
-const MEASUREMENTS: readonly (readonly [
-  goals: readonly string[],
-  run: (setup: Setup) => Promise<Result[]>,
-])[] = [
-  [["G1", "G2", "G3", "G6"], measureTurns],
-  [["G3"], measureSlowDisk],
-  [["G5"], measureLongTurns],
-  [["G8"], measureLongRuns],
-  [["G9"], measureManyRuns],
-  [["calls"], measureChildCalls],
-  [["size"], measureIdleReaders],
-  [["size"], measureReadiness],
-  [["waiting"], measureWaiting],
-  [["recovery"], measureRecovery],
-];
+/** A part of the benchmark, and what of it can be compared with another commit. */
+interface Part {
+  readonly measure: (setup: Setup) => Promise<Result[]>;
+  readonly trials?: readonly Trial[];
+}
+
+const PARTS: Readonly<Record<string, Part>> = {
+  turns: { measure: measureTurns, trials: TURN_TRIALS },
+  "one-text": { measure: measureOneText, trials: ONE_TEXT_TRIALS },
+  paced: { measure: measurePaced, trials: PACED_TRIALS },
+  "slow-disk": { measure: measureSlowDisk },
+  "long-turns": { measure: measureLongTurns },
+  "long-runs": { measure: measureLongRuns },
+  "many-runs": { measure: measureManyRuns },
+  calls: { measure: measureChildCalls },
+  readers: { measure: measureIdleReaders, trials: [READER_TRIAL] },
+  readiness: { measure: measureReadiness },
+  waiting: { measure: measureWaiting, trials: [WAITING_TRIAL] },
+  recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
+};
 
 const { values } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, only: { type: "string" } },
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string" },
+    against: { type: "string" },
+  },
 });
 const setup = values.quick ? QUICK : THOROUGH;
-const only = values.only?.split(",");
+const parts = choose(values.only?.split(","));
 
 const [cpu] = cpus();
 console.log(`Node ${process.version}, ${cpus().length} cores of ${cpu?.model ?? "an unknown kind"}`);
 if (!canPin) console.log("The processes cannot be pinned to cores here, so the figures vary more.");
 pinClient();
 
-const results: Result[] = [];
-for (const [goals, measure] of MEASUREMENTS) {
-  if (only && !goals.some((goal) => only.includes(goal))) continue;
-  results.push(...(await measure(setup)));
+if (values.against === undefined) {
+  const results: Result[] = [];
+  for (const { measure } of parts) results.push(...(await measure(setup)));
+  console.log(`\n${toResultTable(results)}`);
+} else {
+  await pairWith(
+    values.against,
+    parts.flatMap(({ trials = [] }) => trials),
+    setup,
+  );
 }
-const shown = results.filter(({ goal }) => !only || only.includes(goal));
-const rows = shown.map(({ goal, what, measured, limit, met }) => [
-  goal,
-  what,
-  measured,
-  limit,
-  met === undefined ? "" : met ? "met" : "missed",
-]);
-console.log(`\n${toTable([["goal", "what", "measured", "limit", ""], ...rows])}`);
+
+function choose(names: readonly string[] = Object.keys(PARTS)): readonly Part[] {
+  const unknown = names.find((name) => !(name in PARTS));
+  if (unknown === undefined) return names.flatMap((name) => PARTS[name] ?? []);
+  throw new Error(`--only: there is no part ${unknown}; the parts are ${Object.keys(PARTS).join(", ")}`);
+}

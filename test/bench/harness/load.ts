@@ -22,25 +22,19 @@ export interface Load {
   readonly ms: number;
 }
 
+/** A server and the load it gets. */
+export interface Loaded {
+  readonly server: ServerProcess;
+  readonly load: Load;
+}
+
 /** Runs a load on a server and measures it. */
-export async function measure(server: ServerProcess, { concurrency, ms }: Load): Promise<Sample> {
-  const connections = Array.from({ length: concurrency }, () => new Connection(server.port));
-  const answers: Answer[] = [];
-  const expected = (await checkTurn(server)) * 0.9;
+export async function measure({ server, load: { concurrency, ms } }: Loaded): Promise<Sample> {
   const before = server.usage();
   const startedAt = performance.now();
-  const run = async (connection: Connection): Promise<void> => {
-    while (performance.now() - startedAt < ms) {
-      const answer = await connection.request(toTurnRequest(), { marker: END });
-      if (answer.status !== 200 || answer.bytes < expected)
-        throw new Error(`a turn of ${server.name} failed`);
-      answers.push(answer);
-    }
-  };
-  await Promise.all(connections.map(run));
+  const answers = await repeatTurns(server, concurrency, () => performance.now() - startedAt < ms);
   const seconds = (performance.now() - startedAt) / 1000;
   const after = server.usage();
-  for (const connection of connections) connection.close();
   const first = answers.map(({ firstMs }) => firstMs);
   const end = answers.map(({ endMs, markedMs }) => endMs - markedMs);
   return {
@@ -54,25 +48,24 @@ export async function measure(server: ServerProcess, { concurrency, ms }: Load):
   };
 }
 
-/** The number of rounds. */
-export interface Rounds {
-  readonly rounds: number;
-  readonly warmUpMs: number;
+/** Checks a turn of a server, and runs turns until the compiler has little left to do. */
+export async function warmUp({ server, load }: Loaded, turns: number): Promise<void> {
+  await checkTurn(server);
+  let left = turns;
+  await repeatTurns(server, load.concurrency, () => (left -= 1) >= 0);
 }
 
 /**
- * Runs the same load on several servers in alternating rounds, so that other load on the machine affects all
- * of them. Returns the samples of each server per round.
+ * Runs the loads in alternating rounds, so that other work of the machine affects all of them. Returns the
+ * samples of each load per round.
  */
 export async function compare(
-  servers: readonly ServerProcess[],
-  load: Load,
-  { rounds, warmUpMs }: Rounds,
+  loads: readonly Loaded[],
+  rounds: number,
 ): Promise<readonly (readonly Sample[])[]> {
-  const samples: Sample[][] = servers.map(() => []);
-  for (const server of servers) await measure(server, { ...load, ms: warmUpMs });
+  const samples: Sample[][] = loads.map(() => []);
   for (let round = 0; round < rounds; round += 1) {
-    for (const [index, server] of servers.entries()) samples[index]?.push(await measure(server, load));
+    for (const [index, loaded] of loads.entries()) samples[index]?.push(await measure(loaded));
   }
   return samples;
 }
@@ -105,15 +98,39 @@ export function toTurnRequest(): string {
   });
 }
 
-/** Runs one turn and reads all of it. Returns its size. */
-async function checkTurn({ port, deltas }: ServerProcess): Promise<number> {
+/** Keeps a number of clients busy with turns as long as `wanted` says. Returns all answers. */
+async function repeatTurns(
+  server: ServerProcess,
+  concurrency: number,
+  wanted: () => boolean,
+): Promise<readonly Answer[]> {
+  const answers: Answer[] = [];
+  const run = async (): Promise<void> => {
+    const connection = new Connection(server.port);
+    while (wanted()) {
+      const answer = await connection.request(toTurnRequest(), { marker: END });
+      if (answer.status !== 200 || answer.bytes < server.deltas * LEAST_BYTES)
+        throw new Error(`a turn of ${server.name} failed`);
+      answers.push(answer);
+    }
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: concurrency }, run));
+  return answers;
+}
+
+/** Runs one turn and reads all of it. */
+async function checkTurn({ port, deltas }: ServerProcess): Promise<void> {
   const connection = new Connection(port);
-  const { status, text, bytes } = await connection.request(toTurnRequest(), { keep: true });
+  const { status, text } = await connection.request(toTurnRequest(), { keep: true });
   connection.close();
   const found = [...text.matchAll(/"content":"hello world (\d+)"/g)].map(([, number]) => Number(number));
   const inOrder = found.every((number, index) => number === index);
-  if (status === 200 && found.length === deltas && inOrder && text.includes(END)) return bytes;
+  if (status === 200 && found.length === deltas && inOrder && text.includes(END)) return;
   throw new Error(`a sample turn is not what it should be: ${status} ${text.slice(0, 500)}`);
 }
 
 const END = "RequestCompleted";
+
+/** The least bytes of a text's frame. */
+const LEAST_BYTES = 100;

@@ -1,6 +1,5 @@
 /** One line of the results. */
 export interface Result {
-  readonly goal: string;
   readonly what: string;
   readonly measured: string;
   readonly limit: string;
@@ -10,23 +9,33 @@ export interface Result {
 
 /** Compares a number with its maximum. */
 export function atMost(
-  goal: string,
   what: string,
   measured: number,
   limit: number,
   show: (value: number) => string = times,
 ): Result {
-  return { goal, what, measured: show(measured), limit: `≤ ${show(limit)}`, met: measured <= limit };
+  return { what, measured: show(measured), limit: `≤ ${show(limit)}`, met: measured <= limit };
 }
 
 /** Reports why something was not measured. */
-export function skipped(goal: string, what: string, why: string): Result {
-  return { goal, what, measured: why, limit: "", met: undefined };
+export function skipped(what: string, why: string): Result {
+  return { what, measured: why, limit: "", met: undefined };
 }
 
 export const times = (value: number): string => `${value.toFixed(2)}×`;
 export const megabytes = (value: number): string => `${value.toFixed(0)} MB`;
+export const kilobytes = (bytes: number): string => `${(bytes / 1_000).toFixed(1)} kB`;
 export const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
+
+/** Formats results as a table. */
+export function toResultTable(results: readonly Result[]): string {
+  const rows = results.map(({ what, measured, limit, met }) => [
+    what,
+    measured,
+    met === false ? `${limit} (missed)` : limit,
+  ]);
+  return toTable([["what", "measured", "goal"], ...rows]);
+}
 
 /** Formats rows of cells as columns; the first row is the header. */
 export function toTable(rows: readonly (readonly string[])[]): string {

@@ -5,24 +5,31 @@ import { readFileSync, readdirSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { cpus } from "node:os";
 import { createInterface } from "node:readline";
+import { TREE } from "./checkout.ts";
 
 /** The servers that can be measured. */
-export type ServerName = "memory" | "durable" | "bare-hono" | "bare-node";
+export type ServerName = "memory" | "durable" | "bare-hono" | "bare-node" | "raw-socket";
 
 const FOLDERS: Readonly<Record<ServerName, string>> = {
   memory: "memory",
   durable: "durable",
   "bare-hono": "servers/bare-hono",
   "bare-node": "servers/bare-node",
+  "raw-socket": "servers/raw-socket",
 };
 
 /** The server to start. */
 export interface ServerOptions {
   /** Texts in a turn. Default 100. */
   readonly deltas?: number;
-  /** Milliseconds that texts are collected. Default 0. */
-  readonly coalesce?: number;
+  /** How long texts gather before they are written together, in milliseconds. Default 0. */
+  readonly gatherMs?: number;
+  /** The time between two texts of a turn. Default: one turn of the event loop. */
+  readonly paceMs?: number;
+  /** The checkout to run. Default: this one. */
+  readonly tree?: string;
   /** The log directory of a durable server. Default: a temporary one. */
   readonly data?: string;
   /** Whether to measure the delay of the event loop. */
@@ -53,6 +60,9 @@ export function pinClient(): void {
   if (canPin) spawnSync("taskset", ["-a", "-c", "-p", "1", String(process.pid)]);
 }
 
+/** The command that runs a program on all cores, although this process is pinned. */
+export const onAllCores: readonly string[] = canPin ? ["taskset", "-c", `0-${cpus().length - 1}`] : [];
+
 /** A server in its own process, on the first core. */
 export class ServerProcess implements AsyncDisposable {
   readonly name: ServerName;
@@ -72,10 +82,18 @@ export class ServerProcess implements AsyncDisposable {
   /** Starts a server and waits until it listens. */
   static async start(
     name: ServerName,
-    { deltas = 100, coalesce = 0, data, watchLoop = false, environment = {} }: ServerOptions = {},
+    {
+      deltas = 100,
+      gatherMs = 0,
+      paceMs = 0,
+      tree = TREE,
+      data,
+      watchLoop = false,
+      environment = {},
+    }: ServerOptions = {},
   ): Promise<ServerProcess> {
     const port = await findPort();
-    const file = join(import.meta.dirname, "..", FOLDERS[name], "server.ts");
+    const file = join(tree, "test/bench", FOLDERS[name], "server.ts");
     const command = [process.execPath, "--expose-gc", "--disable-warning=ExperimentalWarning", file];
     const [program = "", ...args] = canPin ? ["taskset", "-c", "0", ...command] : command;
     const child = spawn(program, args, {
@@ -84,7 +102,8 @@ export class ServerProcess implements AsyncDisposable {
         NODE_ENV: "production",
         PORT: String(port),
         DELTAS: String(deltas),
-        COALESCE: String(coalesce),
+        GATHER_MS: String(gatherMs),
+        PACE_MS: String(paceMs),
         ...(data !== undefined && { DATA: data }),
         ...(watchLoop && { WATCH_LOOP: "1" }),
         ...environment,

@@ -1,17 +1,43 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { askJson } from "../harness/client.ts";
 import { Connection, toRequestText } from "../harness/connection.ts";
-import { atMost } from "../harness/result.ts";
+import { atMost, kilobytes } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { ServerProcess } from "../harness/server-process.ts";
 import type { Setup } from "../harness/setup.ts";
+import type { Trial } from "../harness/trial.ts";
 
 /** The maximum number of readers of one request. */
 const EACH = 250;
 
+export const READER_TRIAL: Trial = {
+  what: "a reader that waits",
+  async open(tree, { readers }) {
+    return {
+      async sample() {
+        const { heap, rss } = await costOf(readers, tree);
+        return { "heap bytes": heap, "resident bytes": rss };
+      },
+      async [Symbol.asyncDispose]() {},
+    };
+  },
+};
+
 /** The cost of a reader that waits for the next event. */
 export async function measureIdleReaders({ readers }: Setup): Promise<Result[]> {
-  await using server = await ServerProcess.start("memory");
+  const { heap, rss } = await costOf(readers);
+  return [
+    atMost(`heap of a reader that waits, of ${readers}`, heap, 20_000, kilobytes),
+    atMost(`resident memory of a reader that waits, of ${readers}`, rss, 20_000, kilobytes),
+  ];
+}
+
+/** The bytes of one of a number of readers. */
+async function costOf(
+  readers: number,
+  tree?: string,
+): Promise<{ readonly heap: number; readonly rss: number }> {
+  await using server = await ServerProcess.start("memory", tree === undefined ? {} : { tree });
   const requests: string[] = [];
   for (let count = 0; count <= readers; count += EACH) requests.push(await park(server.port));
   // The first readers pay for shared resources.
@@ -25,17 +51,10 @@ export async function measureIdleReaders({ readers }: Setup): Promise<Result[]> 
   await pause(SETTLE_MS);
   const after = await server.report();
   for (const connection of held) connection.close();
-  const heap = (after.heapUsed - before.heapUsed) / readers;
-  const rss = (after.rss - before.rss) / readers;
-  return [
-    atMost("size", `heap of a reader that waits, of ${readers}`, heap, 20_000, bytes),
-    atMost("size", `resident memory of a reader that waits, of ${readers}`, rss, 20_000, bytes),
-  ];
+  return { heap: (after.heapUsed - before.heapUsed) / readers, rss: (after.rss - before.rss) / readers };
 }
 
 const SETTLE_MS = 500;
-
-const bytes = (value: number): string => `${(value / 1_000).toFixed(1)} kB`;
 
 /** Starts a turn that waits for an answer. */
 async function park(port: number): Promise<string> {

@@ -17,12 +17,12 @@ const SHORT = 1_000;
 /** Texts per commit while a run is filled. */
 const TOGETHER = 500;
 
-/** Whether reading new events takes as long in a long run as in a short one (G8). */
+/** Whether reading new events takes as long in a long run as in a short one. */
 export async function measureLongRuns({ longRun, rounds }: Setup): Promise<Result[]> {
   const data = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   const what = `CPU of reading ${NEW} new events of ${longRun}, relative to ${NEW} of ${SHORT}, durable log`;
   const compared = async (server: ServerProcess, where: string): Promise<Result> =>
-    atMost("G8", `${what}, ${where}`, await compareReads(server, long, short, rounds), 1.2);
+    atMost(`${what}, ${where}`, await compareReads(server, long, short, rounds), 1.2);
   let long: Run;
   let short: Run;
   try {

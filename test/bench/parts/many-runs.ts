@@ -9,7 +9,7 @@ import type { Setup } from "../harness/setup.ts";
 /** The number of runs that are measured. */
 const WINDOW = 2_000;
 
-/** Whether a run costs the same after any number of runs (G9). */
+/** Whether a run costs the same after any number of runs. */
 export async function measureManyRuns(setup: Setup): Promise<Result[]> {
   return [await measure("memory", setup), await measure("durable", setup)];
 }
@@ -22,7 +22,7 @@ async function measure(name: ServerName, { lateRun }: Setup): Promise<Result> {
   await start(server, lateRun - 2 * WINDOW);
   const late = await start(server, WINDOW);
   const what = `CPU of run ${lateRun}, relative to run ${WINDOW}, ${name} log`;
-  return atMost("G9", what, late / early, 1.2);
+  return atMost(what, late / early, 1.2);
 }
 
 /** Starts a number of runs, 32 in parallel, each with a turn of one text. Returns the CPU time. */

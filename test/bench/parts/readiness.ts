@@ -2,26 +2,25 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { TREE } from "../harness/checkout.ts";
 import { atMost, ms } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { median } from "../harness/statistics.ts";
-
-const ROOT = resolve(import.meta.dirname, "../../..");
 
 /** The time from `npm start` after the build until it serves the demo agents. */
 export async function measureReadiness(): Promise<Result[]> {
   const times: number[] = [];
   for (let time = 0; time < 3; time += 1) times.push(await start());
-  return [atMost("size", "troupe dev is ready after", median(times), 2_000, ms)];
+  return [atMost("troupe dev is ready after", median(times), 2_000, ms)];
 }
 
 async function start(): Promise<number> {
   const data = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   const startedAt = performance.now();
   const args = ["dist/cli/main.js", "dev", "--port=0", `--data=${data}`];
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, args, { cwd: TREE, stdio: ["ignore", "pipe", "inherit"] });
   try {
     for await (const line of createInterface(child.stdout)) {
       if (line.includes("http://")) return performance.now() - startedAt;

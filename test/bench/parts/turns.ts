@@ -1,91 +1,59 @@
-import { commitMs } from "../harness/disk.ts";
-import { compare, middle, ratio } from "../harness/load.ts";
 import type { Sample } from "../harness/load.ts";
-import { atMost, ms, times, toTable } from "../harness/result.ts";
+import { middle, ratio } from "../harness/load.ts";
+import { atMost, ms } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
-import { ServerProcess } from "../harness/server-process.ts";
-import type { ServerName, ServerOptions } from "../harness/server-process.ts";
 import type { Setup } from "../harness/setup.ts";
+import { turnTrial } from "../harness/trial.ts";
+import type { Trial } from "../harness/trial.ts";
+import { TurnTable } from "../harness/turn-table.ts";
+import type { Row } from "../harness/turn-table.ts";
 
-/** The compared servers; the ratios are relative to the last but one. */
-const SERVERS: readonly (readonly [label: string, name: ServerName, options: ServerOptions])[] = [
+/** Our servers, the floors, and bare Hono. */
+const ROWS: readonly Row[] = [
   ["memory log", "memory", {}],
-  ["memory log, texts gather 1 ms", "memory", { coalesce: 1 }],
+  ["memory log, texts gather 1 ms", "memory", { gatherMs: 1 }],
   ["durable log", "durable", {}],
-  ["bare Hono, nothing kept", "bare-hono", {}],
+  ["raw socket writes, nothing kept", "raw-socket", {}],
+  ["raw socket writes, texts gather 1 ms", "raw-socket", { gatherMs: 1 }],
   ["bare node:http, nothing kept", "bare-node", {}],
+  ["bare node:http, texts gather 1 ms", "bare-node", { gatherMs: 1 }],
+  ["bare Hono, nothing kept", "bare-hono", {}],
 ];
 
-/** The cost of a turn of a hundred texts, compared with servers that only stream (G1, G2, G3, G6). */
+export const TURN_TRIALS: readonly Trial[] = ROWS.slice(0, 3).map((row) =>
+  turnTrial(row, ({ roundMs }) => ({ concurrency: 32, ms: roundMs })),
+);
+
+/** The cost of a turn of a hundred texts, compared with servers that only stream. */
 export async function measureTurns(setup: Setup): Promise<Result[]> {
-  const results: Result[] = [];
+  await using table = await TurnTable.start(ROWS, 32, setup.warmUpTurns);
+  const measure = (concurrency: number, rounds: number): Promise<readonly (readonly Sample[])[]> =>
+    table.measure(
+      `A turn of 100 texts, ${concurrency} at a time`,
+      { concurrency, ms: setup.roundMs },
+      rounds,
+    );
+  const results = judge(await measure(32, setup.rounds));
   for (const concurrency of setup.concurrencies) {
-    await using stack = new AsyncDisposableStack();
-    const servers: ServerProcess[] = [];
-    for (const [, name, options] of SERVERS)
-      servers.push(stack.use(await ServerProcess.start(name, options)));
-    const samples = await compare(servers, { concurrency, ms: setup.roundMs }, setup);
-    console.log(`\nA turn of 100 texts, ${concurrency} at a time\n\n${toTurnTable(samples)}`);
-    if (concurrency === 32) results.push(...judge(samples));
+    const [, , durable = []] = await measure(concurrency, setup.longRounds);
+    if (concurrency === 1)
+      results.push(atMost("first event p50, durable log, one client", middle(durable).firstP50Ms, 0.9, ms));
   }
   return results;
 }
 
-function toTurnTable(samples: readonly (readonly Sample[])[]): string {
-  const hono = samples.at(-2) ?? [];
-  const head = [
-    "server",
-    "CPU a turn",
-    "× bare Hono",
-    "turns/s",
-    "first event p50, p99",
-    "end p50, p99",
-    "writes",
-  ];
-  const rows = SERVERS.map(([label], index) => {
-    const own = samples[index] ?? [];
-    const { cpuMs, turnsPerS, firstP50Ms, firstP99Ms, endP50Ms, endP99Ms, writes } = middle(own);
-    return [
-      label,
-      `${cpuMs.toFixed(3)} ms`,
-      ratio(own, hono, "cpuMs").toFixed(2),
-      turnsPerS.toFixed(0),
-      `${ms(firstP50Ms)}, ${ms(firstP99Ms)}`,
-      `${ms(endP50Ms)}, ${ms(endP99Ms)}`,
-      writes.toFixed(1),
-    ];
-  });
-  return toTable([head, ...rows]);
-}
-
 function judge(samples: readonly (readonly Sample[])[]): Result[] {
-  const [memory = [], coalesced = [], durable = [], hono = []] = samples;
+  const [memory = [], gathered = [], durable = []] = samples;
+  const hono = samples.at(-1) ?? [];
   const cpu = (own: readonly Sample[]): number => ratio(own, hono, "cpuMs");
-  const first = middle(hono).firstP50Ms;
+  const { firstP50Ms, endP50Ms } = middle(durable);
   return [
-    atMost(
-      "G1",
-      "CPU of a turn, memory log, a write for each event, relative to bare Hono",
-      cpu(memory),
-      0.65,
-    ),
-    atMost("G2", "CPU of a turn, memory log, texts gather 1 ms, relative to bare Hono", cpu(coalesced), 0.15),
-    atMost("G3", "CPU of a turn, durable log, relative to bare Hono", cpu(durable), 0.25),
-    atMost(
-      "G3",
-      "first event p50, durable log; goal = bare Hono + two commits",
-      middle(durable).firstP50Ms,
-      first + 2 * commitMs(),
-      ms,
-    ),
-    atMost(
-      "G6",
-      "first event p50, memory log, relative to bare Hono",
-      ratio(memory, hono, "firstP50Ms"),
-      1.5,
-      times,
-    ),
-    atMost("G6", "end of the stream after its last event, p50, memory log", middle(memory).endP50Ms, 1, ms),
-    atMost("G6", "end of the stream after its last event, p50, durable log", middle(durable).endP50Ms, 1, ms),
+    atMost("CPU of a turn, memory log, a write for each event, relative to bare Hono", cpu(memory), 0.6),
+    atMost("CPU of a turn, memory log, texts gather 1 ms, relative to bare Hono", cpu(gathered), 0.28),
+    atMost("CPU of a turn, durable log, relative to bare Hono", cpu(durable), 0.42),
+    atMost("first event p50, durable log, 32 clients", firstP50Ms, 6, ms),
+    atMost("first event p50, memory log, relative to bare Hono", ratio(memory, hono, "firstP50Ms"), 1.5),
+    atMost("end of the stream after its last event, p50, memory log", middle(memory).endP50Ms, 1, ms),
+    atMost("end of the stream after its last event, p50, durable log", endP50Ms, 1, ms),
   ];
 }

@@ -6,11 +6,17 @@ export const PORT: number = Number(process.env["PORT"] ?? 4000);
 /** The number of texts in a turn. */
 export const DELTAS: number = Number(process.env["DELTAS"] ?? 100);
 
-/** Waits for one turn of the event loop. */
+/** How long texts gather before they are written together, in milliseconds. 0: each is written at once. */
+export const GATHER_MS: number = Number(process.env["GATHER_MS"] ?? 0);
+
+/** Waits for the time of the next text: `PACE_MS`, or one turn of the event loop. */
 export const tick = (): Promise<void> =>
   new Promise((resolve) => {
-    setImmediate(resolve);
+    if (PACE_MS > 0) setTimeout(resolve, PACE_MS);
+    else setImmediate(resolve);
   });
+
+const PACE_MS = Number(process.env["PACE_MS"] ?? 0);
 
 /** On SIGUSR2 collects garbage and prints the memory use; on SIGTERM ends after `close`. */
 export function obeySignals(close: () => Promise<unknown> = async () => undefined): void {

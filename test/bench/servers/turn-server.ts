@@ -1,22 +1,28 @@
 import { createRuntime, defineAgent, operation } from "troupe";
 import type { CreateRuntimeOptions } from "troupe";
+import { createMetrics } from "troupe/http";
 import { serve } from "troupe/node";
 import * as z from "zod";
-import { DELTAS, PORT, obeySignals, tick } from "./setting.ts";
+import { DELTAS, GATHER_MS, PORT, obeySignals, tick } from "./setting.ts";
 
-/** Serves the measured agents on a log. */
+/** Serves the measured agents on a log, with metrics as `troupe serve` has them. */
 export async function serveTurns(log?: CreateRuntimeOptions["log"]): Promise<void> {
-  const commitIntervalMs = Number(process.env["COALESCE"] ?? 0);
-  const runtime = createRuntime({ agents: [bench, asker, filler], commitIntervalMs, ...(log && { log }) });
+  const metrics = createMetrics();
+  const runtime = createRuntime({
+    agents: [bench, asker, filler],
+    commitIntervalMs: GATHER_MS,
+    telemetry: metrics,
+    ...(log && { log }),
+  });
   await runtime.ready();
   obeySignals(() => runtime.close());
-  await serve(runtime, { port: PORT });
+  await serve(runtime, { port: PORT, metrics });
   console.log("READY");
 }
 
 const bench = defineAgent({
   name: "bench",
-  purpose: "Says texts, each in its own tick of the event loop.",
+  purpose: "Says texts, each in its own turn of the event loop or at a pace.",
   async chat(input, turn) {
     for (let index = 0; index < DELTAS; index += 1) {
       await tick();
