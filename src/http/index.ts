@@ -9,5 +9,8 @@ export { reply } from "./messages/reply.ts";
 export type { ReplyOptions } from "./messages/reply.ts";
 export { createMetrics } from "./metrics/metrics.ts";
 export type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
+export type { StreamFormat } from "./sse/format.ts";
 export type { Host, Place } from "./routes/host.ts";
 export type { StreamOptions } from "./sse/open-streams.ts";
+export { replyWithStream } from "./sse/reply-with-stream.ts";
+export type { OpenedStream, StreamSource } from "./sse/reply-with-stream.ts";

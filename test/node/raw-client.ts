@@ -29,7 +29,10 @@ export class RawClient implements AsyncDisposable {
     while (!isHere()) {
       if (this.socket.closed)
         throw new Error(`the server closed before ${String(wanted)} came: ${this.text}`);
-      await Promise.race([once(this.socket, "data"), once(this.socket, "close")]);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.socket.once("data", resolve).once("close", resolve);
+      await promise;
+      this.socket.off("data", resolve).off("close", resolve);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Feed, FeedPage, FeedReader, PageSink } from "../../runtime/api.ts";
 import type { Pipe } from "./pipe.ts";
-import { RETRY, toFrame, toHeartbeat } from "./format.ts";
+import type { StreamFormat } from "./format.ts";
 
 /** Times for heartbeats and slow readers. */
 export interface StreamTimes {
@@ -14,8 +14,7 @@ export interface StreamSpan {
   readonly after: number | undefined;
   /** When its reader must reconnect, in milliseconds of `performance.now`. */
   readonly endsAt: number;
-  /** The prefix below which the reader reaches the app. */
-  readonly prefix: string;
+  readonly format: StreamFormat;
 }
 
 /**
@@ -27,7 +26,7 @@ export class EventStream implements PageSink {
   readonly #stop: () => void;
   readonly #times: StreamTimes;
   readonly #endsAt: number;
-  readonly #prefix: string;
+  readonly #format: StreamFormat;
   /** The reader's position in the log; may be unknown before the first page. */
   #cursor: number | undefined;
   #quietSince: number = performance.now();
@@ -40,13 +39,13 @@ export class EventStream implements PageSink {
   #ending = "";
   #ended: ((error: unknown) => void) | undefined;
 
-  constructor(pipe: Pipe, stop: () => void, times: StreamTimes, { after, endsAt, prefix }: StreamSpan) {
+  constructor(pipe: Pipe, stop: () => void, times: StreamTimes, { after, endsAt, format }: StreamSpan) {
     this.#pipe = pipe;
     this.#stop = stop;
     this.#times = times;
     this.#cursor = after;
     this.#endsAt = endsAt;
-    this.#prefix = prefix;
+    this.#format = format;
   }
 
   /** Starts to send a feed. `ended` is called once, when the answer has ended. */
@@ -57,8 +56,9 @@ export class EventStream implements PageSink {
 
   /** Writes a page in one piece. */
   page({ events, cursor, last }: FeedPage): boolean {
+    const format = this.#format;
     let text = "";
-    for (const event of events) text += toFrame(event, this.#prefix);
+    for (const event of events) text += format.event(event);
     this.#cursor = cursor;
     if (last) {
       this.#ending = text;
@@ -72,8 +72,14 @@ export class EventStream implements PageSink {
 
   /** Ends the answer. */
   end(error?: unknown): void {
-    this.#pipe.end(this.#withOpening(this.#isLeaving ? this.#ending + RETRY : this.#ending));
-    this.#ended?.(error);
+    let fault = error;
+    try {
+      this.#ending += this.#format.end(this.#isLeaving || error !== undefined);
+    } catch (thrown) {
+      fault ??= thrown;
+    }
+    this.#pipe.end(this.#withOpening(this.#ending));
+    this.#ended?.(fault);
   }
 
   /** Sends the headers and the opening of the stream, if nothing was sent yet. */
@@ -90,11 +96,11 @@ export class EventStream implements PageSink {
     } else if (now >= this.#endsAt) {
       this.leave();
     } else if (quietMs >= heartbeatMs && !this.#isLeaving) {
-      this.#write(toHeartbeat(this.#cursor));
+      this.#write(this.#format.heartbeat(this.#cursor));
     }
   }
 
-  /** Ends the stream early, with a `retry:` line that makes the reader reconnect. */
+  /** Ends the stream early; its format tells the reader to reconnect. */
   leave(): void {
     this.#isLeaving = true;
     this.#stop();
@@ -109,7 +115,7 @@ export class EventStream implements PageSink {
   #withOpening(text: string): string {
     if (this.#isOpen) return text;
     this.#isOpen = true;
-    return RETRY + text;
+    return this.#format.opening + text;
   }
 
   readonly #resume = (): void => {

@@ -1,16 +1,39 @@
 import { idOf } from "../../protocol/events/encode.ts";
 import { withPrefix } from "../messages/mount.ts";
 
+/** The text of one stream. A stream has its own format object, which may remember what it has sent. */
+export interface StreamFormat {
+  /** The text before the first event. */
+  readonly opening: string;
+  /** The text of an encoded event; empty if the stream does not show it. */
+  event(text: string): string;
+  /** The text that keeps an idle connection alive. The cursor is the reader's position in the log, if known. */
+  heartbeat(cursor: number | undefined): string;
+  /**
+   * The text after the last event. `leaving` if more events can follow and the reader must come back for them: the
+   * server stops, the stream has reached its maximum life, or reading has failed.
+   */
+  end(leaving: boolean): string;
+  /** Whether the stream has no maximum life, for readers that cannot come back. Default false. */
+  readonly endless?: boolean;
+}
+
+/** The format of the native protocol, for readers below a prefix. */
+export function nativeFormat(prefix: string): StreamFormat {
+  if (prefix === "") return AT_THE_ROOT;
+  return { ...AT_THE_ROOT, event: (text) => toFrame(withPrefix(text, prefix)) };
+}
+
 /**
  * An event as a frame. It has no `event:` line, so that `onmessage` of an EventSource receives it. An encoded
  * event has no line breaks, so one `data:` line is enough.
  */
-export function toFrame(event: string, prefix: string): string {
-  return `id: ${idOf(event)}\ndata: ${withPrefix(event, prefix)}\n\n`;
+function toFrame(event: string): string {
+  return `id: ${idOf(event)}\ndata: ${event}\n\n`;
 }
 
-/** Keeps a connection alive, and gives the reader its position even if a filter drops all events. */
-export function toHeartbeat(cursor: number | undefined): string {
+/** Gives the reader its position even if a filter drops all events. */
+function toHeartbeat(cursor: number | undefined): string {
   return cursor === undefined ? ":\n\n" : `id: ${cursor}\n\n`;
 }
 
@@ -18,4 +41,12 @@ export function toHeartbeat(cursor: number | undefined): string {
  * The delay before a reader reconnects. Every stream starts with it, and a stream that closes before its last
  * event also ends with it.
  */
-export const RETRY = "retry: 1000\n\n";
+const RETRY = "retry: 1000\n\n";
+
+/** Remembers nothing, so all streams share it. */
+const AT_THE_ROOT: StreamFormat = {
+  opening: RETRY,
+  event: toFrame,
+  heartbeat: toHeartbeat,
+  end: (leaving) => (leaving ? RETRY : ""),
+};

@@ -30,6 +30,11 @@ export class NodePipe implements Pipe {
     const way = this.#way;
     this.#isOpen = true;
     const bytes = Buffer.byteLength(text);
+    if (bytes === 0) {
+      // An empty chunk would end the response.
+      this.#outgoing.flushHeaders();
+      return true;
+    }
     return way.write(this.#chunk(text, bytes), encodingOf(text, bytes));
   }
 

@@ -1,6 +1,6 @@
 /** Sends a stream's text to its reader. */
 export interface Pipe {
-  /** Sends a text. Returns false if the reader is behind: then wait for `drained` before the next write. */
+  /** Sends a text; an empty one sends only the headers. Returns false if the reader is behind: then wait for `drained` before the next write. */
   write(text: string): boolean;
   /** Resolves when the reader has caught up or disconnected. */
   drained(): Promise<void>;

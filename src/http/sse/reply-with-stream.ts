@@ -7,6 +7,8 @@ import type { Mount } from "../messages/mount.ts";
 import { NodePipe } from "./node-pipe.ts";
 import { ALREADY_SENT, API_HEADERS, corsOf, replyEmpty } from "../messages/reply.ts";
 import { EventStream } from "./event-stream.ts";
+import { nativeFormat } from "./format.ts";
+import type { StreamFormat } from "./format.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { webPipe } from "./web-pipe.ts";
 
@@ -25,6 +27,8 @@ export interface OpenedStream {
   readonly after: number | undefined;
   /** Headers of the response. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The format, made for this stream alone. Default: that of the native protocol. */
+  readonly format?: StreamFormat;
 }
 
 /** The open streams and the fault report. */
@@ -67,13 +71,17 @@ interface Started extends OpenedStream {
 }
 
 /** Connects the feed to the response. The closures do not keep the request alive. */
-function start(c: Context<AppEnv>, host: StreamHost, { id, feed, after, stop, headers }: Started): Response {
+function start(
+  c: Context<AppEnv>,
+  host: StreamHost,
+  { id, feed, after, stop, headers, format = nativeFormat(host.mount.prefixOf(c)) }: Started,
+): Response {
   const { streams } = host;
   const cors = corsOf(c);
   const all = cors || headers ? { ...SSE_HEADERS, ...cors, ...headers } : SSE_HEADERS;
   const gone = (): void => stop.abort(GONE);
   const options = { gone, stallMs: streams.times.stallMs };
-  const span = { after, endsAt: streams.endOfLife(), prefix: host.mount.prefixOf(c) };
+  const span = { after, endsAt: format.endless === true ? Infinity : streams.endOfLife(), format };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
     run(new EventStream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);
