@@ -47,7 +47,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     telemetry,
     limits: { ...defaultLimits, ...options.limits },
     agents,
-    files: new RunArtifacts(artifacts, log),
+    files: new RunArtifacts({ artifacts, log, telemetry }),
     groupCommit,
     gate: new StartGate({ environment, telemetry }),
     timestamp: createTimestamp(environment.now),

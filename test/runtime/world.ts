@@ -264,6 +264,7 @@ export class World {
       ...artifacts,
       put: (artifact) => life.unlessOver(artifacts.put(artifact)),
       get: (artifactId) => life.unlessOver(artifacts.get(artifactId)),
+      attach: (artifactId, runId) => life.unlessOver(artifacts.attach(artifactId, runId)),
       close: async () => {},
     };
   }

@@ -113,9 +113,16 @@ export class TurnSlot implements TurnListener {
     ledger.enter("start");
     ledger.recorder.watched = false;
     const turn = this.#open(newJournal(version));
+    if (turn === undefined) return started.text;
     // No agent code runs before the start of its turn is committed.
-    const pass = (): void => this.#context.gate.pass(() => turn && this.#run(turn));
-    if (turn) ledger.recorder.committed().then(pass, ignore);
+    const pass = (): void => this.#context.gate.pass(() => this.#run(turn));
+    const { attachments = [] } = accepted.request;
+    const committed = ledger.recorder.committed();
+    const ready =
+      attachments.length === 0
+        ? committed
+        : committed.then(() => this.#context.files.keep(attachments, ledger.runId));
+    ready.then(pass, ignore);
     return started.text;
   }
 

@@ -1,8 +1,16 @@
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isLeaving } from "../journal/system-runs.ts";
+
+/** The stores that the files of runs need. */
+export interface RunArtifactsOptions {
+  readonly artifacts: ArtifactStore;
+  readonly log: EventLog;
+  readonly telemetry: Telemetry;
+}
 
 /**
  * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits until its turns have
@@ -11,6 +19,7 @@ import { isLeaving } from "../journal/system-runs.ts";
 export class RunArtifacts {
   readonly #artifacts: ArtifactStore;
   readonly #log: EventLog;
+  readonly #telemetry: Telemetry;
   /** Kept here and not in the run, which may be passivated in the meantime. */
   readonly #storing = new Map<RunId, Set<Promise<unknown>>>();
   /** Requests with files that are not accepted or refused yet. */
@@ -18,9 +27,10 @@ export class RunArtifacts {
   /** Running removals. */
   readonly #removing = new Set<Promise<unknown>>();
 
-  constructor(artifacts: ArtifactStore, log: EventLog) {
+  constructor({ artifacts, log, telemetry }: RunArtifactsOptions) {
     this.#artifacts = artifacts;
     this.#log = log;
+    this.#telemetry = telemetry;
   }
 
   /** Stores a file, even if the turn that asked for it ends in the meantime. */
@@ -49,6 +59,18 @@ export class RunArtifacts {
     if (artifactIds.length === 0) return;
     for (const artifactId of artifactIds) await this.#artifacts.attach(artifactId, runId);
     await this.#keepNoneOfRemoved(runId);
+  }
+
+  /**
+   * Has a run refer to the files of its open requests: before a turn begins, so that it does not end without them, and
+   * when the run is loaded, in case of a crash before that. Reports a failure and never rejects.
+   */
+  async keep(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
+    try {
+      await this.attach(artifactIds, runId);
+    } catch (error) {
+      this.#telemetry.fault(`the files of run ${runId} could not be attached`, error);
+    }
   }
 
   /**

@@ -49,7 +49,9 @@ export class Run implements RecorderListener {
     const claim = await claimRun(log, runId);
     try {
       const loaded = await loadRun(log, claim);
-      await keepFiles(context, runId, loaded);
+      const { open } = loaded.state;
+      const named = open.flatMap(({ accepted }) => accepted.request.attachments ?? []);
+      await context.files.keep(named, runId);
       return new Run(context, listener, claim, loaded);
     } catch (error) {
       log.release(claim.cursor);
@@ -200,20 +202,6 @@ export class Run implements RecorderListener {
 
   #checkThere(): void {
     if (this.#removal !== "none") throw new AgentError("gone", `run ${this.runId} was removed`);
-  }
-}
-
-/** Adds the files of open requests to the run, in case of a crash right after a request was accepted. */
-async function keepFiles(
-  { files, telemetry }: RunContext,
-  runId: RunId,
-  { state }: LoadedRun,
-): Promise<void> {
-  const named = state.open.flatMap(({ accepted }) => accepted.request.attachments ?? []);
-  try {
-    await files.attach(named, runId);
-  } catch (error) {
-    telemetry.fault(`the files of run ${runId} could not be attached`, error);
   }
 }
 
