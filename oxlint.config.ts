@@ -97,7 +97,7 @@ const ROOMS: readonly Rooms[] = [
       run: [...READ, "artifacts", "scheduler", "activation"],
       queries: READ,
       commands: [...READ, "artifacts", "run", "queries"],
-      supervision: ["journal", "run"],
+      supervision: ["journal", "run", "commands"],
     },
   },
   {

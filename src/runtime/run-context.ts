@@ -1,6 +1,7 @@
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
+import type { Router } from "../ports/router.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
@@ -12,6 +13,7 @@ import type { Limits } from "./limits.ts";
 /** The shared objects of all runs of a runtime, created once. */
 export interface RunContext {
   readonly log: EventLog;
+  readonly router: Router;
   readonly artifacts: ArtifactStore;
   /** The secret values of configurations. */
   readonly secrets: StoredSecrets;

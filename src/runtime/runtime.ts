@@ -1,22 +1,19 @@
 import { AgentError } from "../errors.ts";
 import type { RunId } from "../protocol/ids.ts";
-import type { Json } from "../protocol/json.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./agent/stored-secrets.ts";
 import type { CloseOptions, Runtime } from "./api.ts";
-import { loadConfigurations } from "./commands/configurations.ts";
 import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import { Commands } from "./commands/commands.ts";
-import type { Message, RunReceipt } from "./run/messages.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
 import { Recovery } from "./supervision/recovery.ts";
-import { removeUnfinishedRuns, startRetention } from "./supervision/retention.ts";
+import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunCommands } from "./commands/run-commands.ts";
@@ -41,6 +38,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const groupCommit = commitIntervalMs > 0 ? new GroupCommitTimer(environment, commitIntervalMs) : undefined;
   const context: RunContext = {
     log,
+    router,
     artifacts,
     secrets: new StoredSecrets({ log, secrets, telemetry, agents }),
     environment,
@@ -53,56 +51,27 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     timestamp: createTimestamp(environment.now),
   };
   const queries = new Queries(log, environment);
-  const recovery = new Recovery({
-    context,
-    recoverRun,
-    async cleanUp() {
-      // A configuration whose commit failed may still be in the log.
-      if (ready) await loadConfigurations(context);
-      await removeUnfinishedRuns(context, (runId) => runs.remove(runId));
-      await context.secrets.sweep();
-    },
-  });
+  const runs = new RunCommands(context, queries);
+  const recovery = new Recovery(context, runs);
   const runHost = new RunHost(context, recovery);
-  const runs = new RunCommands({
-    context,
-    queries,
-    send,
-    unfinished: () => recovery.runWhenWritable(),
-  });
   let ready = false;
   let closing = false;
   let closed: Promise<void> | undefined;
 
-  const stopServing = router.serve({
-    deliver: async (runId, message) =>
-      (await runHost.deliver(runId, message as unknown as Message)) as unknown as Json,
-    orphaned: (runId) => recoverRun(runId),
-  });
-
-  async function send(runId: RunId, message: Message): Promise<RunReceipt> {
-    return (await router.send(runId, message as unknown as Json)) as unknown as RunReceipt;
-  }
-
-  async function recoverRun(runId: RunId, alone = false): Promise<void> {
-    try {
-      await send(runId, { kind: "recover", alone });
-    } catch (error) {
-      telemetry.fault(`run ${runId} could not be recovered`, error);
-    }
-  }
+  const stopServing = router.serve(runHost);
 
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
-    await loadConfigurations(context);
     await recovery.start();
     ready = true;
   }
 
   /** Resolves when the start is over; throws if the runtime closes before. */
   async function open(): Promise<void> {
-    checkOpen();
-    await started;
+    if (!ready) {
+      checkOpen();
+      await started;
+    }
     checkOpen();
   }
 
@@ -118,9 +87,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const stopRetention =
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
-      : startRetention({ ...options, context, remove: (runId) => runs.remove(runId) });
-  const uploads = new Uploads({ context, queries, send });
-  const commands = new Commands({ context, queries, send, unfinished: () => recovery.runWhenWritable() });
+      : startRetention({ ...options, context, runs });
+  const uploads = new Uploads(context, queries);
+  const commands = new Commands(context, queries);
 
   async function close({ drainMs = 0, isFailure = false }: CloseOptions): Promise<void> {
     closing = true;
@@ -142,9 +111,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     describe: (agent) => agents.describe(agent),
     ready: () => started,
     async process(agent, request) {
-      agents.get(agent);
+      const served = agents.get(agent);
       await open();
-      return commands.process(agent, request);
+      return commands.process(served, request);
     },
     acknowledgement: (receipt, wanted) => {
       const { requestId, runId, kind, after } = receipt;

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent } from "../agent/agent.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
@@ -28,4 +29,24 @@ export async function checkTurnRequest(
     const what = `the input of ${agent.name}.${asked.name}`;
     await checkWith(environment, asked.operation.input, asked.input, what);
   }
+}
+
+/**
+ * Finds the local agents among the callers of a request, so that calls over other servers count like calls
+ * within one turn. Throws `too_deep` for a request that is nested too deep, or whose agent calls itself too
+ * often.
+ */
+export async function findCallers(
+  agent: string,
+  { caller = [], depth = 0 }: TurnRequest,
+  { log, limits }: RunContext,
+): Promise<readonly string[]> {
+  if (depth > limits.depth)
+    throw new AgentError("too_deep", `agent calls are nested more than ${limits.depth} deep`);
+  if (caller.length === 0) return [];
+  const runs = await Promise.all(caller.map(({ run_id: runId }) => log.run(runId as RunId)));
+  const callers = runs.flatMap((run) => (run === undefined ? [] : [run.agent]));
+  if (callers.filter((name) => name === agent).length > limits.selfCalls)
+    throw new AgentError("too_deep", `${agent} calls itself more than ${limits.selfCalls} deep`);
+  return callers;
 }

@@ -10,47 +10,41 @@ import type {
   TurnRequest,
 } from "../../protocol/requests/requests.ts";
 import { loadConfiguration } from "./configurations.ts";
-import { checkTurnRequest } from "./check-request.ts";
+import { checkTurnRequest, findCallers } from "./check-request.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
 import type { Receipt } from "../api.ts";
-import { findCallers } from "./callers.ts";
 import { configRunId } from "../journal/system-runs.ts";
+import { sendMessage } from "../run/messages.ts";
 import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
+import type { Agent } from "../agent/agent.ts";
 import { checkWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../agent/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
-export interface CommandsOptions {
-  readonly context: RunContext;
-  readonly queries: Queries;
-  /** Called when the log failed, so that it is unknown whether a configuration was written. */
-  unfinished(): void;
-  /** Sends a message to the owner of a run. */
-  send(runId: RunId, message: Message): Promise<RunReceipt>;
-}
-
 /** Performs the requests of clients: checks them, finds their run, and sends them to the run's owner. */
 export class Commands {
-  readonly #options: CommandsOptions;
+  readonly #context: RunContext;
+  readonly #queries: Queries;
   readonly #acceptance: IdempotencyGuard;
 
-  constructor(options: CommandsOptions) {
-    this.#options = options;
-    this.#acceptance = new IdempotencyGuard(options.context.log);
+  constructor(context: RunContext, queries: Queries) {
+    this.#context = context;
+    this.#queries = queries;
+    this.#acceptance = new IdempotencyGuard(context.log);
   }
 
-  async process(agent: string, request: Request): Promise<Receipt> {
+  async process(agent: Agent, request: Request): Promise<Receipt> {
     switch (request.type) {
       case "ChatRequest":
       case "OperationRequest":
         return this.#turn(agent, request);
       case "ResumeWithInput":
-        return this.#resume(agent, request);
+        return this.#resume(agent.name, request);
       case "CancelRequest":
-        return this.#cancel(agent, request);
+        return this.#cancel(agent.name, request);
       case "ConfigureRequest":
         return this.#configure(agent, request);
       default: {
@@ -60,20 +54,19 @@ export class Commands {
     }
   }
 
-  async #turn(agentName: string, request: TurnRequest): Promise<Receipt> {
-    const { agents, environment, files, log } = this.#options.context;
-    const agent = agents.get(agentName);
+  async #turn(agent: Agent, request: TurnRequest): Promise<Receipt> {
+    const { environment, files, log } = this.#context;
     const { request_id: requestId } = request;
     if (requestId === undefined) {
-      await checkTurnRequest(this.#options.context, agent, request);
-      return this.#accept(agentName, request, `req_${environment.newId()}` as RequestId);
+      await checkTurnRequest(this.#context, agent, request);
+      return this.#accept(agent.name, request, `req_${environment.newId()}` as RequestId);
     }
-    const receipt = await this.#acceptance.once(requestId, { agent: agentName, request }, async () => {
-      await checkTurnRequest(this.#options.context, agent, request);
+    const receipt = await this.#acceptance.once(requestId, { agent: agent.name, request }, async () => {
+      await checkTurnRequest(this.#context, agent, request);
       if ((requestId as string) === request.run_id || (await log.run(requestId as string))) {
         throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
       }
-      return this.#accept(agentName, request, requestId);
+      return this.#accept(agent.name, request, requestId);
     });
     // The request may have been accepted just before a crash.
     if (receipt.replayed && receipt.runId !== null)
@@ -82,17 +75,17 @@ export class Commands {
   }
 
   #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    const { files } = this.#options.context;
-    return files.accept(request.attachments ?? [], () => this.#sendTurn(agent, request, requestId));
+    return this.#context.files.accept(request.attachments ?? [], () =>
+      this.#sendTurn(agent, request, requestId),
+    );
   }
 
   async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    const { context, queries, send } = this.#options;
-    const { environment } = context;
+    const { environment } = this.#context;
     const { run_id: named } = request;
     if (named !== undefined) await this.#checkRun(agent, named);
     const runId = named ?? (`run_${environment.newId()}` as RunId);
-    const callers = await findCallers(agent, request, context);
+    const callers = await findCallers(agent, request, this.#context);
     const accepted = {
       requestId,
       agent,
@@ -100,15 +93,15 @@ export class Commands {
       acceptedAt: environment.now(),
       ...(callers.length > 0 && { callers }),
     };
-    const reply = await send(runId, { kind: "turn", accepted });
-    queries.remember(runId, accepted);
-    return { ...toReceipt("turn", requestId, reply) };
+    const reply = await this.#send(runId, { kind: "turn", accepted });
+    this.#queries.remember(runId, accepted);
+    return toReceipt("turn", requestId, reply);
   }
 
   async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
     const { request_id: requestId, wait_id: waitId, resume_id: resumeId, request_keys: values } = request;
     const runId = await this.#runOf(agent, request);
-    const reply = await this.#options.send(runId, {
+    const reply = await this.#send(runId, {
       kind: "resume",
       values,
       ...(requestId !== undefined && { requestId }),
@@ -125,42 +118,37 @@ export class Commands {
       await this.#checkRun(agent, named);
       return named;
     }
-    const { runId } = await this.#options.queries.request(requestId);
+    const { runId } = await this.#queries.request(requestId);
     await this.#checkRun(agent, runId);
     return runId;
   }
 
   async #cancel(agent: string, { request_id: requestId }: CancelRequest): Promise<Receipt> {
-    const { context, queries, send } = this.#options;
-    const before = await queries.request(requestId);
+    const before = await this.#queries.request(requestId);
     await this.#checkRun(agent, before.runId);
     if (before.completed === undefined) {
       try {
-        return toReceipt("cancel", requestId, await send(before.runId, { kind: "cancel", requestId }));
+        return toReceipt("cancel", requestId, await this.#send(before.runId, { kind: "cancel", requestId }));
       } catch (error) {
         // The request may have ended just before; then its end is the answer.
         if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
       }
     }
-    const entry = await queries.request(requestId);
+    const entry = await this.#queries.request(requestId);
     if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
-    const event = await readEvent(context.log, entry, entry.completed);
+    const event = await readEvent(this.#context.log, entry, entry.completed);
     const reply = { runId: entry.runId, replayed: true, after: entry.completed - 1, event };
     return toReceipt("cancel", requestId, reply);
   }
 
-  async #configure(agentName: string, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
-    const { context, unfinished } = this.#options;
-    const { agents, environment, limits } = context;
-    const agent = agents.get(agentName);
+  async #configure(agent: Agent, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
+    const { environment, limits } = this.#context;
+    const { name: agentName } = agent;
     if (named !== undefined) await this.#checkRun(agentName, named);
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
     // With its secret values, because the run's owner sees only references.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
-    const reply = await this.#record(agentName, named, args).catch((error: unknown) => {
-      if (error instanceof AgentError && error.code === "unavailable") unfinished();
-      throw error;
-    });
+    const reply = await this.#record(agentName, named, args);
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
     const event = encodeEvent(createSpeaker(address), 0, new Date(environment.now()).toISOString(), {
@@ -174,19 +162,18 @@ export class Commands {
 
   /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
   async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<RunReceipt> {
-    const { context, send } = this.#options;
-    const { environment, secrets } = context;
+    const { environment, secrets } = this.#context;
     const runId = named ?? configRunId(agent);
     const version = `secret_${environment.newId()}`;
     const kept = withoutSecrets(args, version);
     const message = { kind: "configure", args: kept.args } as const;
     // Tried first without secrets, so that a refused configuration stores none.
-    if (Object.keys(kept.secrets).length > 0) await send(runId, { ...message, isTrial: true });
-    if (named !== undefined) return secrets.store(kept.secrets, () => send(runId, message));
+    if (Object.keys(kept.secrets).length > 0) await this.#send(runId, { ...message, isTrial: true });
+    if (named !== undefined) return secrets.store(kept.secrets, () => this.#send(runId, message));
     let replaced: readonly string[] = [];
     const reply = await secrets.store(kept.secrets, async () => {
-      const written = await send(runId, message);
-      replaced = await loadConfiguration(context, agent);
+      const written = await this.#send(runId, message);
+      replaced = await loadConfiguration(this.#context, agent);
       return written;
     });
     // Another change may have replaced the values of this one already.
@@ -194,9 +181,13 @@ export class Commands {
     return reply;
   }
 
+  #send(runId: RunId, message: Message): Promise<RunReceipt> {
+    return sendMessage(this.#context.router, runId, message);
+  }
+
   /** A run belongs to one agent; other agents do not see it. */
   async #checkRun(agent: string, runId: RunId): Promise<void> {
-    const run = await this.#options.queries.run(runId);
+    const run = await this.#queries.run(runId);
     if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
 }

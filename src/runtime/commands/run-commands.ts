@@ -3,49 +3,43 @@ import type { EventLog, RunAlias } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { CreateRunOptions } from "../api.ts";
 import { checkForkPoint } from "../run/fork.ts";
-import type { Message, RunReceipt } from "../run/messages.ts";
+import { sendMessage } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 
-export interface RunCommandsOptions {
-  readonly context: RunContext;
-  readonly queries: Queries;
-  send(runId: RunId, message: Message): Promise<RunReceipt>;
-  /** Called when a removal has started but the log cannot be written now. */
-  unfinished(): void;
-}
-
 /** Creates runs without a request, and forks and removes runs. */
 export class RunCommands {
-  readonly #options: RunCommandsOptions;
+  readonly #context: RunContext;
+  readonly #queries: Queries;
   readonly #aliases: Aliases;
 
-  constructor(options: RunCommandsOptions) {
-    this.#options = options;
-    this.#aliases = new Aliases(options.context.log);
+  constructor(context: RunContext, queries: Queries) {
+    this.#context = context;
+    this.#queries = queries;
+    this.#aliases = new Aliases(context.log);
   }
 
   /** Creates a run, or finds the one that has the alias. */
   async create(agent: string, { input = null, metadata = {}, alias }: CreateRunOptions = {}): Promise<RunId> {
-    const { send } = this.#options;
+    const { router } = this.#context;
     const runId = this.#newId();
     if (alias === undefined) {
-      await send(runId, { kind: "create", agent, input, metadata });
+      await sendMessage(router, runId, { kind: "create", agent, input, metadata });
       return runId;
     }
     return this.#aliases.findOrCreate({ agent, name: alias }, async () => {
-      await send(runId, { kind: "create", agent, input, metadata, alias });
+      await sendMessage(router, runId, { kind: "create", agent, input, metadata, alias });
       return runId;
     });
   }
 
   /** Creates a run with the history of another one up to an event. */
   async fork(sourceId: RunId, after: number): Promise<RunId> {
-    const { context, queries, send } = this.#options;
-    await checkForkPoint(context.log, await queries.run(sourceId), after);
+    const { log, router } = this.#context;
+    await checkForkPoint(log, await this.#queries.run(sourceId), after);
     const runId = this.#newId();
     try {
-      await send(runId, { kind: "fork", source: sourceId, after });
+      await sendMessage(router, runId, { kind: "fork", source: sourceId, after });
     } catch (error) {
       // If the source was removed, the copy is useless; other unfinished copies are removed at the next
       // start.
@@ -57,19 +51,12 @@ export class RunCommands {
 
   /** Removes an idle run with everything that belongs to it. */
   async remove(runId: RunId): Promise<void> {
-    const { queries, send, unfinished } = this.#options;
-    try {
-      await send(runId, { kind: "remove" });
-    } catch (error) {
-      // A started removal is finished when the log can be written again.
-      if (error instanceof AgentError && error.code === "unavailable") unfinished();
-      throw error;
-    }
-    queries.forget(runId);
+    await sendMessage(this.#context.router, runId, { kind: "remove" });
+    this.#queries.forget(runId);
   }
 
   #newId(): RunId {
-    return `run_${this.#options.context.environment.newId()}` as RunId;
+    return `run_${this.#context.environment.newId()}` as RunId;
   }
 }
 

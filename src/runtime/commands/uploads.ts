@@ -1,15 +1,9 @@
-import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import type { ArtifactId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
-import type { Message, RunReceipt } from "../run/messages.ts";
+import { sendMessage } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
-
-export interface UploadsOptions {
-  readonly context: RunContext;
-  readonly queries: Queries;
-  send(runId: RunId, message: Message): Promise<RunReceipt>;
-}
 
 /** How long a file without a run waits for a request that attaches it. */
 const WAIT_MS = 86_400_000;
@@ -19,20 +13,21 @@ const LOOKS_MS = 3_600_000;
 
 /** Stores client files, and removes those that no request attaches within a day. */
 export class Uploads {
-  readonly #options: UploadsOptions;
+  readonly #context: RunContext;
+  readonly #queries: Queries;
   #stopTimer: (() => void) | undefined;
   #stopped = false;
 
   /** Checks for files that were left by an earlier process. */
-  constructor(options: UploadsOptions) {
-    this.#options = options;
+  constructor(context: RunContext, queries: Queries) {
+    this.#context = context;
+    this.#queries = queries;
     this.#look();
   }
 
   /** Stores a file for a run or for a later request. */
   async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    const { context, queries, send } = this.#options;
-    const { artifacts, environment, files } = context;
+    const { artifacts, environment, files, router } = this.#context;
     const artifactId = environment.newId() as ArtifactId;
     const url = artifactUrl(artifactId);
     if (runId === undefined) {
@@ -40,10 +35,10 @@ export class Uploads {
       this.#came();
       return { artifactId, url };
     }
-    const { agent } = await queries.run(runId);
+    const { agent } = await this.#queries.run(runId);
     const stored = await files.take({ artifactId, createdAt: environment.now(), ...file, runId });
     const { name, mimeType, sizeBytes } = stored;
-    await send(runId, {
+    await sendMessage(router, runId, {
       kind: "uploaded",
       agent,
       artifact: { artifactId, name, mimeType, sizeBytes, url },
@@ -59,14 +54,14 @@ export class Uploads {
   /** Starts the periodic check, which runs while there are files without a run. */
   #came(): void {
     if (this.#stopped) return;
-    this.#stopTimer ??= this.#options.context.environment.timer(LOOKS_MS, () => {
+    this.#stopTimer ??= this.#context.environment.timer(LOOKS_MS, () => {
       this.#stopTimer = undefined;
       this.#look();
     });
   }
 
   #look(): void {
-    const { artifacts, environment, telemetry } = this.#options.context;
+    const { artifacts, environment, telemetry } = this.#context;
     artifacts.removeUnattached(environment.now() - WAIT_MS).then(
       (kept) => {
         if (kept > 0) this.#came();

@@ -1,5 +1,6 @@
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Router } from "../../ports/router.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 
 /** Messages to the owner of a run; plain data, because they can come from another node. */
@@ -75,6 +76,11 @@ export interface RunReceipt {
   readonly event?: string;
   /** The id of the event before the part of the log that answers. */
   readonly after: number;
+}
+
+/** Sends a message to the owner of a run. */
+export async function sendMessage(router: Router, runId: RunId, message: Message): Promise<RunReceipt> {
+  return (await router.send(runId, message as unknown as Json)) as unknown as RunReceipt;
 }
 
 /** Creates the reply to a message that was not answered before. */

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Claim, EventLog } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
@@ -16,7 +16,7 @@ import { RequestQueue } from "./request-queue.ts";
 export interface RunListener {
   /** Called after a commit that leaves nothing to commit. */
   settled(run: Run): void;
-  /** A commit failed, or another process owns the run: it must be dropped and loaded again. */
+  /** A commit or a removal failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
 }
 
@@ -185,19 +185,26 @@ export class Run implements RecorderListener {
     } while (!recorder.settled || this.#ledger.phase !== "idle");
     this.#checkThere();
     this.#removal = "begun";
-    const { files, log, secrets } = this.#context;
     try {
-      // From here on the removal is final: an interrupted one is finished at the next start.
+      // From here on the removal is final: an interrupted one is finished when the log can be written again.
       this.#ledger.hide();
       await this.#ledger.committed();
-      await files.remove(this.runId);
-      await secrets.collect(await log.remove(recorder.cursor));
-    } catch (cause) {
-      throw notWritten(cause);
+      await this.#removeContent(recorder.cursor);
     } finally {
       this.#removal = "tried";
     }
     return toRunReceipt(this.runId, recorder.head);
+  }
+
+  async #removeContent(cursor: Cursor): Promise<void> {
+    const { files, log, secrets } = this.#context;
+    try {
+      await files.remove(this.runId);
+      await secrets.collect(await log.remove(cursor));
+    } catch (cause) {
+      this.failed(cause);
+      throw notWritten(cause);
+    }
   }
 
   #checkThere(): void {

@@ -1,19 +1,11 @@
 import type { RequestEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { loadConfigurations } from "../commands/configurations.ts";
+import type { RunCommands } from "../commands/run-commands.ts";
 import type { RunContext } from "../run-context.ts";
-import { WakeTimer, inLanes } from "./wake-timer.ts";
-
-/** The parts that a recovery needs. */
-export interface RecoveryOptions {
-  readonly context: RunContext;
-  /** Continues the open requests of a run. Never rejects. */
-  readonly recoverRun: (runId: RunId, alone: boolean) => Promise<void>;
-  /** Removes the remains of a crash or a failed commit. */
-  readonly cleanUp: () => Promise<void>;
-}
-
-/** The number of runs that are continued concurrently: enough that each commit contains many of them. */
-const AT_ONCE = 64;
+import { inLanes, recoverRun } from "./recover-runs.ts";
+import { removeUnfinishedRuns } from "./retention.ts";
+import { WakeTimer } from "./wake-timer.ts";
 
 /** The interval of checks whether a failed log can be written again, in milliseconds. */
 const PROBE_MS = 1_000;
@@ -23,7 +15,8 @@ const PROBE_MS = 1_000;
  * started, and a sleeping one is woken in time. A waiting request is not loaded until its answer comes.
  */
 export class Recovery {
-  readonly #options: RecoveryOptions;
+  readonly #context: RunContext;
+  readonly #runs: RunCommands;
   readonly #wakeTimer: WakeTimer;
   #stopProbe: (() => void) | undefined;
   #stopped = false;
@@ -31,12 +24,10 @@ export class Recovery {
   readonly #lost = new Set<RunId>();
   #stopLater: (() => void) | undefined;
 
-  constructor(options: RecoveryOptions) {
-    this.#options = options;
-    this.#wakeTimer = new WakeTimer({
-      context: options.context,
-      wake: (runId) => options.recoverRun(runId, false),
-    });
+  constructor(context: RunContext, runs: RunCommands) {
+    this.#context = context;
+    this.#runs = runs;
+    this.#wakeTimer = new WakeTimer(context);
   }
 
   /**
@@ -44,38 +35,20 @@ export class Recovery {
    * after several consecutive deaths, when the first suspect is about to continue.
    */
   async start(): Promise<void> {
-    const { context, recoverRun } = this.#options;
+    const context = this.#context;
+    await loadConfigurations(context);
     const open = await context.log.open();
     // A turn that ran alone is the one that ended the process, if a turn did.
     const alone = open.filter(({ phase }) => phase === "running").length === 1;
-    await inLanes(runsOf(open), AT_ONCE, (runId) => recoverRun(runId, alone));
+    await inLanes(runsOf(open), (runId) => recoverRun(context, runId, alone));
     await context.gate.open();
-    await this.#finish();
-  }
-
-  /** Continues the runs that were dropped after a failed commit. */
-  async #run(): Promise<void> {
-    const { context, recoverRun } = this.#options;
-    await inLanes(runsOf(await context.log.open()), AT_ONCE, (runId) => recoverRun(runId, false));
-    await this.#finish();
-  }
-
-  async #recoverLost(): Promise<void> {
-    const lost = [...this.#lost];
-    this.#lost.clear();
-    await inLanes(lost, AT_ONCE, (runId) => this.#options.recoverRun(runId, false));
-    // A run that was being copied or removed is removed.
-    await this.#options.cleanUp();
-  }
-
-  async #finish(): Promise<void> {
     await this.#wakeTimer.start();
-    await this.#options.cleanUp();
+    await this.#cleanUp();
   }
 
   /** Has a run that this process has lost continued by its owner, which may be this process again. */
   recoverLater(runId: RunId): void {
-    const { environment, telemetry } = this.#options.context;
+    const { environment, telemetry } = this.#context;
     if (this.#stopped) return;
     this.#lost.add(runId);
     this.#stopLater ??= environment.timer(PROBE_MS, () => {
@@ -89,12 +62,12 @@ export class Recovery {
    * restart.
    */
   runWhenWritable(): void {
-    const { log, environment, telemetry } = this.#options.context;
+    const { log, environment, telemetry } = this.#context;
     if (this.#stopped) return;
     this.#stopProbe ??= environment.timer(PROBE_MS, () => {
       this.#stopProbe = undefined;
       if (!log.health().writable) this.runWhenWritable();
-      else this.#run().catch((error: unknown) => telemetry.fault("recovery failed", error));
+      else this.#recoverDropped().catch((error: unknown) => telemetry.fault("recovery failed", error));
     });
   }
 
@@ -105,10 +78,36 @@ export class Recovery {
 
   stop(): void {
     this.#stopped = true;
-    this.#options.context.gate.stop();
+    this.#context.gate.stop();
     this.#stopProbe?.();
     this.#stopLater?.();
     this.#wakeTimer.stop();
+  }
+
+  async #recoverLost(): Promise<void> {
+    const lost = [...this.#lost];
+    this.#lost.clear();
+    await inLanes(lost, (runId) => recoverRun(this.#context, runId));
+    await this.#readAgain();
+  }
+
+  async #recoverDropped(): Promise<void> {
+    const open = await this.#context.log.open();
+    await inLanes(runsOf(open), (runId) => recoverRun(this.#context, runId));
+    await this.#wakeTimer.start();
+    await this.#readAgain();
+  }
+
+  /** A configuration whose commit failed may still be in the log. */
+  async #readAgain(): Promise<void> {
+    await loadConfigurations(this.#context);
+    await this.#cleanUp();
+  }
+
+  /** Removes what a crash or a failed commit has left: runs that were being copied or removed, and secrets. */
+  async #cleanUp(): Promise<void> {
+    await removeUnfinishedRuns(this.#context, this.#runs);
+    await this.#context.secrets.sweep();
   }
 }
 

@@ -1,6 +1,7 @@
 import type { RunId } from "../../protocol/ids.ts";
 import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
+import type { RunCommands } from "../commands/run-commands.ts";
 import type { RunContext } from "../run-context.ts";
 
 /** The parts that retention needs. */
@@ -10,7 +11,7 @@ export interface RetentionOptions {
   readonly retainMs?: number;
   /** Maximum bytes of all runs and artifacts. Default: unlimited. */
   readonly retainBytes?: number;
-  remove(runId: RunId): Promise<void>;
+  readonly runs: RunCommands;
 }
 
 /** The interval between two checks for old runs is at least a second and at most an hour. */
@@ -26,7 +27,7 @@ const PAGE_SIZE = 100;
  * function is called.
  */
 export function startRetention(options: RetentionOptions): () => void {
-  const { context, retainMs = Infinity, retainBytes = Infinity } = options;
+  const { context, runs, retainMs = Infinity, retainBytes = Infinity } = options;
   const { log, artifacts, environment, telemetry } = context;
   const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
   const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), mostMs);
@@ -46,20 +47,20 @@ export function startRetention(options: RetentionOptions): () => void {
     let excess = retainBytes === Infinity ? 0 : (await size()) - retainBytes;
     for (let cursor: string | undefined; ;) {
       const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE } as const;
-      const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
-      for (const run of runs) {
+      const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+      for (const run of page.runs) {
         if (stopped || (run.updatedAt > old && excess <= 0)) return;
         if (!isHidden(run)) excess -= await remove(run.runId);
       }
-      if (next === undefined) return;
-      cursor = next;
+      if (page.next === undefined) return;
+      cursor = page.next;
     }
   }
 
   /** Removes a run. Returns the freed bytes; 0 if they are not needed. */
   async function remove(runId: RunId): Promise<number> {
     const bytes = retainBytes === Infinity ? 0 : await size(runId);
-    return options.remove(runId).then(
+    return runs.remove(runId).then(
       () => bytes,
       // A run that is busy again refuses; it is checked again when it is old the next time.
       () => 0,
@@ -76,25 +77,20 @@ export function startRetention(options: RetentionOptions): () => void {
   };
 }
 
-/**
- * Removes the hidden runs whose copying or removal was interrupted. `remove` throws `conflict` for a run
- * that is still being copied.
- */
-export async function removeUnfinishedRuns(
-  { log, telemetry }: RunContext,
-  remove: (runId: RunId) => Promise<unknown>,
-): Promise<void> {
+/** Removes the hidden runs whose copying or removal was interrupted. */
+export async function removeUnfinishedRuns({ log, telemetry }: RunContext, runs: RunCommands): Promise<void> {
   const query = { agent: NO_AGENT, oldestFirst: true, limit: PAGE_SIZE } as const;
   for (let cursor: string | undefined; ;) {
-    const { runs, next } = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
-    for (const run of runs) {
+    const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    for (const run of page.runs) {
       if (!isUnfinished(run)) continue;
-      await remove(run.runId).catch((error: unknown) => {
+      await runs.remove(run.runId).catch((error: unknown) => {
+        // The run is still being copied.
         if (error instanceof AgentError && error.code === "conflict") return;
         telemetry.fault(`the remains of run ${run.runId} could not be removed`, error);
       });
     }
-    if (next === undefined) return;
-    cursor = next;
+    if (page.next === undefined) return;
+    cursor = page.next;
   }
 }

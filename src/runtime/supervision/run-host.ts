@@ -1,14 +1,17 @@
 import { AgentError } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
+import type { RouterHandler } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import type { Message, RunReceipt } from "../run/messages.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Message } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
 import type { RunContext } from "../run-context.ts";
+import { recoverRun } from "./recover-runs.ts";
 import type { Recovery } from "./recovery.ts";
 
 /** Loaded runs. The least recently used idle run is passivated first. */
-export class RunHost implements RunListener {
+export class RunHost implements RouterHandler, RunListener {
   readonly #context: RunContext;
   readonly #recovery: Recovery;
   readonly #entries = new Map<RunId, Entry>();
@@ -35,7 +38,7 @@ export class RunHost implements RunListener {
   }
 
   /** Delivers a message to a run, which stays in memory until it has replied. */
-  async deliver(runId: RunId, message: Message): Promise<RunReceipt> {
+  async deliver(runId: RunId, message: Json): Promise<Json> {
     this.#checkOpen();
     const entry = this.#entry(runId);
     entry.users += 1;
@@ -45,12 +48,16 @@ export class RunHost implements RunListener {
       // The host may have closed while the run was loaded.
       this.#checkOpen();
       if (run === undefined) throw new AgentError("internal", `run ${runId} was unloaded; retry`);
-      return await run.deliver(message);
+      return (await run.deliver(message as unknown as Message)) as unknown as Json;
     } finally {
       entry.users -= 1;
       if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
       this.#rest(entry);
     }
+  }
+
+  orphaned(runId: RunId): Promise<void> {
+    return recoverRun(this.#context, runId);
   }
 
   settled(run: Run): void {
@@ -69,7 +76,7 @@ export class RunHost implements RunListener {
       this.#recovery.recoverLater(run.runId);
       return;
     }
-    this.#context.telemetry.fault(`the log refused an append to run ${run.runId}`, error);
+    this.#context.telemetry.fault(`run ${run.runId} could not be written`, error);
     this.#recovery.runWhenWritable();
   }
 

@@ -1,14 +1,6 @@
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunContext } from "../run-context.ts";
-
-export interface WakeTimerOptions {
-  readonly context: RunContext;
-  /** Continues a run; does nothing for a run in memory, which wakes by itself. Never rejects. */
-  readonly wake: (runId: RunId) => Promise<void>;
-}
-
-/** The number of runs that are woken concurrently. */
-const AT_ONCE = 64;
+import { inLanes, recoverRun } from "./recover-runs.ts";
 
 /** The delay before a log that could not be read is read again, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -18,7 +10,7 @@ const RETRY_MS = 1_000;
  * the log's index.
  */
 export class WakeTimer {
-  readonly #options: WakeTimerOptions;
+  readonly #context: RunContext;
   /** All runs with a wake time up to this one have been woken. */
   #wokenMs = 0;
   /** When the timer fires. */
@@ -26,13 +18,13 @@ export class WakeTimer {
   #stopTimer = (): void => {};
   #stopped = false;
 
-  constructor(options: WakeTimerOptions) {
-    this.#options = options;
+  constructor(context: RunContext) {
+    this.#context = context;
   }
 
   /** Wakes all runs whose wake time has passed, and from now on each run at its wake time. */
   async start(): Promise<void> {
-    const nowMs = this.#options.context.environment.now();
+    const nowMs = this.#context.environment.now();
     this.#wokenMs = 0;
     await this.#wakeUntil(nowMs);
     await this.#wakeFromFuture(nowMs);
@@ -51,13 +43,12 @@ export class WakeTimer {
   }
 
   async #wakeUntil(notAfter: number): Promise<void> {
-    const { context, wake } = this.#options;
-    const { log, environment } = context;
+    const { log, environment } = this.#context;
     const after = this.#wokenMs;
     this.#wokenMs = notAfter;
     try {
       const due = await log.asleep({ after, notAfter });
-      await inLanes(due, AT_ONCE, ({ runId }) => wake(runId));
+      await inLanes(due, ({ runId }) => recoverRun(this.#context, runId));
       const [next] = await log.asleep({ after: this.#wokenMs, limit: 1 });
       if (next?.wakeAt !== undefined) this.#set(next.wakeAt);
     } catch (error) {
@@ -72,21 +63,20 @@ export class WakeTimer {
    * Their code then limits the sleep to the requested duration.
    */
   async #wakeFromFuture(nowMs: number): Promise<void> {
-    const { context, wake } = this.#options;
-    const { log } = context;
+    const { log } = this.#context;
     const isFromFuture = async (runId: RunId): Promise<boolean> => {
       return ((await log.run(runId))?.updatedAt ?? 0) > nowMs;
     };
     const { runs } = await log.list({ limit: 1 });
     if ((runs[0]?.updatedAt ?? 0) <= nowMs) return;
-    await inLanes(await log.asleep({ after: nowMs }), AT_ONCE, async ({ runId }) => {
-      if (await isFromFuture(runId)) await wake(runId);
+    await inLanes(await log.asleep({ after: nowMs }), async ({ runId }) => {
+      if (await isFromFuture(runId)) await recoverRun(this.#context, runId);
     });
   }
 
   #set(atMs: number): void {
     if (this.#stopped || atMs >= this.#setMs) return;
-    const { environment, telemetry } = this.#options.context;
+    const { environment, telemetry } = this.#context;
     this.#stopTimer();
     this.#setMs = atMs;
     this.#stopTimer = environment.timer(Math.max(atMs - environment.now(), 0), () => {
@@ -97,17 +87,4 @@ export class WakeTimer {
       );
     });
   }
-}
-
-/** Processes all items in order, with limited concurrency. */
-export async function inLanes<Item>(
-  items: readonly Item[],
-  lanes: number,
-  work: (item: Item) => Promise<void>,
-): Promise<void> {
-  const left = items.values();
-  const lane = async (): Promise<void> => {
-    for (const item of left) await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(lanes, items.length) }, lane));
 }
