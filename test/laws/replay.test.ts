@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Mishap } from "../runtime/world.ts";
+import type { CommitFault } from "../runtime/test-host.ts";
 import { mustDiverge } from "./verify-turn.ts";
 import { simulate } from "./simulate.ts";
 import type { Report, Simulation } from "./simulate.ts";
@@ -11,7 +11,7 @@ const seeds = Array.from({ length: SEEDS }, (_, index) => FROM + index);
 const TIMEOUT_MS = 10_000 + SEEDS * 500;
 
 /** A crash at a commit, then another one a few commits after the restart, and a third. */
-function crashesAt(commit: number, seed: number): readonly Mishap[] {
+function crashesAt(commit: number, seed: number): readonly CommitFault[] {
   const written = seed % 2 === 0;
   const second = commit + 1 + (seed % 4);
   return [
@@ -47,7 +47,7 @@ test(
       const plain = await simulate({ seed });
       faults.push(...(await faultsOf({ seed })));
       for (const commit of placesIn(plain, seed, 6))
-        faults.push(...(await faultsOf({ seed, mishaps: crashesAt(commit, seed + commit) })));
+        faults.push(...(await faultsOf({ seed, commitFaults: crashesAt(commit, seed + commit) })));
     }
     expect(faults).toEqual([]);
   },
@@ -57,7 +57,7 @@ test("a turn that leaves memory at every wait ends as its code says", { timeout:
   const faults: string[] = [];
   for (const seed of seeds) {
     faults.push(...(await faultsOf({ seed, passive: true })));
-    faults.push(...(await faultsOf({ seed, passive: true, mishaps: crashesAt(3 + (seed % 20), seed) })));
+    faults.push(...(await faultsOf({ seed, passive: true, commitFaults: crashesAt(3 + (seed % 20), seed) })));
   }
   expect(faults).toEqual([]);
 });
@@ -71,7 +71,12 @@ test(
       const cancelAfter = 1 + (seed % 6);
       faults.push(...(await faultsOf({ seed, cancelAfter })));
       faults.push(
-        ...(await faultsOf({ seed, cancelAfter, passive: true, mishaps: crashesAt(2 + (seed % 15), seed) })),
+        ...(await faultsOf({
+          seed,
+          cancelAfter,
+          passive: true,
+          commitFaults: crashesAt(2 + (seed % 15), seed),
+        })),
       );
     }
     expect(faults).toEqual([]);
@@ -87,7 +92,11 @@ test(
     for (const seed of seeds) {
       const plain = await simulate({ seed });
       for (const commit of placesIn(plain, seed, 5)) {
-        const simulation = { seed, mutated: true, mishaps: crashesAt(commit, seed + commit).slice(0, 1) };
+        const simulation = {
+          seed,
+          mutated: true,
+          commitFaults: crashesAt(commit, seed + commit).slice(0, 1),
+        };
         const { faults: found, turns } = await simulate(simulation);
         const [turn] = turns.filter(({ before }) => before !== undefined);
         const end = turn?.history.events.at(-1);

@@ -2,8 +2,8 @@ import { AgentError } from "troupe";
 import type { Runtime } from "troupe";
 import type { RequestId, RunId } from "troupe/protocol";
 import { createRandom } from "../../src/testing/event-log/random.ts";
-import { World } from "../runtime/world.ts";
-import type { Mishap } from "../runtime/world.ts";
+import { TestHost } from "../runtime/test-host.ts";
+import type { CommitFault } from "../runtime/test-host.ts";
 import { createAgents } from "./agents.ts";
 import type { Outside } from "./agents.ts";
 import { isParked, openWaits, readHistory } from "./history.ts";
@@ -18,7 +18,7 @@ import type { Programs } from "./program.ts";
 /** The settings of two turns of generated programs in one run. */
 export interface Simulation {
   readonly seed: number;
-  readonly mishaps?: readonly Mishap[];
+  readonly commitFaults?: readonly CommitFault[];
   /** Whether runs leave memory when they are idle. */
   readonly passive?: boolean;
   /** After how many actions of the client the first turn is canceled. */
@@ -47,39 +47,39 @@ export interface Turn {
 
 /** Runs the turns to their end, with a client that answers and a clock that advances. */
 export async function simulate(simulation: Simulation): Promise<Report> {
-  const { seed, mishaps = [], passive = false } = simulation;
+  const { seed, commitFaults = [], passive = false } = simulation;
   const done = new Map<string, number>();
   const outside: Outside = {
     programs: new Map(),
     note: (what) => void done.set(what, (done.get(what) ?? 0) + 1),
-    macrotask: (run) => world.macrotask(run),
+    macrotask: (run) => host.macrotask(run),
   };
-  const world = new World({
+  const host = new TestHost({
     seed,
     agents: createAgents(outside),
-    mishaps,
+    commitFaults,
     ...(passive && { limits: { idleRuns: 0 } }),
   });
-  const drama = new Drama(world, { outside, done }, simulation);
+  const client = new Client(host, { outside, done }, simulation);
   const turns: Turn[] = [];
   for (const number of [1, 2]) {
-    const turn = await drama.play(number);
+    const turn = await client.play(number);
     turns.push(turn);
-    drama.verify(turn);
+    client.verify(turn);
     // The result of changed code cannot be predicted.
-    if (drama.faults.length > 0 || turn.before) break;
+    if (client.faults.length > 0 || turn.before) break;
   }
-  const faults = [...drama.faults, ...world.faults.filter((fault) => !/^agent \w+ failed/.test(fault))];
-  return { faults, commits: world.commits, moves: drama.moves, turns };
+  const faults = [...client.faults, ...host.faults.filter((fault) => !/^agent \w+ failed/.test(fault))];
+  return { faults, commits: host.commits, moves: client.moves, turns };
 }
 
 /** Maximum number of client actions for any turn. */
 const MOST_MOVES = 300;
 
 /** Plays the client of one run. */
-class Drama {
+class Client {
   readonly faults: string[] = [];
-  readonly #world: World;
+  readonly #host: TestHost;
   readonly #outside: Outside;
   /** How often each outside effect ran. */
   readonly #done: Map<string, number>;
@@ -92,11 +92,11 @@ class Drama {
   moves = 0;
 
   constructor(
-    world: World,
+    host: TestHost,
     { outside, done }: { readonly outside: Outside; readonly done: Map<string, number> },
     simulation: Simulation,
   ) {
-    this.#world = world;
+    this.#host = host;
     this.#outside = outside;
     this.#done = done;
     this.#simulation = simulation;
@@ -105,11 +105,11 @@ class Drama {
 
   /** Sends a request and plays the client to its end. */
   async play(number: number): Promise<Turn> {
-    const world = this.#world;
+    const host = this.#host;
     const requestId = `asked-${number}` as RequestId;
     this.#done.clear();
     this.#outside.programs = createPrograms(toPicker(createRandom(this.#simulation.seed * 2 + number)));
-    const { runId } = await this.#insist((runtime) =>
+    const { runId } = await this.#retry((runtime) =>
       runtime.process("root", {
         type: "OperationRequest",
         operation: "perform",
@@ -120,19 +120,19 @@ class Drama {
     );
     this.#runId ??= runId ?? undefined;
     for (let move = 0; ; move += 1) {
-      await world.environment.idle();
-      const history = await readHistory(world.log, runId as RunId, requestId);
+      await host.environment.idle();
+      const history = await readHistory(host.log, runId as RunId, requestId);
       const turn = {
         programs: this.#outside.programs,
         history,
         kept: this.#kept,
         ...(this.#before && { before: this.#before }),
       };
-      if (world.crashed) {
+      if (host.crashed) {
         await this.#restart(history);
         continue;
       }
-      const entry = await world.log.lookup(requestId);
+      const entry = await host.log.lookup(requestId);
       if (entry?.phase === "completed") return turn;
       if (!this.#simulation.mutated)
         this.faults.push(...compareWithPrograms(turn.programs, history, this.#kept));
@@ -156,10 +156,10 @@ class Drama {
     if (this.faults.length > 0 || end?.type !== "RequestCompleted") return;
     this.faults.push(...checkInvariants(history, this.#done));
     // All passivated sleeping turns share one wake timer, which may fire without work.
-    const { passive = false, mishaps = [], mutated = false } = this.#simulation;
-    const alarms = passive || mutated || mishaps.length > 0 ? 1 : 0;
-    if (this.#world.environment.timers > alarms)
-      this.faults.push(`${this.#world.environment.timers} timers are left behind`);
+    const { passive = false, commitFaults = [], mutated = false } = this.#simulation;
+    const alarms = passive || mutated || commitFaults.length > 0 ? 1 : 0;
+    if (this.#host.environment.timers > alarms)
+      this.faults.push(`${this.#host.environment.timers} timers are left behind`);
     // A turn started by changed code cannot be compared with the current code.
     if (before) return;
     const model = new Model(programs, history, kept);
@@ -176,12 +176,12 @@ class Drama {
       this.#before = history;
       this.#outside.programs = mutate(this.#outside.programs, this.#pick);
     }
-    await this.#world.restart();
+    await this.#host.restart();
   }
 
   /** Takes the next action: an answer, or advancing the clock. */
   async #move(requestId: RequestId, history: History): Promise<boolean> {
-    const { environment } = this.#world;
+    const { environment } = this.#host;
     const waits = openWaits(history);
     const next = environment.nextTimerMs;
     if (waits.length > 0 && (next === undefined || this.#pick.chance(60))) {
@@ -201,11 +201,11 @@ class Drama {
       resume_id: `answer-${callId}`,
     } as const;
     try {
-      await this.#insist((runtime) => runtime.process("root", answer));
+      await this.#retry((runtime) => runtime.process("root", answer));
     } catch (error) {
       if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
       // The asking code may have continued, but then the wait must be closed.
-      const history = await readHistory(this.#world.log, this.#runId as RunId, requestId);
+      const history = await readHistory(this.#host.log, this.#runId as RunId, requestId);
       if (openWaits(history).some(([open]) => open === callId))
         this.faults.push(`an answer to ${callId} was refused: ${error.message}`);
     }
@@ -213,28 +213,28 @@ class Drama {
 
   async #cancel(requestId: RequestId): Promise<void> {
     this.#canceled = true;
-    const event = await this.#insist((runtime) =>
+    const event = await this.#retry((runtime) =>
       runtime.process("root", { type: "CancelRequest", request_id: requestId }),
     );
     if (event.event === undefined) this.faults.push("a cancel was not answered with the end of the turn");
   }
 
   /** Makes a request to the runtime, with a retry if the process dies, as a client does. */
-  async #insist<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
-    const world = this.#world;
+  async #retry<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer> {
+    const host = this.#host;
     for (;;) {
       let settled = false;
-      const answer = question(world.runtime).finally(() => {
+      const answer = question(host.runtime).finally(() => {
         settled = true;
       });
       answer.catch(() => {});
-      await world.environment.idle();
+      await host.environment.idle();
       // Changed code may not reach the answered wait; then the turn must end first.
-      while (!settled && !world.crashed && this.#simulation.mutated && world.environment.timers > 0)
-        await world.environment.advance(world.environment.nextTimerMs ?? 0);
+      while (!settled && !host.crashed && this.#simulation.mutated && host.environment.timers > 0)
+        await host.environment.advance(host.environment.nextTimerMs ?? 0);
       if (settled) return answer;
-      if (!world.crashed) throw new Error("a request has no answer though nothing is left to do");
-      await world.restart();
+      if (!host.crashed) throw new Error("a request has no answer though nothing is left to do");
+      await host.restart();
     }
   }
 }

@@ -7,8 +7,8 @@ import { z } from "zod";
 import { calculator } from "../../agents/calculator.ts";
 import { payments } from "../../agents/payments.ts";
 import { ofType } from "../agents/events.ts";
-import { World } from "../runtime/world.ts";
-import type { Mishap } from "../runtime/world.ts";
+import { TestHost } from "../runtime/test-host.ts";
+import type { CommitFault } from "../runtime/test-host.ts";
 
 /** The outside effects, which survive every crash. */
 interface Deeds {
@@ -88,7 +88,7 @@ function clerk(deeds: Deeds): Agent {
 }
 
 /** Runs the agent, approves everything, and restarts the process each time it dies. */
-async function work(mishaps: readonly Mishap[]): Promise<{
+async function work(commitFaults: readonly CommitFault[]): Promise<{
   readonly events: readonly Event[];
   readonly deeds: Deeds;
   readonly commits: number;
@@ -96,28 +96,28 @@ async function work(mishaps: readonly Mishap[]): Promise<{
   readonly known: readonly string[];
 }> {
   const deeds: Deeds = { asked: [], sent: [] };
-  const world = new World({ agents: [clerk(deeds)], mishaps });
+  const host = new TestHost({ agents: [clerk(deeds)], commitFaults });
   const request_id = "r1" as RequestId;
   let known: readonly string[] = [];
   const revive = async (): Promise<void> => {
-    if (!world.crashed) return;
+    if (!host.crashed) return;
     deeds.asked.push("crash");
-    known = ofType(await world.events(request_id), "CompletionResult").map(({ call_id }) => call_id);
-    await world.restart();
+    known = ofType(await host.events(request_id), "CompletionResult").map(({ call_id }) => call_id);
+    await host.restart();
   };
-  const tell = async (request: Parameters<World["ask"]>[1]): Promise<void> => {
-    void world.ask("clerk", request).catch(() => {});
-    await world.environment.idle();
+  const tell = async (request: Parameters<TestHost["ask"]>[1]): Promise<void> => {
+    void host.ask("clerk", request).catch(() => {});
+    await host.environment.idle();
     await revive();
   };
 
   await tell({ type: "ChatRequest", input: "go", request_id });
-  if ((await world.events(request_id)).length === 0)
+  if ((await host.events(request_id)).length === 0)
     await tell({ type: "ChatRequest", input: "go", request_id });
   for (;;) {
-    const events = await world.events(request_id);
+    const events = await host.events(request_id);
     if (events.at(-1)?.type === "RequestCompleted") {
-      return { events, deeds, commits: world.commits, known };
+      return { events, deeds, commits: host.commits, known };
     }
     const answered = new Set(ofType(events, "ResumeWithInput").map(({ wait_id }) => wait_id));
     const open = ofType(events, "WaitForInput").find(({ id }) => !answered.has(id));

@@ -6,10 +6,7 @@ import { createMachine } from "xstate";
 import { z } from "zod";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { ofType, textsOf } from "../agents/events.ts";
-import { World } from "./world.ts";
-
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+import { TestHost, asked, chat } from "./test-host.ts";
 
 type Link = Agent<{ readonly chat: Operation<ChatInput, ChatOutput> }>;
 
@@ -34,11 +31,11 @@ function linkOf(place: number, next: (() => Link) | undefined): Link {
 }
 
 test("agent calls are nested up to eight deep, and no deeper", async () => {
-  const world = new World({ agents: [chainOf(9)] });
-  await world.ask("link-1", chat);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ result: "the end of the chain" });
+  const host = new TestHost({ agents: [chainOf(9)] });
+  await host.ask("link-1", chat);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ result: "the end of the chain" });
 
-  const deeper = new World({ agents: [chainOf(10)] });
+  const deeper = new TestHost({ agents: [chainOf(10)] });
   await deeper.ask("link-1", chat);
   expect((await deeper.events(asked)).at(-1)).toMatchObject({
     result: "agent calls are nested more than 8 deep",
@@ -62,9 +59,9 @@ test("a turn makes agent calls up to its budget and ends with the next one; tool
       }
     },
   });
-  const world = new World({ agents: [agent], limits: { agentCalls: 3 } });
-  await world.ask("caller", chat);
-  const events = await world.events(asked);
+  const host = new TestHost({ agents: [agent], limits: { agentCalls: 3 } });
+  await host.ask("caller", chat);
+  const events = await host.events(asked);
   expect(textsOf(events)).toEqual(["1 ", "2 ", "3 "]);
   expect(events.at(-1)).toMatchObject({
     finish_reason: "error",
@@ -83,25 +80,25 @@ test("a turn that works for too long is ended; waiting and sleeping do not count
         "work",
         () =>
           new Promise<void>((resolve) => {
-            world.environment.timer(Number(input), resolve);
+            host.environment.timer(Number(input), resolve);
           }),
       );
       return "done";
     },
   });
-  const world = new World({ agents: [agent], limits: { turnMs: 1_000 } });
+  const host = new TestHost({ agents: [agent], limits: { turnMs: 1_000 } });
   for (const [input, end] of [
     ["900", { finish_reason: "success", result: "done" }],
     ["1100", { finish_reason: "error", error: { code: "timeout" } }],
   ] as const) {
-    const { requestId } = await world.ask("worker", { type: "ChatRequest", input });
-    await world.environment.advance(10_000);
-    await world.environment.advance(50_000);
-    await world.ask("worker", { type: "ResumeWithInput", request_id: requestId, request_keys: { on: true } });
-    await world.environment.advance(2_000);
-    expect((await world.events(requestId)).at(-1)).toMatchObject(end);
+    const { requestId } = await host.ask("worker", { type: "ChatRequest", input });
+    await host.environment.advance(10_000);
+    await host.environment.advance(50_000);
+    await host.ask("worker", { type: "ResumeWithInput", request_id: requestId, request_keys: { on: true } });
+    await host.environment.advance(2_000);
+    expect((await host.events(requestId)).at(-1)).toMatchObject(end);
   }
-  expect(world.environment.timers).toBe(0);
+  expect(host.environment.timers).toBe(0);
 });
 
 test("a turn that awaits its texts runs at the speed of the log", async () => {
@@ -113,16 +110,16 @@ test("a turn that awaits its texts runs at the speed of the log", async () => {
       for (; said < 5_000; said += 1) await turn.text("word ");
     },
   });
-  const world = new World({ agents: [agent] });
-  void world.runtime.process("talker", chat);
-  world.hold();
-  await world.environment.idle();
-  for (let commit = 0; commit < 4; commit += 1) await world.letOneGo();
+  const host = new TestHost({ agents: [agent] });
+  void host.runtime.process("talker", chat);
+  host.holdCommits();
+  await host.environment.idle();
+  for (let commit = 0; commit < 4; commit += 1) await host.releaseCommit();
   expect(said).toBe(3);
 
-  await world.letGo();
+  await host.releaseCommits();
   expect(said).toBe(5_000);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
 test("a turn that does not await its texts is ended when the log is too slow, and others continue", async () => {
@@ -135,24 +132,24 @@ test("a turn that does not await its texts is ended when the log is too slow, an
     },
   });
   const echo = defineAgent({ name: "echo", purpose: "Echoes.", chat: (input) => input });
-  const world = new World({ agents: [talker, echo] });
-  await world.ask("talker", chat);
-  const events = await world.events(asked);
+  const host = new TestHost({ agents: [talker, echo] });
+  await host.ask("talker", chat);
+  const events = await host.events(asked);
   expect(events.at(-1)).toMatchObject({ finish_reason: "error", error: { code: "overloaded" } });
   expect(ofType(events, "TextOutput")).toHaveLength(1_000);
 
-  const { requestId } = await world.ask("echo", { type: "ChatRequest", input: "still here" });
-  expect((await world.events(requestId)).at(-1)).toMatchObject({ result: "still here" });
+  const { requestId } = await host.ask("echo", { type: "ChatRequest", input: "still here" });
+  expect((await host.events(requestId)).at(-1)).toMatchObject({ result: "still here" });
 });
 
 test("a run with its maximum of events accepts no more turns, and can still be read", async () => {
   const echo = defineAgent({ name: "echo", purpose: "Echoes.", chat: (input) => input });
-  const world = new World({ agents: [echo], limits: { runEvents: 4 } });
-  const { runId } = await world.ask("echo", { type: "ChatRequest", input: "1" });
-  await world.ask("echo", { type: "ChatRequest", input: "2", run_id: runId } as never);
-  const full = world.ask("echo", { type: "ChatRequest", input: "3", run_id: runId } as never);
+  const host = new TestHost({ agents: [echo], limits: { runEvents: 4 } });
+  const { runId } = await host.ask("echo", { type: "ChatRequest", input: "1" });
+  await host.ask("echo", { type: "ChatRequest", input: "2", run_id: runId } as never);
+  const full = host.ask("echo", { type: "ChatRequest", input: "3", run_id: runId } as never);
   await expect(full).rejects.toMatchObject({ code: "run_full" });
-  expect(await world.events(runId ?? "")).toHaveLength(4);
+  expect(await host.events(runId ?? "")).toHaveLength(4);
 });
 
 test("a result that is too long is cut and marked; the texts are complete", async () => {
@@ -163,9 +160,9 @@ test("a result that is too long is cut and marked; the texts are complete", asyn
       for (let page = 0; page < 10; page += 1) await turn.text("é".repeat(10_000));
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("novelist", chat);
-  const events = await world.events(asked);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("novelist", chat);
+  const events = await host.events(asked);
   const end = events.at(-1);
   expect(end).toMatchObject({ finish_reason: "success", result_truncated: true });
   const result = end?.type === "RequestCompleted" ? (end.result ?? "") : "";
@@ -182,16 +179,16 @@ test("input that does not fit into an event is refused before anything happens",
     chat: (input) => input,
     operations: { take: operation({ input: z.unknown(), run: () => null }) },
   });
-  const world = new World({ agents: [agent] });
+  const host = new TestHost({ agents: [agent] });
   const large = "x".repeat(256 * 1024);
   for (const request of [
     { type: "ChatRequest", input: large, request_id: asked },
     { type: "OperationRequest", operation: "take", input: { large }, request_id: asked },
   ] as const) {
-    await expect(world.ask("taker", request)).rejects.toMatchObject({ code: "too_large" });
+    await expect(host.ask("taker", request)).rejects.toMatchObject({ code: "too_large" });
   }
-  await expect(world.runtime.status(asked)).rejects.toMatchObject({ code: "not_found" });
-  expect((await world.runtime.runs({ limit: 10 })).runs).toEqual([]);
+  await expect(host.runtime.status(asked)).rejects.toMatchObject({ code: "not_found" });
+  expect((await host.runtime.runs({ limit: 10 })).runs).toEqual([]);
 });
 
 test("an artifact that is too large ends its turn with an error", async () => {
@@ -202,9 +199,9 @@ test("an artifact that is too large ends its turn with an error", async () => {
       await turn.artifact({ name: "wall", mimeType: "image/png", data: new Uint8Array(2_000) });
     },
   });
-  const world = new World({ agents: [agent], limits: { artifactBytes: 1_000 } });
-  await world.ask("painter", chat);
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  const host = new TestHost({ agents: [agent], limits: { artifactBytes: 1_000 } });
+  await host.ask("painter", chat);
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
     error: { code: "agent_error", message: "artifact wall is larger than 1000 bytes" },
   });
@@ -225,9 +222,9 @@ test("the JSON size of a text counts: one that does not fit into an event is ref
       return refused;
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("ringer", chat);
-  const events = await world.events(asked);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("ringer", chat);
+  const events = await host.events(asked);
   expect(textsOf(events)).toEqual(["\u0007".repeat(43_000)]);
   expect(events.at(-1)).toMatchObject({ result: "a text is larger than 262144 bytes" });
 });
@@ -246,15 +243,15 @@ test("a wait asks at most 256 questions, and no more than fit into one event", a
       await turn.waitForInput(most);
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("curious", chat);
-  await world.restart();
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("curious", chat);
+  await host.restart();
 
   expect(refused).toEqual([
     "a wait asks 257 questions; at most 256 are allowed",
     "what a wait asks, with its schema, is larger than 258048 bytes",
   ]);
-  const waits = ofType(await world.events(asked), "WaitForInput");
+  const waits = ofType(await host.events(asked), "WaitForInput");
   expect(waits.map(({ request_keys: keys }) => Object.keys(keys).length)).toEqual([256]);
 });
 
@@ -267,11 +264,11 @@ test("a machine that asks too many questions in one wait ends its turn with a cl
       asking: { tags: ["wait"], meta: { request_keys: questions } },
     },
   });
-  const world = new World({ agents: [fromMachine({ name: "form", purpose: "Asks a lot.", machine })] });
-  await world.ask("form", chat);
+  const host = new TestHost({ agents: [fromMachine({ name: "form", purpose: "Asks a lot.", machine })] });
+  await host.ask("form", chat);
 
   const error = { code: "agent_error", message: "a wait asks 257 questions; at most 256 are allowed" };
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "error", error });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "error", error });
 });
 
 test("a turn with too many open questions ends", async () => {
@@ -283,13 +280,13 @@ test("a turn with too many open questions ends", async () => {
         .all(Array.from({ length: Number(input) }, () => (own) => own.waitForInput({ it: "?" })))
         .then(() => {}),
   });
-  const world = new World({ agents: [agent], limits: { openWaits: 3 } });
-  await world.ask("inquisitive", { ...chat, input: "3" });
-  expect((await world.runtime.status(asked)).status).toBe("waiting");
+  const host = new TestHost({ agents: [agent], limits: { openWaits: 3 } });
+  await host.ask("inquisitive", { ...chat, input: "3" });
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
 
   const tooMany = "too-many" as RequestId;
-  await world.ask("inquisitive", { ...chat, input: "4", request_id: tooMany });
-  expect((await world.events(tooMany)).at(-1)).toMatchObject({
+  await host.ask("inquisitive", { ...chat, input: "4", request_id: tooMany });
+  expect((await host.events(tooMany)).at(-1)).toMatchObject({
     error: { code: "overloaded", message: "agent inquisitive has more than 3 open questions" },
   });
 });
@@ -302,19 +299,19 @@ test("a turn with more sleeps open than it may have ends, and leaves no timer be
       await Promise.all(Array.from({ length: Number(input) }, () => turn.sleep(1_000)));
     },
   });
-  const world = new World({ agents: [agent], limits: { openSleeps: 3 } });
-  await world.ask("sleepy", { ...chat, input: "3" });
-  await world.environment.advance(1_000);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  const host = new TestHost({ agents: [agent], limits: { openSleeps: 3 } });
+  await host.ask("sleepy", { ...chat, input: "3" });
+  await host.environment.advance(1_000);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 
   const tooMany = "too-many" as RequestId;
-  await world.ask("sleepy", { ...chat, input: "4", request_id: tooMany });
-  expect((await world.events(tooMany)).at(-1)).toMatchObject({
+  await host.ask("sleepy", { ...chat, input: "4", request_id: tooMany });
+  expect((await host.events(tooMany)).at(-1)).toMatchObject({
     error: { code: "overloaded", message: "agent sleepy has more than 3 open sleeps" },
   });
-  const dropped = world.dropped.length;
-  await world.environment.advance(1_000);
-  expect(world.dropped).toHaveLength(dropped);
+  const dropped = host.dropped.length;
+  await host.environment.advance(1_000);
+  expect(host.dropped).toHaveLength(dropped);
 });
 
 test("a turn that opens a hundred thousand sleeps, few at a time, ends and costs no other turn", async () => {
@@ -329,9 +326,9 @@ test("a turn that opens a hundred thousand sleeps, few at a time, ends and costs
       await turn.sleep(60_000);
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("sleepy", chat);
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("sleepy", chat);
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     error: { code: "overloaded", message: "agent sleepy has more than 10000 open sleeps" },
   });
 });

@@ -1,9 +1,6 @@
 import { defineAgent } from "troupe";
-import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
+import { TestHost, asked } from "../test-host.ts";
 
 const patient = defineAgent({
   name: "patient",
@@ -18,19 +15,19 @@ const patient = defineAgent({
 });
 
 test("an answer is accepted before a continued turn has reached its wait again", async () => {
-  const world = new World({ agents: [patient] });
-  await world.ask("patient", { type: "ChatRequest", input: "", request_id: asked });
+  const host = new TestHost({ agents: [patient] });
+  await host.ask("patient", { type: "ChatRequest", input: "", request_id: asked });
 
-  const restarted = world.restart();
-  const answer = world.runtime.process("patient", {
+  const restarted = host.restart();
+  const answer = host.runtime.process("patient", {
     type: "ResumeWithInput",
     request_id: asked,
     request_keys: { name: "Ann" },
   });
   await restarted;
-  await world.environment.advance(1_000);
+  await host.environment.advance(1_000);
 
   await expect(answer).resolves.toMatchObject({ kind: "resume", replayed: false });
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", result: "Ann" });
 });

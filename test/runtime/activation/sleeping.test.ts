@@ -4,10 +4,8 @@ import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { createMachine } from "xstate";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
+import { TestHost, asked, chat } from "../test-host.ts";
 
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 const DAY_MS = 86_400_000;
 /** Longer than a 32-bit timer. */
 const MONTH_MS = 30 * DAY_MS;
@@ -38,82 +36,82 @@ const delayed = fromMachine({
 });
 
 test("turns in long sleeps leave memory, and one timer wakes each in time", async () => {
-  const world = new World({ agents: [sleeper], limits });
+  const host = new TestHost({ agents: [sleeper], limits });
   for (let day = 0; day < 20; day += 1) {
-    await world.ask("sleeper", { ...chat, request_id: `asked-${day}` as RequestId });
-    await world.environment.advance(DAY_MS);
+    await host.ask("sleeper", { ...chat, request_id: `asked-${day}` as RequestId });
+    await host.environment.advance(DAY_MS);
   }
-  expect(world.runtime.health()).toMatchObject({ activeRuns: 0, activeTurns: 0 });
-  expect(world.environment.timers).toBe(1);
+  expect(host.runtime.health()).toMatchObject({ activeRuns: 0, activeTurns: 0 });
+  expect(host.environment.timers).toBe(1);
 
-  await world.environment.advance(10 * DAY_MS - 1);
-  expect(textsOf(await world.events("asked-0"))).toEqual(["Good night."]);
-  await world.environment.advance(1);
-  expect(textsOf(await world.events("asked-0"))).toEqual(["Good night.", "Good morning."]);
-  expect(textsOf(await world.events("asked-1"))).toEqual(["Good night."]);
-  await world.environment.advance(19 * DAY_MS);
+  await host.environment.advance(10 * DAY_MS - 1);
+  expect(textsOf(await host.events("asked-0"))).toEqual(["Good night."]);
+  await host.environment.advance(1);
+  expect(textsOf(await host.events("asked-0"))).toEqual(["Good night.", "Good morning."]);
+  expect(textsOf(await host.events("asked-1"))).toEqual(["Good night."]);
+  await host.environment.advance(19 * DAY_MS);
   for (let day = 0; day < 20; day += 1) {
-    expect(ofType(await world.events(`asked-${day}`), "RequestCompleted")).toHaveLength(1);
+    expect(ofType(await host.events(`asked-${day}`), "RequestCompleted")).toHaveLength(1);
   }
-  expect(world.environment.timers).toBe(0);
+  expect(host.environment.timers).toBe(0);
 });
 
 test.each([
   ["a handler", sleeper],
   ["a machine's delay", delayed],
 ])("%s sleeps through restarts that do not load it, and wakes in time", async (_, agent: Agent) => {
-  const world = new World({ agents: [agent], limits });
-  await world.ask(agent.name, chat);
-  const { commits } = world;
+  const host = new TestHost({ agents: [agent], limits });
+  await host.ask(agent.name, chat);
+  const { commits } = host;
   for (let restart = 0; restart < 10; restart += 1) {
-    await world.environment.advance(2 * DAY_MS);
-    await world.restart();
+    await host.environment.advance(2 * DAY_MS);
+    await host.restart();
   }
-  expect(world.commits).toBe(commits);
-  expect(world.runtime.health()).toMatchObject({ ready: true, activeRuns: 0 });
-  expect(world.environment.timers).toBe(1);
+  expect(host.commits).toBe(commits);
+  expect(host.runtime.health()).toMatchObject({ ready: true, activeRuns: 0 });
+  expect(host.environment.timers).toBe(1);
 
-  await world.environment.advance(10 * DAY_MS - 1);
-  expect(world.commits).toBe(commits);
-  await world.environment.advance(1);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  await host.environment.advance(10 * DAY_MS - 1);
+  expect(host.commits).toBe(commits);
+  await host.environment.advance(1);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
 test("a turn whose wake time passed while no process ran is woken before the next one is ready", async () => {
-  const world = new World({ agents: [sleeper] });
-  await world.ask("sleeper", chat);
-  world.crash();
-  await world.environment.advance(2 * MONTH_MS);
+  const host = new TestHost({ agents: [sleeper] });
+  await host.ask("sleeper", chat);
+  host.crash();
+  await host.environment.advance(2 * MONTH_MS);
 
-  await world.restart();
-  expect(world.runtime.health()).toMatchObject({ ready: true, activeRuns: 1 });
-  await world.environment.advance(0);
-  expect(textsOf(await world.events(asked))).toEqual(["Good night.", "Good morning."]);
+  await host.restart();
+  expect(host.runtime.health()).toMatchObject({ ready: true, activeRuns: 1 });
+  await host.environment.advance(0);
+  expect(textsOf(await host.events(asked))).toEqual(["Good night.", "Good morning."]);
 });
 
 test("a passivated sleeping turn can be canceled", async () => {
-  const world = new World({ agents: [sleeper], limits });
-  await world.ask("sleeper", chat);
-  await world.ask("sleeper", { type: "CancelRequest", request_id: asked });
+  const host = new TestHost({ agents: [sleeper], limits });
+  await host.ask("sleeper", chat);
+  await host.ask("sleeper", { type: "CancelRequest", request_id: asked });
 
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "canceled" });
-  await world.environment.advance(MONTH_MS);
-  expect(textsOf(await world.events(asked))).toEqual(["Good night."]);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "canceled" });
+  await host.environment.advance(MONTH_MS);
+  expect(textsOf(await host.events(asked))).toEqual(["Good night."]);
 });
 
 test("requests to a passivated sleeping run are processed after it has woken", async () => {
-  const world = new World({ agents: [sleeper], limits });
-  const { runId } = await world.ask("sleeper", chat);
+  const host = new TestHost({ agents: [sleeper], limits });
+  const { runId } = await host.ask("sleeper", chat);
   const next = { ...chat, run_id: runId as RunId, request_id: "next" as RequestId };
-  await world.ask("sleeper", { ...next, on_busy: "enqueue" });
-  await world.restart();
-  expect(await world.runtime.status(next.request_id)).toMatchObject({ status: "queued" });
-  expect(world.runtime.health()).toMatchObject({ activeRuns: 0 });
+  await host.ask("sleeper", { ...next, on_busy: "enqueue" });
+  await host.restart();
+  expect(await host.runtime.status(next.request_id)).toMatchObject({ status: "queued" });
+  expect(host.runtime.health()).toMatchObject({ activeRuns: 0 });
 
-  await world.environment.advance(MONTH_MS);
-  expect(await world.runtime.status(asked)).toMatchObject({ status: "completed" });
-  await world.environment.advance(MONTH_MS);
-  expect(await world.runtime.status(next.request_id)).toMatchObject({ status: "completed" });
+  await host.environment.advance(MONTH_MS);
+  expect(await host.runtime.status(asked)).toMatchObject({ status: "completed" });
+  await host.environment.advance(MONTH_MS);
+  expect(await host.runtime.status(next.request_id)).toMatchObject({ status: "completed" });
 });
 
 test("a passivated turn that sleeps and waits continues with the first of both", async () => {
@@ -126,17 +124,17 @@ test("a passivated turn that sleeps and waits continues with the first of both",
       return `Hello ${await Promise.race([patience, answer])}.`;
     },
   });
-  const world = new World({ agents: [agent], limits });
-  await world.ask("patient", chat);
+  const host = new TestHost({ agents: [agent], limits });
+  await host.ask("patient", chat);
   const late = "late" as RequestId;
-  await world.ask("patient", { ...chat, request_id: late });
-  expect(world.runtime.health()).toMatchObject({ activeRuns: 0 });
+  await host.ask("patient", { ...chat, request_id: late });
+  expect(host.runtime.health()).toMatchObject({ activeRuns: 0 });
 
-  await world.environment.advance(DAY_MS);
-  await world.ask("patient", { type: "ResumeWithInput", request_id: asked, request_keys: { name: "Ann" } });
-  expect((await world.events(asked)).at(-1)).toMatchObject({ result: "Hello Ann." });
-  await world.environment.advance(MONTH_MS);
-  expect((await world.events(late)).at(-1)).toMatchObject({ result: "Hello nobody." });
+  await host.environment.advance(DAY_MS);
+  await host.ask("patient", { type: "ResumeWithInput", request_id: asked, request_keys: { name: "Ann" } });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ result: "Hello Ann." });
+  await host.environment.advance(MONTH_MS);
+  expect((await host.events(late)).at(-1)).toMatchObject({ result: "Hello nobody." });
 });
 
 test("a turn that kills the process at each wake-up is ended", async () => {
@@ -146,21 +144,21 @@ test("a turn that kills the process at each wake-up is ended", async () => {
     purpose: "Brings the process down when it runs again.",
     async chat(_input, turn) {
       life += 1;
-      if (life > 1) world.crash();
+      if (life > 1) host.crash();
       await turn.sleep(MONTH_MS);
     },
   });
-  const world = new World({ agents: [agent], limits });
-  await world.ask("deadly", chat);
-  await world.environment.advance(MONTH_MS);
+  const host = new TestHost({ agents: [agent], limits });
+  await host.ask("deadly", chat);
+  await host.environment.advance(MONTH_MS);
   for (let restart = 1; restart <= 3; restart += 1) {
-    expect(world.crashed).toBe(true);
-    await world.restart();
+    expect(host.crashed).toBe(true);
+    await host.restart();
   }
 
-  expect(world.crashed).toBe(false);
+  expect(host.crashed).toBe(false);
   expect(life).toBe(4);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ error: { code: "poisoned" } });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ error: { code: "poisoned" } });
 });
 
 test("a turn that works beside its sleep does not count as sleeping", async () => {
@@ -172,42 +170,42 @@ test("a turn that works beside its sleep does not count as sleeping", async () =
       await Promise.race([turn.sleep(MONTH_MS), work]);
     },
   });
-  const world = new World({ agents: [agent], limits });
-  await world.ask("busy", chat);
-  expect(world.runtime.health()).toMatchObject({ activeRuns: 1 });
-  expect(await world.log.open()).toMatchObject([{ requestId: asked }]);
+  const host = new TestHost({ agents: [agent], limits });
+  await host.ask("busy", chat);
+  expect(host.runtime.health()).toMatchObject({ activeRuns: 1 });
+  expect(await host.log.open()).toMatchObject([{ requestId: asked }]);
 });
 
 test("a log that cannot be read at the wake time is read again", async () => {
-  const world = new World({ agents: [sleeper], limits });
-  await world.ask("sleeper", chat);
-  world.blind(1);
-  await world.environment.advance(MONTH_MS);
-  expect(textsOf(await world.events(asked))).toEqual(["Good night."]);
+  const host = new TestHost({ agents: [sleeper], limits });
+  await host.ask("sleeper", chat);
+  host.failSleepingLists(1);
+  await host.environment.advance(MONTH_MS);
+  expect(textsOf(await host.events(asked))).toEqual(["Good night."]);
 
-  await world.environment.advance(1_000);
-  expect(textsOf(await world.events(asked))).toEqual(["Good night.", "Good morning."]);
+  await host.environment.advance(1_000);
+  expect(textsOf(await host.events(asked))).toEqual(["Good night.", "Good morning."]);
 });
 
 test("a sleeping turn survives three crashes; its wake-ups do not count against it", async () => {
   for (let commit = 0; commit < 4; commit += 1) {
-    const world = new World({ agents: [sleeper], limits });
-    world.plan({ kind: "crash", written: true, after: commit });
-    void world.runtime.process("sleeper", chat).catch(() => {});
-    await world.environment.idle();
-    await world.restart();
+    const host = new TestHost({ agents: [sleeper], limits });
+    host.planFault({ kind: "crash", written: true, after: commit });
+    void host.runtime.process("sleeper", chat).catch(() => {});
+    await host.environment.idle();
+    await host.restart();
 
     // Each of the next two processes dies at the wake-up.
-    world.plan({ kind: "crash", written: false, after: 1 });
-    await world.environment.advance(MONTH_MS);
-    world.plan({ kind: "crash", written: false, after: 1 });
-    await world.restart();
-    await world.environment.advance(0);
-    expect(world.crashed).toBe(true);
-    await world.restart();
-    await world.environment.advance(0);
+    host.planFault({ kind: "crash", written: false, after: 1 });
+    await host.environment.advance(MONTH_MS);
+    host.planFault({ kind: "crash", written: false, after: 1 });
+    await host.restart();
+    await host.environment.advance(0);
+    expect(host.crashed).toBe(true);
+    await host.restart();
+    await host.environment.advance(0);
 
-    expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+    expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
   }
 });
 
@@ -218,52 +216,52 @@ test.each([
 ])(
   "%s wakes after its requested time when the clock was set back over a restart",
   async (_, agent: Agent, more) => {
-    const world = new World({ agents: [agent], limits: more ?? limits });
-    await world.ask(agent.name, chat);
-    await world.environment.advance(10 * DAY_MS);
-    world.clockMs = -365 * DAY_MS;
-    await world.restart();
-    await world.environment.advance(MONTH_MS - 1);
-    expect(ofType(await world.events(asked), "RequestCompleted")).toEqual([]);
-    await world.environment.advance(1);
-    expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+    const host = new TestHost({ agents: [agent], limits: more ?? limits });
+    await host.ask(agent.name, chat);
+    await host.environment.advance(10 * DAY_MS);
+    host.clockMs = -365 * DAY_MS;
+    await host.restart();
+    await host.environment.advance(MONTH_MS - 1);
+    expect(ofType(await host.events(asked), "RequestCompleted")).toEqual([]);
+    await host.environment.advance(1);
+    expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
   },
 );
 
 test("after the clock was set back, further restarts do not restart a sleep", async () => {
-  const world = new World({ agents: [sleeper], limits });
-  await world.ask("sleeper", chat);
-  world.clockMs = -365 * DAY_MS;
+  const host = new TestHost({ agents: [sleeper], limits });
+  await host.ask("sleeper", chat);
+  host.clockMs = -365 * DAY_MS;
   for (let day = 0; day < 30; day += 1) {
-    await world.restart();
-    expect(ofType(await world.events(asked), "RequestCompleted")).toEqual([]);
-    await world.environment.advance(DAY_MS);
+    await host.restart();
+    expect(ofType(await host.events(asked), "RequestCompleted")).toEqual([]);
+    await host.environment.advance(DAY_MS);
   }
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
 test("if the clock is set back by less than the rest of a sleep, the sleep ends by the clock", async () => {
-  const world = new World({ agents: [sleeper], limits });
-  await world.ask("sleeper", chat);
-  await world.environment.advance(20 * DAY_MS);
-  world.clockMs = -5 * DAY_MS;
-  const { commits } = world;
-  await world.restart();
-  expect(world.commits).toBe(commits);
-  await world.environment.advance(15 * DAY_MS - 1);
-  expect(ofType(await world.events(asked), "RequestCompleted")).toEqual([]);
-  await world.environment.advance(1);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  const host = new TestHost({ agents: [sleeper], limits });
+  await host.ask("sleeper", chat);
+  await host.environment.advance(20 * DAY_MS);
+  host.clockMs = -5 * DAY_MS;
+  const { commits } = host;
+  await host.restart();
+  expect(host.commits).toBe(commits);
+  await host.environment.advance(15 * DAY_MS - 1);
+  expect(ofType(await host.events(asked), "RequestCompleted")).toEqual([]);
+  await host.environment.advance(1);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
 test.each([
   ["in memory", 1_000, MONTH_MS],
   ["out of memory", 0, 2 * MONTH_MS],
 ])("a clock set back under a running process makes no turn %s sleep forever", async (_, idleRuns, ms) => {
-  const world = new World({ agents: [sleeper], limits: { idleRuns } });
-  await world.ask("sleeper", chat);
-  await world.environment.advance(10 * DAY_MS);
-  world.clockMs = -365 * DAY_MS;
-  await world.environment.advance(ms - 10 * DAY_MS);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  const host = new TestHost({ agents: [sleeper], limits: { idleRuns } });
+  await host.ask("sleeper", chat);
+  await host.environment.advance(10 * DAY_MS);
+  host.clockMs = -365 * DAY_MS;
+  await host.environment.advance(ms - 10 * DAY_MS);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });

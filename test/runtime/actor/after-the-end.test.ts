@@ -1,13 +1,9 @@
 import { defineAgent, operation } from "troupe";
 import type { Turn } from "troupe";
-import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+import { TestHost, asked, chat } from "../test-host.ts";
 
 /** An agent with one operation without input. */
 function worker(work: (turn: Turn) => Promise<void>) {
@@ -20,7 +16,7 @@ function worker(work: (turn: Turn) => Promise<void>) {
 
 test("a canceled child sends no more texts and makes no more calls", async () => {
   const child = worker(async (turn) => {
-    await pause(world);
+    await pause(host);
     await turn.text("I am still here.");
     await turn.effect("late", () => "done");
   });
@@ -45,11 +41,11 @@ test("a canceled child sends no more texts and makes no more calls", async () =>
       }),
     },
   });
-  const world = new World({ agents: [parent] });
-  await world.ask("parent", chat);
-  await world.environment.advance(10);
+  const host = new TestHost({ agents: [parent] });
+  await host.ask("parent", chat);
+  await host.environment.advance(10);
 
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(events.map(({ type }) => type)).toEqual([
     "RequestStarted",
     "ToolCall",
@@ -59,12 +55,12 @@ test("a canceled child sends no more texts and makes no more calls", async () =>
     "ToolResult",
     "RequestCompleted",
   ]);
-  expect(world.dropped).toContain("late_event");
+  expect(host.dropped).toContain("late_event");
 });
 
 test("texts of a child after its result are dropped", async () => {
   const child = worker(async (turn) => {
-    void pause(world)
+    void pause(host)
       .then(() => turn.text("One more thing."))
       .catch(() => {});
     await turn.text("Done.");
@@ -77,11 +73,11 @@ test("texts of a child after its result are dropped", async () => {
       await turn.sleep(10);
     },
   });
-  const world = new World({ agents: [parent] });
-  await world.ask("parent", chat);
-  await world.environment.advance(10);
+  const host = new TestHost({ agents: [parent] });
+  await host.ask("parent", chat);
+  await host.environment.advance(10);
 
-  const texts = ofType(await world.events(asked), "TextOutput").map(({ content }) => content);
+  const texts = ofType(await host.events(asked), "TextOutput").map(({ content }) => content);
   expect(texts).toEqual(["Done."]);
 });
 
@@ -93,7 +89,7 @@ test("the turn of a branch cannot be used after the branch has ended", async () 
     async chat(_input, turn) {
       await turn.all([
         async (own) => {
-          void pause(world)
+          void pause(host)
             .then(() => own.text("too late"))
             .catch((error: unknown) => failures.push(error));
         },
@@ -102,11 +98,11 @@ test("the turn of a branch cannot be used after the branch has ended", async () 
       await turn.text("after");
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("branching", chat);
-  await world.environment.advance(10);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("branching", chat);
+  await host.environment.advance(10);
 
-  expect(textsOf(await world.events(asked))).toEqual(["after"]);
+  expect(textsOf(await host.events(asked))).toEqual(["after"]);
   expect(failures).toMatchObject([{ code: "conflict" }]);
 });
 
@@ -122,11 +118,11 @@ test("texts that an agent sends after its cancel are not in the log", async () =
       });
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("dramatic", chat);
-  await world.ask("dramatic", { type: "CancelRequest", request_id: asked });
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("dramatic", chat);
+  await host.ask("dramatic", { type: "CancelRequest", request_id: asked });
 
-  expect((await world.events(asked)).map(({ type }) => type)).toEqual([
+  expect((await host.events(asked)).map(({ type }) => type)).toEqual([
     "RequestStarted",
     "ToolCall",
     "CancelRequest",
@@ -148,9 +144,9 @@ test("code that waits for its own call is informed that the turn has ended", asy
       }
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("waiter", chat);
-  await world.ask("waiter", { type: "CancelRequest", request_id: asked });
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("waiter", chat);
+  await host.ask("waiter", { type: "CancelRequest", request_id: asked });
 
   expect(heard).toMatchObject([{ code: "call_failed", details: { facts: { code: "canceled" } } }]);
 });
@@ -167,10 +163,10 @@ test("a turn's signal does not abort when the turn succeeds", async () => {
       await turn.text("All is well.");
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("calm", chat);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("calm", chat);
 
-  expect(textsOf(await world.events(asked))).toEqual(["All is well."]);
+  expect(textsOf(await host.events(asked))).toEqual(["All is well."]);
   expect(fired).toBe(false);
 });
 
@@ -188,23 +184,23 @@ test("an unawaited call is canceled with its turn, and its failure has no other 
       await turn.text("Bye.");
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("hasty", chat);
-  await world.environment.idle();
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("hasty", chat);
+  await host.environment.idle();
   process.off("unhandledRejection", listen);
 
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
   expect(ofType(events, "ToolError").map(({ function_name: name }) => name)).toContain("forever");
   expect(unhandled).toEqual([]);
-  expect(world.environment.timers).toBe(0);
+  expect(host.environment.timers).toBe(0);
 });
 
 /** Some turns of the event loop. */
-async function pause(world: World): Promise<void> {
+async function pause(host: TestHost): Promise<void> {
   for (let turns = 0; turns < 20; turns += 1) {
     await new Promise<void>((resolve) => {
-      world.macrotask(resolve);
+      host.macrotask(resolve);
     });
   }
 }

@@ -1,7 +1,7 @@
 import { defineAgent } from "troupe";
 import type { Call } from "troupe";
 import { expect, test } from "vitest";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 const counter = defineAgent({
   name: "counter",
@@ -47,23 +47,23 @@ const said = [
 ];
 
 test("iterating a call gives the events under it as they are logged, then the end", async () => {
-  const world = new World({ agents: [reporter] });
-  const requestId = await ask(world, "reporter");
-  expect(await textsOf(world, requestId)).toEqual(said);
+  const host = new TestHost({ agents: [reporter] });
+  const requestId = await ask(host, "reporter");
+  expect(await textsOf(host, requestId)).toEqual(said);
 });
 
 test("the events have the same order when the turn is continued, wherever it was cut", async () => {
-  const whole = new World({ agents: [reporter] });
+  const whole = new TestHost({ agents: [reporter] });
   await ask(whole, "reporter");
 
   for (let commit = 2; commit <= whole.commits; commit += 1) {
     for (const written of [true, false]) {
-      const world = new World({ agents: [reporter], mishaps: [{ commit, kind: "crash", written }] });
-      const requestId = await ask(world, "reporter");
-      await world.restart();
-      await world.environment.advance(10);
-      expect(await textsOf(world, requestId), `cut at commit ${commit}`).toEqual(said);
-      expect((await world.events(requestId)).at(-1)).toMatchObject({ finish_reason: "success" });
+      const host = new TestHost({ agents: [reporter], commitFaults: [{ commit, kind: "crash", written }] });
+      const requestId = await ask(host, "reporter");
+      await host.restart();
+      await host.environment.advance(10);
+      expect(await textsOf(host, requestId), `cut at commit ${commit}`).toEqual(said);
+      expect((await host.events(requestId)).at(-1)).toMatchObject({ finish_reason: "success" });
     }
   }
 });
@@ -99,14 +99,14 @@ test("iterating a call gives the end of each canceled call under it, wherever th
     },
   });
   const agents = [witness];
-  const whole = new World({ agents });
+  const whole = new TestHost({ agents });
   await ask(whole, "witness");
 
   for (let commit = 2; commit <= whole.commits; commit += 1) {
-    const world = new World({ agents, mishaps: [{ commit, kind: "crash", written: true }] });
-    const requestId = await ask(world, "witness");
-    await world.restart();
-    const events = await world.events(requestId);
+    const host = new TestHost({ agents, commitFaults: [{ commit, kind: "crash", written: true }] });
+    const requestId = await ask(host, "witness");
+    await host.restart();
+    const events = await host.events(requestId);
     const under = events.filter(({ parent_call_id: parent }) => parent?.startsWith("c1.1") === true);
     const heard = under.map(({ type }) => `${type} `);
     expect(events.at(-1), `cut at commit ${commit}`).toMatchObject({ result: heard.join("") });
@@ -122,7 +122,7 @@ test("when the call fails, the iteration throws the same error", async () => {
       throw new Error("no more");
     },
   });
-  const world = new World({
+  const host = new TestHost({
     agents: [
       defineAgent({
         name: "caller",
@@ -137,12 +137,12 @@ test("when the call fails, the iteration throws the same error", async () => {
       }),
     ],
   });
-  const requestId = await ask(world, "caller");
-  expect(await textsOf(world, requestId)).toEqual(["TextOutput", "failed: no more"]);
+  const requestId = await ask(host, "caller");
+  expect(await textsOf(host, requestId)).toEqual(["TextOutput", "failed: no more"]);
 });
 
 test("leaving the loop does not affect the call; its result can still be awaited", async () => {
-  const world = new World({
+  const host = new TestHost({
     agents: [
       defineAgent({
         name: "impatient",
@@ -158,12 +158,12 @@ test("leaving the loop does not affect the call; its result can still be awaited
       }),
     ],
   });
-  const requestId = await ask(world, "impatient");
-  expect(await textsOf(world, requestId)).toEqual(["TextOutput", "12"]);
+  const requestId = await ask(host, "impatient");
+  expect(await textsOf(host, requestId)).toEqual(["TextOutput", "12"]);
 });
 
 test("iterating a call later than where it is made is refused", async () => {
-  const world = new World({
+  const host = new TestHost({
     agents: [
       defineAgent({
         name: "late",
@@ -176,8 +176,8 @@ test("iterating a call later than where it is made is refused", async () => {
       }),
     ],
   });
-  const requestId = await ask(world, "late");
-  expect((await world.events(requestId)).at(-1)).toMatchObject({
+  const requestId = await ask(host, "late");
+  expect((await host.events(requestId)).at(-1)).toMatchObject({
     finish_reason: "error",
     error: { code: "agent_error", message: expect.stringContaining("where it is made") as string },
   });
@@ -196,15 +196,15 @@ test("two calls iterated in parallel get the same order again", async () => {
       );
     },
   });
-  const whole = new World({ agents: [both] });
+  const whole = new TestHost({ agents: [both] });
   const expected = (await textsOf(whole, await ask(whole, "both"))).toSorted();
   expect(expected).toHaveLength(10);
   for (let commit = 2; commit <= whole.commits; commit += 1) {
-    const world = new World({ agents: [both], mishaps: [{ commit, kind: "crash", written: true }] });
-    const requestId = await ask(world, "both");
-    await world.restart();
-    await world.environment.advance(10);
-    expect((await textsOf(world, requestId)).toSorted(), `cut at commit ${commit}`).toEqual(expected);
+    const host = new TestHost({ agents: [both], commitFaults: [{ commit, kind: "crash", written: true }] });
+    const requestId = await ask(host, "both");
+    await host.restart();
+    await host.environment.advance(10);
+    expect((await textsOf(host, requestId)).toSorted(), `cut at commit ${commit}`).toEqual(expected);
   }
 });
 
@@ -217,9 +217,9 @@ test("iterating inside an agent that calls itself ends with a clear error", asyn
       await turn.text(output);
     },
   });
-  const world = new World({ agents: [vain] });
-  const requestId = await ask(world, "vain");
-  const events = await world.events(requestId);
+  const host = new TestHost({ agents: [vain] });
+  const requestId = await ask(host, "vain");
+  const events = await host.events(requestId);
   expect(events.filter(({ type }) => type === "ToolCall")).toHaveLength(5);
   expect(events.find(({ type }) => type === "ToolError")).toMatchObject({
     depth: 4,
@@ -227,13 +227,13 @@ test("iterating inside an agent that calls itself ends with a clear error", asyn
   });
 });
 
-async function ask(world: World, agent: string): Promise<string> {
-  const { requestId } = await world.ask(agent, { type: "ChatRequest", input: "" });
-  await world.environment.advance(10);
+async function ask(host: TestHost, agent: string): Promise<string> {
+  const { requestId } = await host.ask(agent, { type: "ChatRequest", input: "" });
+  await host.environment.advance(10);
   return requestId;
 }
 
-async function textsOf(world: World, requestId: string): Promise<readonly string[]> {
-  const events = await world.events(requestId);
+async function textsOf(host: TestHost, requestId: string): Promise<readonly string[]> {
+  const events = await host.events(requestId);
   return events.flatMap((event) => (event.type === "TextOutput" && event.depth === 0 ? [event.content] : []));
 }

@@ -5,10 +5,7 @@ import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+import { TestHost, asked, chat } from "../test-host.ts";
 
 function agentOf(chat: (input: string, turn: Turn) => unknown): Agent {
   return defineAgent({ name: "agent", purpose: "Does as the test says.", chat: chat as never });
@@ -43,11 +40,11 @@ test("an agent that throws ends its turn with an error, and the next turn of the
     if (input === "throw") throw new Error("I cannot go on");
     await turn.text("I'll go on.");
   });
-  const world = new World({ agents: [agent] });
-  const { runId } = await world.ask("agent", { ...chat, input: "throw" });
-  await world.ask("agent", { type: "ChatRequest", input: "", run_id: runId } as never);
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("agent", { ...chat, input: "throw" });
+  await host.ask("agent", { type: "ChatRequest", input: "", run_id: runId } as never);
 
-  const events = await world.events(runId ?? "");
+  const events = await host.events(runId ?? "");
   expect(ofType(events, "RequestCompleted")).toMatchObject([
     { finish_reason: "error", result: null, error: { code: "agent_error", message: "I cannot go on" } },
     { finish_reason: "success", result: "I'll go on." },
@@ -58,20 +55,20 @@ test("an error message contains neither a stack nor local paths", async () => {
   const agent = agentOf(() => {
     throw new Error("cannot read /etc/secrets/key.pem\n    at read (/srv/app/agent.js:1:1)");
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("agent", chat);
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("agent", chat);
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     error: { code: "agent_error", message: "cannot read [path]" },
   });
 });
 
 test("code that fails outside any call ends the turn that it belongs to", async () => {
   const agent = agentOf((_input, turn) => turn.waitForInput({ name: "Your name?" }));
-  const world = new World({ agents: [agent] });
-  const { runId } = await world.ask("agent", chat);
-  if (runId) world.runtime.crash({ runId, requestId: asked }, "a timer threw");
-  await world.environment.idle();
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("agent", chat);
+  if (runId) host.runtime.crash({ runId, requestId: asked }, "a timer threw");
+  await host.environment.idle();
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
     error: { code: "agent_crashed", message: "a timer threw" },
   });
@@ -83,14 +80,14 @@ test.each(noJson)("an operation that returns %s ends its turn with an error", as
     purpose: "Returns what JSON cannot hold.",
     operations: { run: operation({ input: z.object({}), run: () => value }) },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("agent", {
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("agent", {
     type: "OperationRequest",
     operation: "run",
     input: {},
     request_id: asked,
   });
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
     error: { code: "agent_error" },
   });
@@ -110,10 +107,10 @@ test.each(noJson)(
       await turn.effect("broken_too", () => value as never).catch(() => {});
       return "I go on.";
     });
-    const world = new World({ agents: [agent] });
-    await world.ask("agent", chat);
+    const host = new TestHost({ agents: [agent] });
+    await host.ask("agent", chat);
 
-    const events = await world.events(asked);
+    const events = await host.events(asked);
     expect(ofType(events, "ToolError").map(({ code }) => code)).toEqual(["tool_error", "tool_error"]);
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "I go on." });
   },
@@ -132,9 +129,9 @@ test("only input that does not fit is reported as invalid input", async () => {
   const agent = agentOf(async (_input, turn) => {
     for (const number of [1, 2, 4]) await turn.tool(picky, { number }).catch(() => {});
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("agent", chat);
-  expect(ofType(await world.events(asked), "ToolError").map(({ code }) => code)).toEqual([
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("agent", chat);
+  expect(ofType(await host.events(asked), "ToolError").map(({ code }) => code)).toEqual([
     "tool_error",
     "invalid_input",
   ]);
@@ -150,11 +147,11 @@ test("a text that is too large is refused at once and does not affect the turn's
     await turn.sleep(1_000);
     await turn.text(" and on");
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("agent", chat);
-  await world.restart();
-  await world.environment.advance(1_000);
-  expect((await world.events(asked)).at(-1)).toMatchObject({ result: "too_large and on" });
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("agent", chat);
+  await host.restart();
+  await host.environment.advance(1_000);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ result: "too_large and on" });
 });
 
 test("a call with an argument that is too large or not JSON is refused and does not affect the continuation", async () => {
@@ -173,11 +170,11 @@ test("a call with an argument that is too large or not JSON is refused and does 
     await turn.sleep(1_000);
     return "done";
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("agent", chat);
-  await world.restart();
-  await world.environment.advance(1_000);
-  const events = await world.events(asked);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("agent", chat);
+  await host.restart();
+  await host.environment.advance(1_000);
+  const events = await host.events(asked);
   expect(ofType(events, "ToolCall")).toHaveLength(1);
   expect(events.at(-1)).toMatchObject({ result: "done" });
 });

@@ -1,7 +1,7 @@
 import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { ofType } from "../../agents/events.ts";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 const CHILDREN = 1_000;
 
@@ -22,17 +22,17 @@ const parent = defineAgent({
 const numbers = Array.from({ length: CHILDREN }, (_, index) => String(index)).join(",");
 
 test("a thousand parallel children all answer, even if the process dies in between", async () => {
-  const whole = new World({ agents: [parent] });
+  const whole = new TestHost({ agents: [parent] });
   const { requestId } = await whole.ask("parent", { type: "ChatRequest", input: "" });
   const events = await whole.events(requestId);
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
   expect(ofType(events, "ToolCall")).toHaveLength(CHILDREN);
 
   for (let commit = 3; commit <= whole.commits; commit += 1) {
-    const world = new World({ agents: [parent], mishaps: [{ commit, kind: "crash", written: true }] });
-    const receipt = await world.ask("parent", { type: "ChatRequest", input: "" });
-    await world.restart();
-    const again = await world.events(receipt.requestId);
+    const host = new TestHost({ agents: [parent], commitFaults: [{ commit, kind: "crash", written: true }] });
+    const receipt = await host.ask("parent", { type: "ChatRequest", input: "" });
+    await host.restart();
+    const again = await host.events(receipt.requestId);
     expect(again.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
     expect(ofType(again, "ToolResult")).toHaveLength(CHILDREN);
   }

@@ -2,10 +2,10 @@ import { defineAgent, defineTool } from "troupe";
 import type { Effect } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 /** One agent calls a tool that reports progress from outside; the first call never ends. */
-function diggers(effect: Effect): ConstructorParameters<typeof World>[0]["agents"] {
+function diggers(effect: Effect): ConstructorParameters<typeof TestHost>[0]["agents"] {
   let calls = 0;
   const dig = defineTool({
     name: "dig",
@@ -30,11 +30,11 @@ function diggers(effect: Effect): ConstructorParameters<typeof World>[0]["agents
 }
 
 async function digTwice(effect: Effect): Promise<readonly unknown[]> {
-  const world = new World({ agents: diggers(effect) });
-  const { requestId } = await world.ask("digger", { type: "ChatRequest", input: "" });
-  world.crash();
-  await world.restart();
-  const events = await world.events(requestId);
+  const host = new TestHost({ agents: diggers(effect) });
+  const { requestId } = await host.ask("digger", { type: "ChatRequest", input: "" });
+  host.crash();
+  await host.restart();
+  const events = await host.events(requestId);
   return events.map(({ type, ...event }) => [type, "content" in event ? event.content : undefined]);
 }
 

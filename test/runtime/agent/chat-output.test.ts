@@ -1,7 +1,7 @@
 import { defineAgent } from "troupe";
 import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 test.each([
   [42, "42"],
@@ -10,9 +10,9 @@ test.each([
   [{ sum: 3 }, '{"sum":3}'],
 ])("a chat that returns %j answers with that, as text and as output", async (output, result) => {
   const agent = defineAgent({ name: "counter", purpose: "Counts.", chat: () => output as never });
-  const world = new World({ agents: [agent] });
+  const host = new TestHost({ agents: [agent] });
   const request_id = "asked" as RequestId;
-  await world.ask("counter", { type: "ChatRequest", input: "", request_id });
-  const events = await world.events(request_id);
+  await host.ask("counter", { type: "ChatRequest", input: "", request_id });
+  const events = await host.events(request_id);
   expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success", result, output });
 });

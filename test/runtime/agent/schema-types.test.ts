@@ -3,19 +3,19 @@ import type { Event } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 /** Sends one request to an agent and resolves with the end of the turn. */
-async function endOf(world: World, agent: string, fields: object = {}): Promise<Event> {
-  const { requestId } = await world.ask(agent, { type: "ChatRequest", input: "", ...fields } as never);
-  const [end] = ofType(await world.events(requestId), "RequestCompleted");
+async function endOf(host: TestHost, agent: string, fields: object = {}): Promise<Event> {
+  const { requestId } = await host.ask(agent, { type: "ChatRequest", input: "", ...fields } as never);
+  const [end] = ofType(await host.events(requestId), "RequestCompleted");
   if (end === undefined) throw new Error("the turn has not ended");
   return end;
 }
 
 /** The error of a failed turn. */
-async function faultOf(world: World, agent: string, fields: object = {}): Promise<string> {
-  const end = await endOf(world, agent, fields);
+async function faultOf(host: TestHost, agent: string, fields: object = {}): Promise<string> {
+  const end = await endOf(host, agent, fields);
   const { code, message } = (end.type === "RequestCompleted" && end.error) || {};
   return `${code}: ${message}`;
 }
@@ -43,8 +43,8 @@ test("an operation gets its parsed input, and its caller the parsed output", asy
       return total.toFixed(1);
     },
   });
-  const world = new World({ agents: [buyer] });
-  expect(await endOf(world, "buyer")).toMatchObject({ finish_reason: "success", result: "42.0" });
+  const host = new TestHost({ agents: [buyer] });
+  expect(await endOf(host, "buyer")).toMatchObject({ finish_reason: "success", result: "42.0" });
 });
 
 const clerk = defineAgent({
@@ -61,12 +61,12 @@ const clerk = defineAgent({
 });
 
 test("a turn has the parsed configuration", async () => {
-  const world = new World({ agents: [clerk] });
-  expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since ever" });
-  await world.ask("clerk", { type: "ConfigureRequest", args: { since: "2026-01-31" } });
-  expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since 2026" });
-  await world.restart();
-  expect(await endOf(world, "clerk")).toMatchObject({ result: "Hello since 2026" });
+  const host = new TestHost({ agents: [clerk] });
+  expect(await endOf(host, "clerk")).toMatchObject({ result: "Hello since ever" });
+  await host.ask("clerk", { type: "ConfigureRequest", args: { since: "2026-01-31" } });
+  expect(await endOf(host, "clerk")).toMatchObject({ result: "Hello since 2026" });
+  await host.restart();
+  expect(await endOf(host, "clerk")).toMatchObject({ result: "Hello since 2026" });
 });
 
 test("a called agent has its own parsed configuration", async () => {
@@ -75,9 +75,9 @@ test("a called agent has its own parsed configuration", async () => {
     purpose: "Calls the clerk.",
     chat: async (input, turn) => (await turn.call(clerk, "chat", { input })).output,
   });
-  const world = new World({ agents: [boss, clerk] });
-  await world.ask("clerk", { type: "ConfigureRequest", args: { greeting: "Hi" } });
-  expect(await endOf(world, "boss")).toMatchObject({ result: "Hi since ever" });
+  const host = new TestHost({ agents: [boss, clerk] });
+  await host.ask("clerk", { type: "ConfigureRequest", args: { greeting: "Hi" } });
+  expect(await endOf(host, "boss")).toMatchObject({ result: "Hi since ever" });
 });
 
 test("a turn of an agent without its required configuration ends with a clear error", async () => {
@@ -87,12 +87,12 @@ test("a turn of an agent without its required configuration ends with a clear er
     config: z.object({ tone: z.string() }),
     chat: (_, { config }) => config.tone,
   });
-  const world = new World({ agents: [strict] });
-  expect(await faultOf(world, "strict")).toMatch(
+  const host = new TestHost({ agents: [strict] });
+  expect(await faultOf(host, "strict")).toMatch(
     /^agent_error: the configuration of strict does not fit: tone: .*; configure the agent/,
   );
-  await world.ask("strict", { type: "ConfigureRequest", args: { tone: "warm" } });
-  expect(await endOf(world, "strict")).toMatchObject({ result: "warm" });
+  await host.ask("strict", { type: "ConfigureRequest", args: { tone: "warm" } });
+  expect(await endOf(host, "strict")).toMatchObject({ result: "warm" });
 });
 
 /** An agent that stores a list with a schema. */
@@ -110,12 +110,12 @@ function listOf(schema: z.ZodType<{ items: string[] }, { items: string[] } | und
 }
 
 test("memory with a schema starts with its default and stores values that fit", async () => {
-  const world = new World({
+  const host = new TestHost({
     agents: [listOf(z.object({ items: z.array(z.string()) }).default({ items: [] }))],
   });
-  const first = await endOf(world, "list", { input: "one" });
-  await world.restart();
-  const second = await endOf(world, "list", { input: "two", run_id: first.run_id });
+  const first = await endOf(host, "list", { input: "one" });
+  await host.restart();
+  const second = await endOf(host, "list", { input: "two", run_id: first.run_id });
   expect([first, second]).toMatchObject([{ result: "one" }, { result: "one two" }]);
 });
 
@@ -129,20 +129,20 @@ test("memory without a default is empty at first and refuses values that do not 
       return String(turn.memory.get());
     },
   });
-  const world = new World({ agents: [counter] });
-  const first = await endOf(world, "counter");
-  const again = (): Promise<Event> => endOf(world, "counter", { run_id: first.run_id });
+  const host = new TestHost({ agents: [counter] });
+  const first = await endOf(host, "counter");
+  const again = (): Promise<Event> => endOf(host, "counter", { run_id: first.run_id });
   expect([first, await again()]).toMatchObject([{ result: "1" }, { result: "2" }]);
-  expect(await faultOf(world, "counter", { run_id: first.run_id })).toMatch(
+  expect(await faultOf(host, "counter", { run_id: first.run_id })).toMatch(
     /^agent_error: the memory of counter does not fit/,
   );
 });
 
 test("memory left by an earlier version of the agent that does not fit ends the turn with an error", async () => {
-  const world = new World({ agents: [listOf(z.any().transform(() => ({ items: ["old"] })) as never)] });
-  const first = await endOf(world, "list", { input: "one" });
-  await world.restart([listOf(z.object({ items: z.array(z.string().max(2)) }).default({ items: [] }))]);
-  expect(await faultOf(world, "list", { input: "two", run_id: first.run_id })).toMatch(
+  const host = new TestHost({ agents: [listOf(z.any().transform(() => ({ items: ["old"] })) as never)] });
+  const first = await endOf(host, "list", { input: "one" });
+  await host.restart([listOf(z.object({ items: z.array(z.string().max(2)) }).default({ items: [] }))]);
+  expect(await faultOf(host, "list", { input: "two", run_id: first.run_id })).toMatch(
     /^agent_error: the memory of list does not fit: items.0: /,
   );
 });
@@ -154,6 +154,6 @@ test("an asynchronous memory schema is refused with the agent's name", async () 
     memorySchema: z.object({}).refine(async () => true),
     chat: (_, turn) => turn.memory.set({}),
   });
-  const world = new World({ agents: [slow] });
-  expect(await faultOf(world, "slow")).toMatch(/: the schema of the memory of slow is asynchronous/);
+  const host = new TestHost({ agents: [slow] });
+  expect(await faultOf(host, "slow")).toMatch(/: the schema of the memory of slow is asynchronous/);
 });

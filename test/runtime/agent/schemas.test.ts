@@ -4,7 +4,7 @@ import { createApp } from "troupe/http";
 import type { ConfigureRequest, RequestId, ResumeWithInput, TurnRequest } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 type Validate = (value: unknown) => unknown;
 
@@ -98,20 +98,20 @@ test.each(ODD)(
   "a value that a schema refuses because it %s is unprocessable, and nothing is written",
   async (_, validate) => {
     const checker = new TestSchema();
-    const world = new World({ agents: [agentWith(checker)] });
-    await world.ask("checked", ask);
-    const before = await world.events(id);
+    const host = new TestHost({ agents: [agentWith(checker)] });
+    await host.ask("checked", ask);
+    const before = await host.events(id);
     checker.validate = validate;
     for (const request of [take, answer, configure]) {
-      const error: unknown = await world.ask("checked", request).catch((thrown: unknown) => thrown);
+      const error: unknown = await host.ask("checked", request).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: "unprocessable" });
       expect(JSON.stringify(error)).toContain("unprocessable");
     }
-    expect(await world.events(id)).toEqual(before);
-    expect((await world.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+    expect(await host.events(id)).toEqual(before);
+    expect((await host.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
     checker.validate = fits;
-    await world.ask("checked", answer);
-    expect((await world.events(id)).at(-1)).toMatchObject({ type: "RequestCompleted", result: "answered" });
+    await host.ask("checked", answer);
+    expect((await host.events(id)).at(-1)).toMatchObject({ type: "RequestCompleted", result: "answered" });
   },
 );
 
@@ -151,44 +151,44 @@ test.each([
   ["settles too late", undefined],
 ])("a schema that %s is refused in time, and leaves nothing behind", async (_, validate) => {
   const checker = new TestSchema();
-  const world = new World({ agents: [agentWith(checker)], limits: { idleRuns: 0 } });
-  await world.ask("checked", ask);
-  const before = await world.events(id);
+  const host = new TestHost({ agents: [agentWith(checker)], limits: { idleRuns: 0 } });
+  await host.ask("checked", ask);
+  const before = await host.events(id);
   const late = Promise.withResolvers<unknown>();
   checker.validate = validate ?? (() => late.promise);
   const named = { ...take, request_id: "named" as RequestId };
   const requests = [take, named, named, named, answer, configure].map(async (request) =>
-    world.runtime.process("checked", request).then(
+    host.runtime.process("checked", request).then(
       () => "taken",
       ({ code }: { readonly code: string }) => code,
     ),
   );
-  await world.environment.advance(30_000);
+  await host.environment.advance(30_000);
   expect(await Promise.all(requests)).toEqual(requests.map(() => "timeout"));
   late.resolve({ value: {} });
-  await world.environment.idle();
-  expect(world.environment.timers).toBe(0);
-  expect(world.runtime.health()).toMatchObject({ activeRuns: 0 });
-  expect(await world.events(id)).toEqual(before);
-  expect((await world.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+  await host.environment.idle();
+  expect(host.environment.timers).toBe(0);
+  expect(host.runtime.health()).toMatchObject({ activeRuns: 0 });
+  expect(await host.events(id)).toEqual(before);
+  expect((await host.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
 
   checker.validate = fits;
-  await world.ask("checked", named);
-  expect((await world.events("named")).at(-1)).toMatchObject({
+  await host.ask("checked", named);
+  expect((await host.events("named")).at(-1)).toMatchObject({
     type: "RequestCompleted",
     output: "taken",
   });
-  await world.ask("checked", answer);
-  expect((await world.events(id)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "answered" });
+  await host.ask("checked", answer);
+  expect((await host.events(id)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "answered" });
 });
 
 test("a slow schema within the limit is awaited", async () => {
   const checker = new TestSchema();
-  const world = new World({ agents: [agentWith(checker)] });
+  const host = new TestHost({ agents: [agentWith(checker)] });
   const settled = Promise.withResolvers<unknown>();
   checker.validate = () => settled.promise;
-  const receipt = world.runtime.process("checked", take);
-  await world.environment.advance(5_000);
+  const receipt = host.runtime.process("checked", take);
+  await host.environment.advance(5_000);
   settled.resolve({ value: "x" });
   expect((await receipt).kind).toBe("turn");
 });

@@ -4,7 +4,7 @@ import type { Event, TurnRequest } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 const weather = defineTool({
   name: "get_weather",
@@ -94,11 +94,11 @@ test("an unsafe served tool does not run again after a crash", async () => {
       return new Promise<never>(() => {});
     },
   });
-  const world = new World({ agents: [risky] });
+  const host = new TestHost({ agents: [risky] });
   const request = { type: "OperationRequest", operation: "risky", input: {}, request_id: "req_1" } as const;
-  const { requestId } = await world.ask("risky", request);
-  await world.restart();
-  expect((await world.events(requestId)).at(-1)).toMatchObject({
+  const { requestId } = await host.ask("risky", request);
+  await host.restart();
+  expect((await host.events(requestId)).at(-1)).toMatchObject({
     type: "RequestCompleted",
     finish_reason: "error",
     error: { message: expect.stringContaining("risky was interrupted") as string },

@@ -2,7 +2,7 @@ import { createRuntime, defineAgent, memoryArtifacts } from "troupe";
 import type { Runtime } from "troupe";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 const publisher = defineAgent({
   name: "publisher",
@@ -81,41 +81,37 @@ test("a request whose process dies right after its acceptance keeps its files", 
     purpose: "Asks before it answers.",
     chat: (_input, turn) => turn.waitForInput({ go: "Go on?" }).then(() => "done"),
   });
-  const world = new World({ agents: [publisher, asker] });
-  const { runId } = await world.ask("publisher", { type: "ChatRequest", input: "published" });
-  const [published] = (await world.events(runId as string)).filter(
-    ({ type }) => type === "ArtifactGenerated",
-  );
+  const host = new TestHost({ agents: [publisher, asker] });
+  const { runId } = await host.ask("publisher", { type: "ChatRequest", input: "published" });
+  const [published] = (await host.events(runId as string)).filter(({ type }) => type === "ArtifactGenerated");
   if (published?.type !== "ArtifactGenerated") throw new Error("nothing is published");
   const { artifact_id: artifactId } = published;
-  world.plan({ kind: "crash", written: true });
+  host.planFault({ kind: "crash", written: true });
   const request = { type: "ChatRequest", input: "", request_id: "asked", attachments: [artifactId] } as const;
-  world.runtime.process("asker", request).catch(() => {});
-  await world.environment.idle();
-  expect(world.crashed).toBe(true);
-  await world.restart();
-  await world.runtime.removeRun(runId as string);
+  host.runtime.process("asker", request).catch(() => {});
+  await host.environment.idle();
+  expect(host.crashed).toBe(true);
+  await host.restart();
+  await host.runtime.removeRun(runId as string);
 
-  expect((await world.artifacts.get(artifactId))?.runIds).toHaveLength(1);
+  expect((await host.artifacts.get(artifactId))?.runIds).toHaveLength(1);
 });
 
 test("a removal never deletes the files of a request that is being accepted", async () => {
-  const world = new World({ agents: [publisher] });
-  const { runId } = await world.ask("publisher", { type: "ChatRequest", input: "published" });
-  const [published] = (await world.events(runId as string)).filter(
-    ({ type }) => type === "ArtifactGenerated",
-  );
+  const host = new TestHost({ agents: [publisher] });
+  const { runId } = await host.ask("publisher", { type: "ChatRequest", input: "published" });
+  const [published] = (await host.events(runId as string)).filter(({ type }) => type === "ArtifactGenerated");
   if (published?.type !== "ArtifactGenerated") throw new Error("nothing is published");
   const attachments = [published.artifact_id];
-  world.hold();
-  const accepted = world.runtime.process("publisher", { type: "ChatRequest", input: "other", attachments });
-  await world.environment.idle();
-  const removed = world.runtime.removeRun(runId as string);
-  await world.environment.idle();
-  await world.letGo();
+  host.holdCommits();
+  const accepted = host.runtime.process("publisher", { type: "ChatRequest", input: "other", attachments });
+  await host.environment.idle();
+  const removed = host.runtime.removeRun(runId as string);
+  await host.environment.idle();
+  await host.releaseCommits();
   await removed;
 
   const { requestId } = await accepted;
-  await world.environment.idle();
-  expect((await world.events(requestId)).at(-1)).toMatchObject({ result: "published" });
+  await host.environment.idle();
+  expect((await host.events(requestId)).at(-1)).toMatchObject({ result: "published" });
 });

@@ -11,7 +11,7 @@ import type { JsonObject } from "../../../src/protocol/json.ts";
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
 import { fsSecrets } from "../../../src/storage/fs/secrets.ts";
 import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 import { watchedLog } from "../watched-log.ts";
 
 /** The values in a store, sorted. */
@@ -248,23 +248,23 @@ test("a start removes the secrets that no run refers to, and no others", async (
 });
 
 test("a run that starts during a new configuration of its agent keeps its secret", async () => {
-  const world = new World({ agents: [reader] });
+  const host = new TestHost({ agents: [reader] });
   const configure = (api_key: string): Promise<unknown> =>
-    world.ask("reader", { type: "ConfigureRequest", args: { api_key, pin: "1" } });
+    host.ask("reader", { type: "ConfigureRequest", args: { api_key, pin: "1" } });
   await configure("one");
-  world.hold();
-  void world.runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
-  await world.environment.idle();
+  host.holdCommits();
+  void host.runtime.process("reader", { type: "ConfigureRequest", args: { api_key: "two" } });
+  await host.environment.idle();
   // The check of the configuration is committed; the configuration waits, and then the run.
-  const created = world.runtime.createRun("reader", {});
-  await world.environment.idle();
-  await world.letOneGo();
-  expect((await world.log.list({ limit: 10, agent: "reader" })).runs).toEqual([]);
-  await world.letGo();
+  const created = host.runtime.createRun("reader", {});
+  await host.environment.idle();
+  await host.releaseCommit();
+  expect((await host.log.list({ limit: 10, agent: "reader" })).runs).toEqual([]);
+  await host.releaseCommits();
 
   const run_id = await created;
-  const { requestId } = await world.ask("reader", { type: "ChatRequest", input: "?", run_id });
-  expect((await world.events(requestId)).at(-1)).toMatchObject({ result: '{"api_key":"one","pin":"1"}' });
+  const { requestId } = await host.ask("reader", { type: "ChatRequest", input: "?", run_id });
+  expect((await host.events(requestId)).at(-1)).toMatchObject({ result: '{"api_key":"one","pin":"1"}' });
 });
 
 test("secrets that an agent's calls refer to stay until their run is removed", async () => {

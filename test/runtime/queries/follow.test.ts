@@ -1,12 +1,9 @@
 import { defineAgent, defineTool } from "troupe";
 import type { EventFilter, Feed, FollowOptions } from "troupe";
-import type { Event, RequestId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+import { TestHost, asked, chat } from "../test-host.ts";
 
 /** Makes one event of every kind, with a child and a wait in the middle. */
 const many = defineAgent({
@@ -52,61 +49,61 @@ async function drain(feed: Feed): Promise<readonly string[]> {
   return texts;
 }
 
-async function follow(world: World, id: string, options: FollowOptions = {}): Promise<readonly string[]> {
-  return drain(await world.runtime.follow(await world.runtime.resolve(id), options));
+async function follow(host: TestHost, id: string, options: FollowOptions = {}): Promise<readonly string[]> {
+  return drain(await host.runtime.follow(await host.runtime.resolve(id), options));
 }
 
 /** Runs a turn of `many` to its end and answers its wait. */
-async function played(): Promise<World> {
-  const world = new World({ agents: [many] });
-  await world.ask("many", chat);
-  await world.environment.advance(1_000);
-  await world.ask("many", {
+async function played(): Promise<TestHost> {
+  const host = new TestHost({ agents: [many] });
+  await host.ask("many", chat);
+  await host.environment.advance(1_000);
+  await host.ask("many", {
     type: "ResumeWithInput",
     request_id: asked,
     request_keys: { on: true },
   });
-  return world;
+  return host;
 }
 
 test("from every cursor, the stream of a past turn has the same text as the live stream", async () => {
-  const world = new World({ agents: [many] });
-  const { after } = await world.ask("many", chat);
+  const host = new TestHost({ agents: [many] });
+  const { after } = await host.ask("many", chat);
   const live: string[] = [];
   const stop = new AbortController();
-  const address = await world.runtime.resolve(asked);
-  const feed = await world.runtime.follow(address, { after, forever: true, signal: stop.signal });
+  const address = await host.runtime.resolve(asked);
+  const feed = await host.runtime.follow(address, { after, forever: true, signal: stop.signal });
   const queries = (async () => {
     for await (const { events } of feed.pages) live.push(...events);
   })();
-  await world.environment.advance(1_000);
-  await world.ask("many", { type: "ResumeWithInput", request_id: asked, request_keys: { on: true } });
+  await host.environment.advance(1_000);
+  await host.ask("many", { type: "ResumeWithInput", request_id: asked, request_keys: { on: true } });
   stop.abort();
   await queries;
   expect(parse(live).at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
 
-  const { runId } = await world.runtime.resolve(asked);
+  const { runId } = await host.runtime.resolve(asked);
   for (let cursor = 0; cursor < live.length; cursor += 1) {
-    expect(await follow(world, asked, { after: cursor })).toEqual(live.slice(cursor));
-    const page = await world.runtime.read(await world.runtime.resolve(runId), { after: cursor });
+    expect(await follow(host, asked, { after: cursor })).toEqual(live.slice(cursor));
+    const page = await host.runtime.read(await host.runtime.resolve(runId), { after: cursor });
     expect(page.events).toEqual(live.slice(cursor));
   }
 });
 
 test("a stream ends where the request waits, and the next one at its end; each event comes once", async () => {
-  const world = new World({ agents: [many] });
-  const receipt = await world.ask("many", chat);
-  const first = follow(world, asked, { after: receipt.after });
-  await world.environment.advance(1_000);
+  const host = new TestHost({ agents: [many] });
+  const receipt = await host.ask("many", chat);
+  const first = follow(host, asked, { after: receipt.after });
+  await host.environment.advance(1_000);
   const before = parse(await first);
   expect(before.at(-1)?.type).toBe("WaitForInput");
 
-  const answer = await world.ask("many", {
+  const answer = await host.ask("many", {
     type: "ResumeWithInput",
     request_id: asked,
     request_keys: { on: true },
   });
-  const rest = parse(await follow(world, asked, { after: answer.after }));
+  const rest = parse(await follow(host, asked, { after: answer.after }));
   expect(rest.map(({ type }) => type)).toEqual(["ResumeWithInput", "TextOutput", "RequestCompleted"]);
   const ids = [...before, ...rest].map(({ id }) => id);
   expect(ids).toEqual(Array.from({ length: ids.length }, (_, index) => index + 1));
@@ -121,20 +118,20 @@ test("a reader that connects at any moment around a turn's end gets the end once
     },
   });
   for (let seed = 1; seed <= 200; seed += 1) {
-    const world = new World({ agents: [echo], seed });
-    const receipt = world.runtime.process("echo", { ...chat, input: "a b" });
+    const host = new TestHost({ agents: [echo], seed });
+    const receipt = host.runtime.process("echo", { ...chat, input: "a b" });
     await new Promise<void>((resolve) => {
       // The moment depends on the seed.
       let turns = 1 + (seed % 40);
       const wait = (): void => {
         turns -= 1;
         if (turns === 0) resolve();
-        else world.environment.macrotask(wait);
+        else host.environment.macrotask(wait);
       };
       wait();
     });
     const { after } = await receipt;
-    const events = parse(await follow(world, asked, { after }));
+    const events = parse(await follow(host, asked, { after }));
     expect(events.map(({ type }) => type)).toEqual([
       "RequestStarted",
       "TextOutput",
@@ -145,48 +142,48 @@ test("a reader that connects at any moment around a turn's end gets the end once
 });
 
 test("a stream of an ended request with nothing after the cursor is finished from the start", async () => {
-  const world = await played();
-  const address = await world.runtime.resolve(asked);
-  const { events } = await world.runtime.read(address, { after: 0 });
-  const feed = await world.runtime.follow(address, { after: events.length });
+  const host = await played();
+  const address = await host.runtime.resolve(asked);
+  const { events } = await host.runtime.read(address, { after: 0 });
+  const feed = await host.runtime.follow(address, { after: events.length });
   expect(feed.finished).toBe(true);
-  const beyond = await world.runtime.follow(address, { after: 10_000 });
+  const beyond = await host.runtime.follow(address, { after: 10_000 });
   expect(beyond.finished).toBe(true);
 });
 
 test("a stream of a run starts with its newest request and ends when the run is idle", async () => {
-  const world = await played();
-  const { runId } = await world.runtime.resolve(asked);
-  const next = await world.ask("many", { type: "ChatRequest", input: "", run_id: runId });
-  const queries = follow(world, runId);
-  await world.environment.advance(1_000);
+  const host = await played();
+  const { runId } = await host.runtime.resolve(asked);
+  const next = await host.ask("many", { type: "ChatRequest", input: "", run_id: runId });
+  const queries = follow(host, runId);
+  await host.environment.advance(1_000);
   expect(parse(await queries)[0]).toMatchObject({ type: "RequestStarted", request_id: next.requestId });
-  await world.ask("many", {
+  await host.ask("many", {
     type: "ResumeWithInput",
     request_id: next.requestId,
     request_keys: { on: true },
   });
-  const rest = parse(await follow(world, runId));
+  const rest = parse(await follow(host, runId));
   expect(rest.at(-1)).toMatchObject({ type: "RequestCompleted", request_id: next.requestId });
 });
 
 test("a stream ends when its run is removed", async () => {
-  const world = await played();
-  const { runId } = await world.runtime.resolve(asked);
-  const queries = follow(world, runId, { after: 3, forever: true });
-  await world.environment.idle();
-  const removing = world.runtime.removeRun(runId);
-  await world.environment.idle();
+  const host = await played();
+  const { runId } = await host.runtime.resolve(asked);
+  const queries = follow(host, runId, { after: 3, forever: true });
+  await host.environment.idle();
+  const removing = host.runtime.removeRun(runId);
+  await host.environment.idle();
   await removing;
   expect((await queries).length).toBeGreaterThan(0);
 });
 
 test("a stream ends also if its run was removed before the first read", async () => {
-  const world = await played();
-  const address = await world.runtime.resolve(asked);
-  const { pages } = await world.runtime.follow(address, { after: 0 });
-  const removing = world.runtime.removeRun(address.runId);
-  await world.environment.idle();
+  const host = await played();
+  const address = await host.runtime.resolve(asked);
+  const { pages } = await host.runtime.follow(address, { after: 0 });
+  const removing = host.runtime.removeRun(address.runId);
+  await host.environment.idle();
   await removing;
 
   const seen: string[] = [];
@@ -194,7 +191,7 @@ test("a stream ends also if its run was removed before the first read", async ()
     for await (const { events } of pages) seen.push(...events);
     seen.push("the end");
   })();
-  await world.environment.idle();
+  await host.environment.idle();
   expect(seen).toEqual(["the end"]);
   await queries;
 });
@@ -207,10 +204,10 @@ test.each([
   ["agents", [...ALWAYS, "TextOutput", "ArtifactGenerated", "ToolCall", "ToolResult", "ToolTextOutput"], 2],
   ["default", [...ALWAYS, "TextOutput", "ArtifactGenerated", "ToolCall", "ToolResult", "ToolTextOutput"], 2],
 ] as const)("a reader of level %s sees what belongs to it", async (level, types, depth) => {
-  const world = await played();
-  const address = await world.runtime.resolve(asked);
-  const all = parse((await world.runtime.read(address, { after: 0 })).events);
-  const page = await world.runtime.read(address, { after: 0, filter: { level } });
+  const host = await played();
+  const address = await host.runtime.resolve(asked);
+  const all = parse((await host.runtime.read(address, { after: 0 })).events);
+  const page = await host.runtime.read(address, { after: 0, filter: { level } });
   const seen = parse(page.events);
 
   expect([...new Set(seen.map(({ type }) => type))].sort()).toEqual([...types].sort());
@@ -219,27 +216,27 @@ test.each([
 });
 
 test("a request's level applies to readers that set no filter", async () => {
-  const world = new World({ agents: [many] });
-  await world.ask("many", { ...chat, logging_level: "minimal" });
-  const address = await world.runtime.resolve(asked);
+  const host = new TestHost({ agents: [many] });
+  await host.ask("many", { ...chat, logging_level: "minimal" });
+  const address = await host.runtime.resolve(asked);
   const types = async (filter?: EventFilter): Promise<readonly string[]> =>
-    parse((await world.runtime.read(address, { after: 0, ...(filter && { filter }) })).events).map(
+    parse((await host.runtime.read(address, { after: 0, ...(filter && { filter }) })).events).map(
       ({ type }) => type,
     );
   expect(await types()).not.toContain("ToolCall");
   expect(await types({ level: "all" })).toContain("ToolCall");
   expect(await types({ types: ["ToolCall"] })).toEqual(["RequestStarted", "ToolCall", "ToolCall"]);
-  await world.restart();
+  await host.restart();
   expect(await types()).not.toContain("ToolCall");
 });
 
 test("a page filtered by depth or agent advances its cursor past filtered events", async () => {
-  const world = await played();
-  const address = await world.runtime.resolve(asked);
-  const all = parse((await world.runtime.read(address, { after: 0 })).events);
-  const shallow = await world.runtime.read(address, { after: 0, filter: { maxDepth: 0 } });
+  const host = await played();
+  const address = await host.runtime.resolve(asked);
+  const all = parse((await host.runtime.read(address, { after: 0 })).events);
+  const shallow = await host.runtime.read(address, { after: 0, filter: { maxDepth: 0 } });
   expect(parse(shallow.events)).toEqual(all.filter(({ depth }) => depth === 0));
-  const helped = await world.runtime.read(address, { after: 0, filter: { agent: "helper" } });
+  const helped = await host.runtime.read(address, { after: 0, filter: { agent: "helper" } });
   expect(
     parse(helped.events).some((event) => event.type === "TextOutput" && event.content === "helped"),
   ).toBe(true);
@@ -250,10 +247,10 @@ test("a page filtered by depth or agent advances its cursor past filtered events
 });
 
 test("an unknown id is not found, with a clear error", async () => {
-  const world = new World({ agents: [many] });
-  await world.runtime.ready();
-  await expect(world.runtime.resolve("nobody")).rejects.toMatchObject({ code: "not_found" });
-  await expect(world.runtime.status("nobody")).rejects.toMatchObject({ code: "not_found" });
-  const empty = await world.runtime.read({ kind: "run", runId: "nobody", agent: "many" }, { after: 0 });
+  const host = new TestHost({ agents: [many] });
+  await host.runtime.ready();
+  await expect(host.runtime.resolve("nobody")).rejects.toMatchObject({ code: "not_found" });
+  await expect(host.runtime.status("nobody")).rejects.toMatchObject({ code: "not_found" });
+  const empty = await host.runtime.read({ kind: "run", runId: "nobody", agent: "many" }, { after: 0 });
   expect(empty).toEqual({ events: [], cursor: 0, more: false });
 });

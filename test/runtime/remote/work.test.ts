@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { ArtifactId } from "../../../src/protocol/ids.ts";
 import { asAgent } from "../../../src/runtime/agent/check-definition.ts";
 import type { RemoteSession } from "../../../src/runtime/agent/remote-port.ts";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
 
@@ -45,9 +45,9 @@ test("a remote agent that continues after its call ended does not keep the turn 
       await turn.waitForInput({ go: "Go on?" });
     },
   });
-  const world = new World({ agents: [boss, elsewhere] });
-  const { requestId } = await world.ask("boss", { type: "ChatRequest", input: "begin" });
-  await world.environment.advance(10);
+  const host = new TestHost({ agents: [boss, elsewhere] });
+  const { requestId } = await host.ask("boss", { type: "ChatRequest", input: "begin" });
+  await host.environment.advance(10);
   const [place] = places;
   expect(place?.signal.aborted).toBe(true);
   place?.began(place.newCall(), "tool", { agent: "elsewhere", depth: 0 });
@@ -59,10 +59,10 @@ test("a remote agent that continues after its call ended does not keep the turn 
     body: noBytes(),
   };
   await expect(place?.store(file)).rejects.toThrow("aborted");
-  expect(await world.artifacts.get(file.artifactId)).toBeUndefined();
-  await world.environment.advance(3_600_000);
+  expect(await host.artifacts.get(file.artifactId)).toBeUndefined();
+  await host.environment.advance(3_600_000);
 
-  expect(await world.runtime.status(requestId)).toMatchObject({ status: "waiting" });
+  expect(await host.runtime.status(requestId)).toMatchObject({ status: "waiting" });
 });
 
 test("a remote agent is informed of a cancel of a turn whose code had not reached its call again", async () => {
@@ -91,20 +91,20 @@ test("a remote agent is informed of a cancel of a turn whose code had not reache
       await turn.call(elsewhere, "chat", { input: "work" });
     },
   });
-  const world = new World({ agents: [boss, elsewhere] });
-  const { requestId } = await world.ask("boss", { type: "ChatRequest", input: "begin" });
-  world.crash();
-  await world.restart();
+  const host = new TestHost({ agents: [boss, elsewhere] });
+  const { requestId } = await host.ask("boss", { type: "ChatRequest", input: "begin" });
+  host.crash();
+  await host.restart();
 
   // The answer runs the code again from its start.
   const request_keys = { go: "yes" };
-  const answer = world.runtime.process("boss", {
+  const answer = host.runtime.process("boss", {
     type: "ResumeWithInput",
     request_id: requestId,
     request_keys,
   });
   answer.catch(() => {});
-  await world.ask("boss", { type: "CancelRequest", request_id: requestId });
+  await host.ask("boss", { type: "CancelRequest", request_id: requestId });
 
   expect(abandoned).toEqual(["what it is called there"]);
 });

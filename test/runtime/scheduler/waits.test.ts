@@ -1,12 +1,9 @@
 import { defineAgent, defineTool } from "troupe";
-import type { Event, RequestId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+import { TestHost, asked, chat } from "../test-host.ts";
 
 /** Asks two questions in parallel and sends a text after each answer. */
 const twofold = defineAgent({
@@ -50,14 +47,14 @@ function answer(waitId: number, values: Record<string, unknown>, more: Record<st
 }
 
 test("two waits are answered in any order", async () => {
-  const world = new World({ agents: [twofold] });
-  await world.ask("twofold", chat);
-  const [first, second] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [twofold] });
+  await host.ask("twofold", chat);
+  const [first, second] = waitsOf(await host.events(asked));
 
-  await world.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
-  await world.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
+  await host.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
+  await host.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
 
-  expect(textsOf(await world.events(asked))).toEqual([
+  expect(textsOf(await host.events(asked))).toEqual([
     "second: 2.",
     "Thanks for the second.",
     "first: 1.",
@@ -67,48 +64,48 @@ test("two waits are answered in any order", async () => {
 });
 
 test("the code after one of two answers runs even if the process dies right after the answer", async () => {
-  const world = new World({ agents: [twofold] });
-  await world.ask("twofold", chat);
-  const [first] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [twofold] });
+  await host.ask("twofold", chat);
+  const [first] = waitsOf(await host.events(asked));
 
-  world.plan({ kind: "crash", written: true });
-  void world.runtime.process("twofold", answer(first?.id ?? 0, { first: 1 })).catch(() => {});
-  await world.environment.idle();
-  expect(world.crashed).toBe(true);
-  await world.restart();
+  host.planFault({ kind: "crash", written: true });
+  void host.runtime.process("twofold", answer(first?.id ?? 0, { first: 1 })).catch(() => {});
+  await host.environment.idle();
+  expect(host.crashed).toBe(true);
+  await host.restart();
 
-  expect(textsOf(await world.events(asked))).toEqual(["first: 1.", "Thanks for the first."]);
-  expect((await world.runtime.status(asked)).status).toBe("waiting");
+  expect(textsOf(await host.events(asked))).toEqual(["first: 1.", "Thanks for the first."]);
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
 });
 
 test("two concurrent answers right after a restart both count", async () => {
-  const world = new World({ agents: [twofold] });
-  await world.ask("twofold", chat);
-  const [first, second] = waitsOf(await world.events(asked));
-  await world.restart();
+  const host = new TestHost({ agents: [twofold] });
+  await host.ask("twofold", chat);
+  const [first, second] = waitsOf(await host.events(asked));
+  await host.restart();
 
   await Promise.all([
-    world.runtime.process("twofold", answer(first?.id ?? 0, { first: 1 })),
-    world.runtime.process("twofold", answer(second?.id ?? 0, { second: 2 })),
-    world.environment.idle(),
+    host.runtime.process("twofold", answer(first?.id ?? 0, { first: 1 })),
+    host.runtime.process("twofold", answer(second?.id ?? 0, { second: 2 })),
+    host.environment.idle(),
   ]);
-  await world.environment.idle();
+  await host.environment.idle();
 
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
 test("an answer that does not fit leaves the wait open, also when the turn is loaded for it", async () => {
-  const world = new World({ agents: [sequence], limits: { turnMs: 1_000 } });
-  await world.ask("sequence", chat);
-  const [wait] = waitsOf(await world.events(asked));
-  await world.restart();
+  const host = new TestHost({ agents: [sequence], limits: { turnMs: 1_000 } });
+  await host.ask("sequence", chat);
+  const [wait] = waitsOf(await host.events(asked));
+  await host.restart();
 
-  const wrong = world.ask("sequence", answer(wait?.id ?? 0, { letter: "a" }));
+  const wrong = host.ask("sequence", answer(wait?.id ?? 0, { letter: "a" }));
   await expect(wrong).rejects.toMatchObject({ code: "unprocessable" });
-  expect((await world.runtime.status(asked)).status).toBe("waiting");
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
 
-  await world.environment.advance(10_000);
-  expect((await world.runtime.status(asked)).status).toBe("waiting");
+  await host.environment.advance(10_000);
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
 });
 
 test("waiting and sleeping do not count as running time, also after a restart", async () => {
@@ -120,25 +117,25 @@ test("waiting and sleeping do not count as running time, also after a restart", 
       await turn.text("Good morning.");
     },
   });
-  const world = new World({ agents: [sleeper], limits: { turnMs: 1_000 } });
-  await world.ask("sleeper", chat);
-  await world.environment.advance(2_000);
-  await world.restart();
-  await world.environment.advance(3_000);
+  const host = new TestHost({ agents: [sleeper], limits: { turnMs: 1_000 } });
+  await host.ask("sleeper", chat);
+  await host.environment.advance(2_000);
+  await host.restart();
+  await host.environment.advance(3_000);
 
-  expect(textsOf(await world.events(asked))).toEqual(["Good morning."]);
-  expect(world.environment.timers).toBe(0);
+  expect(textsOf(await host.events(asked))).toEqual(["Good morning."]);
+  expect(host.environment.timers).toBe(0);
 });
 
 test("of two different answers to a wait the first one counts, and the other is refused", async () => {
-  const world = new World({ agents: [sequence] });
-  await world.ask("sequence", chat);
-  const [wait] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [sequence] });
+  await host.ask("sequence", chat);
+  const [wait] = waitsOf(await host.events(asked));
 
   const answers = await Promise.allSettled([
-    world.runtime.process("sequence", answer(wait?.id ?? 0, { word: "one" })),
-    world.runtime.process("sequence", answer(wait?.id ?? 0, { word: "two" })),
-    world.environment.idle(),
+    host.runtime.process("sequence", answer(wait?.id ?? 0, { word: "one" })),
+    host.runtime.process("sequence", answer(wait?.id ?? 0, { word: "two" })),
+    host.environment.idle(),
   ]);
 
   expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
@@ -168,81 +165,81 @@ test("a wait of a grandchild reaches the caller, and its answer the grandchild, 
       await turn.text(`It said ${await turn.tool(child, {})}.`);
     },
   });
-  const world = new World({ agents: [parent] });
-  await world.ask("parent", chat);
-  const [wait] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [parent] });
+  await host.ask("parent", chat);
+  const [wait] = waitsOf(await host.events(asked));
   expect(wait).toMatchObject({ depth: 2, agent: "grandchild" });
-  expect((await world.runtime.status(asked)).wait_id).toBe(wait?.id);
+  expect((await host.runtime.status(asked)).wait_id).toBe(wait?.id);
 
-  await world.restart();
-  await world.ask("parent", answer(wait?.id ?? 0, { word: "hello" }));
-  expect(textsOf(await world.events(asked))).toEqual(["It said hello."]);
+  await host.restart();
+  await host.ask("parent", answer(wait?.id ?? 0, { word: "hello" }));
+  expect(textsOf(await host.events(asked))).toEqual(["It said hello."]);
 });
 
 test("a stream without a cursor starts at the newest answer, or at an earlier open wait", async () => {
-  const world = new World({ agents: [twofold] });
-  await world.ask("twofold", chat);
-  const [first, second] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [twofold] });
+  await host.ask("twofold", chat);
+  const [first, second] = waitsOf(await host.events(asked));
   const startOf = async (): Promise<number | undefined> => {
-    const feed = await world.runtime.follow(await world.runtime.resolve(asked), {});
+    const feed = await host.runtime.follow(await host.runtime.resolve(asked), {});
     for await (const { events } of feed.pages) return (JSON.parse(events[0] ?? "{}") as Event).id;
     return undefined;
   };
 
-  await world.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
+  await host.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
   expect(await startOf()).toBe(first?.id);
 
-  await world.restart();
+  await host.restart();
   expect(await startOf()).toBe(first?.id);
 
-  await world.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
-  const resumes = ofType(await world.events(asked), "ResumeWithInput");
+  await host.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
+  const resumes = ofType(await host.events(asked), "ResumeWithInput");
   expect(await startOf()).toBe(resumes[1]?.id);
 });
 
 test("a waiting run refuses a chat without on_busy", async () => {
-  const world = new World({ agents: [sequence] });
-  const { runId } = await world.ask("sequence", chat);
+  const host = new TestHost({ agents: [sequence] });
+  const { runId } = await host.ask("sequence", chat);
   const again = { type: "ChatRequest", input: "", run_id: runId ?? undefined } as never;
 
-  await expect(world.ask("sequence", again)).rejects.toMatchObject({
+  await expect(host.ask("sequence", again)).rejects.toMatchObject({
     code: "conflict",
     details: { facts: { request_keys: { word: "A word?" } } },
   });
 });
 test("a repeated equal answer gets the first reply", async () => {
-  const world = new World({ agents: [sequence] });
-  await world.ask("sequence", chat);
-  const [wait] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [sequence] });
+  await host.ask("sequence", chat);
+  const [wait] = waitsOf(await host.events(asked));
   const again = answer(wait?.id ?? 0, { word: "one" });
 
   const both = await Promise.all([
-    world.runtime.process("sequence", again),
-    world.runtime.process("sequence", again),
-    world.environment.idle(),
+    host.runtime.process("sequence", again),
+    host.runtime.process("sequence", again),
+    host.environment.idle(),
   ]);
   const [first, second] = both;
 
   expect(second).toMatchObject({ replayed: true, event: first.event });
-  expect(ofType(await world.events(asked), "ResumeWithInput")).toHaveLength(1);
+  expect(ofType(await host.events(asked), "ResumeWithInput")).toHaveLength(1);
 });
 
 test("a repeated answer with a resume id does not answer the next wait", async () => {
-  const world = new World({ agents: [sequence] });
-  await world.ask("sequence", chat);
+  const host = new TestHost({ agents: [sequence] });
+  await host.ask("sequence", chat);
   const named = {
     type: "ResumeWithInput",
     request_id: asked,
     request_keys: { word: "one" },
     resume_id: "r1",
   } as const;
-  const first = await world.ask("sequence", named);
-  expect(waitsOf(await world.events(asked))).toHaveLength(2);
+  const first = await host.ask("sequence", named);
+  expect(waitsOf(await host.events(asked))).toHaveLength(2);
 
-  expect(await world.ask("sequence", named)).toMatchObject({ replayed: true, event: first.event });
-  await world.restart();
-  expect(await world.ask("sequence", named)).toMatchObject({ replayed: true, event: first.event });
-  expect(ofType(await world.events(asked), "ResumeWithInput")).toHaveLength(1);
+  expect(await host.ask("sequence", named)).toMatchObject({ replayed: true, event: first.event });
+  await host.restart();
+  expect(await host.ask("sequence", named)).toMatchObject({ replayed: true, event: first.event });
+  expect(ofType(await host.events(asked), "ResumeWithInput")).toHaveLength(1);
 });
 
 test("a question whose code continued without an answer is closed", async () => {
@@ -262,30 +259,30 @@ test("a question whose code continued without an answer is closed", async () => 
       await turn.waitForInput({ still: "And now?" });
     },
   });
-  const world = new World({ agents: [parent] });
-  const receipt = await world.ask("parent", chat);
-  await world.environment.advance(1_000);
-  const [gone, open] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [parent] });
+  const receipt = await host.ask("parent", chat);
+  await host.environment.advance(1_000);
+  const [gone, open] = waitsOf(await host.events(asked));
 
-  expect(await world.runtime.status(asked)).toMatchObject({ status: "waiting", wait_id: open?.id });
-  const acknowledged = await world.runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 1 });
+  expect(await host.runtime.status(asked)).toMatchObject({ status: "waiting", wait_id: open?.id });
+  const acknowledged = await host.runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 1 });
   expect(JSON.parse(acknowledged ?? "{}")).toMatchObject({ wait_id: open?.id });
-  await expect(world.ask("parent", answer(gone?.id ?? 0, { never: 1 }))).rejects.toMatchObject({
+  await expect(host.ask("parent", answer(gone?.id ?? 0, { never: 1 }))).rejects.toMatchObject({
     code: "conflict",
   });
 });
 
 test("the code after one of two answers runs even if a waiting run leaves memory at once", async () => {
-  const world = new World({ agents: [twofold], limits: { idleRuns: 0 } });
-  await world.ask("twofold", chat);
-  const [first, second] = waitsOf(await world.events(asked));
+  const host = new TestHost({ agents: [twofold], limits: { idleRuns: 0 } });
+  await host.ask("twofold", chat);
+  const [first, second] = waitsOf(await host.events(asked));
 
-  await world.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
-  expect(textsOf(await world.events(asked))).toEqual(["first: 1.", "Thanks for the first."]);
-  expect(world.runtime.health().activeRuns).toBe(0);
+  await host.ask("twofold", answer(first?.id ?? 0, { first: 1 }));
+  expect(textsOf(await host.events(asked))).toEqual(["first: 1.", "Thanks for the first."]);
+  expect(host.runtime.health().activeRuns).toBe(0);
 
-  await world.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  await host.ask("twofold", answer(second?.id ?? 0, { second: 2 }));
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
 });
 
 test("a turn is parked once all work beside the wait has ended", async () => {
@@ -299,16 +296,16 @@ test("a turn is parked once all work beside the wait has ended", async () => {
           await own.text("A moment.");
           for (let turns = 0; turns < 5; turns += 1) {
             await new Promise<void>((resolve) => {
-              world.macrotask(resolve);
+              host.macrotask(resolve);
             });
           }
         },
       ]);
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("busy", chat);
-  expect((await world.runtime.status(asked)).status).toBe("waiting");
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("busy", chat);
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
 });
 
 test("a turn that works beside its wait does not count as waiting when it is continued", async () => {
@@ -322,19 +319,19 @@ test("a turn that works beside its wait does not count as waiting when it is con
       await answer;
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("hasty", chat);
-  world.hold();
-  await world.restart();
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("hasty", chat);
+  host.holdCommits();
+  await host.restart();
 
   const seen: string[] = [];
   for (let commit = 0; commit < 5; commit += 1) {
-    await world.letOneGo();
-    seen.push((await world.runtime.status(asked)).status);
+    await host.releaseCommit();
+    seen.push((await host.runtime.status(asked)).status);
   }
 
   expect(seen).toEqual(["running", "running", "running", "running", "running"]);
-  await world.environment.advance(1_000);
-  await world.letGo();
-  expect((await world.runtime.status(asked)).status).toBe("waiting");
+  await host.environment.advance(1_000);
+  await host.releaseCommits();
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
 });

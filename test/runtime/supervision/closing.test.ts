@@ -1,12 +1,8 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Agent, AgentError } from "troupe";
-import type { RequestId } from "troupe/protocol";
 import { beforeEach, expect, test } from "vitest";
 import { textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+import { TestHost, asked, chat } from "../test-host.ts";
 
 /** Works for one second of the simulated time. */
 const worker = defineAgent({
@@ -15,17 +11,17 @@ const worker = defineAgent({
   async chat(_input, turn) {
     const work = (): Promise<void> =>
       new Promise((resolve) => {
-        world.environment.timer(1_000, resolve);
+        host.environment.timer(1_000, resolve);
       });
     await turn.effect("work", work, { effect: "idempotent" });
     await turn.text("done");
   },
 });
 
-let world: World;
+let host: TestHost;
 
 beforeEach(() => {
-  world = new World({ agents: [worker, sleeper] });
+  host = new TestHost({ agents: [worker, sleeper] });
 });
 
 const sleeper = defineAgent({
@@ -38,84 +34,84 @@ const sleeper = defineAgent({
 });
 
 test("a closing runtime lets its turns end", async () => {
-  await world.ask("worker", chat);
+  await host.ask("worker", chat);
 
   let closed = false;
-  const closing = world.runtime.close({ drainMs: 5_000 }).then(() => {
+  const closing = host.runtime.close({ drainMs: 5_000 }).then(() => {
     closed = true;
   });
-  await world.environment.advance(999);
+  await host.environment.advance(999);
   expect(closed).toBe(false);
-  await world.environment.advance(1);
+  await host.environment.advance(1);
   await closing;
 
-  expect(textsOf(await world.events(asked))).toEqual(["done"]);
-  expect(world.environment.timers).toBe(0);
+  expect(textsOf(await host.events(asked))).toEqual(["done"]);
+  expect(host.environment.timers).toBe(0);
 });
 
 test("a closing runtime waits up to its limit, and interrupted turns continue later", async () => {
-  await world.ask("worker", chat);
+  await host.ask("worker", chat);
 
-  const closing = world.runtime.close({ drainMs: 100 });
-  await world.environment.advance(100);
+  const closing = host.runtime.close({ drainMs: 100 });
+  await host.environment.advance(100);
   await closing;
-  expect(textsOf(await world.events(asked))).toEqual([]);
+  expect(textsOf(await host.events(asked))).toEqual([]);
 
-  await world.restart();
-  await world.environment.advance(1_000);
-  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+  await host.restart();
+  await host.environment.advance(1_000);
+  expect(textsOf(await host.events(asked))).toEqual(["done"]);
 });
 
 test("a closing runtime does not wait for a sleeping turn, which continues its sleep later", async () => {
-  await world.ask("sleeper", chat);
-  await world.environment.advance(600);
-  await world.runtime.close({ drainMs: 5_000 });
+  await host.ask("sleeper", chat);
+  await host.environment.advance(600);
+  await host.runtime.close({ drainMs: 5_000 });
 
-  await world.restart();
-  await world.environment.advance(399);
-  expect(textsOf(await world.events(asked))).toEqual([]);
-  await world.environment.advance(1);
-  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+  await host.restart();
+  await host.environment.advance(399);
+  expect(textsOf(await host.events(asked))).toEqual([]);
+  await host.environment.advance(1);
+  expect(textsOf(await host.events(asked))).toEqual(["done"]);
 });
 
 test("a second close waits for the first one", async () => {
-  await world.ask("worker", chat);
+  await host.ask("worker", chat);
 
-  void world.runtime.close({ drainMs: 1_000 });
+  void host.runtime.close({ drainMs: 1_000 });
   let closed = false;
-  const again = world.runtime.close().then(() => {
+  const again = host.runtime.close().then(() => {
     closed = true;
   });
-  await world.environment.idle();
+  await host.environment.idle();
   expect(closed).toBe(false);
-  await world.environment.advance(1_000);
+  await host.environment.advance(1_000);
   await again;
 });
 
 test("a closing runtime accepts no requests", async () => {
-  await world.runtime.ready();
-  const closing = world.runtime.close();
-  await expect(world.ask("worker", chat)).rejects.toMatchObject({ code: "unavailable" });
+  await host.runtime.ready();
+  const closing = host.runtime.close();
+  await expect(host.ask("worker", chat)).rejects.toMatchObject({ code: "unavailable" });
   await closing;
 });
 
 test("a run that cannot be read is released, so that it can be claimed later", async () => {
-  const { runId } = await world.ask("worker", chat);
-  await world.environment.advance(1_000);
-  await world.restart();
+  const { runId } = await host.ask("worker", chat);
+  await host.environment.advance(1_000);
+  await host.restart();
 
   const released: string[] = [];
-  const { read, release } = world.log;
-  Object.assign(world.log, {
+  const { read, release } = host.log;
+  Object.assign(host.log, {
     read: () => Promise.reject(new Error("the disk is slow to wake")),
     release: (cursor: { readonly runId: string }) => void released.push(cursor.runId),
   });
   const again = { type: "ChatRequest", input: "", run_id: runId } as never;
-  await expect(world.ask("worker", again)).rejects.toThrow("the disk is slow to wake");
+  await expect(host.ask("worker", again)).rejects.toThrow("the disk is slow to wake");
   expect(released).toContain(runId);
 
-  Object.assign(world.log, { read, release });
-  await expect(world.ask("worker", again)).resolves.toMatchObject({ runId });
+  Object.assign(host.log, { read, release });
+  await expect(host.ask("worker", again)).resolves.toMatchObject({ runId });
 });
 
 test("a request that arrives while the runtime starts is refused when the runtime closes", async () => {

@@ -1,12 +1,8 @@
 import { defineAgent, defineTool } from "troupe";
-import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
+import { TestHost, asked, chat } from "../test-host.ts";
 
 /** Sends a text in every activation, and then never ends. */
 const endless = defineAgent({
@@ -19,29 +15,29 @@ const endless = defineAgent({
 });
 
 test("a turn that was continued three times without progress is ended", async () => {
-  const world = new World({ agents: [endless] });
-  await world.ask("endless", chat);
+  const host = new TestHost({ agents: [endless] });
+  await host.ask("endless", chat);
   for (let crash = 1; crash <= 3; crash += 1) {
-    await world.restart();
-    expect((await world.runtime.status(asked)).status).toBe("running");
+    await host.restart();
+    expect((await host.runtime.status(asked)).status).toBe("running");
   }
-  await world.restart();
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  await host.restart();
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
     error: { code: "poisoned" },
   });
 });
 
 test("a proper end of the process does not count against the turn", async () => {
-  const world = new World({ agents: [endless] });
-  await world.ask("endless", chat);
+  const host = new TestHost({ agents: [endless] });
+  await host.ask("endless", chat);
   for (let close = 1; close <= 6; close += 1) {
-    const closing = world.runtime.close();
-    await world.environment.advance(0);
+    const closing = host.runtime.close();
+    await host.environment.advance(0);
     await closing;
-    await world.restart();
+    await host.restart();
   }
-  expect((await world.runtime.status(asked)).status).toBe("running");
+  expect((await host.runtime.status(asked)).status).toBe("running");
 });
 
 test("a turn that makes progress between crashes is continued as often as needed", async () => {
@@ -55,13 +51,13 @@ test("a turn that makes progress between crashes is continued as often as needed
       }
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("stepping", chat);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("stepping", chat);
   for (let step = 1; step <= 8; step += 1) {
-    await world.environment.advance(10);
-    await world.restart();
+    await host.environment.advance(10);
+    await host.restart();
   }
-  expect((await world.events(asked)).at(-1)).toMatchObject({ result: "1 2 3 4 5 6 7 8 " });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ result: "1 2 3 4 5 6 7 8 " });
 });
 
 test("an unsafe effect whose outcome is unknown after a crash is not repeated, and the caller is informed", async () => {
@@ -80,17 +76,17 @@ test("an unsafe effect whose outcome is unknown after a crash is not repeated, a
       }
     },
   });
-  const world = new World({ agents: [agent] });
+  const host = new TestHost({ agents: [agent] });
   // Its start and its call are written, its result is not.
-  world.plan({ kind: "crash", written: false, after: 2 });
-  await world.ask("payer", chat).catch(() => {});
-  await world.restart();
+  host.planFault({ kind: "crash", written: false, after: 2 });
+  await host.ask("payer", chat).catch(() => {});
+  await host.restart();
 
   expect(done).toBe(1);
-  expect(textsOf(await world.events(asked))).toEqual([
+  expect(textsOf(await host.events(asked))).toEqual([
     "pay was interrupted; whether it took effect is unknown",
   ]);
-  expect(ofType(await world.events(asked), "ToolError")).toMatchObject([{ code: "interrupted" }]);
+  expect(ofType(await host.events(asked), "ToolError")).toMatchObject([{ code: "interrupted" }]);
 });
 
 test("an idempotent effect is retried with the same id, at most three times, and each attempt is logged", async () => {
@@ -114,12 +110,12 @@ test("an idempotent effect is retried with the same id, at most three times, and
       return "fetched";
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("retrying", chat);
-  for (let crash = 1; crash <= 3; crash += 1) await world.restart();
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("retrying", chat);
+  for (let crash = 1; crash <= 3; crash += 1) await host.restart();
 
   expect(tries).toEqual(["c1.1 1", "c1.1 2", "c1.1 3"]);
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(ofType(events, "ToolCall").map(({ attempt = 1 }) => attempt)).toEqual([1, 2, 3]);
   expect(ofType(events, "ToolError")).toMatchObject([{ tool_call_id: "c1.1", code: "interrupted" }]);
 });
@@ -143,12 +139,12 @@ test("an unsafe tool that has used its turn continues after that", async () => {
     purpose: "Calls the careful tool.",
     chat: (_input, turn) => turn.tool(tool, {}),
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("caller", chat);
-  await world.restart();
-  await world.environment.advance(1_000);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("caller", chat);
+  await host.restart();
+  await host.environment.advance(1_000);
 
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(begun).toBe(2);
   expect(ofType(events, "ToolTextOutput").map(({ content }) => content)).toEqual(["first ", "second"]);
   expect(ofType(events, "ToolCall")).toHaveLength(1);
@@ -157,10 +153,10 @@ test("an unsafe tool that has used its turn continues after that", async () => {
 
 test("a turn whose agent is no longer served ends, and its run continues when it is served again", async () => {
   const other = defineAgent({ name: "other", purpose: "Is there.", chat: (input) => input });
-  const world = new World({ agents: [endless] });
-  await world.ask("endless", chat);
-  await world.restart([other]);
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  const host = new TestHost({ agents: [endless] });
+  await host.ask("endless", chat);
+  await host.restart([other]);
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
     error: { code: "interrupted", message: "agent endless is no longer served" },
   });

@@ -1,11 +1,9 @@
 import { defineAgent, defineTool } from "troupe";
-import type { RequestId, RunId } from "troupe/protocol";
+import type { RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
-
-const asked = "asked" as RequestId;
+import { TestHost, asked } from "../test-host.ts";
 
 test("a turn that sleeps beside a wait continues its sleep after a crash", async () => {
   const agent = defineAgent({
@@ -18,13 +16,13 @@ test("a turn that sleeps beside a wait continues its sleep after a crash", async
       await answer;
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("patient", { type: "ChatRequest", input: "", request_id: asked });
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("patient", { type: "ChatRequest", input: "", request_id: asked });
 
-  await world.restart();
-  await world.environment.advance(1_000);
+  await host.restart();
+  await host.environment.advance(1_000);
 
-  expect(textsOf(await world.events(asked))).toEqual(["I shall not wait any longer."]);
+  expect(textsOf(await host.events(asked))).toEqual(["I shall not wait any longer."]);
 });
 
 test("a request that arrives during the commit of the previous turn's end survives a crash", async () => {
@@ -34,25 +32,25 @@ test("a request that arrives during the commit of the previous turn's end surviv
     async chat(input, turn) {
       void turn.text(input);
       await new Promise<void>((resolve) => {
-        world.macrotask(resolve);
+        host.macrotask(resolve);
       });
     },
   });
-  const world = new World({ agents: [agent] });
-  const { runId } = await world.ask("brief", { type: "ChatRequest", input: "one" });
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("brief", { type: "ChatRequest", input: "one" });
   const next = { type: "ChatRequest", run_id: runId as RunId } as const;
-  void world.runtime.process("brief", { ...next, input: "two" }).catch(() => {});
-  world.hold();
-  await world.environment.idle();
-  await world.letOneGo();
+  void host.runtime.process("brief", { ...next, input: "two" }).catch(() => {});
+  host.holdCommits();
+  await host.environment.idle();
+  await host.releaseCommit();
 
-  void world.runtime.process("brief", { ...next, input: "three", request_id: asked }).catch(() => {});
-  await world.environment.idle();
-  world.plan({ kind: "crash", written: true });
-  await world.letGo();
-  await world.restart();
+  void host.runtime.process("brief", { ...next, input: "three", request_id: asked }).catch(() => {});
+  await host.environment.idle();
+  host.planFault({ kind: "crash", written: true });
+  await host.releaseCommits();
+  await host.restart();
 
-  expect(textsOf(await world.events(asked))).toEqual(["three"]);
+  expect(textsOf(await host.events(asked))).toEqual(["three"]);
 });
 
 test("the result of a continued turn has the texts of its branches in the order of the log", async () => {
@@ -67,7 +65,7 @@ test("the result of a continued turn has the texts of its branches in the order 
         },
         async (own) => {
           await new Promise<void>((resolve) => {
-            world.macrotask(resolve);
+            host.macrotask(resolve);
           });
           await own.text("2 ");
         },
@@ -76,12 +74,12 @@ test("the result of a continued turn has the texts of its branches in the order 
       await turn.text("4");
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("branching", { type: "ChatRequest", input: "", request_id: asked });
-  await world.restart();
-  await world.environment.advance(1_000);
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("branching", { type: "ChatRequest", input: "", request_id: asked });
+  await host.restart();
+  await host.environment.advance(1_000);
 
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(textsOf(events)).toEqual(["1 ", "2 ", "3 ", "4"]);
   expect(events.at(-1)).toMatchObject({ result: "1 2 3 4" });
 });
@@ -95,7 +93,7 @@ test("calls that the log has open under a call end before it, even if the code d
       await turn.sleep(10);
       for (let turns = 0; turns < 20; turns += 1) {
         await new Promise<void>((resolve) => {
-          world.macrotask(resolve);
+          host.macrotask(resolve);
         });
       }
       await Promise.all([
@@ -123,18 +121,18 @@ test("calls that the log has open under a call end before it, even if the code d
       await turn.waitForInput({ mood: "How are you?" });
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("hasty", { type: "ChatRequest", input: "", request_id: asked });
-  await world.environment.advance(10);
-  await world.restart();
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("hasty", { type: "ChatRequest", input: "", request_id: asked });
+  await host.environment.advance(10);
+  await host.restart();
 
-  const errors = ofType(await world.events(asked), "ToolError");
+  const errors = ofType(await host.events(asked), "ToolError");
   expect(errors.map(({ function_name: name, code }) => `${name} ${code}`)).toEqual([
     "half interrupted",
     "stuck canceled",
     "slow canceled",
   ]);
-  expect(await world.runtime.status(asked)).toMatchObject({
+  expect(await host.runtime.status(asked)).toMatchObject({
     status: "waiting",
     request_keys: { mood: "How are you?" },
   });

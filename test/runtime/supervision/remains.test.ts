@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import type { NewArtifact } from "../../../src/ports/artifact-store.ts";
 import type { RunId } from "../../../src/protocol/ids.ts";
-import { World } from "../world.ts";
+import { TestHost } from "../test-host.ts";
 
 const publisher = defineAgent({
   name: "publisher",
@@ -16,55 +16,55 @@ const publisher = defineAgent({
 const file = { name: "notes.txt", mimeType: "text/plain", limitBytes: 100 };
 
 test("a removal interrupted by a crash is finished at the next start, including the files of the run", async () => {
-  const world = new World({ agents: [publisher] });
-  const receipt = await world.ask("publisher", { type: "ChatRequest", input: "content" });
+  const host = new TestHost({ agents: [publisher] });
+  const receipt = await host.ask("publisher", { type: "ChatRequest", input: "content" });
   const runId = receipt.runId as RunId;
-  expect(await world.artifacts.size()).toBe(7);
+  expect(await host.artifacts.size()).toBe(7);
 
-  world.plan({ kind: "crash", written: true });
-  world.runtime.removeRun(runId).catch(() => {});
-  await world.environment.idle();
-  expect(world.crashed).toBe(true);
-  await world.restart();
+  host.planFault({ kind: "crash", written: true });
+  host.runtime.removeRun(runId).catch(() => {});
+  await host.environment.idle();
+  expect(host.crashed).toBe(true);
+  await host.restart();
 
-  expect(await world.artifacts.size()).toBe(0);
-  expect(await world.log.run(runId)).toMatchObject({ removed: true });
-  await expect(world.runtime.resolve(runId)).rejects.toMatchObject({ code: "gone" });
+  expect(await host.artifacts.size()).toBe(0);
+  expect(await host.log.run(runId)).toMatchObject({ removed: true });
+  await expect(host.runtime.resolve(runId)).rejects.toMatchObject({ code: "gone" });
 });
 
 test("an incomplete copy of a run is removed at the next start", async () => {
-  const world = new World({ agents: [echo] });
-  const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
-  world.plan({ kind: "crash", written: true });
-  world.runtime.fork(receipt.runId as RunId, { after: 3 }).catch(() => {});
-  await world.environment.idle();
-  expect((await world.log.list({ limit: 10 })).runs).toHaveLength(2);
-  await world.restart();
+  const host = new TestHost({ agents: [echo] });
+  const receipt = await host.ask("echo", { type: "ChatRequest", input: "first" });
+  host.planFault({ kind: "crash", written: true });
+  host.runtime.fork(receipt.runId as RunId, { after: 3 }).catch(() => {});
+  await host.environment.idle();
+  expect((await host.log.list({ limit: 10 })).runs).toHaveLength(2);
+  await host.restart();
 
-  const { runs } = await world.log.list({ limit: 10 });
+  const { runs } = await host.log.list({ limit: 10 });
   expect(runs.map(({ runId }) => runId)).toEqual([receipt.runId]);
 });
 
 test("a file that arrives while its run is removed is not kept", async () => {
-  const world = new World({ agents: [echo] });
-  const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
+  const host = new TestHost({ agents: [echo] });
+  const receipt = await host.ask("echo", { type: "ChatRequest", input: "first" });
   const runId = receipt.runId as RunId;
   async function* slowly(): AsyncGenerator<Uint8Array, void> {
-    await world.runtime.removeRun(runId);
+    await host.runtime.removeRun(runId);
     yield new TextEncoder().encode("late");
   }
 
-  await expect(world.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
+  await expect(host.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
     code: "gone",
   });
-  expect(await world.artifacts.size()).toBe(0);
+  expect(await host.artifacts.size()).toBe(0);
 });
 
 test("a file that arrives for a run that another process removed is not kept", async () => {
-  const world = new World({ agents: [echo] });
-  const receipt = await world.ask("echo", { type: "ChatRequest", input: "first" });
+  const host = new TestHost({ agents: [echo] });
+  const receipt = await host.ask("echo", { type: "ChatRequest", input: "first" });
   const runId = receipt.runId as RunId;
-  const { log, artifacts, environment } = world;
+  const { log, artifacts, environment } = host;
   const other = createRuntime({ agents: [echo], log, artifacts, environment });
   async function* slowly(): AsyncGenerator<Uint8Array, void> {
     await other.removeRun(runId);
@@ -72,10 +72,10 @@ test("a file that arrives for a run that another process removed is not kept", a
   }
 
   // This process does not know yet that the run has another owner.
-  await expect(world.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
+  await expect(host.runtime.upload({ ...file, runId, body: slowly() })).rejects.toMatchObject({
     code: "unavailable",
   });
-  expect(await world.artifacts.size()).toBe(0);
+  expect(await host.artifacts.size()).toBe(0);
 });
 
 test.each([
@@ -84,38 +84,38 @@ test.each([
 ])(
   "a file that is still being stored when its turn is canceled is removed with its run, %s",
   async (_, idleRuns) => {
-    const world = new World({ agents: [publisher], limits: { idleRuns } });
-    const { put } = world.artifacts;
+    const host = new TestHost({ agents: [publisher], limits: { idleRuns } });
+    const { put } = host.artifacts;
     const stored = Promise.withResolvers<void>();
-    Object.assign(world.artifacts, {
+    Object.assign(host.artifacts, {
       async put(artifact: NewArtifact) {
         await stored.promise;
         return put(artifact);
       },
     });
-    const { runId, requestId } = await world.ask("publisher", { type: "ChatRequest", input: "content" });
-    await world.ask("publisher", { type: "CancelRequest", request_id: requestId });
-    const removal = world.runtime.removeRun(runId as RunId);
-    await world.environment.idle();
+    const { runId, requestId } = await host.ask("publisher", { type: "ChatRequest", input: "content" });
+    await host.ask("publisher", { type: "CancelRequest", request_id: requestId });
+    const removal = host.runtime.removeRun(runId as RunId);
+    await host.environment.idle();
     stored.resolve();
     await removal;
-    await world.environment.idle();
+    await host.environment.idle();
 
-    expect(await world.artifacts.size()).toBe(0);
+    expect(await host.artifacts.size()).toBe(0);
   },
 );
 
 test("a file that is attached while its run is removed is removed with it", async () => {
-  const world = new World({ agents: [echo] });
+  const host = new TestHost({ agents: [echo] });
   const body = new Blob(["content"]).stream();
-  const { artifactId } = await world.runtime.upload({ ...file, body });
-  const { attach, removeRun } = world.artifacts;
+  const { artifactId } = await host.runtime.upload({ ...file, body });
+  const { attach, removeRun } = host.artifacts;
   const removing = Promise.withResolvers<void>();
   let removed = false;
   const attachments = [artifactId];
   const request = { type: "ChatRequest", input: "first", request_id: "asked twice", attachments } as const;
-  await world.ask("echo", request);
-  Object.assign(world.artifacts, {
+  await host.ask("echo", request);
+  Object.assign(host.artifacts, {
     async attach(...given: Parameters<typeof attach>) {
       await removing.promise;
       await attach(...given);
@@ -129,12 +129,12 @@ test("a file that is attached while its run is removed is removed with it", asyn
       }
     },
   });
-  await world.restart();
+  await host.restart();
   // The retried request attaches its file again.
-  const answer = world.runtime.process("echo", request);
-  await world.environment.idle();
-  const [run] = (await world.log.list({ limit: 1 })).runs;
-  await world.runtime.removeRun(run?.runId as RunId);
+  const answer = host.runtime.process("echo", request);
+  await host.environment.idle();
+  const [run] = (await host.log.list({ limit: 1 })).runs;
+  await host.runtime.removeRun(run?.runId as RunId);
 
-  expect(await world.artifacts.size()).toBe(0);
+  expect(await host.artifacts.size()).toBe(0);
 });

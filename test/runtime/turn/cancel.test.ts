@@ -1,12 +1,10 @@
 import { defineAgent, defineTool } from "troupe";
-import type { Event, RequestId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
+import { TestHost, asked, chat } from "../test-host.ts";
 
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 const cancel = { type: "CancelRequest", request_id: asked } as const;
 
 /** Never settles and ignores its cancel. */
@@ -47,11 +45,11 @@ function typesOf(events: readonly Event[]): readonly string[] {
 }
 
 test("a cancel ends the open calls, the deepest first, then the turn, and nothing follows", async () => {
-  const world = new World({ agents: [stubborn] });
-  await world.ask("stubborn", chat);
-  const receipt = await world.ask("stubborn", cancel);
+  const host = new TestHost({ agents: [stubborn] });
+  await host.ask("stubborn", chat);
+  const receipt = await host.ask("stubborn", cancel);
 
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(typesOf(events)).toEqual([
     "RequestStarted",
     "TextOutput",
@@ -70,7 +68,7 @@ test("a cancel ends the open calls, the deepest first, then the turn, and nothin
     finish_reason: "canceled",
     result: null,
   });
-  expect(world.environment.timers).toBe(0);
+  expect(host.environment.timers).toBe(0);
 });
 
 test("a waiting turn is canceled, whether or not it is in memory", async () => {
@@ -90,11 +88,11 @@ test("a waiting turn is canceled, whether or not it is in memory", async () => {
     },
   });
   for (const isRestarted of [false, true]) {
-    const world = new World({ agents: [asker] });
-    await world.ask("asker", chat);
-    if (isRestarted) await world.restart();
-    await world.ask("asker", cancel);
-    expect(typesOf(await world.events(asked))).toEqual([
+    const host = new TestHost({ agents: [asker] });
+    await host.ask("asker", chat);
+    if (isRestarted) await host.restart();
+    await host.ask("asker", cancel);
+    expect(typesOf(await host.events(asked))).toEqual([
       "RequestStarted",
       "ToolCall ask",
       "WaitForInput",
@@ -103,7 +101,7 @@ test("a waiting turn is canceled, whether or not it is in memory", async () => {
       "RequestCompleted",
     ]);
     const late = { type: "ResumeWithInput", request_id: asked, request_keys: { name: "Ann" } } as const;
-    await expect(world.ask("asker", late)).rejects.toMatchObject({ code: "conflict" });
+    await expect(host.ask("asker", late)).rejects.toMatchObject({ code: "conflict" });
   }
 });
 
@@ -119,14 +117,14 @@ test("a request canceled in the queue never runs; its end is between the other t
       await turn.text(`${input} ends.`);
     },
   });
-  const world = new World({ agents: [agent] });
-  const { runId } = await world.ask("sleeper", { type: "ChatRequest", input: "one" });
-  await world.ask("sleeper", { ...chat, input: "two", run_id: runId } as never);
-  expect((await world.runtime.status(asked)).status).toBe("queued");
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("sleeper", { type: "ChatRequest", input: "one" });
+  await host.ask("sleeper", { ...chat, input: "two", run_id: runId } as never);
+  expect((await host.runtime.status(asked)).status).toBe("queued");
 
-  await world.ask("sleeper", cancel);
-  await world.environment.advance(1_000);
-  const events = await world.events(runId ?? "");
+  await host.ask("sleeper", cancel);
+  await host.environment.advance(1_000);
+  const events = await host.events(runId ?? "");
   expect(typesOf(events)).toEqual([
     "RequestStarted",
     "TextOutput",
@@ -142,13 +140,13 @@ test("a request canceled in the queue never runs; its end is between the other t
 
 test("a cancel of an ended turn is answered with its end and adds nothing", async () => {
   const echo = defineAgent({ name: "echo", purpose: "Echoes.", chat: (input) => input });
-  const world = new World({ agents: [echo] });
-  await world.ask("echo", { ...chat, input: "hi" });
-  const before = await world.events(asked);
+  const host = new TestHost({ agents: [echo] });
+  await host.ask("echo", { ...chat, input: "hi" });
+  const before = await host.events(asked);
 
-  const receipt = await world.ask("echo", cancel);
+  const receipt = await host.ask("echo", cancel);
   expect(JSON.parse(receipt.event ?? "{}")).toEqual(before.at(-1));
-  expect(await world.events(asked)).toEqual(before);
+  expect(await host.events(asked)).toEqual(before);
 });
 
 test("a cancel that races with the end of its turn is answered by the first of the two, always with one end", async () => {
@@ -161,19 +159,19 @@ test("a cancel that races with the end of its turn is answered by the first of t
   });
   const ends = new Set<string>();
   for (let seed = 1; seed <= 60; seed += 1) {
-    const world = new World({ agents: [echo], seed });
-    const asking = world.runtime.process("echo", { ...chat, input: "a b c" });
+    const host = new TestHost({ agents: [echo], seed });
+    const asking = host.runtime.process("echo", { ...chat, input: "a b c" });
     for (let turns = 0; turns < seed; turns += 1) {
       await new Promise<void>((resolve) => {
-        world.environment.macrotask(resolve);
+        host.environment.macrotask(resolve);
       });
     }
     await asking;
-    const canceling = world.runtime.process("echo", cancel);
-    await world.environment.idle();
+    const canceling = host.runtime.process("echo", cancel);
+    await host.environment.idle();
     const { event } = await canceling;
 
-    const events = await world.events(asked);
+    const events = await host.events(asked);
     const end = events.at(-1);
     expect(ofType(events, "RequestCompleted")).toHaveLength(1);
     expect(JSON.parse(event ?? "{}")).toEqual(end);
@@ -192,14 +190,14 @@ test("a cancel survives a crash right after it, and no code runs again for it", 
       await turn.effect("forever", () => new Promise<void>(() => {}));
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("stuck", chat);
-  world.plan({ kind: "crash", written: true });
-  void world.runtime.process("stuck", cancel).catch(() => {});
-  await world.environment.idle();
-  await world.restart();
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("stuck", chat);
+  host.planFault({ kind: "crash", written: true });
+  void host.runtime.process("stuck", cancel).catch(() => {});
+  await host.environment.idle();
+  await host.restart();
 
-  expect((await world.events(asked)).at(-1)).toMatchObject({ finish_reason: "canceled" });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "canceled" });
   expect(runs).toBe(1);
 });
 
@@ -212,15 +210,15 @@ test("the next request of a run starts after a cancel", async () => {
       return input;
     },
   });
-  const world = new World({ agents: [agent] });
-  const { runId } = await world.ask("moody", { ...chat, input: "wait" });
-  await world.ask("moody", cancel);
-  await world.ask("moody", { type: "ChatRequest", input: "hello", run_id: runId } as never);
-  expect((await world.events(runId ?? "")).at(-1)).toMatchObject({ result: "hello" });
-  expect(textsOf(await world.events(asked))).toEqual([]);
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("moody", { ...chat, input: "wait" });
+  await host.ask("moody", cancel);
+  await host.ask("moody", { type: "ChatRequest", input: "hello", run_id: runId } as never);
+  expect((await host.events(runId ?? "")).at(-1)).toMatchObject({ result: "hello" });
+  expect(textsOf(await host.events(asked))).toEqual([]);
 });
 
 test("an unknown request cannot be canceled", async () => {
-  const world = new World({ agents: [stubborn] });
-  await expect(world.ask("stubborn", cancel)).rejects.toMatchObject({ code: "not_found" });
+  const host = new TestHost({ agents: [stubborn] });
+  await expect(host.ask("stubborn", cancel)).rejects.toMatchObject({ code: "not_found" });
 });

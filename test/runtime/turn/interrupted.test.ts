@@ -1,13 +1,11 @@
 import { defineAgent, defineTool, fromMachine } from "troupe";
 import type { Agent } from "troupe";
-import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { fromPromise, setup } from "xstate";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
-import { World } from "../world.ts";
+import { TestHost, asked } from "../test-host.ts";
 
-const asked = "asked" as RequestId;
 const never = (): Promise<void> => new Promise(() => {});
 
 const inEffect = defineAgent({
@@ -47,11 +45,11 @@ test.each([
 ] satisfies readonly { readonly about: string; readonly agents: readonly Agent[] }[])(
   "a turn whose code does not catch that a crash interrupted its call ends with that code: $about",
   async ({ agents }) => {
-    const world = new World({ agents });
-    await world.ask(agents[0]?.name ?? "", { type: "ChatRequest", input: "", request_id: asked });
-    await world.restart();
-    await world.environment.advance(0);
-    const events = await world.events(asked);
+    const host = new TestHost({ agents });
+    await host.ask(agents[0]?.name ?? "", { type: "ChatRequest", input: "", request_id: asked });
+    await host.restart();
+    await host.environment.advance(0);
+    const events = await host.events(asked);
     expect(ofType(events, "ToolError").map(({ code }) => code)).toEqual(
       ofType(events, "ToolCall").map(() => "interrupted"),
     );
@@ -71,10 +69,10 @@ test("an error of its own ends a turn with its own code, though a call was inter
       throw new Error("no money");
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("handling", { type: "ChatRequest", input: "", request_id: asked });
-  await world.restart();
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("handling", { type: "ChatRequest", input: "", request_id: asked });
+  await host.restart();
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     error: { code: "agent_error", message: "no money" },
   });
 });

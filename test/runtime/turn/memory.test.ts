@@ -1,13 +1,10 @@
 import { defineAgent, operation } from "troupe";
 import type { Agent, Operation, Turn } from "troupe";
-import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { World } from "../world.ts";
+import { TestHost, asked, chat } from "../test-host.ts";
 
-const asked = "asked" as RequestId;
-const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 const anything = z.object({ word: z.string() });
 
 /** An agent that stores a word when told to continue, and reports its words. */
@@ -47,18 +44,17 @@ test("an agent finds the memory of its successful turns, and nothing of failed o
       if (input === "fails") throw new Error("no");
     },
   });
-  const world = new World({ agents: [agent] });
-  const { runId } = await world.ask("notebook", { type: "ChatRequest", input: "one" });
-  const say = (input: string) =>
-    world.ask("notebook", { type: "ChatRequest", input, run_id: runId } as never);
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("notebook", { type: "ChatRequest", input: "one" });
+  const say = (input: string) => host.ask("notebook", { type: "ChatRequest", input, run_id: runId } as never);
 
   await say("fails");
   await say("ignored");
   await say("two");
-  await world.restart();
+  await host.restart();
   await say("three");
 
-  const texts = textsOf(await world.events(runId ?? ""));
+  const texts = textsOf(await host.events(runId ?? ""));
   expect(texts).toEqual(["one", "one fails", "one ignored", "one two", "one two three"]);
 });
 
@@ -73,14 +69,14 @@ test("a continued turn reads the memory as it was at the start of the turn", asy
       await turn.text(`turn ${count + 1}`);
     },
   });
-  const world = new World({ agents: [agent] });
-  const { runId } = await world.ask("counter", { type: "ChatRequest", input: "" });
-  await world.environment.advance(1_000);
-  await world.ask("counter", { type: "ChatRequest", input: "", run_id: runId } as never);
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("counter", { type: "ChatRequest", input: "" });
+  await host.environment.advance(1_000);
+  await host.ask("counter", { type: "ChatRequest", input: "", run_id: runId } as never);
 
-  await world.restart();
-  await world.environment.advance(1_000);
-  expect(textsOf(await world.events(runId ?? ""))).toEqual(["turn 1", "turn 2"]);
+  await host.restart();
+  await host.environment.advance(1_000);
+  expect(textsOf(await host.events(runId ?? ""))).toEqual(["turn 1", "turn 2"]);
 });
 
 test("a child starts with an empty memory and keeps nothing", async () => {
@@ -89,9 +85,9 @@ test("a child starts with an empty memory and keeps nothing", async () => {
     await turn.call(notes, "note", { word: "one" });
     await turn.text(await turn.call(notes, "note", { word: "two" }));
   });
-  const world = new World({ agents: [parent, notes] });
-  await world.ask("parent", chat);
-  expect(textsOf(await world.events(asked))).toEqual(["two"]);
+  const host = new TestHost({ agents: [parent, notes] });
+  await host.ask("parent", chat);
+  expect(textsOf(await host.events(asked))).toEqual(["two"]);
 });
 
 test("a child with shared run memory finds what it kept, in this turn and the next", async () => {
@@ -100,11 +96,11 @@ test("a child with shared run memory finds what it kept, in this turn and the ne
     await turn.call(notes, "note", { word: `${input}1` });
     await turn.text(await turn.call(notes, "note", { word: `${input}2` }));
   });
-  const world = new World({ agents: [parent] });
-  const { runId } = await world.ask("parent", { type: "ChatRequest", input: "a" });
-  await world.restart();
-  await world.ask("parent", { type: "ChatRequest", input: "b", run_id: runId } as never);
-  expect(textsOf(await world.events(runId ?? ""))).toEqual(["a1 a2", "a1 a2 b1 b2"]);
+  const host = new TestHost({ agents: [parent] });
+  const { runId } = await host.ask("parent", { type: "ChatRequest", input: "a" });
+  await host.restart();
+  await host.ask("parent", { type: "ChatRequest", input: "b", run_id: runId } as never);
+  expect(textsOf(await host.events(runId ?? ""))).toEqual(["a1 a2", "a1 a2 b1 b2"]);
 });
 
 test("calls of an agent with shared run memory run one after the other, also across a crash", async () => {
@@ -115,15 +111,15 @@ test("calls of an agent with shared run memory run one after the other, also acr
     );
     await turn.text(all.at(-1) ?? "");
   });
-  const world = new World({ agents: [parent] });
-  await world.ask("parent", chat);
-  await world.environment.advance(1_500);
-  await world.restart();
-  await world.environment.advance(1_000);
-  await world.restart();
-  await world.environment.advance(1_000);
+  const host = new TestHost({ agents: [parent] });
+  await host.ask("parent", chat);
+  await host.environment.advance(1_500);
+  await host.restart();
+  await host.environment.advance(1_000);
+  await host.restart();
+  await host.environment.advance(1_000);
 
-  expect(textsOf(await world.events(asked))).toEqual(["one two three"]);
+  expect(textsOf(await host.events(asked))).toEqual(["one two three"]);
 });
 
 test("parallel calls of an agent with shared run memory lose no change", async () => {
@@ -138,8 +134,8 @@ test("parallel calls of an agent with shared run memory lose no change", async (
     kept.add(await turn.call(notes, "note", { word: "end" }));
   });
   for (let seed = 1; seed <= 10; seed += 1) {
-    const world = new World({ agents: [parent], seed });
-    await world.ask("parent", chat);
+    const host = new TestHost({ agents: [parent], seed });
+    await host.ask("parent", chat);
   }
 
   expect([...kept]).toEqual([[...words.filter((word) => !word.endsWith("3")), "end"].join(" ")]);
@@ -158,12 +154,12 @@ test("the run memory kept by a grandchild survives a crash of the turn", async (
     await turn.text(await turn.call(between, "pass", { word: input }));
     await turn.sleep(1_000);
   });
-  const world = new World({ agents: [parent] });
-  const { runId } = await world.ask("parent", { type: "ChatRequest", input: "one" });
-  await world.restart();
-  await world.environment.advance(1_000);
-  await world.ask("parent", { type: "ChatRequest", input: "two", run_id: runId } as never);
-  expect(textsOf(await world.events(runId ?? ""))).toEqual(["one", "one two"]);
+  const host = new TestHost({ agents: [parent] });
+  const { runId } = await host.ask("parent", { type: "ChatRequest", input: "one" });
+  await host.restart();
+  await host.environment.advance(1_000);
+  await host.ask("parent", { type: "ChatRequest", input: "two", run_id: runId } as never);
+  expect(textsOf(await host.events(runId ?? ""))).toEqual(["one", "one two"]);
 });
 
 test("a turn can be parked while a call waits for the run memory of its agent", async () => {
@@ -172,21 +168,21 @@ test("a turn can be parked while a call waits for the run memory of its agent", 
     await Promise.all(["one", "two"].map((word) => turn.call(notes, "note", { word })));
     await turn.text("done");
   });
-  const world = new World({ agents: [parent] });
-  await world.ask("parent", chat);
+  const host = new TestHost({ agents: [parent] });
+  await host.ask("parent", chat);
   for (const word of ["one", "two"]) {
-    expect(await world.runtime.status(asked)).toMatchObject({
+    expect(await host.runtime.status(asked)).toMatchObject({
       status: "waiting",
       request_keys: { [word]: `${word}?` },
     });
-    await world.restart();
-    await world.ask("parent", {
+    await host.restart();
+    await host.ask("parent", {
       type: "ResumeWithInput",
       request_id: asked,
       request_keys: { [word]: true },
     });
   }
-  expect(textsOf(await world.events(asked))).toEqual(["done"]);
+  expect(textsOf(await host.events(asked))).toEqual(["done"]);
 });
 
 test("an agent whose call would wait for its own run memory is refused", async () => {
@@ -210,9 +206,9 @@ test("an agent whose call would wait for its own run memory is refused", async (
   const parent = parentOf(async (_input, turn) => {
     await turn.text(await turn.call(ouroboros, "bite", { depth: 0 }));
   });
-  const world = new World({ agents: [parent] });
-  await world.ask("parent", chat);
-  expect(textsOf(await world.events(asked))).toEqual([
+  const host = new TestHost({ agents: [parent] });
+  await host.ask("parent", chat);
+  expect(textsOf(await host.events(asked))).toEqual([
     "ouroboros shares its memory of the run, and this call would wait for itself",
   ]);
 });
@@ -241,11 +237,11 @@ test("two agents with shared run memory that wait for each other do not wait for
     );
     await turn.text(ends.map(({ status }) => status).join(" "));
   });
-  const world = new World({ agents: [parent] });
-  await world.ask("parent", chat);
-  await world.environment.advance(100);
+  const host = new TestHost({ agents: [parent] });
+  await host.ask("parent", chat);
+  await host.environment.advance(100);
 
-  const events = await world.events(asked);
+  const events = await host.events(asked);
   expect(ofType(events, "ToolError")[0]).toMatchObject({ depth: 1 });
   expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
 });
@@ -260,9 +256,9 @@ test("a memory that is too large or not JSON is refused where it is set", async 
       turn.memory.set(input === "large" ? "x".repeat(2_000_000) : (loop as never));
     },
   });
-  const world = new World({ agents: [agent] });
-  await world.ask("hoarder", { ...chat, input: "large" });
-  expect((await world.events(asked)).at(-1)).toMatchObject({
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("hoarder", { ...chat, input: "large" });
+  expect((await host.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
     error: { code: "agent_error", message: expect.stringContaining("larger than 1048576 bytes") as string },
   });

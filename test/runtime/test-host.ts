@@ -1,6 +1,6 @@
 import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
 import type { Agent, Limits, Receipt, Runtime } from "troupe";
-import type { Event, Request } from "troupe/protocol";
+import type { Event, Request, RequestId } from "troupe/protocol";
 import { manualEnvironment } from "troupe/testing";
 import type { ManualEnvironment } from "troupe/testing";
 import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
@@ -8,30 +8,37 @@ import type { Environment } from "../../src/ports/environment.ts";
 import type { Batch, EventLog } from "../../src/ports/event-log.ts";
 import { Unavailable } from "../../src/ports/event-log.ts";
 import type { SecretStore } from "../../src/ports/secret-store.ts";
+import { Lifetime } from "./lifetime.ts";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import type { Telemetry } from "../../src/ports/telemetry.ts";
 
 /** The fault of a commit: the process dies or the log fails, before the commit is written or just after. */
-export interface Mishap {
-  /** The number of the commit, from 1, over the whole simulation. */
+export interface CommitFault {
+  /** The number of the commit, from 1, over all processes. */
   readonly commit: number;
   readonly kind: "crash" | "failure";
   readonly written: boolean;
 }
 
-export interface WorldOptions {
+export interface TestHostOptions {
   readonly agents: readonly Agent[];
   readonly limits?: Partial<Limits>;
   /** Determines the order of steps that are ready at the same time. Default 0: in order of creation. */
   readonly seed?: number;
-  readonly mishaps?: readonly Mishap[];
+  readonly commitFaults?: readonly CommitFault[];
 }
+
+/** The id of the request that most tests make. */
+export const asked: RequestId = "asked";
+
+/** A chat under that id. */
+export const chat = { type: "ChatRequest", input: "", request_id: asked } as const;
 
 /**
  * A runtime with a manual clock, on a log that survives it. The process can die at any commit or between two;
  * its running work is lost then, and a new process starts from the log.
  */
-export class World {
+export class TestHost {
   readonly environment: ManualEnvironment;
   readonly log: EventLog = memoryLog();
   readonly artifacts: ArtifactStore = memoryArtifacts();
@@ -45,18 +52,18 @@ export class World {
   recoveries = 0;
   /** How many commits were begun. */
   commits = 0;
-  #options: WorldOptions;
-  #mishaps: readonly Mishap[];
-  #life = new Life();
+  #options: TestHostOptions;
+  #commitFaults: readonly CommitFault[];
+  #life = new Lifetime();
   #runtime: Runtime;
   #writable = true;
   #held: (() => void)[] | undefined;
   /** How often the list of sleeping requests fails. */
-  #blind = 0;
+  #listFaults = 0;
 
-  constructor(options: WorldOptions) {
+  constructor(options: TestHostOptions) {
     this.#options = options;
-    this.#mishaps = options.mishaps ?? [];
+    this.#commitFaults = options.commitFaults ?? [];
     this.environment = manualEnvironment({ seed: options.seed ?? 0 });
     this.#runtime = this.#start();
   }
@@ -78,15 +85,15 @@ export class World {
   /** Starts a process on the log, and waits until no work is left. */
   async restart(agents?: readonly Agent[]): Promise<void> {
     this.#life.end();
-    this.#life = new Life();
+    this.#life = new Lifetime();
     if (agents) this.#options = { ...this.#options, agents };
     this.#runtime = this.#start();
     await this.environment.idle();
   }
 
   /** Plans a fault for the commit after this many others. */
-  plan({ after = 0, ...mishap }: Omit<Mishap, "commit"> & { readonly after?: number }): void {
-    this.#mishaps = [...this.#mishaps, { ...mishap, commit: this.commits + 1 + after }];
+  planFault({ after = 0, ...fault }: Omit<CommitFault, "commit"> & { readonly after?: number }): void {
+    this.#commitFaults = [...this.#commitFaults, { ...fault, commit: this.commits + 1 + after }];
   }
 
   /** Lets a failed log accept commits again. */
@@ -95,17 +102,17 @@ export class World {
   }
 
   /** Makes the log fail to list sleeping requests this many times. */
-  blind(times: number): void {
-    this.#blind = times;
+  failSleepingLists(times: number): void {
+    this.#listFaults = times;
   }
 
   /** Holds commits back until they are released. */
-  hold(): void {
+  holdCommits(): void {
     this.#held ??= [];
   }
 
   /** Releases the held commits, and all that follow. */
-  async letGo(): Promise<void> {
+  async releaseCommits(): Promise<void> {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const commit of held) commit();
@@ -113,7 +120,7 @@ export class World {
   }
 
   /** Releases the oldest held commit. */
-  async letOneGo(): Promise<void> {
+  async releaseCommit(): Promise<void> {
     this.#held?.shift()?.();
     await this.environment.idle();
   }
@@ -170,7 +177,7 @@ export class World {
     };
   }
 
-  #environmentOf(life: Life): Environment {
+  #environmentOf(life: Lifetime): Environment {
     const { environment } = this;
     return {
       ...environment,
@@ -183,61 +190,61 @@ export class World {
     };
   }
 
-  #logOf(life: Life): EventLog {
+  #logOf(life: Lifetime): EventLog {
     const { log } = this;
-    const mortal =
+    const whileAlive =
       <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
       (...given: Given): Promise<Answer> =>
-        life.unlessOver(ask(...given));
+        life.whileAlive(ask(...given));
     return {
       ...log,
-      claim: mortal(log.claim),
-      append: mortal((cursor, batch) => this.#append(life, () => log.append(cursor, throughJson(batch)))),
+      claim: whileAlive(log.claim),
+      append: whileAlive((cursor, batch) => this.#append(life, () => log.append(cursor, throughJson(batch)))),
       release: (cursor) => {
         if (life.alive) log.release(cursor);
       },
-      read: mortal(async (runId, options) => log.read(runId, options)),
+      read: whileAlive(async (runId, options) => log.read(runId, options)),
       tail: (runId, wake) =>
         log.tail(runId, () => {
           if (life.alive) wake();
         }),
-      lookup: mortal(log.lookup),
-      run: mortal(log.run),
-      find: mortal(log.find),
-      list: mortal(log.list),
-      open: mortal(() => {
+      lookup: whileAlive(log.lookup),
+      run: whileAlive(log.run),
+      find: whileAlive(log.find),
+      list: whileAlive(log.list),
+      open: whileAlive(() => {
         this.recoveries += 1;
         return log.open();
       }),
-      asleep: mortal((query) => {
-        this.#blind -= 1;
-        if (this.#blind >= 0) throw new Unavailable("the disk is gone");
+      asleep: whileAlive((query) => {
+        this.#listFaults -= 1;
+        if (this.#listFaults >= 0) throw new Unavailable("the disk is gone");
         return log.asleep(query);
       }),
-      snapshot: mortal(log.snapshot),
-      unreferenced: mortal(log.unreferenced),
-      remove: mortal((cursor) => log.remove(cursor)),
+      snapshot: whileAlive(log.snapshot),
+      unreferenced: whileAlive(log.unreferenced),
+      remove: whileAlive((cursor) => log.remove(cursor)),
       health: () => (this.#writable ? { writable: true } : { writable: false, reason: "the disk is gone" }),
       close: async () => {},
     };
   }
 
   /** Writes after a delay and acknowledges after another, unless there is a fault. */
-  async #append<Answer>(life: Life, write: () => Promise<Answer>): Promise<Answer> {
+  async #append<Answer>(life: Lifetime, write: () => Promise<Answer>): Promise<Answer> {
     if (!this.#writable) throw new Unavailable("the disk is gone");
     if (life.alive) this.commits += 1;
     const { commits } = this;
     await this.#pause(life);
     await this.#release();
-    const mishap = this.#mishaps.find(({ commit }) => commit === commits);
-    if (mishap === undefined || mishap.written) {
+    const fault = this.#commitFaults.find(({ commit }) => commit === commits);
+    if (fault === undefined || fault.written) {
       const answer = await write();
-      if (mishap === undefined) {
+      if (fault === undefined) {
         await this.#pause(life);
         return answer;
       }
     }
-    if (mishap?.kind === "crash") life.end();
+    if (fault?.kind === "crash") life.end();
     else this.#writable = false;
     throw new Unavailable("the disk is gone");
   }
@@ -250,7 +257,7 @@ export class World {
     });
   }
 
-  #pause(life: Life): Promise<void> {
+  #pause(life: Lifetime): Promise<void> {
     return new Promise((resolve) => {
       this.environment.macrotask(() => {
         if (life.alive) resolve();
@@ -258,52 +265,15 @@ export class World {
     });
   }
 
-  #artifactsOf(life: Life): ArtifactStore {
+  #artifactsOf(life: Lifetime): ArtifactStore {
     const { artifacts } = this;
     return {
       ...artifacts,
-      put: (artifact) => life.unlessOver(artifacts.put(artifact)),
-      get: (artifactId) => life.unlessOver(artifacts.get(artifactId)),
-      attach: (artifactId, runId) => life.unlessOver(artifacts.attach(artifactId, runId)),
+      put: (artifact) => life.whileAlive(artifacts.put(artifact)),
+      get: (artifactId) => life.whileAlive(artifacts.get(artifactId)),
+      attach: (artifactId, runId) => life.whileAlive(artifacts.attach(artifactId, runId)),
       close: async () => {},
     };
-  }
-}
-
-/** One process, from its start to its end. */
-class Life {
-  readonly #stops = new Set<() => void>();
-  alive = true;
-
-  end(): void {
-    this.alive = false;
-    for (const stop of this.#stops) stop();
-    this.#stops.clear();
-  }
-
-  timer(environment: ManualEnvironment, ms: number, fire: () => void): () => void {
-    if (!this.alive) return () => {};
-    const stop = (): void => {
-      this.#stops.delete(stop);
-      stopTimer();
-    };
-    const stopTimer = environment.timer(ms, () => {
-      this.#stops.delete(stop);
-      fire();
-    });
-    this.#stops.add(stop);
-    return stop;
-  }
-
-  /** A result that never arrives once the process has ended. */
-  async unlessOver<Answer>(asked: Promise<Answer>): Promise<Answer> {
-    try {
-      const answer = await asked;
-      if (this.alive) return answer;
-    } catch (error) {
-      if (this.alive) throw error;
-    }
-    return new Promise(() => {});
   }
 }
 
