@@ -6,6 +6,9 @@ import type { Answer, Query, Wire } from "./wire.ts";
 import { toEvent, toEvents } from "./wire-event.ts";
 import type { WireEvent } from "./wire-event.ts";
 
+/** The input of a ticker that counts to two, with ten minutes between the numbers. */
+export const SLOW = "2 600000";
+
 /** A turn that a case started. */
 export interface StartedTurn {
   readonly role: Role;
@@ -63,6 +66,18 @@ export class Context {
     const turn = await this.start(role, input, extra);
     this.#endless.push(turn);
     return turn;
+  }
+
+  /** Starts a ticker whose second number comes only after ten minutes; it is canceled after the case. */
+  startSlow(): Promise<StartedTurn> {
+    return this.startEndless("ticker", SLOW);
+  }
+
+  /** Sends a request that is queued behind a running one. */
+  async enqueue(busy: StartedTurn, input: string): Promise<StartedTurn> {
+    const body = { type: "ChatRequest", input, run_id: busy.runId };
+    const { request_id: requestId } = bodyOf(await this.process(busy.role, body), 202);
+    return { ...busy, requestId: String(requestId) };
   }
 
   /** Opens a stream of a turn's events. */

@@ -32,3 +32,8 @@ export type Role = (typeof ROLES)[number];
 
 /** The names of agents for roles, where they differ. */
 export type RoleNames = { readonly [role in Role]?: string };
+
+/** A request that makes the echo agent repeat a text. */
+export function repeatRequest(text: string, times: number): Readonly<Record<string, unknown>> {
+  return { type: "OperationRequest", operation: "repeat", input: { text, times } };
+}

@@ -130,6 +130,16 @@ export function bodyOf(answer: Answer, status: number): Readonly<Record<string, 
   return json;
 }
 
+/** Checks that an answer is a problem: a status, a code for programs, and a sentence for people. */
+export function checkProblem(answer: Answer, status: number): Readonly<Record<string, unknown>> {
+  const problem = bodyOf(answer, status);
+  const type = answer.headers.get("content-type") ?? "";
+  check(type.startsWith("application/problem+json"), "application/problem+json", { type, ...problem });
+  check(typeof problem.code === "string" && problem.code !== "", "a code", answer);
+  check(typeof problem.detail === "string" && problem.detail !== "", "a detail", answer);
+  return problem;
+}
+
 /** Whether a value is an object with keys. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

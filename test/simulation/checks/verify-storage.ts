@@ -1,11 +1,11 @@
 import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
+import type { SecretStore } from "../../../src/ports/secret-store.ts";
 import type { Observer } from "./observer.ts";
 
 /** The data outside the log. */
 export interface StoredData {
   readonly artifacts: { all(): Promise<readonly StoredArtifact[]> };
-  /** The secrets by name. */
-  readonly secrets: ReadonlyMap<string, string>;
+  readonly secrets: Pick<SecretStore, "names">;
   /** The names of secrets that the next start may still have to remove. */
   readonly leftBehind: ReadonlySet<string>;
 }
@@ -49,9 +49,10 @@ export async function verifyStorage({
 /** Checks that exactly the secrets that runs refer to exist, except those that the next start removes. */
 function verifySecrets(
   { faults, runs }: Observer,
-  secrets: ReadonlyMap<string, string>,
+  secrets: StoredData["secrets"],
   leftBehind: ReadonlySet<string>,
 ): void {
+  const stored = new Set(secrets.names());
   const used = new Set<string>();
   for (const [runId, { records, removed }] of runs) {
     if (removed) continue;
@@ -60,10 +61,10 @@ function verifySecrets(
     for (const config of runId.startsWith("config-") ? configs.slice(-1) : configs)
       for (const [, name = ""] of JSON.stringify(config).matchAll(/"\$secret":"([^"]*)"/gu)) {
         used.add(name);
-        if (!secrets.has(name)) faults.push(`run ${runId} has lost secret ${name}`);
+        if (!stored.has(name)) faults.push(`run ${runId} has lost secret ${name}`);
       }
   }
-  for (const name of secrets.keys())
+  for (const name of stored)
     if (!used.has(name) && !leftBehind.has(name))
       faults.push(`secret ${name} is kept though no run refers to it`);
 }

@@ -1,4 +1,5 @@
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
+import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
 import { Artifacts } from "./artifacts.ts";
 import type { Picker } from "../../laws/program.ts";
 import type { Disk } from "./disk.ts";
@@ -21,8 +22,8 @@ export class Hosts {
   readonly #options: HostsOptions;
   /** The files of all processes. */
   readonly artifacts: Artifacts = new Artifacts();
-  /** The secrets of all processes, by name. */
-  readonly secrets: Map<string, string> = new Map();
+  /** The secrets of all processes. */
+  readonly secrets: SecretStore = memorySecrets();
   /** The faults that processes reported. */
   readonly told: string[] = [];
   #owner: Process;
@@ -109,7 +110,7 @@ export class Hosts {
       commitIntervalMs,
       retention,
       artifacts: this.artifacts.store,
-      secrets: secretsIn(this.secrets),
+      secrets: this.secrets,
       agents: stage.agents,
       newId: () => String((this.#ids += 1)).padStart(21, "0"),
       fault: (message) => void this.told.push(message),
@@ -118,16 +119,3 @@ export class Hosts {
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set();
-
-function secretsIn(values: Map<string, string>): SecretStore {
-  return {
-    get: (name) => values.get(name),
-    async put(added) {
-      for (const [name, value] of Object.entries(added)) values.set(name, value);
-    },
-    names: () => values.keys(),
-    async remove(names) {
-      for (const name of names) values.delete(name);
-    },
-  };
-}

@@ -18,17 +18,28 @@ const SMALL_DISK = ["unshare", "--map-root-user", "--mount", "sh", "-c"];
 const canMountSmallDisk =
   spawnSync(SMALL_DISK[0] ?? "", [...SMALL_DISK.slice(1), "mount -t tmpfs tmpfs /mnt"]).status === 0;
 
+type Mode = Parameters<typeof startLogChild>[0];
+
+/** Runs a child to its end behind a command, and returns the values that it printed. */
+async function runChild(mode: Mode, directory: string, command: readonly string[]): Promise<unknown[]> {
+  const child = startLogChild(mode, directory, { command });
+  const said: unknown[] = [];
+  for await (const line of child.lines) said.push(JSON.parse(line));
+  expect(await child.ended).toBe(0);
+  return said;
+}
+
+async function runOnSmallDisk(mode: Mode): Promise<unknown[]> {
+  const directory = temporaryDirectory();
+  const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
+  return runChild(mode, directory, [...SMALL_DISK, script]);
+}
+
 test("on a full disk appends fail, reads work, and appends work again when there is space", async ({
   skip,
 }) => {
   if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
-  const directory = temporaryDirectory();
-  const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
-  const child = startLogChild("fill", directory, { command: [...SMALL_DISK, script] });
-  const said: unknown[] = [];
-  for await (const line of child.lines) said.push(JSON.parse(line));
-
-  expect(await child.ended).toBe(0);
+  const said = await runOnSmallDisk("fill");
   expect(said).toEqual([
     {
       refused: "Unavailable",
@@ -44,13 +55,7 @@ test("when pages cannot be moved on a full disk, the first append after there is
   skip,
 }) => {
   if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
-  const directory = temporaryDirectory();
-  const script = `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$0" "$@"`;
-  const child = startLogChild("crowd", directory, { command: [...SMALL_DISK, script] });
-  const said: unknown[] = [];
-  for await (const line of child.lines) said.push(JSON.parse(line));
-
-  expect(await child.ended).toBe(0);
+  const said = await runOnSmallDisk("crowd");
   const refused = { type: "failed", reason: "the disk is full" };
   expect(said).toEqual([[{ type: "committed" }, refused, { type: "committed" }]]);
 });
@@ -58,11 +63,7 @@ test("when pages cannot be moved on a full disk, the first append after there is
 test("after a failed write nothing is appended until the log is reopened, and nothing is lost", async () => {
   const directory = temporaryDirectory();
   const limited = ["sh", "-c", `trap "" XFSZ; ulimit -f 6000; exec "$0" "$@"`];
-  const child = startLogChild("exceed", directory, { command: limited });
-  const said: unknown[] = [];
-  for await (const line of child.lines) said.push(JSON.parse(line));
-
-  expect(await child.ended).toBe(0);
+  const said = await runChild("exceed", directory, limited);
   const [outcome] = said as { readonly heads: readonly (readonly [RunId, number])[] }[];
   expect(outcome).toMatchObject({
     refused: ["Unavailable", "Unavailable", "Unavailable", "Unavailable"],

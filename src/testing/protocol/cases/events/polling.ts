@@ -1,12 +1,12 @@
 import type { Case } from "../../case.ts";
+import { repeatRequest } from "../../roles.ts";
+import { checkProblem } from "../../wire.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { eventsOf } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import type { Query } from "../../wire.ts";
 import { checkGapless, ofType } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
-import { checkProblem } from "../server/discovery.ts";
-import { repeat } from "../server/process.ts";
 
 /** Polling events. */
 export const polling: readonly Case[] = [
@@ -45,7 +45,7 @@ export const polling: readonly Case[] = [
     title: "a poll of a running turn answers at once with the existing events",
     needs: ["ticker"],
     async run(context) {
-      const turn = await context.startEndless("ticker", "2 600000");
+      const turn = await context.startSlow();
       const stream = await context.stream(turn);
       await stream.until(({ type }) => type === "TextOutput", "the first number");
       stream.close();
@@ -124,9 +124,9 @@ export const polling: readonly Case[] = [
     title: "a long history has several pages, each with a link to the next",
     needs: ["echo"],
     async run(context) {
-      const first = await context.start("echo", repeat("a", 900));
+      const first = await context.start("echo", repeatRequest("a", 900));
       await context.read(first);
-      const second = await context.start("echo", repeat("b", 300), { run_id: first.runId });
+      const second = await context.start("echo", repeatRequest("b", 300), { run_id: first.runId });
       await context.read(second);
       const { events, pages } = await readPages(context, first);
       check(pages > 1, "more than one page", pages);

@@ -112,7 +112,7 @@ export const reconnecting: readonly Case[] = [
     title: "an idle stream sends heartbeats with its cursor, also past filtered events",
     needs: ["ticker", "thorough"],
     async run(context) {
-      const turn = await context.startEndless("ticker", "2 600000");
+      const turn = await context.startSlow();
       const stream = await context.stream(turn, { types: "ToolCall" });
       checkEqual((await stream.next())?.type, "RequestStarted", "the first type");
       const { data, id } = (await heartbeat(stream)) ?? {};

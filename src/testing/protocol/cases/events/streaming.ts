@@ -2,9 +2,8 @@ import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { eventsOf, repeat } from "../../context.ts";
 import type { Frame } from "../../frames.ts";
-import { checkStatus } from "../../wire.ts";
+import { checkStatus, checkProblem } from "../../wire.ts";
 import { checkWholeTurn, ofType, toEvent } from "../../wire-event.ts";
-import { checkProblem } from "../server/discovery.ts";
 
 /** Streaming events. */
 export const streaming: readonly Case[] = [

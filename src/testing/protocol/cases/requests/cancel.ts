@@ -1,11 +1,8 @@
 import type { Case } from "../../case.ts";
-import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf } from "../../wire.ts";
-import { checkGapless, checkWholeTurn, ofType, only, textOf } from "../../wire-event.ts";
+import { bodyOf, checkProblem } from "../../wire.ts";
+import { checkGapless, checkWholeTurn, ofType, only, textOf, checkBrackets } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
-import { checkProblem } from "../server/discovery.ts";
-import { checkBrackets } from "./tools.ts";
 
 /** Canceling requests in every phase. */
 export const cancel: readonly Case[] = [
@@ -14,7 +11,7 @@ export const cancel: readonly Case[] = [
     title: "a running request is canceled, and its readers receive the end",
     needs: ["ticker"],
     async run(context) {
-      const turn = await context.startEndless("ticker", "2 600000");
+      const turn = await context.startSlow();
       const stream = await context.stream(turn);
       const before = await stream.until(({ type }) => type === "TextOutput", "the first number");
       const completed = bodyOf(await context.cancel(turn, { wait: true }), 200);
@@ -37,7 +34,7 @@ export const cancel: readonly Case[] = [
     title: "a cancel without wait is a 202",
     needs: ["ticker"],
     async run(context) {
-      const turn = await context.startEndless("ticker", "2 600000");
+      const turn = await context.startSlow();
       bodyOf(await context.cancel(turn), 202);
       checkWholeTurn(await context.read(turn), "canceled");
     },
@@ -61,11 +58,8 @@ export const cancel: readonly Case[] = [
     async run(context) {
       const turn = await context.startEndless("payments", "pay 30 to bob");
       await context.read(turn);
-      checkEqual(
-        bodyOf(await context.cancel(turn, { wait: true }), 200).finish_reason,
-        "canceled",
-        "the finish_reason",
-      );
+      const { finish_reason } = bodyOf(await context.cancel(turn, { wait: true }), 200);
+      checkEqual(finish_reason, "canceled", "the finish_reason");
       checkProblem(await context.resume(turn, { approved: true }), 409);
       checkGapless(await context.history(turn), 1);
       checkWholeTurn(await context.history(turn), "canceled");
@@ -98,14 +92,11 @@ export const cancel: readonly Case[] = [
     title: "a queued request is canceled before its agent runs",
     needs: ["ticker"],
     async run(context) {
-      const busy = await context.startEndless("ticker", "2 600000");
-      const queued = await enqueue(context, busy, "3 1");
+      const busy = await context.startSlow();
+      const queued = await context.enqueue(busy, "3 1");
       checkEqual((await context.status(queued)).status, "queued", "the status");
-      checkEqual(
-        bodyOf(await context.cancel(queued, { wait: true }), 200).finish_reason,
-        "canceled",
-        "the finish_reason",
-      );
+      const { finish_reason } = bodyOf(await context.cancel(queued, { wait: true }), 200);
+      checkEqual(finish_reason, "canceled", "the finish_reason");
       const events = await context.read(queued);
       checkWholeTurn(events, "canceled");
       checkEqual(textOf(events), "", "the text");
@@ -142,7 +133,7 @@ export const cancel: readonly Case[] = [
     title: "the next request in a run works after a cancel",
     needs: ["ticker"],
     async run(context) {
-      const turn = await context.startEndless("ticker", "2 600000");
+      const turn = await context.startSlow();
       await context.cancel(turn, { wait: true });
       const next = await context.start("ticker", "3 1", { run_id: turn.runId });
       const events = await context.read(next);
@@ -178,13 +169,6 @@ export const cancel: readonly Case[] = [
 
 // One second, plus a margin for a loaded machine.
 const CANCEL_LIMIT_MS = 1_500;
-
-/** Sends a request that is queued behind a running one. */
-export async function enqueue(context: Context, busy: StartedTurn, input: string): Promise<StartedTurn> {
-  const body = { type: "ChatRequest", input, run_id: busy.runId };
-  const { request_id } = bodyOf(await context.process(busy.role, body), 202);
-  return { ...busy, requestId: String(request_id) };
-}
 
 function timeOf({ ts }: WireEvent): number {
   return Date.parse(String(ts));

@@ -1,10 +1,9 @@
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
 import type { Answer } from "../../wire.ts";
 import { checkWholeTurn, ofType, toEvent } from "../../wire-event.ts";
-import { checkProblem } from "../server/discovery.ts";
 
 /** Sending the same request again. */
 export const idempotency: readonly Case[] = [

@@ -1,10 +1,9 @@
 import type { Case } from "../../case.ts";
+import { SLOW } from "../../context.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
 import { checkGapless, checkWholeTurn, only, textOf } from "../../wire-event.ts";
-import { enqueue } from "./cancel.ts";
-import { checkProblem } from "../server/discovery.ts";
 
 /** Several requests to one run, and parallel runs. */
 export const queue: readonly Case[] = [
@@ -14,7 +13,7 @@ export const queue: readonly Case[] = [
     needs: ["ticker"],
     async run(context) {
       const first = await context.start("ticker", "10 10");
-      const second = await enqueue(context, first, "3 1");
+      const second = await context.enqueue(first, "3 1");
       checkEqual(textOf(await context.read(second)), "1\n2\n3\n", "the text of the second");
       const events = await context.history(first);
       checkGapless(events, 1);
@@ -28,7 +27,7 @@ export const queue: readonly Case[] = [
     title: "on_busy=reject is a 409",
     needs: ["ticker"],
     async run(context) {
-      const busy = await context.startEndless("ticker", "2 600000");
+      const busy = await context.startSlow();
       const body = { type: "ChatRequest", input: "3 1", run_id: busy.runId, on_busy: "reject" };
       checkProblem(await context.process("ticker", body, { wait: true }), 409);
       await context.cancel(busy, { wait: true });
@@ -40,7 +39,7 @@ export const queue: readonly Case[] = [
     title: "on_busy=interrupt cancels the running turn, then runs",
     needs: ["ticker"],
     async run(context) {
-      const busy = await context.startEndless("ticker", "2 600000");
+      const busy = await context.startSlow();
       const next = await context.start("ticker", "3 1", { run_id: busy.runId, on_busy: "interrupt" });
       checkEqual(textOf(await context.read(next)), "1\n2\n3\n", "the text of the interrupter");
       checkEqual(
@@ -56,9 +55,9 @@ export const queue: readonly Case[] = [
     title: "a run queues eight requests; the next is a 429 with Retry-After",
     needs: ["ticker"],
     async run(context) {
-      const busy = await context.startEndless("ticker", "2 600000");
+      const busy = await context.startSlow();
       const queued: StartedTurn[] = [];
-      for (let index = 0; index < 8; index += 1) queued.push(await enqueue(context, busy, "2 600000"));
+      for (let index = 0; index < 8; index += 1) queued.push(await context.enqueue(busy, SLOW));
       const body = { type: "ChatRequest", input: "3 1", run_id: busy.runId };
       const refused = await context.process("ticker", body);
       checkProblem(refused, 429);
@@ -81,7 +80,7 @@ export const queue: readonly Case[] = [
     title: "running turns, streams and long polls do not delay others",
     needs: ["ticker", "echo"],
     async run(context) {
-      const busy = await context.startEndless("ticker", "2 600000");
+      const busy = await context.startSlow();
       const stream = await context.stream(busy);
       await stream.until(({ type }) => type === "TextOutput", "the first number");
       let polls = 0;

@@ -32,7 +32,7 @@ export const races: readonly Case[] = [
     title: "many concurrent cancels get equal answers and are logged once",
     needs: ["ticker"],
     async run(context) {
-      const turn = await context.startEndless("ticker", "2 600000");
+      const turn = await context.startSlow();
       const answers = await Promise.all(
         Array.from({ length: 10 }, () => context.cancel(turn, { wait: true })),
       );

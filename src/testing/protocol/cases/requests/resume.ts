@@ -1,10 +1,9 @@
 import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
 import type { Answer } from "../../wire.ts";
 import { checkGapless, ofType } from "../../wire-event.ts";
-import { checkProblem } from "../server/discovery.ts";
 
 /** Accepted and refused answers. */
 export const resume: readonly Case[] = [
@@ -108,7 +107,7 @@ export const resume: readonly Case[] = [
       const events = await context.read(finished);
       checkProblem(await context.resume(finished, { approved: true }, {}, { wait: true }), 409);
       checkEqual(await context.history(finished), events, "the history of the finished request");
-      const running = await context.startEndless("ticker", "2 600000");
+      const running = await context.startSlow();
       checkProblem(await context.resume(running, { approved: true }, {}, { wait: true }), 409);
       const unknown = { ...finished, requestId: context.newId() };
       checkProblem(await context.resume(unknown, { approved: true }, {}, { wait: true }), 404);

@@ -1,7 +1,6 @@
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkGapless, checkWholeTurn, ofType, only, textOf } from "../../wire-event.ts";
-import type { WireEvent } from "../../wire-event.ts";
+import { checkGapless, checkWholeTurn, ofType, only, textOf, checkBrackets } from "../../wire-event.ts";
 
 /** Calls of tools and agents. */
 export const tools: readonly Case[] = [
@@ -89,30 +88,6 @@ export const tools: readonly Case[] = [
     },
   },
 ];
-
-/** Checks that each call has one end, and that all deeper events are between a call and its end. */
-export function checkBrackets(events: readonly WireEvent[]): void {
-  const ends = events.filter(({ type }) => type === "ToolResult" || type === "ToolError");
-  const calls = ofType(events, "ToolCall");
-  check(calls.length > 0, "a ToolCall", events);
-  checkEqual(new Set(calls.map(({ tool_call_id }) => tool_call_id)).size, calls.length, "different call ids");
-  const spans = calls.map((call) => {
-    const [end, ...others] = ends.filter(({ tool_call_id }) => tool_call_id === call.tool_call_id);
-    check(end !== undefined && others.length === 0, `one end of call ${String(call.tool_call_id)}`, events);
-    check(end.id > call.id, "a call before its end", events);
-    checkEqual([end.depth, end.agent], [call.depth, call.agent], "depth and agent of the end of a call");
-    return { call, end };
-  });
-  checkEqual(ends.length, calls.length, "the number of ends of calls");
-  for (const event of events) {
-    if (event.depth === 0) continue;
-    const span = spans.find(({ call }) => call.tool_call_id === event.parent_call_id);
-    check(span !== undefined, "a parent_call_id that names a call", event);
-    checkEqual(span.call.depth, Number(event.depth) - 1, `the depth of the call around event ${event.id}`);
-    const within = span.call.id < event.id && event.id < span.end.id;
-    check(within, `event ${event.id} between the call and its end`, events);
-  }
-}
 
 /** Stack traces, source positions, and default texts that languages give to objects. */
 const INTERNALS =

@@ -2,9 +2,8 @@ import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { bodyOf, isRecord } from "../../wire.ts";
-import { checkGapless, ofType, only, textOf, toEvent } from "../../wire-event.ts";
+import { checkGapless, ofType, only, textOf, toEvent, checkBrackets } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
-import { checkBrackets } from "./tools.ts";
 
 /** Questions of agents and their answers. */
 export const waits: readonly Case[] = [

@@ -1,8 +1,7 @@
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
 import { checkWholeTurn, only } from "../../wire-event.ts";
-import { checkProblem } from "../server/discovery.ts";
 
 /** Files of agents and of clients. */
 export const files: readonly Case[] = [

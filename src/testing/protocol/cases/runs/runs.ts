@@ -1,9 +1,8 @@
 import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkStatus, isRecord } from "../../wire.ts";
+import { checkStatus, isRecord, checkProblem } from "../../wire.ts";
 import type { Query } from "../../wire.ts";
-import { checkProblem } from "../server/discovery.ts";
 
 /** Runs and requests as seen later. */
 export const runs: readonly Case[] = [
@@ -57,7 +56,7 @@ export const runs: readonly Case[] = [
         last_event_id: events.length,
       };
       for (const [name, value] of Object.entries(wanted)) checkEqual(facts[name], value, name);
-      const running = await context.startEndless("ticker", "2 600000");
+      const running = await context.startSlow();
       const status = await context.status(running);
       checkEqual(status.status, "running", "the status of a running request");
       checkEqual(status.completed_at, undefined, "completed_at of a running request");

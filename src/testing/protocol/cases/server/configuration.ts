@@ -1,9 +1,8 @@
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf } from "../../wire.ts";
+import { bodyOf, checkProblem } from "../../wire.ts";
 import { checkGapless } from "../../wire-event.ts";
-import { checkProblem } from "./discovery.ts";
 
 /** Configuring agents and runs. */
 export const configuration: readonly Case[] = [

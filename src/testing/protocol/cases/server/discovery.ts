@@ -1,7 +1,7 @@
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus, isRecord } from "../../wire.ts";
+import { bodyOf, checkStatus, isRecord, checkProblem } from "../../wire.ts";
 import type { Answer } from "../../wire.ts";
 
 /** The list of agents and their descriptions. */
@@ -115,16 +115,6 @@ export const discovery: readonly Case[] = [
     },
   },
 ];
-
-/** Checks that an answer is a problem: a status, a code for programs, and a sentence for people. */
-export function checkProblem(answer: Answer, status: number): Readonly<Record<string, unknown>> {
-  const problem = bodyOf(answer, status);
-  const type = answer.headers.get("content-type") ?? "";
-  check(type.startsWith("application/problem+json"), "application/problem+json", { type, ...problem });
-  check(typeof problem.code === "string" && problem.code !== "", "a code", answer);
-  check(typeof problem.detail === "string" && problem.detail !== "", "a detail", answer);
-  return problem;
-}
 
 interface Listed {
   readonly name: string;

@@ -1,9 +1,9 @@
 import type { Case } from "../../case.ts";
+import { repeatRequest } from "../../roles.ts";
 import { toTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf } from "../../wire.ts";
+import { bodyOf, checkProblem } from "../../wire.ts";
 import { checkWholeTurn, ofType, textOf, toEvent } from "../../wire-event.ts";
-import { checkProblem } from "./discovery.ts";
 
 /** Starting turns, in new and existing runs. */
 export const process: readonly Case[] = [
@@ -102,7 +102,7 @@ export const process: readonly Case[] = [
     title: "an operation returns text and a structured output",
     needs: ["echo"],
     async run(context) {
-      const turn = await context.start("echo", repeat("ab", 3));
+      const turn = await context.start("echo", repeatRequest("ab", 3));
       checkEqual(turn.started.operation, "repeat", "the operation");
       checkEqual(turn.started.input, { text: "ab", times: 3 }, "the input");
       const events = await context.read(turn);
@@ -204,11 +204,6 @@ export const process: readonly Case[] = [
     },
   },
 ];
-
-/** A request for echo's operation. */
-export function repeat(text: string, times: number): Readonly<Record<string, unknown>> {
-  return { type: "OperationRequest", operation: "repeat", input: { text, times } };
-}
 
 function toShape({ type, role, depth, content, result }: Readonly<Record<string, unknown>>): unknown {
   return { type, role, depth, content, result };

@@ -1,9 +1,8 @@
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkStatus } from "../../wire.ts";
+import { checkStatus, checkProblem } from "../../wire.ts";
 import { textOf } from "../../wire-event.ts";
-import { checkProblem } from "./discovery.ts";
 
 /** Refusals, and that they start nothing. */
 export const refusals: readonly Case[] = [
