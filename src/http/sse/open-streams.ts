@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventStream, StreamTimes } from "./event-stream.ts";
+import type { BackpressuredStream, StreamTimes } from "./backpressured-stream.ts";
 
 /** Limits of streams. */
 export interface StreamOptions {
@@ -83,7 +83,7 @@ export class OpenStreams {
   }
 
   /** Supervises a stream until the returned function is called. */
-  add(stream: EventStream): () => void {
+  add(stream: BackpressuredStream): () => void {
     const place: Place = { stream };
     this.#open.add(place);
     this.#timer ??= this.#startTimer();
@@ -135,7 +135,7 @@ export class OpenStreams {
  * instead of streams with their request and connection.
  */
 interface Place {
-  stream: EventStream | undefined;
+  stream: BackpressuredStream | undefined;
 }
 
 const TICK_MS = 1_000;

@@ -4,13 +4,13 @@ import type { Feed } from "../../runtime/api.ts";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import type { Mount } from "../messages/mount.ts";
-import { NodePipe } from "./node-pipe.ts";
+import { NodeWriter } from "./node-writer.ts";
 import { ALREADY_SENT, API_HEADERS, corsOf, replyEmpty } from "../messages/reply.ts";
-import { EventStream } from "./event-stream.ts";
+import { BackpressuredStream } from "./backpressured-stream.ts";
 import { nativeFormat } from "./format.ts";
 import type { StreamFormat } from "./format.ts";
 import type { OpenStreams } from "./open-streams.ts";
-import { webPipe } from "./web-pipe.ts";
+import { createWebWriter } from "./web-writer.ts";
 
 /** The source of a stream. */
 export interface StreamSource {
@@ -84,15 +84,25 @@ function start(
   const span = { after, endsAt: format.endless === true ? Infinity : streams.endOfLife(), format };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
-    run(new EventStream(new NodePipe(outgoing, all, options), gone, streams.times, span), feed, id, host);
+    run(
+      new BackpressuredStream(new NodeWriter(outgoing, all, options), gone, streams.times, span),
+      feed,
+      id,
+      host,
+    );
     return ALREADY_SENT;
   }
-  const { pipe, body } = webPipe(options);
-  run(new EventStream(pipe, gone, streams.times, span), feed, id, host);
+  const { writer, body } = createWebWriter(options);
+  run(new BackpressuredStream(writer, gone, streams.times, span), feed, id, host);
   return new Response(body, { headers: all });
 }
 
-function run(stream: EventStream, feed: Feed, id: string | undefined, { streams, report }: StreamHost): void {
+function run(
+  stream: BackpressuredStream,
+  feed: Feed,
+  id: string | undefined,
+  { streams, report }: StreamHost,
+): void {
   const remove = streams.add(stream);
   stream.start(feed, (error) => {
     if (error !== undefined) report("a stream of events failed", error);

@@ -1,5 +1,5 @@
 /** Sends a stream's text to its reader. */
-export interface Pipe {
+export interface ResponseWriter {
   /** Sends a text; an empty one sends only the headers. Returns false if the reader is behind: then wait for `drained` before the next write. */
   write(text: string): boolean;
   /** Resolves when the reader has caught up or disconnected. */
@@ -10,8 +10,8 @@ export interface Pipe {
   cut(): void;
 }
 
-/** Options of a pipe. */
-export interface PipeOptions {
+/** Options of a writer. */
+export interface ResponseWriterOptions {
   /** Called when the reader has disconnected, for any reason. */
   readonly gone: () => void;
   /** Maximum time to deliver the last bytes. */

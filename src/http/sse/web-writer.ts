@@ -1,8 +1,8 @@
-import type { Pipe, PipeOptions } from "./pipe.ts";
+import type { ResponseWriter, ResponseWriterOptions } from "./response-writer.ts";
 
-/** A pipe into the body of a Response, for hosts other than Node and for calls in process. */
-export function webPipe({ gone }: PipeOptions): {
-  readonly pipe: Pipe;
+/** A writer into the body of a Response, for hosts other than Node and for calls in process. */
+export function createWebWriter({ gone }: ResponseWriterOptions): {
+  readonly writer: ResponseWriter;
   readonly body: ReadableStream<Uint8Array>;
 } {
   let caughtUp: (() => void) | undefined;
@@ -12,13 +12,13 @@ export function webPipe({ gone }: PipeOptions): {
       start: (its) => {
         controller = its;
       },
-      pull: goOn,
+      pull: resume,
       cancel: close,
     },
     { highWaterMark: BUFFER_BYTES, size: (chunk) => chunk?.byteLength ?? 0 },
   );
   const isReady = (): boolean => controller === undefined || (controller.desiredSize ?? 0) > 0;
-  const pipe: Pipe = {
+  const writer: ResponseWriter = {
     write: (text) => {
       controller?.enqueue(encoder.encode(text));
       return isReady();
@@ -39,9 +39,9 @@ export function webPipe({ gone }: PipeOptions): {
       close();
     },
   };
-  return { pipe, body };
+  return { writer, body };
 
-  function goOn(): void {
+  function resume(): void {
     caughtUp?.();
     caughtUp = undefined;
   }
@@ -49,7 +49,7 @@ export function webPipe({ gone }: PipeOptions): {
   function close(): void {
     controller = undefined;
     gone();
-    goOn();
+    resume();
   }
 }
 

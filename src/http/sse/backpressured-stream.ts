@@ -1,5 +1,5 @@
 import type { Feed, FeedPage, FeedReader, PageSink } from "../../runtime/api.ts";
-import type { Pipe } from "./pipe.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 import type { StreamFormat } from "./format.ts";
 
 /** Times for heartbeats and slow readers. */
@@ -18,11 +18,11 @@ export interface StreamSpan {
 }
 
 /**
- * One reader's stream of events. It takes the next page only when the one before has left the process, so a client
- * that reads slowly, or stops, costs one page and its cursor.
+ * One reader's stream of events, with backpressure: it takes the next page only when the previous one has left the
+ * process, so a reader that is slow or has stopped costs one page and its cursor.
  */
-export class EventStream implements PageSink {
-  readonly #pipe: Pipe;
+export class BackpressuredStream implements PageSink {
+  readonly #writer: ResponseWriter;
   readonly #stop: () => void;
   readonly #times: StreamTimes;
   readonly #endsAt: number;
@@ -39,8 +39,13 @@ export class EventStream implements PageSink {
   #ending = "";
   #ended: ((error: unknown) => void) | undefined;
 
-  constructor(pipe: Pipe, stop: () => void, times: StreamTimes, { after, endsAt, format }: StreamSpan) {
-    this.#pipe = pipe;
+  constructor(
+    writer: ResponseWriter,
+    stop: () => void,
+    times: StreamTimes,
+    { after, endsAt, format }: StreamSpan,
+  ) {
+    this.#writer = writer;
     this.#stop = stop;
     this.#times = times;
     this.#cursor = after;
@@ -66,7 +71,7 @@ export class EventStream implements PageSink {
     }
     if (text === "" || this.#write(text)) return true;
     this.#isBehind = true;
-    void this.#pipe.drained().then(this.#resume);
+    void this.#writer.drained().then(this.#resume);
     return false;
   }
 
@@ -78,7 +83,7 @@ export class EventStream implements PageSink {
     } catch (thrown) {
       fault ??= thrown;
     }
-    this.#pipe.end(this.#withOpening(this.#ending));
+    this.#writer.end(this.#withOpening(this.#ending));
     this.#ended?.(fault);
   }
 
@@ -92,7 +97,7 @@ export class EventStream implements PageSink {
     const { heartbeatMs, stallMs } = this.#times;
     const quietMs = now - this.#quietSince;
     if (this.#isBehind) {
-      if (quietMs >= stallMs) this.#pipe.cut();
+      if (quietMs >= stallMs) this.#writer.cut();
     } else if (now >= this.#endsAt) {
       this.leave();
     } else if (quietMs >= heartbeatMs && !this.#isLeaving) {
@@ -108,7 +113,7 @@ export class EventStream implements PageSink {
 
   #write(text: string): boolean {
     this.#quietSince = performance.now();
-    return this.#pipe.write(this.#withOpening(text));
+    return this.#writer.write(this.#withOpening(text));
   }
 
   /** Adds the opening to the first text. */

@@ -1,16 +1,16 @@
 import type { HttpBindings } from "@hono/node-server";
-import type { Pipe, PipeOptions } from "./pipe.ts";
+import type { ResponseWriter, ResponseWriterOptions } from "./response-writer.ts";
 
-/** A pipe into Node's response, at half the cost of a web stream around it. */
-export class NodePipe implements Pipe {
+/** A writer into Node's response, at half the cost of a web stream around it. */
+export class NodeWriter implements ResponseWriter {
   readonly #outgoing: Outgoing;
   readonly #isChunked: boolean;
-  readonly #options: PipeOptions;
+  readonly #options: ResponseWriterOptions;
   /** Whether the response headers were sent. */
   #isOpen = false;
   #hasEnded = false;
 
-  constructor(outgoing: Outgoing, headers: Readonly<Record<string, string>>, options: PipeOptions) {
+  constructor(outgoing: Outgoing, headers: Readonly<Record<string, string>>, options: ResponseWriterOptions) {
     this.#outgoing = outgoing;
     this.#options = options;
     outgoing.writeHead(200, headers);
@@ -27,7 +27,7 @@ export class NodePipe implements Pipe {
   }
 
   write(text: string): boolean {
-    const way = this.#way;
+    const target = this.#target;
     this.#isOpen = true;
     const bytes = Buffer.byteLength(text);
     if (bytes === 0) {
@@ -35,29 +35,29 @@ export class NodePipe implements Pipe {
       this.#outgoing.flushHeaders();
       return true;
     }
-    return way.write(this.#chunk(text, bytes), encodingOf(text, bytes));
+    return target.write(this.#chunk(text, bytes), encodingOf(text, bytes));
   }
 
   /**
    * The target of the next bytes: the response until the headers are sent and the connection belongs to it,
    * then the socket itself, which saves a third of Node's work per event.
    */
-  get #way(): Way {
+  get #target(): Target {
     const { socket } = this.#outgoing;
     return this.#isOpen && socket?.writable === true ? socket : this.#outgoing;
   }
 
   drained(): Promise<void> {
-    const way = this.#way;
-    if (this.#outgoing.destroyed || !way.writableNeedDrain) return Promise.resolve();
+    const target = this.#target;
+    if (this.#outgoing.destroyed || !target.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
-      const goOn = (): void => {
-        way.off("drain", goOn);
-        way.off("close", goOn);
+      const resume = (): void => {
+        target.off("drain", resume);
+        target.off("close", resume);
         resolve();
       };
-      way.on("drain", goOn);
-      way.on("close", goOn);
+      target.on("drain", resume);
+      target.on("close", resume);
     });
   }
 
@@ -84,7 +84,7 @@ type Outgoing = HttpBindings["outgoing"];
 function ignore(): void {}
 
 /** A response or its socket. */
-interface Way {
+interface Target {
   readonly writableNeedDrain: boolean;
   write(text: string, encoding: "latin1" | "utf8"): boolean;
   on(event: "drain" | "close", listener: () => void): unknown;
