@@ -6,7 +6,7 @@ import { openHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { openDirectory } from "../../src/storage/sqlite/directory/open-directory.ts";
 import { openDatabase } from "../../src/storage/sqlite/format/schema.ts";
-import { Writer } from "../../src/storage/sqlite/writer/writer.ts";
+import { DiskWriter } from "../../src/storage/sqlite/writer/disk-writer.ts";
 import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
 
 // A separate process for tests that kill it or break its disk or its files. Each output line is JSON.
@@ -89,7 +89,7 @@ function crowdTheDisk(): void {
   const { reader, head, unlock } = openDirectory(log, options);
   const database = openDatabase(join(log, "log.db"), "full");
   const headFile = openHeadFile(join(log, "head"));
-  const writer = new Writer(database, headFile, head, true);
+  const writer = new DiskWriter(database, headFile, head, true);
   const body = Buffer.from("x".repeat(2 * 1024 * 1024));
   const first = writer.commit([[1, 1, 1, 0, body.length, null, null]], body);
   const ballast = join(directory, "ballast");

@@ -8,7 +8,7 @@ import { fsSecrets } from "../fs/secrets.ts";
 import { Tails } from "../shared/tails.ts";
 import { advance, Claims } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
-import { encodeBatch } from "./writer/encode-batch.ts";
+import { encodeAppend } from "./writer/encode-append.ts";
 import type { Job } from "./writer/job.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { SqliteLogOptions } from "./options.ts";
@@ -84,7 +84,7 @@ export function sqliteLog(
     if (!run.stored && batch.run === undefined) {
       throw new TypeError("the first batch of a run needs its row");
     }
-    const encoded = encodeBatch(run, batch);
+    const encoded = encodeAppend(run, batch);
     return commit(run, { rid: run.rid, append: encoded }, () => {
       const first = run.head + 1;
       advance(run, batch);

@@ -11,7 +11,7 @@ import { openHeadFile, readHeadFile } from "../../../src/storage/sqlite/format/h
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { openDirectory } from "../../../src/storage/sqlite/directory/open-directory.ts";
 import { openDatabase } from "../../../src/storage/sqlite/format/schema.ts";
-import { Writer } from "../../../src/storage/sqlite/writer/writer.ts";
+import { DiskWriter } from "../../../src/storage/sqlite/writer/disk-writer.ts";
 import { nextEvents, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { skipWithoutCompiler } from "../../machine/skip-without.ts";
 import { startLogChild, temporaryDirectory } from "../directories.ts";
@@ -52,7 +52,7 @@ test("while another connection moves pages, the head file names nothing that may
   const { reader, head, unlock } = openDirectory(directory, { durability: "relaxed", acceptLoss: false });
   const database = openDatabase(path, "relaxed");
   const headFile = openHeadFile(join(directory, "head"));
-  const writer = new Writer(database, headFile, head, false);
+  const writer = new DiskWriter(database, headFile, head, false);
   const holder = new DatabaseSync(path);
   holder.exec("BEGIN; SELECT * FROM batch");
   writer.commit([], new Uint8Array());

@@ -4,7 +4,7 @@ import { Checkpoints, countPages } from "./checkpoints.ts";
 import { openHeadFile } from "../format/head-file.ts";
 import type { FromWriter, ToWriter, WriterData } from "./message.ts";
 import { openDatabase } from "../format/schema.ts";
-import { isFull, Writer } from "./writer.ts";
+import { isFull, DiskWriter } from "./disk-writer.ts";
 
 // The thread sleeps in Atomics.wait instead of an event loop: a quarter of the cost per commit, measured. So
 // it has no timers; it checks for due work between commits.
@@ -17,7 +17,7 @@ const database = openDatabase(path, durability);
 const headFile = openHeadFile(join(directory, "head"));
 // Without a sync per commit, the head file could be newer than the log after a power failure, so it is synced
 // only at checkpoints.
-const writer = new Writer(database, headFile, head, durability === "full");
+const writer = new DiskWriter(database, headFile, head, durability === "full");
 const checkpoints = new Checkpoints({ path, file });
 
 /** Maximum sleep while there is periodic work. */

@@ -7,7 +7,7 @@ import { createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
 /** Commits transactions and updates the head file. */
-export class Writer {
+export class DiskWriter {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   readonly #headFile: HeadFile;

@@ -5,7 +5,7 @@ import type { Changes, RequestChange, RunChange } from "./message.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 /** Encodes an append for the writer. */
-export function encodeBatch(run: OwnedRun, batch: Batch): Append {
+export function encodeAppend(run: OwnedRun, batch: Batch): Append {
   const { events, records } = batch;
   const changes =
     batch.run !== undefined ||
