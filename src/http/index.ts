@@ -4,6 +4,8 @@ export type { AppOptions } from "./app.ts";
 export type { AppEnv } from "./messages/app-env.ts";
 export type { GuardOptions } from "./guards/guards.ts";
 export { readJson } from "./messages/body.ts";
+export { readForm } from "./messages/form.ts";
+export type { Form, FormOptions } from "./messages/form.ts";
 export type { Refusal } from "./messages/refusal.ts";
 export { reply } from "./messages/reply.ts";
 export type { ReplyOptions } from "./messages/reply.ts";

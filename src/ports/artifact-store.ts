@@ -40,8 +40,8 @@ export interface NewArtifact {
   readonly runId?: RunId;
   /** In milliseconds since 1970. */
   readonly createdAt?: number;
-  /** A name for humans; never used as a file name. */
-  readonly name: string;
+  /** A name for humans; never used as a file name. A function is called once, when all bytes were read. */
+  readonly name: string | (() => Promise<string>);
   readonly mimeType: string;
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   readonly limitBytes: number;

@@ -220,7 +220,8 @@ export interface CreateRunOptions {
 }
 
 export interface Upload {
-  readonly name: string;
+  /** Its name, or a function that is called when all bytes were read, if the name is known only then. */
+  readonly name: string | (() => Promise<string>);
   readonly mimeType: string;
   readonly body: AsyncIterable<Uint8Array>;
   readonly limitBytes: number;

@@ -71,6 +71,26 @@ describe.each([
     expect(await store.put({ ...file(id), body, limitBytes: 1_000 })).toMatchObject({ sizeBytes: 1_000 });
   });
 
+  test("get a name that is known only after their bytes", async () => {
+    const store = open();
+    const read: string[] = [];
+    async function* body(): AsyncIterable<Uint8Array> {
+      yield Buffer.from("hello");
+      read.push("bytes");
+    }
+    const name = async (): Promise<string> => `after ${read.join()}`;
+    expect(await store.put({ ...file(id), name, body: body() })).toMatchObject({ name: "after bytes" });
+    expect(await store.get(id)).toMatchObject({ name: "after bytes", sizeBytes: 5 });
+  });
+
+  test("are not stored when their name fails", async () => {
+    const store = open();
+    const put = store.put({ ...file(id), name: () => Promise.reject(new Error("no name")) });
+    await expect(put).rejects.toThrow("no name");
+    expect(await store.get(id)).toBeUndefined();
+    expect(await store.size()).toBe(0);
+  });
+
   test("replace the previous bytes of their id", async () => {
     const store = open();
     await store.put({ ...file(id), body: Buffer.from("a first and longer one") });

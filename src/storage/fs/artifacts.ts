@@ -8,7 +8,7 @@ import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
 import { createDirectory } from "./create-directory.ts";
 import { syncDirectory } from "./sync-directory.ts";
-import { limitedBody, toStored } from "../shared/new-artifact.ts";
+import { draftOf } from "../shared/new-artifact.ts";
 
 /**
  * An artifact store in its own directory, which it creates if needed. File names consist only of ids; the
@@ -47,18 +47,19 @@ export function fsArtifacts(directory: string): ArtifactStore {
   async function put(artifact: NewArtifact): Promise<StoredArtifact> {
     const { artifactId, runId } = artifact;
     const path = toPath(directory, artifactId);
+    const draft = draftOf(artifact);
     await ready;
     await list(artifactId, runId);
     let sizeBytes: number;
     try {
-      sizeBytes = await writeWhole(`${path}.bytes`, limitedBody(artifact));
+      sizeBytes = await writeWhole(`${path}.bytes`, draft.body);
     } catch (error) {
       const isNew = runId === undefined && (await get(artifactId)) === undefined;
       if (isNew) await rm(join(unattached, artifactId), { force: true });
       throw error;
     }
     return change(async () => {
-      const info = toStored(artifact, sizeBytes, await get(artifactId));
+      const info = draft.toStored(sizeBytes, await get(artifactId));
       await write(info);
       return info;
     });

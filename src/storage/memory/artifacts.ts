@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
-import { limitedBody, toStored } from "../shared/new-artifact.ts";
+import { draftOf } from "../shared/new-artifact.ts";
 
 /** Artifacts in memory, for tests and for use with a memory log. */
 export function memoryArtifacts(): ArtifactStore {
@@ -10,13 +10,14 @@ export function memoryArtifacts(): ArtifactStore {
   return {
     async put(artifact) {
       const chunks: Uint8Array[] = [];
+      const draft = draftOf(artifact);
       let sizeBytes = 0;
-      for await (const chunk of limitedBody(artifact)) {
+      for await (const chunk of draft.body) {
         // A copy, because the caller may reuse the chunk's memory.
         chunks.push(chunk.slice());
         sizeBytes += chunk.byteLength;
       }
-      const info = toStored(artifact, sizeBytes, artifacts.get(artifact.artifactId)?.info);
+      const info = draft.toStored(sizeBytes, artifacts.get(artifact.artifactId)?.info);
       artifacts.set(artifact.artifactId, { info, chunks });
       return info;
     },

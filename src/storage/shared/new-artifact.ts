@@ -1,34 +1,47 @@
 import { AgentError } from "../../errors.ts";
 import type { NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 
-/** Reads the bytes of a new artifact in chunks; fails with `too_large` above its limit. */
-export async function* limitedBody({
-  body,
-  limitBytes,
-  name,
-}: NewArtifact): AsyncGenerator<Uint8Array, void> {
-  let sizeBytes = 0;
-  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > limitBytes) {
-      throw new AgentError("too_large", `artifact ${name} is larger than ${limitBytes} bytes`);
-    }
-    yield chunk;
-  }
+/** A new artifact while it is being stored. */
+export interface ArtifactDraft {
+  /**
+   * The bytes in chunks; fails with `too_large` above the limit. The name is asked for behind the last one, so that a
+   * name that fails leaves nothing behind, like bytes that fail.
+   */
+  readonly body: AsyncGenerator<Uint8Array, void>;
+  /** The metadata, when the bytes were read; if the artifact is stored again, it keeps its runs. */
+  toStored(sizeBytes: number, before: StoredArtifact | undefined): StoredArtifact;
 }
 
-/** The metadata of a stored artifact; if it is stored again, it keeps its runs. */
-export function toStored(
-  { artifactId, runId, createdAt, name, mimeType }: NewArtifact,
-  sizeBytes: number,
-  before: StoredArtifact | undefined,
-): StoredArtifact {
+/** Starts to read a new artifact. */
+export function draftOf({ name: given, limitBytes, ...artifact }: NewArtifact): ArtifactDraft {
+  let name = typeof given === "string" ? given : "";
+
+  async function* readBody(): AsyncGenerator<Uint8Array, void> {
+    const { body } = artifact;
+    let sizeBytes = 0;
+    for await (const chunk of body instanceof Uint8Array ? [body] : body) {
+      sizeBytes += chunk.byteLength;
+      if (sizeBytes > limitBytes) {
+        const shown = name === "" ? "the artifact" : `artifact ${name}`;
+        throw new AgentError("too_large", `${shown} is larger than ${limitBytes} bytes`);
+      }
+      yield chunk;
+    }
+    if (typeof given === "function") name = await given();
+  }
+
   return {
-    artifactId,
-    runIds: [...new Set([...(before?.runIds ?? []), ...(runId === undefined ? [] : [runId])])],
-    ...(createdAt !== undefined && { createdAt }),
-    name,
-    mimeType,
-    sizeBytes,
+    body: readBody(),
+    toStored(sizeBytes, before) {
+      const { artifactId, runId, createdAt, mimeType } = artifact;
+      return {
+        artifactId,
+        runIds: [...new Set([...(before?.runIds ?? []), ...(runId === undefined ? [] : [runId])])],
+        ...(createdAt !== undefined && { createdAt }),
+        name,
+        mimeType,
+        sizeBytes,
+      };
+    },
   };
 }
