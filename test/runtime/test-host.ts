@@ -60,6 +60,8 @@ export class TestHost {
   #held: (() => void)[] | undefined;
   /** How often the list of sleeping requests fails. */
   #listFaults = 0;
+  /** How often a run cannot be claimed. */
+  #claimFaults = 0;
 
   constructor(options: TestHostOptions) {
     this.#options = options;
@@ -99,6 +101,11 @@ export class TestHost {
   /** Lets a failed log accept commits again. */
   repair(): void {
     this.#writable = true;
+  }
+
+  /** Makes the log fail to claim a run this many times. */
+  failClaims(times: number): void {
+    this.#claimFaults = times;
   }
 
   /** Makes the log fail to list sleeping requests this many times. */
@@ -198,7 +205,11 @@ export class TestHost {
         life.whileAlive(ask(...given));
     return {
       ...log,
-      claim: whileAlive(log.claim),
+      claim: whileAlive((runId) => {
+        this.#claimFaults -= 1;
+        if (this.#claimFaults >= 0) throw new Unavailable("the disk is gone");
+        return log.claim(runId);
+      }),
       append: whileAlive((cursor, batch) => this.#append(life, () => log.append(cursor, throughJson(batch)))),
       release: (cursor) => {
         if (life.alive) log.release(cursor);

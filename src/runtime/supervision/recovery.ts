@@ -10,6 +10,9 @@ import { WakeTimer } from "./wake-timer.ts";
 /** The interval of checks whether a failed log can be written again, in milliseconds. */
 const PROBE_MS = 1_000;
 
+/** The delay before lost runs are recovered, in milliseconds; doubled while some of them cannot be loaded. */
+const RETRY_MS = { first: 1_000, most: 60_000 };
+
 /**
  * Continues every open request that no process works on. A running request is continued, a queued one is
  * started, and a sleeping one is woken in time. A waiting request is not loaded until its answer comes.
@@ -20,8 +23,9 @@ export class Recovery {
   readonly #wakeTimer: WakeTimer;
   #stopProbe: (() => void) | undefined;
   #stopped = false;
-  /** The runs that this process has lost to another owner. */
+  /** The runs that this process has lost to another owner, or could not load. */
   readonly #lost = new Set<RunId>();
+  #retryMs = RETRY_MS.first;
   #stopLater: (() => void) | undefined;
 
   constructor(context: RunContext, runs: RunCommands) {
@@ -46,12 +50,15 @@ export class Recovery {
     await this.#cleanUp();
   }
 
-  /** Has a run that this process has lost continued by its owner, which may be this process again. */
+  /**
+   * Has a run that this process has lost, or could not load, continued by its owner, which may be this process
+   * again.
+   */
   recoverLater(runId: RunId): void {
     const { environment, telemetry } = this.#context;
     if (this.#stopped) return;
     this.#lost.add(runId);
-    this.#stopLater ??= environment.timer(PROBE_MS, () => {
+    this.#stopLater ??= environment.timer(this.#retryMs, () => {
       this.#stopLater = undefined;
       this.#recoverLost().catch((error: unknown) => telemetry.fault("recovery failed", error));
     });
@@ -88,6 +95,8 @@ export class Recovery {
     const lost = [...this.#lost];
     this.#lost.clear();
     await inLanes(lost, (runId) => recoverRun(this.#context, runId));
+    const isFailing = this.#lost.size > 0;
+    this.#retryMs = isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first;
     await this.#readAgain();
   }
 

@@ -132,8 +132,10 @@ export class RunHost implements RouterHandler, RunListener {
         entry.run = run;
         entry.loading = undefined;
       },
-      () => {
+      (error: unknown) => {
         if (this.#entries.get(runId) === entry) this.#entries.delete(runId);
+        const isRefused = error instanceof AgentError && error.code !== "unavailable";
+        if (!isRefused && !this.#closed) this.#recovery.recoverLater(runId);
       },
     );
     return entry;

@@ -60,6 +60,18 @@ test.each([false, true])(
   },
 );
 
+test("a turn whose run cannot be loaded at the start is continued when it can", async () => {
+  const host = new TestHost({ agents: [echo] });
+  await host.ask("echo", chat);
+  host.failClaims(3);
+  await host.restart();
+  expect((await host.events(asked)).at(-1)).toMatchObject({ type: "TextOutput" });
+  await host.environment.advance(10_000);
+  await host.environment.advance(1_000);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ result: "hello again" });
+  expect(host.faults.filter((fault) => fault.includes("could not be recovered"))).toHaveLength(3);
+});
+
 test("while the log cannot be written it can be read, and streams stay open", async () => {
   const host = new TestHost({ agents: [echo] });
   const { runId } = await host.ask("echo", chat);
