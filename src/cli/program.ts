@@ -6,7 +6,9 @@ import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
 import { toText } from "./thrown-text.ts";
+import { createLog } from "./serve/log.ts";
 import { serveCommand } from "./serve/serve.ts";
+import type { ServerOptions } from "./serve/server-options.ts";
 
 /**
  * Runs the command line. Returns when the command is done; a server keeps running until a signal stops it.
@@ -24,23 +26,37 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
   program.hook("preSubcommand", (_, command) => {
     if (command.name() === "dev") readEnvFile();
   });
+  let print = printText;
+  program.hook("preAction", (_, command) => {
+    if (command.opts<Partial<ServerOptions>>().logFormat === "json") print = printJson;
+  });
   try {
     await program.parseAsync(argv);
   } catch (thrown) {
+    // Commander has already printed its message. Help and version also come here, with code 0.
+    const isCommanders = isInstance(thrown, CommanderError);
+    if (!isCommanders) print(thrown);
     // Exits at once: handles that a failed start left open would keep the process alive.
-    process.exit(report(thrown));
+    process.exit(isCommanders ? (thrown.exitCode === 0 ? 0 : EXIT.usage) : codeOf(thrown));
   }
 }
 
-/** Reports an error and returns the exit code. */
-function report(thrown: unknown): number {
-  // Commander has already printed its message. Help and version also come here, with code 0.
-  if (isInstance(thrown, CommanderError)) return thrown.exitCode === 0 ? 0 : EXIT.usage;
-  if (isInstance(thrown, Exit)) {
-    console.error(`troupe: ${thrown.message}`);
-    if (thrown.hint !== undefined) console.error(thrown.hint);
-    return thrown.code;
-  }
-  console.error(isInstance(thrown, AgentError) ? `troupe: ${thrown.message}` : toText(thrown));
-  return 1;
+function printText(thrown: unknown): void {
+  console.error(isOwn(thrown) ? `troupe: ${thrown.message}` : toText(thrown));
+  if (isInstance(thrown, Exit) && thrown.hint !== undefined) console.error(thrown.hint);
+}
+
+function printJson(thrown: unknown): void {
+  const log = createLog("json");
+  if (!isOwn(thrown)) log.fault("the command failed", thrown);
+  else log.fault(thrown.message, undefined, isInstance(thrown, Exit) ? { hint: thrown.hint } : {});
+}
+
+/** Whether an error says everything by its message, so that its stack is not printed. */
+function isOwn(thrown: unknown): thrown is Exit | AgentError {
+  return isInstance(thrown, Exit) || isInstance(thrown, AgentError);
+}
+
+function codeOf(thrown: unknown): number {
+  return isInstance(thrown, Exit) ? thrown.code : 1;
 }

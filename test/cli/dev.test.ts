@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentSaying, chat, createProject, main, startCommand, startProgram } from "./command.ts";
@@ -46,6 +46,70 @@ test("dev reads .env at each start; the environment overrides it", async () => {
   await writeFile(join(cwd, "agents/speaker.ts"), agentOf("process.env.WORD"));
   await command.match(/ready again/);
   expect((await chat(url, "speaker")).result).toBe("changed");
+});
+
+test("a change of .env is followed", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentOf("String(process.env.WORD)") });
+  const { command, url } = await startDev(cwd);
+  expect((await chat(url, "speaker")).result).toBe("undefined");
+
+  for (const word of ["new", "changed"]) {
+    const from = command.output().length;
+    await writeFile(join(cwd, ".env"), `WORD=${word}`);
+    await command.match(/^\.env changed$/m, from);
+    await command.match(/ready again/, from);
+    expect((await chat(url, "speaker")).result).toBe(word);
+  }
+});
+
+test("an .env that cannot be read is reported, and the variables stay as they were", async () => {
+  const cwd = await createProject({
+    "agents/speaker.ts": agentOf("String(process.env.WORD)"),
+    ".env": "WORD=before",
+  });
+  const { command, url } = await startDev(cwd);
+
+  await symlink("agents", join(cwd, ".env.new"));
+  await rename(join(cwd, ".env.new"), join(cwd, ".env"));
+  await command.match(/^cannot read \.env: EISDIR; its variables stay as they were$/m);
+  await command.match(/ready again/);
+  expect((await chat(url, "speaker")).result).toBe("before");
+});
+
+test("a file that exports no agent is named once, with what to do", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const { command } = await startDev(cwd);
+  const line =
+    /^agents.draft\.ts exports no agent; export one, or rename it to _draft\.ts if it is not to have one$/gm;
+
+  await writeFile(join(cwd, "agents/draft.ts"), "const draft = 1;\nvoid draft;\n");
+  await command.match(/ready again/);
+  expect(command.output()).toMatch(line);
+
+  const from = command.output().length;
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("hello again"));
+  await command.match(/ready again/, from);
+  expect(command.output().match(line)).toHaveLength(1);
+});
+
+test("with --log-format json every line is a JSON object", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const command = startCommand(["dev", "--port=0", "--log-format=json"], { cwd });
+  await command.match(/"message":"serving"/);
+  await writeFile(join(cwd, "agents/speaker.ts"), "export const = 1;\n");
+  await command.match(/"message":"still serving the agents as they were before this change"/);
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("hello again"));
+  await command.match(/"message":"ready again after/);
+  command.kill();
+  await command.silent;
+
+  const lines = command.output().trim().split("\n");
+  const parsed = lines.map(
+    (line) => JSON.parse(line) as { readonly message: string; readonly hint?: string },
+  );
+  expect(parsed.map(({ message }) => message)).toContain("speaker.ts changed");
+  const failure = parsed.find(({ message }) => message.endsWith("speaker.ts cannot be loaded"));
+  expect(failure?.hint).toContain("export const = 1;");
 });
 
 test("a broken file is reported, and the previous agents are served until it is repaired", async () => {

@@ -1,10 +1,13 @@
 import { relative, resolve } from "node:path";
 import { Command } from "commander";
-import { toBanner } from "../serve/banner.ts";
-import { EXIT } from "../exit.ts";
-import { toUnreadable } from "../serve/load-agents.ts";
+import { printBanner } from "../serve/banner.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { isInstance } from "../../errors.ts";
+import { ENV_FILE, readEnvFile } from "./env-file.ts";
+import { toNoAgent, toUnreadable } from "../serve/load-agents.ts";
+import { createLog } from "../serve/log.ts";
+import type { Facts } from "../serve/log.ts";
 import { onOrphaned } from "./orphaned.ts";
-import { readVersion } from "../package-version.ts";
 import { addServerOptions, toArguments } from "../serve/server-options.ts";
 import type { ServerOptions } from "../serve/server-options.ts";
 import { startServerProcess } from "./supervise-child.ts";
@@ -16,7 +19,7 @@ import { watchDirectory } from "./watch.ts";
 export function devCommand(): Command {
   return addServerOptions(new Command("dev"))
     .description(
-      "Serves the agents of a directory and restarts when they or a file that they import change. Runs are kept.",
+      "Serves the agents of a directory and restarts when they, a file that they import, or .env change. Runs are kept.",
     )
     .action(run);
 }
@@ -28,13 +31,22 @@ async function run(options: ServerOptions): Promise<void> {
   let leaving = false;
   let greeted = false;
   let { port } = options;
+  let withoutAgent: readonly string[] = [];
+  const log = createLog(options.logFormat);
+  const say = (message: string, facts?: Facts): void =>
+    options.logFormat === "text" ? console.log(message) : log.info(message, facts);
   const isWorthARestart = createPatience();
 
+  const nameWithoutAgent = (files: readonly string[]): void => {
+    for (const file of files) if (!withoutAgent.includes(file)) say(toNoAgent(file));
+    withoutAgent = files;
+  };
   const notice = (file: string): void => {
-    console.log(`${file} changed`);
+    say(`${file} changed`);
     changed.resolve();
   };
   const stopWatching = watchAgents(options.agents, notice);
+  const stopWatchingEnv = watchFiles([resolve(ENV_FILE)], () => notice(ENV_FILE));
   let stopWatchingImports = (): void => {};
   const leave = (): void => {
     leaving = true;
@@ -53,16 +65,18 @@ async function run(options: ServerOptions): Promise<void> {
       changed = nextChange();
       const startedAt = performance.now();
       const isEdited = serving !== undefined;
+      readEnvAgain(say);
       // The new process loads the changed files while the old one serves, and takes over only if they load.
       loading = startServerProcess(toArguments({ ...options, port }), (report) => {
         // A free port that was found once is kept.
         port = Number(new URL(report.url).port);
-        if (greeted) console.log(`ready again after ${Math.round(performance.now() - startedAt)} ms`);
-        else console.log(toBanner(report, options, readVersion()));
-        if (isEdited && report.open > 0) console.log(toNotice(report.open));
+        if (greeted) say(`ready again after ${Math.round(performance.now() - startedAt)} ms`);
+        else printBanner(report, options, log);
+        if (isEdited && report.open > 0) say(toNotice(report.open));
         greeted = true;
       });
-      const { type, files } = await loading.loaded;
+      const report = await loading.loaded;
+      const { type, files } = report;
       stopWatchingImports();
       stopWatchingImports = watchFiles(outside(options.agents, files), (file) => notice(relative("", file)));
       if (leaving || changed.happened()) {
@@ -71,6 +85,7 @@ async function run(options: ServerOptions): Promise<void> {
         continue;
       }
       if (type === "loaded") {
+        nameWithoutAgent(report.withoutAgent);
         serving?.stop();
         await serving?.ended;
         serving = loading;
@@ -81,8 +96,8 @@ async function run(options: ServerOptions): Promise<void> {
           process.exitCode = end.failure;
           return;
         }
-        if (end.failure === undefined) console.log(`the process that loaded the agents ${end.how}`);
-        console.log(
+        if (end.failure === undefined) say(`the process that loaded the agents ${end.how}`);
+        say(
           serving === undefined
             ? "waiting for a change of the agents"
             : "still serving the agents as they were before this change",
@@ -96,14 +111,15 @@ async function run(options: ServerOptions): Promise<void> {
         return;
       }
       if (isWorthARestart(end)) {
-        console.log(`the server ${end.how}; restarting it`);
+        say(`the server ${end.how}; restarting it`);
         continue;
       }
-      console.log(`the server ${end.how}; waiting for a change of the agents`);
+      say(`the server ${end.how}; waiting for a change of the agents`);
       await changed.promise;
     }
   } finally {
     stopWatching();
+    stopWatchingEnv();
     stopWatchingImports();
     stopListening();
     stopLooking();
@@ -116,6 +132,16 @@ function watchAgents(directory: string, changed: (file: string) => void): () => 
     return watchDirectory(resolve(directory), changed);
   } catch (cause) {
     throw toUnreadable(directory, cause);
+  }
+}
+
+/** Reads `.env` for the next server process; if that fails, its variables stay as they were. */
+function readEnvAgain(say: (message: string) => void): void {
+  try {
+    readEnvFile();
+  } catch (thrown) {
+    if (!isInstance(thrown, Exit)) throw thrown;
+    say(`${thrown.message}; its variables stay as they were`);
   }
 }
 

@@ -2,6 +2,9 @@ import { readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { EXIT, Exit } from "../exit.ts";
 
+/** The file of variables, in the working directory. */
+export const ENV_FILE = ".env";
+
 /** The variables that came from the file, which may change or go with it. */
 const fromFile = new Set<string>();
 
@@ -10,7 +13,7 @@ const fromFile = new Set<string>();
  * follows what has changed in the file.
  */
 export function readEnvFile(): void {
-  const values = parseEnv(textOf(FILE));
+  const values = parseEnv(textOf(ENV_FILE));
   for (const name of fromFile) {
     if (Object.hasOwn(values, name)) continue;
     fromFile.delete(name);
@@ -22,8 +25,6 @@ export function readEnvFile(): void {
     process.env[name] = value;
   }
 }
-
-const FILE = ".env";
 
 function textOf(file: string): string {
   try {

@@ -2,7 +2,6 @@ import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readEnvFile } from "./env-file.ts";
 import { isServerReport } from "../serve/server-report.ts";
 import type { FailureReport, LoadedReport, ReadyReport, ServerCommand } from "../serve/server-report.ts";
 
@@ -37,7 +36,6 @@ export function startServerProcess(
 ): ServerProcess {
   // From source or from the build: the entry has the same file extension as this file.
   const main = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url));
-  readEnvFile();
   const child = fork(main, ["serve", ...args], {
     execArgv: [...process.execArgv, "--disable-warning=ExperimentalWarning"],
   });

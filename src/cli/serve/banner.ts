@@ -1,11 +1,23 @@
 import { relative } from "node:path";
 import { styleText } from "node:util";
+import { readVersion } from "../package-version.ts";
+import type { Log } from "./log.ts";
 import type { ServerOptions } from "./server-options.ts";
 import type { ReadyReport } from "./server-report.ts";
 
-/** The start-up lines: the server's address, its data and its agents. */
-export function toBanner(
-  { url, agents, defaultAgent }: Omit<ReadyReport, "type" | "open">,
+/** What the start-up lines name. */
+type Served = Pick<ReadyReport, "url" | "agents" | "defaultAgent">;
+
+/** Prints the server's address, its data and its agents: some lines for people, or one JSON object. */
+export function printBanner(served: Served, options: ServerOptions, log: Log): void {
+  const { url, agents } = served;
+  const version = readVersion();
+  if (options.logFormat === "text") console.log(toBanner(served, options, version));
+  else log.info("serving", { url, agents, version, data: options.data });
+}
+
+function toBanner(
+  { url, agents, defaultAgent }: Served,
   { data, durability }: ServerOptions,
   version: string,
 ): string {

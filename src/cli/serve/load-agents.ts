@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { basename, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentError } from "../../errors.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
@@ -7,11 +7,22 @@ import { AgentDirectory } from "../../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toText as toStack } from "../thrown-text.ts";
 
-/** Imports the files of a directory and returns the exported agents and tools, sorted by file name. */
-export async function loadAgents(directory: string): Promise<Agent[]> {
+/** What a directory of agent files contains. */
+export interface LoadedAgents {
+  /** The exported agents and tools, sorted by file name. */
+  readonly agents: readonly Agent[];
+  /** The files that export none. */
+  readonly withoutAgent: readonly string[];
+}
+
+/** Imports the files of a directory. */
+export async function loadAgents(directory: string): Promise<LoadedAgents> {
   const agents = new Map<string, { readonly agent: Agent; readonly file: string }>();
+  const withoutAgent: string[] = [];
   for (const file of await listFiles(directory)) {
-    for (const agent of Object.values(await load(join(directory, file))).filter(isAgent)) {
+    const exported = Object.values(await load(join(directory, file))).filter(isAgent);
+    if (exported.length === 0) withoutAgent.push(join(directory, file));
+    for (const agent of exported) {
       const known = agents.get(agent.name);
       if (known !== undefined && known.agent !== agent) {
         throw new Exit(EXIT.agents, `${known.file} and ${file} both define an agent "${agent.name}"`);
@@ -28,7 +39,12 @@ export async function loadAgents(directory: string): Promise<Agent[]> {
   }
   const loaded = [...agents.values()].map(({ agent }) => agent);
   check(loaded);
-  return loaded;
+  return { agents: loaded, withoutAgent };
+}
+
+/** Says that an agent file exports no agent, and what to do. */
+export function toNoAgent(file: string): string {
+  return `${relative("", file)} exports no agent; export one, or rename it to _${basename(file)} if it is not to have one`;
 }
 
 /** Checks what the runtime would refuse after a restart, for example two uses of one name. */

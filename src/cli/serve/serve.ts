@@ -2,11 +2,10 @@ import { Command } from "commander";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { drainOnSignals } from "../../node/signals.ts";
-import { toBanner } from "./banner.ts";
+import { printBanner } from "./banner.ts";
 import { collectImportedFiles } from "./imported-files.ts";
-import { loadAgents } from "./load-agents.ts";
+import { loadAgents, toNoAgent } from "./load-agents.ts";
 import { createLog } from "./log.ts";
-import { readVersion } from "../package-version.ts";
 import { addServerOptions } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { isServerCommand } from "./server-report.ts";
@@ -22,13 +21,11 @@ export function serveCommand(): Command {
 
 async function serveAlone(options: ServerOptions): Promise<void> {
   const log = createLog(options.logFormat);
-  const { runtime, server } = await startServer(options, await loadAgents(options.agents), log);
+  const { agents, withoutAgent } = await loadAgents(options.agents);
+  for (const file of withoutAgent) log.info(toNoAgent(file));
+  const { runtime, server } = await startServer(options, agents, log);
   drainOnSignals(server, runtime);
-  const { agents, defaultAgent } = runtime;
-  const { url } = server;
-  if (options.logFormat === "text")
-    console.log(toBanner({ url, agents, defaultAgent }, options, readVersion()));
-  else log.info("serving", { url, agents, version: readVersion(), data: options.data });
+  printBanner({ url: server.url, agents: runtime.agents, defaultAgent: runtime.defaultAgent }, options, log);
 }
 
 /**
@@ -76,8 +73,8 @@ const SIGTERM_CODE = 143;
 async function load({ agents: directory }: ServerOptions): Promise<readonly Agent[]> {
   const files = collectImportedFiles();
   try {
-    const agents = await loadAgents(directory);
-    await tell({ type: "loaded", files: files() });
+    const { agents, withoutAgent } = await loadAgents(directory);
+    await tell({ type: "loaded", files: files(), withoutAgent });
     return agents;
   } catch (thrown) {
     await tell({ type: "failed", files: files() });

@@ -3,6 +3,8 @@ export interface LoadedReport {
   readonly type: "loaded";
   /** The files that the agents were loaded from. */
   readonly files: readonly string[];
+  /** The agent files that export no agent. */
+  readonly withoutAgent: readonly string[];
 }
 
 /** A server process serves. */
