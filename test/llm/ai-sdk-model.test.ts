@@ -284,6 +284,11 @@ describe("the model in the environment", () => {
     ],
     [{ TROUPE_MODLE_URL: "http://x/v1" }, "TROUPE_MODLE_URL is unknown; "],
     [{ OPENAI_APIKEY: "k" }, "OPENAI_APIKEY is unknown; "],
+    [{ TROUP_MODEL_URL: "http://x/v1" }, "TROUP_MODEL_URL is unknown; "],
+    [{ TRUOPE_MODEL: "tiny" }, "TRUOPE_MODEL is unknown; "],
+    [{ TROUPE_NODEL_KEY: "k", TROUPE_MODEL_URL: "http://x/v1" }, "TROUPE_NODEL_KEY is unknown; "],
+    [{ troupe_model_url: "http://x/v1" }, "troupe_model_url is unknown; "],
+    [{ OPENAPI_API_KEY: "k" }, "OPENAPI_API_KEY is unknown; "],
     [{ OPEN_AI_API_KEY: "k" }, "OPEN_AI_API_KEY is unknown; "],
     [{ TROUPE_MODEL: "tiny" }, "TROUPE_MODEL is set, but neither TROUPE_MODEL_URL nor OPENAI_API_KEY"],
     [{ TROUPE_MODEL_KEY: "k" }, "TROUPE_MODEL_KEY is set, but TROUPE_MODEL_URL is not"],
@@ -301,5 +306,14 @@ describe("the model in the environment", () => {
   test("is the other one when it names none", () => {
     expect(modelFromEnv({ TROUPE_TOKEN: "t", PATH: "/bin" } as ModelVariables, otherwise)).toBe(otherwise);
     expect(modelFromEnv({ TROUPE_MODEL_URL: "", OPENAI_API_KEY: "" }, otherwise)).toBe(otherwise);
+    const others = {
+      TROUPE_TOKEN: "t",
+      OPENAI_API_BASE: "b",
+      AZURE_OPENAI_API_KEY: "k",
+      TROUPE_SIMULATION_SEEDS: "1",
+    };
+    expect(modelFromEnv(others as ModelVariables, otherwise)).toBe(otherwise);
+    const second = { OPENAI_API_KEY: "k", OPENAI_API_KEY_2: "l", TROUPE_MODEL: "gpt" };
+    expect(modelFromEnv(second, otherwise).name).toBe("gpt");
   });
 });

@@ -36,7 +36,7 @@ export function modelFromEnv(variables: ModelVariables, otherwise: Model): Model
 const OPENAI_URL = "https://api.openai.com/v1";
 const OPENAI_MODEL = "gpt-5-mini";
 
-const KNOWN: readonly string[] = [
+const KNOWN: readonly (keyof ModelVariables)[] = [
   "TROUPE_MODEL_URL",
   "TROUPE_MODEL",
   "TROUPE_MODEL_KEY",
@@ -46,7 +46,7 @@ const KNOWN: readonly string[] = [
 
 /** Throws where variables would be ignored without notice. */
 function check(variables: ModelVariables): void {
-  const misspelt = Object.keys(variables).find((name) => isMisspelt(name));
+  const misspelt = Object.keys(variables).find((name) => isMisspelt(name, variables));
   if (misspelt !== undefined) {
     throw invalid(`${misspelt} is unknown; the variables of a model are ${KNOWN.join(", ")}`);
   }
@@ -65,11 +65,33 @@ function check(variables: ModelVariables): void {
   if (!["", "yes", "no"].includes(images)) throw invalid(`TROUPE_MODEL_IMAGES is yes or no, not ${images}`);
 }
 
-/** Whether a name is meant for one of ours: it begins as they do, or differs in underscores alone. */
-function isMisspelt(name: string): boolean {
-  if (KNOWN.includes(name)) return false;
-  const letters = name.replaceAll("_", "");
-  return name.startsWith("TROUPE_MO") || KNOWN.some((known) => known.replaceAll("_", "") === letters);
+/** Whether a name begins as ours do, or differs little from one of ours that is not set. */
+function isMisspelt(name: string, variables: ModelVariables): boolean {
+  if (KNOWN.some((known) => known === name)) return false;
+  if (name.startsWith("TROUPE_MO")) return true;
+  const unset = KNOWN.filter((known) => (variables[known] ?? "") === "");
+  return unset.some((known) => editsBetween(toLetters(name), toLetters(known)) <= EDITS_LIMIT);
+}
+
+/** Names that differ by more single letters are not meant for each other. */
+const EDITS_LIMIT = 2;
+
+function toLetters(name: string): string {
+  return name.replaceAll("_", "").toUpperCase();
+}
+
+/** The number of letters to add, remove or replace to make one text of the other (Levenshtein distance). */
+function editsBetween(from: string, to: string): number {
+  let edits = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (let row = 0; row < from.length; row += 1) {
+    const next = [row + 1];
+    for (let at = 0; at < to.length; at += 1) {
+      const replaced = (edits[at] ?? 0) + (from[row] === to[at] ? 0 : 1);
+      next.push(Math.min(replaced, (edits[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
+    }
+    edits = next;
+  }
+  return edits[to.length] ?? 0;
 }
 
 function isPlainUrl(text: string): boolean {
