@@ -1,6 +1,9 @@
+import type { TurnError } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
+import type { Agent } from "../agent/agent.ts";
 import type { ContinuedStart } from "../journal/records.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
 /** How the previous process ended. */
@@ -21,6 +24,34 @@ export function toContinuedStart(
     count: recoveries === 0 ? 1 : recoveries + (counts ? 1 : 0),
     deaths: deaths + (died ? 1 : 0),
     ...(!counts && { spared: true }),
+  };
+}
+
+/** A turn is ended when this many of its starts without progress count against it. */
+const RECOVERIES = 3;
+
+/** A turn is also ended after this many deaths without progress, even if other turns may have caused them. */
+const DEATHS = 50;
+
+/** The end of a turn that repeatedly ends the process; `undefined` if it may be continued once more. */
+export function toPoisoned({ count, deaths = 0 }: ContinuedStart): TurnError | undefined {
+  if (count <= RECOVERIES && deaths <= DEATHS) return undefined;
+  return { code: "poisoned", message: `the turn was continued ${RECOVERIES} times without progress` };
+}
+
+/** The reason why the current agent cannot continue a turn; `undefined` if it can. */
+export function versionMismatch(
+  name: string,
+  agent: Agent | undefined,
+  { agentVersion: before }: TurnJournal,
+): TurnError | undefined {
+  if (agent === undefined) return { code: "interrupted", message: `agent ${name} is no longer served` };
+  const { version: now, compatible } = agent;
+  if (before === now || (before !== undefined && compatible.includes(before))) return undefined;
+  const versions = `from version ${before ?? "(none)"} to ${now ?? "(none)"}`;
+  return {
+    code: "version_mismatch",
+    message: `agent ${name} has changed ${versions} since the turn started`,
   };
 }
 

@@ -4,14 +4,14 @@ import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
-import { endPassivatedTurn, versionMismatch } from "./end-passivated-turn.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { Wait } from "../scheduler/call-tree.ts";
+import type { Agent } from "../agent/agent.ts";
 import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
-import { RecoveryAttempt, toContinuedStart } from "./recovery-attempt.ts";
+import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "./recovery-attempt.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
@@ -21,6 +21,7 @@ import { ActiveTurn } from "../turn/active-turn.ts";
 import type { TurnListener } from "../turn/active-turn.ts";
 import { toSegment, RequestIndex } from "./request-index.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
+import { Unreplayed } from "../turn/unreplayed.ts";
 
 /** The wait that an answer is for, and its values. */
 export interface GivenAnswer {
@@ -34,12 +35,6 @@ export interface QueuedRequests {
   /** Removes and returns the next one, or `undefined` when there is none. */
   take(): AcceptedRequest | undefined;
 }
-
-/** A turn is ended when this many of its starts without progress count against it. */
-const RECOVERIES = 3;
-
-/** A turn is also ended after this many deaths without progress, even if other turns may have caused them. */
-const DEATHS = 50;
 
 /**
  * The slot of the one started turn of a run. The turn is either active, with a running handler, or
@@ -107,12 +102,12 @@ export class TurnSlot implements TurnListener {
   /** Starts the turn of a request. Returns its encoded RequestStarted. */
   start(accepted: AcceptedRequest): string {
     const ledger = this.#ledger;
-    const version = this.#context.agents.find(accepted.agent)?.version;
-    this.#mark.clear();
-    const started = ledger.start(this.#speakerOf(accepted), accepted, version);
+    const agent = this.#context.agents.find(accepted.agent);
+    const speaker = this.#speakerOf(accepted);
+    const started = ledger.start(speaker, accepted, agent?.version);
     ledger.enter("start");
     ledger.recorder.watched = false;
-    const turn = this.#open(newJournal(version));
+    const turn = this.#open(newJournal(agent?.version), { agent, speaker });
     if (turn === undefined) return started.text;
     // No agent code runs before the start of its turn is committed.
     const pass = (): void => this.#context.gate.pass(() => this.#run(turn));
@@ -144,11 +139,13 @@ export class TurnSlot implements TurnListener {
     if (open === undefined || this.#passivated === undefined || this.#continuation !== undefined) return;
     const died = open.released !== true && this.#mark.wakeAt === undefined;
     const start = toContinuedStart(open, { died, alone });
-    if (start.count > RECOVERIES || start.deaths > DEATHS) {
-      this.#poison(open.accepted.requestId);
+    const { requestId } = open.accepted;
+    const error = toPoisoned(start);
+    if (error) {
+      this.#context.telemetry.fault(`request ${requestId} is poisoned`);
+      this.#endPassivated({ finishReason: "error", result: null, output: null, error });
       return;
     }
-    const { requestId } = open.accepted;
     const run = (): void => this.#continue(start);
     this.#continuation = new RecoveryAttempt({ ledger, requestId, start, among: open.among ?? 0, run });
     this.#context.gate.continue(this.#continuation);
@@ -212,30 +209,25 @@ export class TurnSlot implements TurnListener {
     return createSpeaker({ run_id: this.#ledger.runId, request_id: requestId, agent, depth: 0 });
   }
 
-  /** Creates the turn of the started request; ends the request if its agent no longer exists. */
-  #open(journal: TurnJournal): ActiveTurn | undefined {
+  /** Creates the turn of the started request; ends the request if its agent cannot continue it. */
+  #open(
+    journal: TurnJournal,
+    known: { readonly agent?: Agent | undefined; readonly speaker?: Speaker } = {},
+  ): ActiveTurn | undefined {
     const context = this.#context;
-    const { runId, recorder, started: open, state } = this.#ledger;
-    if (open?.turn === undefined) return undefined;
-    const { accepted, turn: number } = open;
-    const agent = context.agents.find(accepted.agent);
-    const error = versionMismatch(accepted.agent, agent, journal);
+    const { runId, recorder, started, state } = this.#ledger;
+    if (started?.turn === undefined) return undefined;
+    const { accepted, turn: number } = started;
+    const { agent = context.agents.find(accepted.agent), speaker = this.#speakerOf(accepted) } = known;
+    const error = journal.isNew && agent ? undefined : versionMismatch(accepted.agent, agent, journal);
     if (agent === undefined || error !== undefined) {
       this.#endPassivated({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
     }
-    const request = { ...open, turn: number };
+    const request = { ...started, turn: number };
     const { memory } = state;
-    this.#turn = new ActiveTurn({
-      context,
-      runId,
-      request,
-      agent,
-      journal,
-      memory,
-      recorder,
-      listener: this,
-    });
+    const options = { context, runId, request, agent, speaker, journal, memory, recorder, listener: this };
+    this.#turn = new ActiveTurn(options);
     this.#passivated = undefined;
     return this.#turn;
   }
@@ -263,25 +255,15 @@ export class TurnSlot implements TurnListener {
     if (turn) this.#ledger.recorder.committed().then(() => this.#run(turn), ignore);
   }
 
-  /** Ends a turn that repeatedly ends the process. */
-  #poison(requestId: RequestId): void {
-    this.#context.telemetry.fault(`request ${requestId} is poisoned`);
-    const message = `the turn was continued ${RECOVERIES} times without progress`;
-    this.#endPassivated({
-      finishReason: "error",
-      result: null,
-      output: null,
-      error: { code: "poisoned", message },
-    });
-  }
-
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */
   #endPassivated(end: Omit<TurnEnd, "memory">): string | undefined {
     const { runId, recorder, started } = this.#ledger;
     const { accepted, turn } = started ?? {};
     if (accepted === undefined || turn === undefined) return undefined;
-    const address = { runId, requestId: accepted.requestId, root: rootOf(turn) };
-    if (this.#passivated) endPassivatedTurn(this.#context, recorder, address, this.#passivated);
+    const context = this.#context;
+    const journal = this.#passivated;
+    const address = { runId, requestId: accepted.requestId };
+    if (journal) new Unreplayed({ context, address, recorder, journal }).cancel(rootOf(turn));
     return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 

@@ -78,7 +78,7 @@ export class Actor implements ActorContext {
             depth,
             parent_call_id: call.callId,
           });
-    if (depth > 0) turn.introduce(this.speaker, call.callId);
+    if (depth > 0) turn.subscriptions.introduce(this.speaker, call.callId);
     this.scope = new ReplayScope(call.callId, journal.items.get(call.callId));
     this.memory = createMemory(this);
     this.transcript = journal.transcripts.get(call.callId) ?? new Transcript();
@@ -86,7 +86,7 @@ export class Actor implements ActorContext {
 
   /** Whether the actor's result is logged or dropped; its further output is ignored. */
   get ended(): boolean {
-    return this.turn.ended || !this.call.open;
+    return !this.call.open;
   }
 
   /** Aborts when the actor is stopped. */
@@ -179,10 +179,7 @@ export class Actor implements ActorContext {
   }
 
   #hasRoom({ backlog }: ReplayScope): boolean {
-    const { recorder } = this.turn;
-    const { limits } = this.turn.context;
-    const { uncommittedTexts: texts, uncommittedCharacters: characters } = limits;
-    return backlog.isBelow({ texts, characters }, recorder.cursor.head);
+    return backlog.isBelow(this.turn.context.limits, this.turn.recorder);
   }
 
   /** Runs the handler. Returns a function that reports its end. */

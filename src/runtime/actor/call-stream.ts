@@ -55,7 +55,7 @@ export function followCall({ actor, scope }: Sequence, step: Step | undefined): 
   else if (!journal.iterated.has(callId)) {
     turn.diverge({ scope: scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });
   }
-  turn.follow(callId, (event) => {
+  turn.subscriptions.follow(callId, (event) => {
     if (events.push(event)) return;
     turn.fail(
       "overloaded",

@@ -32,8 +32,8 @@ export class Sequence {
     const { actor, scope } = this;
     const { turn } = actor;
     if (actor.ended) return turn.over();
-    if (scope.replaying) return this.begin(content, true) === undefined ? turn.over() : Promise.resolve();
     this.#checkFree();
+    if (scope.replaying) return this.begin(content, true) === undefined ? turn.over() : Promise.resolve();
     const divergence = scope.advance();
     if (divergence === undefined) return actor.say(content, scope);
     turn.diverge(divergence);

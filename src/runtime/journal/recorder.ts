@@ -15,7 +15,6 @@ import type { RunContext } from "../run-context.ts";
 import { addEvent, addRecord, committedOf, newPending, notCommitted, rejectPending } from "./batch.ts";
 import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
-import { isRetry } from "./retry.ts";
 
 /** The owner of a recorder. */
 export interface RecorderListener {
@@ -121,7 +120,7 @@ export class Recorder {
     const text = encodeEvent(speaker, id, this.#context.timestamp(), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
-    if (body.type !== "TextOutput" && isRetry(body)) this.#retries += 1;
+    if (isRetry(body)) this.#retries += 1;
     this.#push(text, body.type !== "TextOutput");
     this.subscriber?.recorded(speaker, text);
     return { id, text };
@@ -256,6 +255,18 @@ export class Recorder {
     if (failed) rejectPending(failed, () => error);
     this.stop(() => error);
     this.#listener.failed(error);
+  }
+}
+
+/** Whether an event starts a call again. A retry alone is no progress of the turn. */
+export function isRetry(event: EventBody): boolean {
+  switch (event.type) {
+    case "ToolCall":
+      return (event.attempt ?? 1) > 1;
+    case "CompletionCall":
+      return event.attempt > 1;
+    default:
+      return false;
   }
 }
 

@@ -32,7 +32,7 @@ export class RemoteSpeakers {
       parent_call_id: parent ?? call.callId,
     });
     this.#speakers.set(key, made);
-    turn.introduce(made, parent ?? call.callId);
+    turn.subscriptions.introduce(made, parent ?? call.callId);
     return made;
   }
 }

@@ -124,6 +124,7 @@ export class JournalBuilder {
     const logged = { outcomes: this.#outcomes, machines: this.#machines, remote: this.#remote };
     const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
     return {
+      isNew: false,
       items: orNone(this.#items),
       deliveries: this.#order.filter(({ callId }) => !isPast(callId)),
       outcomes: orNone(this.#outcomes),

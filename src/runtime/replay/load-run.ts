@@ -7,7 +7,7 @@ import { rootOf } from "../journal/call-id.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { JournalBuilder } from "./journal-builder.ts";
 import type { RecordBody } from "../journal/records.ts";
-import { isRetry } from "../journal/retry.ts";
+import { isRetry } from "../journal/recorder.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
 import type { OpenRequest, RunState } from "./run-state.ts";
 

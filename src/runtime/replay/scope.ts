@@ -1,4 +1,6 @@
 import type { CallId } from "../../protocol/ids.ts";
+import type { Recorder } from "../journal/recorder.ts";
+import type { Limits } from "../limits.ts";
 import type { Item } from "./turn-journal.ts";
 import { toReadable } from "./signature.ts";
 import type { Signature } from "./signature.ts";
@@ -96,14 +98,14 @@ export class UncommittedTexts {
     this.#characters += characters;
   }
 
-  /** Whether fewer texts and characters than the limits are uncommitted, given the newest committed event. */
+  /** Whether fewer texts and characters than the limits are uncommitted. */
   isBelow(
-    { texts, characters }: { readonly texts: number; readonly characters: number },
-    committed: number,
+    { uncommittedTexts: texts, uncommittedCharacters: characters }: Limits,
+    recorder: Recorder,
   ): boolean {
     // Checked only now and then: most sequences await their texts and never come near a limit.
     if (this.#ids.length < texts && this.#characters <= characters) return true;
-    const open = this.#ids.findIndex((id) => id > committed);
+    const open = this.#ids.findIndex((id) => id > recorder.cursor.head);
     const done = open < 0 ? this.#ids.length : open;
     this.#ids = this.#ids.slice(done);
     this.#lengths = this.#lengths.slice(done);

@@ -56,6 +56,8 @@ export interface LoggedRemoteWork {
 
 /** The log of one turn in the form that a replay needs. */
 export interface TurnJournal {
+  /** Whether the turn has just started, so that everything else is empty. */
+  readonly isNew: boolean;
   /** The steps of each scope, in order. */
   readonly items: ReadonlyMap<string, Item[]>;
   /**
@@ -106,6 +108,7 @@ export function newJournal(agentVersion: string | undefined): TurnJournal {
 }
 
 const emptyJournal: TurnJournal = {
+  isNew: true,
   items: new Map(),
   deliveries: [],
   outcomes: new Map(),

@@ -1,16 +1,28 @@
 import type { Speaker } from "../../protocol/events/encode.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo } from "../journal/call-id.ts";
+import type { EventSubscriber, Recorder } from "../journal/recorder.ts";
+import type { DeliveryQueue } from "./delivery-queue.ts";
 
 /** The calls of a turn whose events its code iterates, and the speakers under them. */
-export class Subscriptions {
+export class Subscriptions implements EventSubscriber {
+  readonly #recorder: Recorder;
+  readonly #deliveries: DeliveryQueue;
   readonly #followed = new Set<CallId>();
   /** The iterated calls above each speaker. */
   readonly #heard = new Map<Speaker, readonly CallId[]>();
 
-  /** Subscribes to the events under a call; its speakers are registered afterwards. */
-  follow(callId: CallId): void {
+  constructor(recorder: Recorder, deliveries: DeliveryQueue) {
+    this.#recorder = recorder;
+    this.#deliveries = deliveries;
+  }
+
+  /** Delivers the events that are recorded under a call; its speakers are registered afterwards. */
+  follow(callId: CallId, take: (event: Event) => void): void {
     this.#followed.add(callId);
+    this.#recorder.subscriber = this;
+    this.#deliveries.follow(callId, take);
   }
 
   /** Registers a speaker under a call. */
@@ -20,10 +32,17 @@ export class Subscriptions {
     if (heard.length > 0) this.#heard.set(speaker, heard);
   }
 
-  /** The iterated calls above a speaker. */
-  of(speaker: Speaker): readonly CallId[] {
-    return this.#heard.get(speaker) ?? NONE;
+  /** Delivers an event to the code that iterates it, once it is in the log. */
+  recorded(speaker: Speaker, text: string): void {
+    for (const callId of this.#heard.get(speaker) ?? []) {
+      this.#deliveries.announce(callId);
+      const deliver = (): void => this.#deliveries.push({ callId, event: JSON.parse(text) as Event });
+      this.#recorder.committed().then(deliver, () => {});
+    }
+  }
+
+  /** The turn has ended. */
+  stop(): void {
+    if (this.#recorder.subscriber === this) this.#recorder.subscriber = undefined;
   }
 }
-
-const NONE: readonly CallId[] = [];

@@ -1,7 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
-import type { Event, EventBody, TurnError, Usage } from "../../protocol/events/events.ts";
-import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { EventBody, TurnError, Usage } from "../../protocol/events/events.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -12,10 +11,10 @@ import { CANCELED_CALL, OpenCalls } from "./open-calls.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
+import { Unreplayed } from "./unreplayed.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
-import type { EventSubscriber, Recorded, Recorder } from "../journal/recorder.ts";
+import type { Recorded, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
@@ -44,6 +43,7 @@ export interface TurnOptions {
   /** The request, with the number of its turn. */
   readonly request: OpenRequest & { readonly turn: number };
   readonly agent: Agent;
+  readonly speaker: Speaker;
   /** The history of the turn, if it is continued. */
   readonly journal: TurnJournal;
   /** The memory of the run's agents when the turn started. */
@@ -53,7 +53,7 @@ export interface TurnOptions {
 }
 
 /** A running turn: its open calls, pending results and completion. */
-export class ActiveTurn implements EventSubscriber, QuiescenceListener {
+export class ActiveTurn implements QuiescenceListener {
   readonly context: RunContext;
   readonly runId: RunId;
   readonly accepted: AcceptedRequest;
@@ -70,23 +70,23 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
   readonly activity: Activity;
   /** The shared memories of called agents. */
   readonly shared: SharedMemory;
-  readonly configs: CalledConfigs;
   readonly waits: OpenWaits;
   readonly quiescence: Quiescence;
   readonly calls: OpenCalls;
-  /** Remote work in the log that the code has not continued yet. */
-  readonly unreplayedRemoteWork: UnreplayedRemoteWork;
+  readonly subscriptions: Subscriptions;
+  /** What the log has open and the code has not reached again; absent for a new turn. */
+  readonly unreplayed: Unreplayed | undefined;
   readonly #listener: TurnListener;
-  readonly #subscriptions = new Subscriptions();
+  #configs: CalledConfigs | undefined;
   #usage: Usage;
   #agentCalls = 0;
   #ended = false;
   #released = false;
 
-  constructor({ context, runId, request, agent, journal, memory, recorder, listener }: TurnOptions) {
+  constructor(options: TurnOptions) {
+    const { context, runId, request, agent, speaker, journal, memory, recorder, listener } = options;
     const { accepted, turn: number, config } = request;
     const { environment, secrets } = context;
-    const { requestId } = accepted;
     this.context = context;
     this.runId = runId;
     this.accepted = accepted;
@@ -96,17 +96,16 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.memory = memory;
     this.recorder = recorder;
     this.#listener = listener;
-    this.speaker = createSpeaker({ run_id: runId, request_id: requestId, agent: agent.name, depth: 0 });
+    this.speaker = speaker;
     this.root = new OpenCall({
       callId: rootOf(number),
       kind: "root",
       name: agent.name,
-      speaker: this.speaker,
-      config: secrets.reveal(config?.args ?? {}),
+      speaker,
+      ...(config && { config: secrets.reveal(config.args) }),
     });
     this.#usage = journal.usage;
     this.shared = new SharedMemory(journal);
-    this.configs = new CalledConfigs(context, journal, recorder);
     this.waits = new OpenWaits(journal);
     const { root, shared, waits } = this;
     const quiescence = new Quiescence(
@@ -117,25 +116,23 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     this.quiescence = quiescence;
     this.activity = activity;
     this.deliveries = deliveries;
-    this.unreplayedRemoteWork = new UnreplayedRemoteWork(context, journal, recorder);
-    this.calls = new OpenCalls(
-      {
-        context,
-        address: { runId, requestId },
-        root,
-        recorder,
-        quiescence,
-        waits,
-        shared,
-        subscriptions: this.#subscriptions,
-        remoteWork: this.unreplayedRemoteWork,
-      },
-      journal,
-    );
+    const subscriptions = new Subscriptions(recorder, deliveries);
+    this.subscriptions = subscriptions;
+    const address = { runId, requestId: accepted.requestId };
+    this.unreplayed = journal.isNew
+      ? undefined
+      : new Unreplayed({ context, address, recorder, journal, parts: { shared, subscriptions } });
+    const { unreplayed } = this;
+    this.calls = new OpenCalls({ context, root, recorder, quiescence, waits, shared, unreplayed });
   }
 
   get requestId(): RequestId {
     return this.accepted.requestId;
+  }
+
+  /** The configurations of called agents. */
+  get configs(): CalledConfigs {
+    return (this.#configs ??= new CalledConfigs(this.context, this.journal, this.recorder));
   }
 
   /** Whether the end of the turn is recorded. Nothing is recorded for it afterwards. */
@@ -172,27 +169,6 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     const place = Number(missing.slice(scope.length + 1));
     const item = this.journal.items.get(scope)?.[place - 1];
     this.diverge({ scope, expected: item ? toReadable(item) : missing, actual: "nothing" });
-  }
-
-  /** Delivers the events that are recorded under a call to the turn's code. */
-  follow(callId: CallId, take: (event: Event) => void): void {
-    this.#subscriptions.follow(callId);
-    this.recorder.subscriber = this;
-    this.deliveries.follow(callId, take);
-  }
-
-  /** Registers a speaker under a call. */
-  introduce(speaker: Speaker, callId: CallId): void {
-    this.#subscriptions.introduce(speaker, callId);
-  }
-
-  /** Delivers an event to the code that iterates it, once it is in the log. */
-  recorded(speaker: Speaker, text: string): void {
-    for (const callId of this.#subscriptions.of(speaker)) {
-      this.deliveries.announce(callId);
-      const deliver = (): void => this.deliveries.push({ callId, event: JSON.parse(text) as Event });
-      this.recorder.committed().then(deliver, () => {});
-    }
   }
 
   /** Counts a call of an agent against the turn's budget. */
@@ -257,7 +233,7 @@ export class ActiveTurn implements EventSubscriber, QuiescenceListener {
     });
     this.deliveries.end(CANCELED_CALL);
     this.quiescence.stop();
-    if (this.recorder.subscriber === this) this.recorder.subscriber = undefined;
+    this.subscriptions.stop();
     return text;
   }
 

@@ -1,31 +1,26 @@
-import type { TurnAddress } from "../../ports/environment.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
-import { pathTo } from "../journal/call-id.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
-import type { LoggedCall, Outcome, TurnJournal } from "../replay/turn-journal.ts";
+import type { Outcome } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import { canceledBody } from "../scheduler/call-tree.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { OpenWaits } from "../scheduler/open-waits.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
-import type { Subscriptions } from "../scheduler/subscriptions.ts";
-import { cancelLogged, deepestFirst } from "./logged-calls.ts";
 import type { SharedMemory } from "./shared-memory.ts";
-import type { UnreplayedRemoteWork } from "./unreplayed-remote-work.ts";
+import type { Unreplayed } from "./unreplayed.ts";
 
 /** The parts of a turn that the end of a call changes. */
 export interface OpenCallsOptions {
   readonly context: RunContext;
-  readonly address: TurnAddress;
   readonly root: OpenCall;
   readonly recorder: Recorder;
   readonly quiescence: Quiescence;
   readonly waits: OpenWaits;
   readonly shared: SharedMemory;
-  readonly subscriptions: Subscriptions;
-  readonly remoteWork: UnreplayedRemoteWork;
+  /** Absent for a new turn. */
+  readonly unreplayed: Unreplayed | undefined;
 }
 
 /** The outcome of a canceled call, for the code that waits for it. */
@@ -37,19 +32,14 @@ export const CANCELED_CALL: Outcome = { ok: false, code: "canceled", message: "t
  */
 export class OpenCalls {
   readonly #options: OpenCallsOptions;
-  /** The open calls of the log that the replayed code has not made again. */
-  readonly #unreplayed: Map<CallId, LoggedCall>;
-  /** All open calls of the log by the calls and scopes above them, themselves included. */
-  #unreplayedUnder: Map<string, LoggedCall[]> | undefined;
 
-  constructor(options: OpenCallsOptions, { openCalls }: TurnJournal) {
+  constructor(options: OpenCallsOptions) {
     this.#options = options;
-    this.#unreplayed = new Map(openCalls);
   }
 
   /** Notes that a call is open. */
   opened(call: OpenCall): void {
-    this.#unreplayed.delete(call.callId);
+    this.#options.unreplayed?.reached(call.callId);
     this.#options.quiescence.opened(call);
   }
 
@@ -87,8 +77,8 @@ export class OpenCalls {
   /** Closes the root of the turn and cancels all calls. */
   close(): void {
     const { root } = this.#options;
-    this.#cancelBelow(root);
     root.close();
+    this.#cancelBelow(root);
   }
 
   /** Closes all calls in memory only. They continue from the log. */
@@ -96,6 +86,7 @@ export class OpenCalls {
     const { root, quiescence } = this.#options;
     quiescence.deliveries.stop();
     const calls = [...root.below()];
+    root.close();
     for (const call of calls) call.close();
     for (const call of calls) call.abort();
   }
@@ -124,24 +115,11 @@ export class OpenCalls {
 
   /** Cancels what the log has open under a call and the code has not reached again. */
   #cancelUnreplayed(above: CallId): void {
-    const { address, recorder, quiescence, remoteWork, shared, subscriptions, waits } = this.#options;
-    const calls = this.#takeUnreplayed(above);
-    for (const { callId } of calls) shared.leave(callId);
-    cancelLogged(recorder, address, calls, subscriptions);
-    remoteWork.giveUp(above);
+    const { quiescence, unreplayed, waits } = this.#options;
+    if (unreplayed === undefined) return;
+    unreplayed.cancel(above);
     waits.dropUnreplayed(above);
     quiescence.deliveries.dropUnreplayed(above);
-  }
-
-  /** Removes the unreplayed calls under a call and returns them, deepest first. */
-  #takeUnreplayed(above: CallId): readonly LoggedCall[] {
-    if (this.#unreplayed.size === 0) return NONE;
-    this.#unreplayedUnder ??= byPath(this.#unreplayed.values());
-    const calls = (this.#unreplayedUnder.get(above) ?? NONE).filter(({ callId }) =>
-      this.#unreplayed.has(callId),
-    );
-    for (const { callId } of calls) this.#unreplayed.delete(callId);
-    return deepestFirst(calls);
   }
 
   #cancel(calls: readonly OpenCall[]): void {
@@ -167,17 +145,3 @@ export class OpenCalls {
     quiescence.closed(call);
   }
 }
-
-function byPath(calls: Iterable<LoggedCall>): Map<string, LoggedCall[]> {
-  const under = new Map<string, LoggedCall[]>();
-  for (const call of calls) {
-    for (const above of pathTo(call.callId)) {
-      const known = under.get(above);
-      if (known) known.push(call);
-      else under.set(above, [call]);
-    }
-  }
-  return under;
-}
-
-const NONE: readonly LoggedCall[] = [];

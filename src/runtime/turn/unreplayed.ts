@@ -1,0 +1,101 @@
+import type { TurnAddress } from "../../ports/environment.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { RemoteCursor } from "../agent/remote-port.ts";
+import { isUnder, pathTo } from "../journal/call-id.ts";
+import type { Recorder } from "../journal/recorder.ts";
+import type { LoggedCall, LoggedRemoteWork, TurnJournal } from "../replay/turn-journal.ts";
+import type { RunContext } from "../run-context.ts";
+import { toolCanceled } from "../scheduler/call-tree.ts";
+import type { Subscriptions } from "../scheduler/subscriptions.ts";
+import type { SharedMemory } from "./shared-memory.ts";
+
+export interface UnreplayedOptions {
+  readonly context: RunContext;
+  readonly address: TurnAddress;
+  readonly recorder: Recorder;
+  readonly journal: TurnJournal;
+  /** The parts of the turn that know its calls; absent for a turn that is not in memory. */
+  readonly parts?: { readonly shared: SharedMemory; readonly subscriptions: Subscriptions };
+}
+
+/** The calls, and the work on other servers, that the log has open and the replayed code has not reached again. */
+export class Unreplayed {
+  readonly #options: UnreplayedOptions;
+  readonly #calls: Map<CallId, LoggedCall>;
+  /** All open calls of the log by the calls and scopes above them, themselves included. */
+  #callsUnder: Map<string, LoggedCall[]> | undefined;
+  readonly #remote: Map<string, LoggedRemoteWork>;
+
+  constructor(options: UnreplayedOptions) {
+    const { openCalls, outcomes, remote } = options.journal;
+    this.#options = options;
+    this.#calls = new Map(openCalls);
+    this.#remote = new Map(remote);
+    for (const scope of remote.keys()) if (outcomes.has(scope)) this.#remote.delete(scope);
+  }
+
+  /** Registers that the code has made a call again. */
+  reached(callId: CallId): void {
+    this.#calls.delete(callId);
+  }
+
+  /** Removes and returns the newest cursor of a scope, for the code that continues the remote work. */
+  takeRemote(scope: string): RemoteCursor | undefined {
+    const state = this.#remote.get(scope)?.state;
+    this.#remote.delete(scope);
+    return state;
+  }
+
+  /** Records the cancellation of the calls under a call, deepest first, and abandons the remote work under it. */
+  cancel(above: CallId): void {
+    const { address, parts, recorder } = this.#options;
+    const calls = this.#take(above);
+    for (const { callId } of calls) parts?.shared.leave(callId);
+    for (const call of calls) {
+      const { agent, depth, parentCallId } = call;
+      const speaker = createSpeaker({
+        run_id: address.runId,
+        request_id: address.requestId,
+        agent,
+        depth,
+        ...(parentCallId !== undefined && { parent_call_id: parentCallId }),
+      });
+      if (parentCallId !== undefined) parts?.subscriptions.introduce(speaker, parentCallId);
+      recorder.event(speaker, toolCanceled(call));
+    }
+    for (const scope of this.#remote.keys()) if (isUnder(scope, above)) this.#abandon(scope);
+  }
+
+  #take(above: CallId): readonly LoggedCall[] {
+    if (this.#calls.size === 0) return [];
+    this.#callsUnder ??= byPath(this.#calls.values());
+    const calls = (this.#callsUnder.get(above) ?? []).filter(({ callId }) => this.#calls.delete(callId));
+    return calls.toReversed().sort((a, b) => b.depth - a.depth);
+  }
+
+  /** Informs the other server after the reason is committed. */
+  #abandon(scope: string): void {
+    const { context, recorder } = this.#options;
+    const { agent, state } = this.#remote.get(scope) ?? {};
+    this.#remote.delete(scope);
+    if (agent === undefined || state === undefined) return;
+    const abandon = (): void => context.agents.remote.get(agent)?.abandon(state.kept, context.environment);
+    // A microtask later, when the reason is recorded. A failed commit is reported to the run.
+    Promise.resolve()
+      .then(() => recorder.committed())
+      .then(abandon, () => {});
+  }
+}
+
+function byPath(calls: Iterable<LoggedCall>): Map<string, LoggedCall[]> {
+  const under = new Map<string, LoggedCall[]>();
+  for (const call of calls) {
+    for (const above of pathTo(call.callId)) {
+      const known = under.get(above);
+      if (known) known.push(call);
+      else under.set(above, [call]);
+    }
+  }
+  return under;
+}
