@@ -5,7 +5,7 @@ import type { Router } from "../ports/router.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
-import type { StoredSecrets } from "./agent/stored-secrets.ts";
+import type { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import type { Limits } from "./limits.ts";

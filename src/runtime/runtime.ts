@@ -3,7 +3,7 @@ import type { RunId } from "../protocol/ids.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
-import { StoredSecrets } from "./agent/stored-secrets.ts";
+import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Runtime } from "./api.ts";
 import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import { Commands } from "./commands/commands.ts";

@@ -1,4 +1,4 @@
-import type { Wait } from "../scheduler/call-tree.ts";
+import type { Wait } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import { LONG_SLEEP_MS } from "../scheduler/open-sleeps.ts";

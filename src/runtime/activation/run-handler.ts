@@ -5,9 +5,7 @@ import { CHAT } from "../agent/agent.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
-import { Sequence } from "../actor/sequence.ts";
 import { TurnTimeout } from "../scheduler/turn-timeout.ts";
-import { TurnHandle } from "../actor/turn-handle.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** The running handler of a turn. */
@@ -39,13 +37,7 @@ export function runHandler(turn: ActiveTurn): RunningHandler {
       turn.fail("unsupported_input", noChat(agent));
       return () => {};
     }
-    const actor = new Actor(
-      turn,
-      agent,
-      0,
-      root,
-      (its, scope, asks) => new TurnHandle(new Sequence(its, scope), asks),
-    );
+    const actor = new Actor(turn, agent, 0, root);
     return actor.start(asked, {
       done({ text, output, truncated }) {
         const changed = actor.memory.changed();

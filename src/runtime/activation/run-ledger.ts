@@ -12,7 +12,7 @@ import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
-import { isConfigRun, NO_AGENT, REMOVING } from "../journal/system-runs.ts";
+import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 
@@ -166,14 +166,14 @@ export class RunLedger {
     }
   }
 
-  /** Writes the run's row; on request also a snapshot, if enough entries have been added since the last one. */
-  save({ snapshot = false }: { readonly snapshot?: boolean } = {}): void {
+  /**
+   * Writes the run's row, and a snapshot: `now`, or if enough entries have been added since the last one (`due`).
+   */
+  save(snapshot?: "due" | "now"): void {
     if (this.#row === undefined) return;
     this.#row = { ...this.#row, status: this.phase, updatedAt: this.#now(), turns: this.#state.turns };
-    const entries = this.recorder.head + this.recorder.records;
-    // A start reads the newest configuration of each agent, and must not read those before it.
-    const every = isConfigRun(this.runId) ? 1 : SNAPSHOT_EVERY;
-    if (!snapshot || entries - this.#covered < every) {
+    const entries = snapshot && this.recorder.head + this.recorder.records;
+    if (entries === undefined || (snapshot === "due" && entries - this.#covered < SNAPSHOT_EVERY)) {
       this.recorder.row(this.#row);
       return;
     }

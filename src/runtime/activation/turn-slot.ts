@@ -6,8 +6,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
-import type { TurnJournal } from "../replay/turn-journal.ts";
-import type { Wait } from "../scheduler/call-tree.ts";
+import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
@@ -125,7 +124,7 @@ export class TurnSlot implements TurnListener {
   startNext(): void {
     const next = this.#waiting.take();
     if (next) this.start(next);
-    this.#ledger.save({ snapshot: true });
+    this.#ledger.save("due");
   }
 
   /**

@@ -15,11 +15,12 @@ import type { PublishedFile } from "../agent/remote-port.ts";
 import { createMemory } from "./actor-memory.ts";
 import type { ActorMemory } from "./actor-memory.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
+import { Sequence } from "./sequence.ts";
+import { TurnHandle } from "./turn-handle.ts";
 import { Transcript } from "../replay/transcript.ts";
 import { parseWith } from "../agent/schema.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { cut, toJson } from "../journal/json-limits.ts";
-import type { Turn } from "../agent/turn-api.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** Receives the end of a handler: one of the two, once. */
@@ -28,9 +29,6 @@ export interface HandlerEnd {
   /** `unfit` means that the input did not fit, so the handler never ran. */
   failed(thrown: unknown, unfit: boolean): void;
 }
-
-/** Creates the turn object for a handler. */
-export type ToHandle = (actor: Actor, scope: ReplayScope, asked: Invocation) => Turn;
 
 /** Maximum length of a progress report. */
 const PROGRESS_LIMIT_BYTES = 16 * 1024;
@@ -50,23 +48,14 @@ export class Actor implements ActorContext {
   readonly files: PublishedFile[] = [];
   #signal: AbortSignal = NEVER;
 
-  readonly #toHandle: ToHandle;
   readonly #caller: Actor | undefined;
 
-  constructor(
-    turn: ActiveTurn,
-    agent: Agent,
-    depth: number,
-    call: OpenCall,
-    toHandle: ToHandle,
-    caller?: Actor,
-  ) {
+  constructor(turn: ActiveTurn, agent: Agent, depth: number, call: OpenCall, caller?: Actor) {
     const { runId, accepted, journal } = turn;
     this.turn = turn;
     this.agent = agent;
     this.depth = depth;
     this.call = call;
-    this.#toHandle = toHandle;
     this.#caller = caller;
     this.speaker =
       depth === 0
@@ -96,7 +85,7 @@ export class Actor implements ActorContext {
 
   /** Creates the actor of a called agent. */
   child(agent: Agent, call: OpenCall): Actor {
-    return new Actor(this.turn, agent, this.depth + 1, call, this.#toHandle, this);
+    return new Actor(this.turn, agent, this.depth + 1, call, this);
   }
 
   /** How often an agent is among this actor and its callers, including callers on other servers. */
@@ -200,7 +189,7 @@ export class Actor implements ActorContext {
         const result = await performRemotely(this, remote, { name, input });
         return () => done(toRemoteAnswer(result, { operation: name, transcript: this.transcript }));
       }
-      const handle = this.#toHandle(this, this.scope, { name, operation, input });
+      const handle = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
       const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
       const checked = toJson(

@@ -30,37 +30,29 @@ const RESULT_LIMIT_BYTES = 128 * 1024;
  * Converts the return value of a handler to a result. Its text is the transcript or the returned text,
  * otherwise the output as JSON.
  */
-export function toAnswer(value: Json, { operation, transcript }: Answering): Answer {
-  const isChat = operation === CHAT;
-  const own = isChat ? chatText(value) : typeof value === "string" ? value : undefined;
+export function toAnswer(value: Json, answering: Answering): Answer {
+  const isChat = answering.operation === CHAT;
+  const result = (isChat ? chatText(value) : typeof value === "string" ? value : undefined) ?? null;
   const output = isChat && isText(value) ? null : value;
-  const json = output === null ? undefined : toSummary(output);
-  const whole = own ?? (transcript.text === "" ? (json ?? (isChat ? "" : null)) : transcript.text);
-  const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
-  return {
-    value: isChat ? { output: text } : value,
-    text,
-    output,
-    summary: isChat ? (text ?? "") : (json ?? text ?? ""),
-    truncated: text !== whole || (own === undefined && !transcript.isWhole),
-  };
+  return toRemoteAnswer({ result, output, truncated: false }, answering);
 }
 
 /** Converts the result of a remote agent, whose server may not send the output as JSON. */
 export function toRemoteAnswer(
-  { result, output, truncated }: RemoteResult,
+  { result, output, truncated }: Omit<RemoteResult, "ok">,
   { operation, transcript }: Answering,
 ): Answer {
   const isChat = operation === CHAT;
   const json = output === null ? undefined : toSummary(output);
-  const whole = result ?? (transcript.text === "" ? (json ?? (isChat ? "" : null)) : transcript.text);
+  const { text: said, isWhole } = transcript;
+  const whole = result ?? (said === "" ? (json ?? (isChat ? "" : null)) : said);
   const text = whole === null ? null : cut(whole, RESULT_LIMIT_BYTES);
   return {
     value: isChat ? { output: text } : output,
     text,
     output,
     summary: isChat ? (text ?? "") : (json ?? text ?? ""),
-    truncated: truncated || text !== whole || (result === null && !transcript.isWhole),
+    truncated: truncated || text !== whole || (result === null && !isWhole),
   };
 }
 

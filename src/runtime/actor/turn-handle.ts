@@ -13,7 +13,7 @@ import { runBranches } from "./branches.ts";
 import { callAgent, callName, performEffect } from "./call.ts";
 import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
-import { checkQuestions, wait } from "./wait.ts";
+import { checkQuestions, sleep, wait } from "./wait.ts";
 import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
 import type { ReplayScope } from "../replay/scope.ts";
 import type { Step, Sequence } from "./sequence.ts";
@@ -26,7 +26,6 @@ import {
   sleepSignature,
   waitSignature,
 } from "../replay/signature.ts";
-import { sleep } from "./sleep.ts";
 import { checkName, checkText, toJson } from "../journal/json-limits.ts";
 import type {
   Artifact,

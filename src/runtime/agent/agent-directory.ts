@@ -7,7 +7,7 @@ import type { RemoteHandler } from "./remote-port.ts";
 import { operationNames, toForwardedChat } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
 import { checkAgent } from "./check-definition.ts";
-import { secretsIn } from "./config-secrets.ts";
+import { secretsIn } from "../secrets/config-secrets.ts";
 import { endpoints } from "../../protocol/routes.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toServed } from "./served-tool.ts";

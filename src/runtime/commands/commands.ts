@@ -20,7 +20,7 @@ import type { Queries } from "../queries/queries.ts";
 import type { RunContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { checkWith } from "../agent/schema.ts";
-import { withoutSecrets } from "../agent/config-secrets.ts";
+import { withoutSecrets } from "../secrets/config-secrets.ts";
 import { readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 

@@ -9,7 +9,7 @@ import type {
 import { encodeEvent } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
-import { secretsIn } from "../agent/config-secrets.ts";
+import { secretsIn } from "../secrets/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
 import { addEvent, addRecord, committedOf, newPending, notCommitted, rejectPending } from "./batch.ts";

@@ -3,7 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { MachineHost } from "./machine-host.ts";
 import type { MachineTimer } from "../journal/records.ts";
-import { sleep } from "../actor/sleep.ts";
+import { sleep } from "../actor/wait.ts";
 import { toJson } from "../journal/json-limits.ts";
 
 type MachineClock = NonNullable<ActorOptions<AnyStateMachine>["clock"]>;

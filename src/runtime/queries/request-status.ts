@@ -5,7 +5,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
 import { CHAT } from "../agent/agent.ts";
-import type { OpenWait } from "../replay/turn-journal.ts";
+import type { Wait } from "../replay/turn-journal.ts";
 import { loadJournal } from "../replay/load-run.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 
@@ -98,7 +98,7 @@ async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<R
 export async function oldestOpenWait(
   log: EventLog,
   { runId, requestId, phase, segment, started = 1 }: RequestEntry,
-): Promise<OpenWait | undefined> {
+): Promise<Wait | undefined> {
   if (phase !== "waiting") return undefined;
   const { waits } = await loadJournal(log, runId, { requestId, root: "", started: segment ?? started });
   const [oldest] = waits.values();

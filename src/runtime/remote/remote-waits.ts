@@ -6,7 +6,7 @@ import type { Schema } from "../agent/agent.ts";
 import { handwrittenSchema } from "../agent/handwritten-schema.ts";
 import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
-import type { Wait } from "../scheduler/call-tree.ts";
+import type { Wait } from "../replay/turn-journal.ts";
 
 /** Remote questions as waits of the local turn. */
 export class RemoteWaits {

@@ -10,7 +10,7 @@ import type {
   TurnJournal,
   LoggedCall,
   LoggedRemoteWork,
-  OpenWait,
+  Wait,
 } from "./turn-journal.ts";
 import { isPastCall } from "./past-calls.ts";
 import type { MachineState, RecordBody } from "../journal/records.ts";
@@ -38,7 +38,7 @@ export class JournalBuilder {
   #tried = new Set<CallId>();
   readonly #wakeTimes = new Map<CallId, number>();
   readonly #openCalls = new Map<CallId, LoggedCall>();
-  readonly #waits = new Map<CallId, OpenWait>();
+  readonly #waits = new Map<CallId, Wait>();
   readonly #callOfWait = new Map<number, CallId>();
   readonly #callOfArtifact = new Map<ArtifactId, CallId>();
   readonly #transcripts = new Map<string, Transcript>();
@@ -204,9 +204,9 @@ export class JournalBuilder {
         );
         return;
       case "WaitForInput": {
-        const { id, call_id: callId, request_keys: questions, schema } = event;
+        const { id, call_id: callId, request_keys: questions } = event;
         this.#call(callId, waitSignature(questions));
-        this.#waits.set(callId, { waitId: id, callId, questions, ...(schema && { schema }) });
+        this.#waits.set(callId, { waitId: id, callId, questions });
         this.#callOfWait.set(id, callId);
         return;
       }

@@ -31,12 +31,12 @@ export interface Item {
   readonly value?: Json;
 }
 
-/** An unanswered wait. */
-export interface OpenWait {
+/** A wait that is open, whether or not its handler is in memory. */
+export interface Wait {
+  /** The id of its WaitForInput. */
   readonly waitId: number;
   readonly callId: CallId;
   readonly questions: { readonly [key: string]: string };
-  readonly schema?: JsonObject;
 }
 
 /** A logged call and its caller. */
@@ -74,7 +74,7 @@ export interface TurnJournal {
   /** The wake time of each sleep, in milliseconds since 1970. */
   readonly wakeTimes: ReadonlyMap<CallId, number>;
   /** The open waits by call, oldest first. */
-  readonly waits: ReadonlyMap<CallId, OpenWait>;
+  readonly waits: ReadonlyMap<CallId, Wait>;
   /** The calls of agents and effects without an outcome, oldest first. */
   readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
   /** The transcript of each actor, by its call. */

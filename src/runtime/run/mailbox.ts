@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
-import type { Wait } from "../scheduler/call-tree.ts";
+import type { Wait } from "../replay/turn-journal.ts";
 
 /** Holds the requests of one run until the run is ready for the next one. */
 export class Mailbox<Item> {

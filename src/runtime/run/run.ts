@@ -9,7 +9,7 @@ import type { RunContext } from "../run-context.ts";
 import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
-import { RunUpdates } from "./run-updates.ts";
+import { recordNote } from "./run-updates.ts";
 import { RequestQueue } from "./request-queue.ts";
 
 /** The host of a run. */
@@ -27,7 +27,6 @@ export class Run implements RecorderListener {
   readonly #listener: RunListener;
   readonly #ledger: RunLedger;
   readonly #requests: RequestQueue;
-  readonly #notes: RunUpdates;
   #messages = 0;
   /** Whether the history of another run is being copied into it. */
   #copying = false;
@@ -40,7 +39,6 @@ export class Run implements RecorderListener {
     const recorder = new Recorder(context, claim.cursor, this);
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
     this.#requests = new RequestQueue(context, this.#ledger, loaded);
-    this.#notes = new RunUpdates(context, this.#ledger);
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
@@ -150,7 +148,7 @@ export class Run implements RecorderListener {
       case "configure":
       case "create":
       case "uploaded":
-        return toRunReceipt(this.runId, await this.#notes.write(message));
+        return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
       case "fork":
         return this.#copy(message);
       case "recover":
@@ -167,7 +165,7 @@ export class Run implements RecorderListener {
   async #copy(message: Message & { readonly kind: "fork" }): Promise<RunReceipt> {
     this.#copying = true;
     try {
-      return toRunReceipt(this.runId, await this.#notes.write(message));
+      return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
     } finally {
       this.#copying = false;
     }

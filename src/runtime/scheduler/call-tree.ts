@@ -3,6 +3,7 @@ import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
+import type { Wait } from "../replay/turn-journal.ts";
 
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
@@ -154,13 +155,6 @@ export function toolCanceled({
     code: "canceled",
     tool_call_id: callId,
   };
-}
-
-/** A wait that is open, whether or not its handler is in memory. */
-export interface Wait {
-  readonly waitId: number;
-  readonly callId: CallId;
-  readonly questions: { readonly [key: string]: string };
 }
 
 /** A wait that is open in a running turn. */

@@ -3,8 +3,8 @@ import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { isUnder } from "../journal/call-id.ts";
-import type { TurnJournal } from "../replay/turn-journal.ts";
-import type { Wait, LiveWait } from "./call-tree.ts";
+import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
+import type { LiveWait } from "./call-tree.ts";
 import { checkWith } from "../agent/schema.ts";
 
 /** The open waits of a turn: live ones, and those of the log that the replayed code has not reached yet. */

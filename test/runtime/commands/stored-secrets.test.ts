@@ -1,7 +1,7 @@
 import { memoryLog } from "troupe";
 import { expect, test } from "vitest";
-import { StoredSecrets } from "../../../src/runtime/agent/stored-secrets.ts";
-import type { StoredSecretsOptions } from "../../../src/runtime/agent/stored-secrets.ts";
+import { StoredSecrets } from "../../../src/runtime/secrets/stored-secrets.ts";
+import type { StoredSecretsOptions } from "../../../src/runtime/secrets/stored-secrets.ts";
 import { noTelemetry } from "../../../src/runtime/options.ts";
 import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
 

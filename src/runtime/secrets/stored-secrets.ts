@@ -2,7 +2,6 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { AgentDirectory } from "./agent-directory.ts";
 import { withSecrets } from "./config-secrets.ts";
 
 /** The stores that secrets need. */
@@ -10,7 +9,8 @@ export interface StoredSecretsOptions {
   readonly log: EventLog;
   readonly secrets: SecretStore;
   readonly telemetry: Telemetry;
-  readonly agents: AgentDirectory;
+  /** The names of the secrets that the current configurations of agents refer to. */
+  readonly agents: { readonly secrets: readonly string[] };
 }
 
 /**
