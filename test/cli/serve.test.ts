@@ -153,6 +153,19 @@ test("a taken port exits with 69 and suggests a free one", async () => {
   await again.match(/http:/);
 });
 
+test("when the highest port is taken, any free port is suggested", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const other = createServer();
+  other.once("error", () => {});
+  other.listen(65_535, "127.0.0.1");
+  onTestFinished(() => void other.close());
+
+  const command = startCommand(["serve", "--port=65535"], { cwd });
+
+  expect(await command.exited).toBe(69);
+  await command.match(/--port 0\n/);
+});
+
 test("an address off loopback without a token exits with 78", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
 

@@ -43,3 +43,28 @@ test("a schema cannot do harm: patterns are not run, references are not followed
 test.each([null, 1, "x", [], true])("%j is not a schema and forbids nothing", (nonsense) => {
   expect(checkSchema(nonsense, { any: "thing" })).toEqual([]);
 });
+
+test.each([
+  ["characters, not code units", { maxLength: 1 }, "😀"],
+  ["equal objects with keys in another order", { enum: [{ a: 1, b: 2 }] }, { b: 2, a: 1 }],
+  [
+    "keys that a pattern allows",
+    { patternProperties: { "^x-": {} }, additionalProperties: false },
+    { "x-a": 1 },
+  ],
+  [
+    "the items of a tuple, and those after them",
+    { prefixItems: [{ type: "string" }], items: { type: "number" } },
+    ["a", 1],
+  ],
+])("what JSON Schema allows is allowed: %s", (_, rule, value) => {
+  expect(checkSchema(rule, value)).toEqual([]);
+});
+
+test("each item of a tuple is checked", () => {
+  const tuple = { prefixItems: [{ type: "string" }], items: { type: "number" } };
+  expect(checkSchema(tuple, [1, "a"])).toEqual([
+    { path: "0", message: "must be string" },
+    { path: "1", message: "must be number" },
+  ]);
+});

@@ -4,12 +4,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
-import { createRuntime, defineAgent } from "troupe";
+import { createRuntime, defineAgent, operation } from "troupe";
 import type { Event, Runtime } from "troupe";
 import { createClient, remoteAgent } from "troupe/client";
 import { createApp } from "troupe/http";
 import { serve } from "troupe/node";
 import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
 
 const writer = defineAgent({
   name: "writer",
@@ -84,6 +85,29 @@ test.each(MOUNTS)(
       expect((await fetch(`${base}/${path}`)).status).toBe(200);
   },
 );
+
+test("below a prefix, results that contain a path of a file stay as they are", async () => {
+  const linker = defineAgent({
+    name: "linker",
+    purpose: "Returns an object that looks like a file.",
+    operations: {
+      link: operation({ description: "Returns it.", input: z.object({}), run: () => FILE_LIKE }),
+    },
+  });
+  const runtime = createRuntime({ agents: [linker] });
+  onTestFinished(() => runtime.close());
+  const app = new Hono().route(PREFIX, createApp(runtime));
+  const request = post({ operation: "link", input: {}, wait: "completed" });
+  const asked = await app.request(`${PREFIX}/linker/process`, request);
+  const { request_id: id, output } = (await asked.json()) as { request_id: string; output: unknown };
+  expect(output).toEqual(FILE_LIKE);
+  const polled = await app.request(`${PREFIX}/linker/getevents/${id}?since=0`);
+  expect(((await polled.json()) as { output?: unknown }[]).at(-1)?.output).toEqual(FILE_LIKE);
+  const streamed = await app.request(`${PREFIX}/linker/getevents/${id}?since=0&stream=true`);
+  expect(await streamed.text()).toContain(JSON.stringify(FILE_LIKE));
+});
+
+const FILE_LIKE = { type: "ArtifactGenerated", url: "/artifacts/art_1" };
 
 const ALL: typeof MOUNTS = [
   ...MOUNTS,

@@ -109,11 +109,12 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
   }
 }
 
-/** Tries the ports one after the other. */
+/** The first free port from a given one up; 0, which means any free port, if there is none. */
 async function findFreePort(host: string, port: number): Promise<number> {
+  if (port > 65_535) return 0;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const probe = createServer()
     .once("error", () => resolve(false))
-    .listen({ host, port: port > 65_535 ? 0 : port }, () => probe.close(() => resolve(true)));
+    .listen({ host, port }, () => probe.close(() => resolve(true)));
   return (await promise) ? port : findFreePort(host, port + 1);
 }

@@ -1,4 +1,5 @@
 import type { Issue } from "../../protocol/schema/issue.ts";
+import { canonical } from "../../protocol/requests/canonical.ts";
 import { isObject } from "../../protocol/json.ts";
 
 /**
@@ -41,10 +42,12 @@ function visit(schema: unknown, value: unknown, at: Visit): void {
   if (choices.length > 0 && !choices.some((choice) => fits(choice, value, at)))
     report("matches none of the allowed schemas");
   if (typeof value === "number") visitNumber(schema, value, report);
-  if (typeof value === "string") visitSize(schema, "Length", value.length, report);
+  if (typeof value === "string") visitSize(schema, "Length", lengthOf(value), report);
   if (Array.isArray(value)) {
     visitSize(schema, "Items", value.length, report);
-    for (const [index, item] of value.entries()) visit(schema["items"], item, below(at, String(index)));
+    const first = asList(schema["prefixItems"]);
+    for (const [index, item] of value.entries())
+      visit(index < first.length ? first[index] : schema["items"], item, below(at, String(index)));
   } else if (isObject(value)) visitObject(schema, value, at);
 }
 
@@ -57,7 +60,8 @@ function visitObject(schema: Fields, value: Fields, at: Visit): void {
   for (const [name, item] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name);
     if (known) visit(properties[name], item, below(at, name));
-    else if (schema["additionalProperties"] === false)
+    // The patterns are not run, so every other key may match one.
+    else if (schema["additionalProperties"] === false && !isObject(schema["patternProperties"]))
       at.issues.push({ path: below(at, name).path, message: "is unknown" });
   }
 }
@@ -76,6 +80,13 @@ function visitSize(schema: Fields, of: string, size: number, report: (message: s
   const [min, max] = [schema[`min${of}`], schema[`max${of}`]];
   if (typeof min === "number" && size < min) report(`must not be shorter than ${min}`);
   if (typeof max === "number" && size > max) report(`must not be longer than ${max}`);
+}
+
+/** The number of characters; a code unit is only half of some. */
+function lengthOf(text: string): number {
+  let length = 0;
+  for (const _ of text) length += 1;
+  return length;
 }
 
 function fits(schema: unknown, value: unknown, { depth }: Visit): boolean {
@@ -108,7 +119,7 @@ function isOfType(value: unknown, type: unknown): boolean {
 }
 
 function isEqual(a: unknown, b: unknown): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
+  return a === b || canonical(a) === canonical(b);
 }
 
 function asList(value: unknown): readonly unknown[] {

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { basePath } from "hono/route";
+import { typeOf } from "../../protocol/events/encode.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 
@@ -40,8 +41,9 @@ export function pathIn(c: Context<AppEnv>): string {
  * log can be served below another one.
  */
 export function withPrefix(event: string, prefix: string): string {
+  if (prefix === "" || typeOf(event) !== "ArtifactGenerated") return event;
   // Inside a JSON string a quote is escaped, so this sequence is the field itself.
-  return prefix === "" ? event : event.replace('"url":"/artifacts/', `"url":"${prefix}/artifacts/`);
+  return event.replace('"url":"/artifacts/', `"url":"${prefix}/artifacts/`);
 }
 
 function routeBaseOf(c: Context<AppEnv>): string {
