@@ -99,7 +99,14 @@ export class RemoteEvents {
           readonly text_result?: unknown;
         };
         const text_result = typeof text === "string" ? text : toText(result);
-        return call && { type: "ToolResult", ...call, text_result, result: result ?? text_result };
+        return (
+          call && {
+            type: "ToolResult",
+            ...call,
+            text_result,
+            result: result === undefined ? text_result : result,
+          }
+        );
       }
       case "ToolError": {
         const call = this.#end(event);

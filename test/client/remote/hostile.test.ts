@@ -295,6 +295,21 @@ test("calls without an end, ends without a call and repeats of both give one end
   ]);
 });
 
+test("a result of null is null here too, and an absent one is the text", async () => {
+  const events = await call({
+    getevents: stream(
+      started,
+      event(2, "ToolCall", { tool_call_id: "a", function_name: "f", args: {} }),
+      event(3, "ToolResult", { tool_call_id: "a", text_result: "nothing", result: null }),
+      event(4, "ToolCall", { tool_call_id: "b", function_name: "f", args: {} }),
+      event(5, "ToolResult", { tool_call_id: "b", text_result: "something" }),
+      completed(6),
+    ),
+  });
+  const results = ofType(events, "ToolResult").filter(({ depth }) => depth > 0);
+  expect(results.map(({ result }) => result)).toEqual([null, "something"]);
+});
+
 test.each([
   ["call", "ToolCall", { tool_call_id: "t7", function_name: "f", args: {}, attempt: 2 }],
   ["completion", "CompletionCall", { call_id: "t7", model: "m", attempt: 2 }],
