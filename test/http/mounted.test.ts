@@ -77,6 +77,11 @@ test.each(MOUNTS)(
     expect(await (await get(file.url)).text()).toBe("uploaded");
 
     const { run_id: runId } = (await asked.json()) as { run_id: string };
+    const added = await fetch(`${base}/artifacts?run_id=${runId}`, { method: "POST", body: "added" });
+    const { url: addedUrl } = (await added.json()) as { url: string };
+    const history = (await (await get(`${PREFIX}/getevents/${runId}?since=0`)).json()) as typeof polled;
+    expect(history.find(({ type }) => type === "ArtifactUploaded")?.url).toBe(addedUrl);
+    expect(await (await get(addedUrl)).text()).toBe("added");
     const forked = await fetch(`${base}/runs/${runId}/fork`, post({ after: 0 }));
     expect((await get(forked.headers.get("location") ?? "")).status).toBe(200);
     const [, next] = /<(.+)>/.exec((await fetch(`${base}/runs?limit=1`)).headers.get("link") ?? "") ?? [];

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { basePath } from "hono/route";
 import { typeOf } from "../../protocol/events/encode.ts";
+import type { EventType } from "../../protocol/events/events.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 
@@ -41,10 +42,12 @@ export function pathIn(c: Context<AppEnv>): string {
  * log can be served below another one.
  */
 export function withPrefix(event: string, prefix: string): string {
-  if (prefix === "" || typeOf(event) !== "ArtifactGenerated") return event;
+  if (prefix === "" || !ABOUT_FILES.has(typeOf(event))) return event;
   // Inside a JSON string a quote is escaped, so this sequence is the field itself.
   return event.replace('"url":"/artifacts/', `"url":"${prefix}/artifacts/`);
 }
+
+const ABOUT_FILES: ReadonlySet<EventType> = new Set(["ArtifactGenerated", "ArtifactUploaded"]);
 
 function routeBaseOf(c: Context<AppEnv>): string {
   const base = basePath(c);
