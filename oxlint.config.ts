@@ -74,6 +74,8 @@ interface Rooms {
   readonly folder: string;
   /** Files at the folder's root that every room may import. */
   readonly shared?: readonly string[];
+  /** What every room may import besides what its layer may, as imported from a room. */
+  readonly more?: readonly string[];
   readonly rooms: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -119,11 +121,24 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     folder: "storage/sqlite",
+    more: ["../../shared/**", "../../fs/**", ...NODE],
     rooms: {
       format: [],
       reader: ["format"],
       directory: ["format", "reader"],
       writer: ["format"],
+    },
+  },
+  {
+    folder: "adapters/aip",
+    more: ["@grpc/grpc-js", "@grpc/proto-loader"],
+    rooms: {
+      wire: [],
+      rpc: ["wire"],
+      session: ["wire", "rpc"],
+      gateway: ["wire", "rpc", "session"],
+      node: ["wire", "rpc", "session"],
+      client: ["wire", "rpc"],
     },
   },
   { folder: "llm", rooms: { prompt: [], "ai-sdk": ["prompt"], mcp: ["prompt"] } },
@@ -260,12 +275,11 @@ function toOverrides({ folder, ours, packages, node = false, apart = false }: La
 }
 
 /** The rules for the rooms of one folder, one per room. */
-function toRoomOverrides({ folder, shared = [], rooms }: Rooms): OxlintOverride[] {
+function toRoomOverrides({ folder, shared = [], more = [], rooms }: Rooms): OxlintOverride[] {
   const layer = LAYERS.find(({ folder: name }) => name === folder.split("/")[0]);
   if (layer === undefined) throw new Error(`${folder} is in no layer.`);
-  const outside = folder.includes("/")
-    ? [...deeper(deeper(layer.ours)), "../../shared/**", "../../fs/**", ...NODE]
-    : [...deeper(layer.ours), ...(layer.node === true ? NODE : [])];
+  const ours = deeper(folder.includes("/") ? deeper(layer.ours) : layer.ours);
+  const outside = [...ours, ...(layer.node === true ? NODE : []), ...more];
   return Object.entries(rooms).map(([room, others]) => ({
     files: [`src/${folder}/${room}/*`],
     rules: {

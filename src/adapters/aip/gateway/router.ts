@@ -1,0 +1,126 @@
+import type { Runtime } from "../../../runtime/api.ts";
+import type { CallerInfo } from "../rpc/server.ts";
+import type { Clock } from "../rpc/clock.ts";
+import { pathOf } from "../rpc/methods.ts";
+import { CallStatus, STATUS, toStatus } from "../rpc/status.ts";
+import { AgentSession } from "../session/agent-session.ts";
+import { Sessions } from "../session/sessions.ts";
+import type { OpenSession, PerformSession } from "../session/sessions.ts";
+import { callTool } from "../session/tool-call.ts";
+import type { Library } from "../wire/load.ts";
+import type { AgentMessage, ToolRequest } from "../wire/messages.ts";
+import { ForwardedSession } from "./forwarded-session.ts";
+import type { GatewayNode } from "./gateway-node.ts";
+import type { Leases } from "./leases.ts";
+import type { Registry } from "./registry.ts";
+
+export interface RouterOptions {
+  readonly runtime: Runtime;
+  readonly library: Library;
+  readonly clock: Clock;
+  readonly registry: Registry;
+  readonly leases: Leases;
+  readonly stream: boolean;
+}
+
+/** Brings sessions and tool calls to the node that they are for. */
+export class Router {
+  readonly sessions: Sessions;
+  readonly #options: RouterOptions;
+  /** Aborted when a node is given up, by node. */
+  readonly #evictions = new WeakMap<GatewayNode, AbortController>();
+
+  constructor(options: RouterOptions) {
+    this.#options = options;
+    this.sessions = new Sessions(options.library.codecs, options.clock, (first) => this.#find(first));
+  }
+
+  /** Calls a tool and returns the encoded answer. */
+  async callTool(bytes: Buffer, { signal }: CallerInfo): Promise<Buffer> {
+    const { library, leases, registry, runtime } = this.#options;
+    const request = decode(library, bytes);
+    leases.renew(request.sender_id);
+    const node = registry.get(request.receiver_id);
+    if (node?.kind !== "toolbox") throw new CallStatus(STATUS.notFound, "Receiver not found");
+    if (node.channel === undefined)
+      return library.codecs.ToolResponse.encode(await callTool(runtime, request, signal));
+    const path =
+      node.origin === "learned"
+        ? pathOf("GatewayService", "RouteToolCalling")
+        : pathOf("ToolService", "CallTool");
+    try {
+      const answer = await node.channel.pass(path, bytes, signal);
+      leases.renew(node.id);
+      return answer;
+    } catch (thrown) {
+      this.#failed(node, thrown);
+      throw thrown;
+    }
+  }
+
+  /** Removes a node that does not answer, and ends its sessions. */
+  evict(node: GatewayNode): void {
+    const { leases, registry } = this.#options;
+    leases.end(node.id);
+    registry.remove(node);
+    this.#evictionOf(node).abort();
+  }
+
+  #find({ receiver_id: receiver }: AgentMessage): PerformSession | undefined {
+    const node = this.#options.registry.get(receiver);
+    if (node?.kind !== "agent") return undefined;
+    return node.channel === undefined
+      ? (session) => this.#perform(session)
+      : (session) => this.#forward(session, node);
+  }
+
+  async #perform(session: OpenSession): Promise<void> {
+    const { runtime, library, clock, leases, stream } = this.#options;
+    leases.renew(session.first.sender_id);
+    await new AgentSession({ runtime, codecs: library.codecs, clock, stream }, session).run();
+  }
+
+  async #forward(session: OpenSession, node: GatewayNode): Promise<void> {
+    const { library, clock, leases } = this.#options;
+    const { channel, origin } = node;
+    if (channel === undefined) return;
+    const { sender_id: sender } = session.first;
+    leases.renew(sender);
+    const service = origin === "learned" ? "GatewayService" : "AgentService";
+    try {
+      await new ForwardedSession(session, {
+        codecs: library.codecs,
+        clock,
+        channel,
+        path:
+          service === "GatewayService"
+            ? pathOf("GatewayService", "RouteAgentCalling")
+            : pathOf("AgentService", "CallAgent"),
+        evicted: this.#evictionOf(node).signal,
+        heard: (side) => leases.renew(side === "caller" ? sender : node.id),
+      }).run();
+    } catch (thrown) {
+      this.#failed(node, thrown);
+      throw thrown;
+    }
+  }
+
+  /** Only a node that cannot be reached is given up. The link to another gateway notices that by itself. */
+  #failed(node: GatewayNode, thrown: unknown): void {
+    if (node.origin === "registered" && toStatus(thrown).code === STATUS.unavailable) this.evict(node);
+  }
+
+  #evictionOf(node: GatewayNode): AbortController {
+    const known = this.#evictions.get(node) ?? new AbortController();
+    this.#evictions.set(node, known);
+    return known;
+  }
+}
+
+function decode({ codecs }: Library, bytes: Buffer): ToolRequest {
+  try {
+    return codecs.ToolRequest.decode(bytes);
+  } catch {
+    throw new CallStatus(STATUS.invalidArgument, "the request is not a ToolRequest");
+  }
+}

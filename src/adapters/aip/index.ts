@@ -1,0 +1,2 @@
+export { createAipGateway } from "./gateway/gateway.ts";
+export type { AipGateway, AipGatewayOptions } from "./gateway/gateway.ts";

@@ -1,0 +1,134 @@
+import { AgentError } from "../../../errors.ts";
+import type { Event } from "../../../protocol/events/events.ts";
+import type { RequestId, RunId } from "../../../protocol/ids.ts";
+import type { Receipt, Runtime } from "../../../runtime/api.ts";
+import { CONTENT_BYTES, toItem } from "../wire/content.ts";
+import { TASK } from "../wire/messages.ts";
+import type { ContentItem } from "../wire/messages.ts";
+import { findOpenWait, toPrompt } from "./open-wait.ts";
+
+/** A part of an answer. */
+export interface AnswerPart {
+  /** The event that the part ends with. */
+  readonly eventId: number;
+  readonly status: number;
+  readonly content: readonly ContentItem[];
+}
+
+interface ReadOptions {
+  /** Events up to this id were answered before. */
+  readonly skip: number;
+  /** Whether each text is a part of its own. */
+  readonly stream: boolean;
+  /** Whether a result is told as JSON even if there are texts. */
+  readonly structured?: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Reads the answers to quests from the log. */
+export class AnswerReader {
+  readonly #runtime: Runtime;
+  readonly #agent: string;
+
+  constructor(runtime: Runtime, agent: string) {
+    this.#runtime = runtime;
+    this.#agent = agent;
+  }
+
+  /** The newest request of a run; `undefined` if it has none. */
+  async latestRequest(runId: RunId): Promise<RequestId | undefined> {
+    const feed = await this.#runtime.follow({ kind: "run", runId, agent: this.#agent }, {});
+    for await (const { events } of feed.pages) {
+      for (const text of events) {
+        const { request_id: requestId } = JSON.parse(text) as Event;
+        if (requestId !== null) return requestId;
+      }
+    }
+    return undefined;
+  }
+
+  /** Reads until the request is completed or waits; the last part says which. */
+  async *read(
+    receipt: Receipt,
+    { skip, stream, structured = false, signal }: ReadOptions,
+  ): AsyncGenerator<AnswerPart> {
+    const { requestId, runId } = receipt;
+    if (runId === null) return;
+    const address = { kind: "request", runId, requestId, agent: this.#agent } as const;
+    const files: ContentItem[] = [];
+    let streamed = "";
+    let last = 0;
+    let { after } = receipt;
+    for (;;) {
+      const feed = await this.#runtime.follow(address, {
+        after,
+        signal,
+        filter: { types: stream ? ["TextOutput", ...TYPES] : TYPES },
+      });
+      for await (const { events, cursor } of feed.pages) {
+        after = cursor;
+        for (const text of events) {
+          const event = JSON.parse(text) as Event;
+          if (event.request_id !== requestId || event.id <= skip) continue;
+          last = event.id;
+          if (event.type === "RequestCompleted" && event.depth === 0) {
+            yield { eventId: event.id, ...toEnd(event, files, { streamed, structured }) };
+            return;
+          }
+          if (event.depth > 0) continue;
+          if (event.type === "ArtifactGenerated") files.push(await this.#toItem(event));
+          if (!stream || event.type !== "TextOutput") continue;
+          streamed += event.content;
+          const content = [...files.splice(0), { text: event.content }];
+          yield { eventId: event.id, status: TASK.executing, content };
+        }
+      }
+      if (signal.aborted) return;
+      const wait = await findOpenWait(this.#runtime, requestId);
+      if (wait !== undefined) {
+        const content = [...files, { text: toPrompt(wait) }];
+        yield { eventId: Math.max(last, wait.waitId), status: TASK.waiting, content };
+        return;
+      }
+    }
+  }
+
+  /** The content for a file; a large one is named by its address. */
+  async #toItem({
+    artifact_id: id,
+    mime_type: type,
+    size_bytes: size,
+    url,
+  }: ArtifactGenerated): Promise<ContentItem> {
+    if (size > CONTENT_BYTES) return { text: url };
+    try {
+      const { body } = await this.#runtime.artifact(id);
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of body) chunks.push(chunk);
+      return toItem(type, Buffer.concat(chunks));
+    } catch (thrown) {
+      if (thrown instanceof AgentError) return { text: url };
+      throw thrown;
+    }
+  }
+}
+
+type ArtifactGenerated = Extract<Event, { readonly type: "ArtifactGenerated" }>;
+type RequestCompleted = Extract<Event, { readonly type: "RequestCompleted" }>;
+
+const TYPES = ["ArtifactGenerated", "RequestCompleted", "WaitForInput"] as const;
+
+/** The end of a turn. A text that was streamed is not repeated, because callers join all texts. */
+function toEnd(
+  { finish_reason: reason, result, output, error }: RequestCompleted,
+  files: readonly ContentItem[],
+  { streamed, structured }: { readonly streamed: string; readonly structured: boolean },
+): Pick<AnswerPart, "status" | "content"> {
+  if (reason === "canceled") return { status: TASK.broken, content: [...files, { text: "canceled" }] };
+  if (reason === "error")
+    return { status: TASK.broken, content: [...files, { text: error?.message ?? "the turn failed" }] };
+  const json = output === null ? undefined : typeof output === "string" ? output : JSON.stringify(output);
+  const text = (structured ? (json ?? result) : (result ?? json)) ?? "";
+  const content = text === "" || text === streamed ? files : [{ text }, ...files];
+  return { status: TASK.finished, content };
+}

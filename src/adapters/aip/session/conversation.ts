@@ -1,0 +1,198 @@
+import { AgentError } from "../../../errors.ts";
+import { ID_PATTERN } from "../../../protocol/ids.ts";
+import type { ArtifactId, RequestId, RunId } from "../../../protocol/ids.ts";
+import type { TurnRequest } from "../../../protocol/requests/requests.ts";
+import type { Receipt, Runtime } from "../../../runtime/api.ts";
+import { filesOf, textOf } from "../wire/content.ts";
+import type { ContentFile } from "../wire/content.ts";
+import { TASK } from "../wire/messages.ts";
+import type { AgentMessage, ContentItem } from "../wire/messages.ts";
+import { AnswerReader } from "./answer-reader.ts";
+import { digest } from "./digest.ts";
+import { findOpenWait, toAnswer, toPrompt } from "./open-wait.ts";
+import type { OpenWait } from "./open-wait.ts";
+
+/** A message to the caller. */
+export interface Reply {
+  /** Unique among the replies of all sessions, and the same on every reading of the log. */
+  readonly id: string;
+  readonly taskId: string;
+  /** The state of the task after this reply. */
+  readonly status: number;
+  readonly content: readonly ContentItem[];
+}
+
+export interface AskOptions {
+  /** Aborts when the caller is gone: then the running turn is canceled. */
+  readonly gone: AbortSignal;
+  /** Aborts when the server stops: the turn continues without the session. */
+  readonly stopping: AbortSignal;
+  /** Replies with each text instead of once. */
+  readonly stream: boolean;
+}
+
+/** The turns of one session in the log: its quests are requests or answers, and its run keeps the agent's memory. */
+export class Conversation {
+  readonly #runtime: Runtime;
+  readonly #first: AgentMessage;
+  readonly #reader: AnswerReader;
+  #runId: RunId | undefined;
+  #requestId: RequestId | undefined;
+
+  constructor(runtime: Runtime, first: AgentMessage) {
+    this.#runtime = runtime;
+    this.#first = first;
+    this.#reader = new AnswerReader(runtime, first.receiver_id);
+  }
+
+  /** Gives a quest to the agent and replies with what it says. The last reply says how its turn stands. */
+  async *ask(quest: AgentMessage, options: AskOptions): AsyncGenerator<Reply> {
+    let wait: OpenWait | undefined;
+    let receipt: Receipt;
+    let after: number;
+    try {
+      wait = await this.#findWait();
+      const isEmpty = quest.content.length === 0;
+      if (isEmpty && this.#requestId !== undefined) {
+        receipt = { ...JOINED, runId: this.#runId ?? null, requestId: this.#requestId };
+        after = 0;
+      } else {
+        receipt = await (wait === undefined ? this.#request(quest) : this.#resume(wait, quest));
+        after = wait === undefined ? receipt.after : Math.min(wait.waitId, receipt.after);
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof AgentError) || ENDING.has(thrown.code)) throw thrown;
+      yield this.#toRefusal(quest, thrown, wait);
+      return;
+    }
+    yield* this.#read(quest, { ...receipt, after }, receipt.after, options);
+  }
+
+  async *#read(
+    quest: AgentMessage,
+    receipt: Receipt,
+    skip: number,
+    { gone, stopping, stream }: AskOptions,
+  ): AsyncGenerator<Reply> {
+    const { requestId } = receipt;
+    this.#requestId = requestId;
+    const cancel = (): void => {
+      this.#runtime.process(this.#first.receiver_id, { type: "CancelRequest", request_id: requestId }).catch(
+        // It has ended, or the runtime is closing and the turn continues after the next start.
+        () => {},
+      );
+    };
+    if (gone.aborted) cancel();
+    else gone.addEventListener("abort", cancel, { once: true });
+    try {
+      const signal = AbortSignal.any([gone, stopping]);
+      for await (const part of this.#reader.read(receipt, { skip, stream, signal })) {
+        yield {
+          id: `${requestId}_${part.eventId}`,
+          taskId: taskOf(quest, requestId),
+          status: part.status,
+          content: part.content,
+        };
+        // A turn that only waits for an answer is not running: another session or wire may give the answer.
+        if (part.status !== TASK.executing) gone.removeEventListener("abort", cancel);
+      }
+    } finally {
+      gone.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** The open wait of the session's run, whoever asked for it. */
+  async #findWait(): Promise<OpenWait | undefined> {
+    if (this.#runId === undefined) {
+      this.#runId = await this.#findRun();
+      this.#requestId = await this.#reader.latestRequest(this.#runId);
+    }
+    return this.#requestId && findOpenWait(this.#runtime, this.#requestId);
+  }
+
+  /** The run whose id is the session id, or else the run of this sender, receiver and session id. */
+  async #findRun(): Promise<RunId> {
+    const { sender_id: sender, receiver_id: agent, session_id: session } = this.#first;
+    const address = await this.#runtime.resolve(session).catch(() => undefined);
+    if (address?.kind === "run" && address.agent === agent) return address.runId;
+    const alias = `aip_${await digest(sender, agent, session)}`;
+    return this.#runtime.createRun(agent, { alias, metadata: metadataOf(this.#first) });
+  }
+
+  async #request(quest: AgentMessage): Promise<Receipt> {
+    const attachments = await this.#upload(filesOf(quest.content));
+    const request: TurnRequest = {
+      type: "ChatRequest",
+      input: textOf(quest.content),
+      ...(this.#runId !== undefined && { run_id: this.#runId }),
+      on_busy: "enqueue",
+      request_metadata: metadataOf({ ...quest, session_id: this.#first.session_id }),
+      ...(attachments.length > 0 && { attachments }),
+    };
+    const { receiver_id: agent } = this.#first;
+    if (!ID_PATTERN.test(quest.message_id)) return this.#runtime.process(agent, request);
+    const named = { ...request, request_id: quest.message_id as RequestId };
+    return this.#runtime.process(agent, named).catch((thrown: unknown) => {
+      // Another message had this id. Message ids are short and chosen by callers who do not know each other.
+      if (thrown instanceof AgentError && thrown.code === "conflict")
+        return this.#runtime.process(agent, request);
+      throw thrown;
+    });
+  }
+
+  async #resume(wait: OpenWait, quest: AgentMessage): Promise<Receipt> {
+    return this.#runtime.process(this.#first.receiver_id, {
+      type: "ResumeWithInput",
+      request_id: wait.requestId,
+      wait_id: wait.waitId,
+      request_keys: toAnswer(wait, textOf(quest.content)),
+    });
+  }
+
+  async #upload(files: readonly ContentFile[]): Promise<ArtifactId[]> {
+    const ids: ArtifactId[] = [];
+    for (const [index, { kind, mimeType, bytes }] of files.entries()) {
+      const { artifactId } = await this.#runtime.upload({
+        name: `${kind}-${index + 1}`,
+        mimeType,
+        limitBytes: bytes.length,
+        body: inOne(bytes),
+      });
+      ids.push(artifactId);
+    }
+    return ids;
+  }
+
+  /** The reply to a quest that was not accepted. A wait that it does not fit stays open and is asked again. */
+  #toRefusal(quest: AgentMessage, { message, details }: AgentError, wait: OpenWait | undefined): Reply {
+    const issues = (details.issues ?? []).map(({ path, message }) => `${path}: ${message}`);
+    const hint = details.hint === undefined ? [] : [details.hint];
+    const prompt = wait === undefined ? [] : [toPrompt(wait)];
+    return {
+      id: `${quest.message_id}_refused`,
+      taskId: taskOf(quest, this.#requestId ?? ""),
+      status: wait === undefined ? TASK.broken : TASK.waiting,
+      content: [{ text: [message, ...issues, ...hint, ...prompt].join("\n") }],
+    };
+  }
+}
+
+/** Errors after which the session cannot continue. */
+const ENDING: ReadonlySet<string> = new Set(["internal", "unavailable", "gone", "not_found", "timeout"]);
+
+/** The receipt of a quest without content: it asks how the latest request of its run stands. */
+const JOINED = { kind: "turn", replayed: true, after: 0 } as const;
+
+function metadataOf({ sender_id, session_id }: AgentMessage): {
+  readonly aip: { readonly sender_id: string; readonly session_id: string };
+} {
+  return { aip: { sender_id, session_id } };
+}
+
+function taskOf({ task_info: task }: AgentMessage, requestId: string): string {
+  return task?.task_id === undefined || task.task_id === "" ? requestId : task.task_id;
+}
+
+async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

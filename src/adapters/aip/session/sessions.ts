@@ -1,0 +1,109 @@
+import type * as grpc from "@grpc/grpc-js";
+import { pause } from "../rpc/clock.ts";
+import type { Clock } from "../rpc/clock.ts";
+import { Inbox } from "../rpc/inbox.ts";
+import { endWith } from "../rpc/server.ts";
+import { CallStatus, STATUS } from "../rpc/status.ts";
+import type { Codecs } from "../wire/codec.ts";
+import { SESSION } from "../wire/messages.ts";
+import type { AgentMessage } from "../wire/messages.ts";
+
+/** The server's side of a session's stream. */
+export type SessionCall = grpc.ServerDuplexStream<Buffer, Buffer>;
+
+/** A session whose first message has arrived. */
+export interface OpenSession {
+  readonly call: SessionCall;
+  readonly inbox: Inbox;
+  readonly first: AgentMessage;
+  /** The first message as it arrived. */
+  readonly firstBytes: Buffer;
+  /** Aborts when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** Performs a session until its end. A thrown value ends the stream with a status. */
+export type PerformSession = (session: OpenSession) => Promise<void>;
+
+/** The most sessions of a server at the same time. */
+const SESSIONS_LIMIT = 10_000;
+
+/** How long a caller may take to send the first message. */
+const FIRST_MESSAGE_MS = 60_000;
+
+/** The sessions of a server. A session id belongs to one session at a time, so that no two are mixed up. */
+export class Sessions {
+  readonly #codecs: Codecs;
+  readonly #clock: Clock;
+  readonly #find: (first: AgentMessage) => PerformSession | undefined;
+  readonly #live = new Set<string>();
+  readonly #stopping = new AbortController();
+  readonly #open = new Set<Promise<void>>();
+
+  /** `find` returns how to perform a session with a receiver, or `undefined` for an unknown receiver. */
+  constructor(codecs: Codecs, clock: Clock, find: (first: AgentMessage) => PerformSession | undefined) {
+    this.#codecs = codecs;
+    this.#clock = clock;
+    this.#find = find;
+  }
+
+  /** The handler of a method. */
+  readonly accept = (call: SessionCall): void => {
+    // A stream without this listener would end the process when its connection breaks.
+    call.on("error", () => {});
+    if (this.#open.size >= SESSIONS_LIMIT) {
+      endWith(call, new CallStatus(STATUS.resourceExhausted, `${SESSIONS_LIMIT} sessions are open here`));
+      return;
+    }
+    const done = this.#accept(call)
+      .catch((thrown: unknown) => endWith(call, thrown))
+      .finally(() => this.#open.delete(done));
+    this.#open.add(done);
+  };
+
+  /** Ends all sessions properly. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#open);
+  }
+
+  async #accept(call: SessionCall): Promise<void> {
+    const inbox = new Inbox(call);
+    const bytes = await this.#first(inbox);
+    if (bytes === undefined || call.cancelled) throw new CallStatus(STATUS.aborted, "Empty request stream");
+    const first = this.#decode(bytes);
+    if (first.session_status !== SESSION.startQuest) throw refuse("First message must be START_QUEST");
+    const { session_id: id } = first;
+    if (id === "") throw refuse("Missing session_id in START_QUEST");
+    const perform = this.#find(first);
+    if (perform === undefined) throw new CallStatus(STATUS.notFound, "Receiver not found");
+    if (this.#live.has(id)) throw refuse(`Session_id [${id}] is already registered in server`);
+    this.#live.add(id);
+    try {
+      await perform({ call, inbox, first, firstBytes: bytes, stopping: this.#stopping.signal });
+    } finally {
+      this.#live.delete(id);
+    }
+  }
+
+  async #first(inbox: Inbox): Promise<Buffer | undefined> {
+    const done = new AbortController();
+    const signal = AbortSignal.any([done.signal, this.#stopping.signal]);
+    const late = pause(this.#clock, FIRST_MESSAGE_MS, signal).then(() => undefined);
+    const bytes = await Promise.race([inbox.next(), late]);
+    done.abort();
+    return bytes;
+  }
+
+  #decode(bytes: Buffer): AgentMessage {
+    try {
+      return this.#codecs.AgentMessage.decode(bytes);
+    } catch {
+      throw refuse("the first message is not an AgentMessage");
+    }
+  }
+}
+
+function refuse(details: string): CallStatus {
+  return new CallStatus(STATUS.invalidArgument, details);
+}
