@@ -6,11 +6,15 @@ import {
   depthOf,
   encodeEvent,
   idOf,
+  PlainTexts,
+  plainTextOf,
   requestIdOf,
   runIdOf,
   typeOf,
 } from "../../src/protocol/events/encode.ts";
 import { roleOf } from "../../src/protocol/events/events.ts";
+import type { EventBody } from "../../src/protocol/events/events.ts";
+import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import { body, event, speakerAddress } from "./arbitrary.ts";
 
 test("an encoded event is the JSON text of the event, keys in order", () => {
@@ -87,4 +91,24 @@ test("one speaker is used for many events", () => {
       expect(texts.map(typeOf)).toEqual(bodies.map((said) => said.type));
     }),
   );
+});
+
+test("a plain text after one of the same speaker is read like any other, and no other event is", () => {
+  const ts = "2026-11-22T04:00:00.000Z";
+  const address = { run_id: "run_1" as RunId, request_id: "req_1" as RequestId, agent: "echo", depth: 0 };
+  const first = encodeEvent(createSpeaker(address), 9, ts, { type: "TextOutput", content: "first" });
+  fc.assert(
+    fc.property(fc.oneof(event, event.map(asPlainText)), fc.boolean(), (given, isSame) => {
+      const texts = new PlainTexts();
+      texts.begin(first);
+      const speaker = createSpeaker(isSame ? address : given.address);
+      const text = encodeEvent(speaker, 10, ts, given.body);
+      const isPlain = isSame && given.body.type === "TextOutput";
+      expect(texts.next(text)).toBe(isPlain ? plainTextOf(text) : undefined);
+    }),
+  );
+
+  function asPlainText<Given>(given: Given): Given & { readonly body: EventBody } {
+    return { ...given, body: { type: "TextOutput", content: 'a "quoted" text, with ","content":"more' } };
+  }
 });

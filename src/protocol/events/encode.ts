@@ -112,9 +112,38 @@ export function typeOf(text: string): EventType {
 export function plainTextOf(text: string): string | undefined {
   const at = text.indexOf(CONTENT) + CONTENT.length;
   // Inside a JSON string a quote is escaped, so this sequence means that another field follows.
-  if (at < CONTENT.length || text.includes('","', at) || text.includes(PARENT)) return undefined;
-  // Parsed, because a slice would keep the whole page in memory.
+  if (at < CONTENT.length || text.includes(NEXT_FIELD, at) || text.includes(PARENT)) return undefined;
+  return contentFrom(text, at);
+}
+
+/** Parsed, because a slice would keep the whole page in memory. */
+function contentFrom(text: string, at: number): string {
   return JSON.parse(text.slice(at, -1)) as string;
+}
+
+/**
+ * Reads the plain texts that one speaker says one after the other. Such texts differ only in the id, the time and
+ * the content, so one comparison replaces the search for each field.
+ */
+export class PlainTexts {
+  /** From after the id up to the time, of the last plain text. */
+  #address = "";
+
+  /** Keeps the address of a plain text (see `plainTextOf`), so that `next` recognizes those after it. */
+  begin(text: string): void {
+    this.#address = text.slice(text.indexOf(","), text.indexOf(TIME) + TIME.length);
+  }
+
+  /** The content of a plain text of the same speaker; `undefined` for any other event. */
+  next(text: string): string | undefined {
+    const { length } = this.#address;
+    if (length === 0) return undefined;
+    const at = text.indexOf(",");
+    if (text.slice(at, at + length) !== this.#address) return undefined;
+    const content = at + length + TIME_AND_CONTENT;
+    if (text.slice(content - CONTENT.length, content) !== CONTENT) return undefined;
+    return text.includes(NEXT_FIELD, content) ? undefined : contentFrom(text, content);
+  }
 }
 
 export function depthOf(text: string): number {
@@ -131,7 +160,12 @@ const TYPE = ',"type":"';
 const DEPTH = ',"depth":';
 const PARENT = ',"parent_call_id":';
 const CONTENT = ',"content":';
+const TIME = ',"ts":"';
+const NEXT_FIELD = '","';
 const QUOTE = 34;
+
+/** The characters from the start of a time to the start of the content that follows it. */
+const TIME_AND_CONTENT = `2000-01-01T00:00:00.000Z"${CONTENT}`.length;
 
 function idAfter(text: string, key: string): string | null {
   const at = text.indexOf(key) + key.length;

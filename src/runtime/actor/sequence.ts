@@ -33,9 +33,9 @@ export class Sequence {
     const { turn } = actor;
     if (actor.ended) return turn.over();
     this.#checkFree();
-    if (scope.replaying) return this.begin(content, true) === undefined ? turn.over() : Promise.resolve();
-    const divergence = scope.advance();
-    if (divergence === undefined) return actor.say(content, scope);
+    const logged = scope.replaying;
+    const divergence = logged ? scope.replayText(content) : scope.advance();
+    if (divergence === undefined) return logged ? SAID : actor.say(content, scope);
     turn.diverge(divergence);
     return turn.over();
   }
@@ -63,7 +63,7 @@ export class Sequence {
   }
 
   /** Takes the next position; `undefined` if the actor has ended or ends by this. */
-  begin(signature: Signature, isText?: true): Step | undefined {
+  begin(signature: Signature): Step | undefined {
     const { actor, scope } = this;
     const { turn } = actor;
     if (actor.ended) return undefined;
@@ -75,7 +75,7 @@ export class Sequence {
       turn.fail("overloaded", `agent ${actor.agent.name} made too many calls at once; await some of them`);
       return undefined;
     }
-    const place = logged ? scope.replay(signature, isText) : scope.advance();
+    const place = logged ? scope.replay(signature) : scope.advance();
     if (place !== undefined && "expected" in place) {
       turn.diverge(place);
       return undefined;
@@ -108,3 +108,6 @@ export class Sequence {
     );
   }
 }
+
+/** The result of each replayed text. */
+const SAID = Promise.resolve();

@@ -1,4 +1,4 @@
-import { plainTextOf } from "../../protocol/events/encode.ts";
+import { PlainTexts, plainTextOf } from "../../protocol/events/encode.ts";
 import type { Event, EventType, Usage } from "../../protocol/events/events.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -50,6 +50,7 @@ export class JournalBuilder {
   readonly #remote = new Map<string, LoggedRemoteWork>();
   readonly #iterated = new Set<CallId>();
   readonly #resumeIds = new Set<string>();
+  readonly #texts = new PlainTexts();
   #lastResume = 0;
   #canceled = false;
   #usage: Usage = {};
@@ -64,8 +65,16 @@ export class JournalBuilder {
   event(text: string, type: EventType): void {
     const content = type === "TextOutput" && this.#iterated.size === 0 ? plainTextOf(text) : undefined;
     // Most events are plain texts of the turn's own handler, which need no full parsing.
-    if (content === undefined) this.#event(JSON.parse(text) as Event);
-    else this.#say(content, this.#root);
+    if (content === undefined) return this.#event(JSON.parse(text) as Event);
+    this.#texts.begin(text);
+    this.#say(content, this.#root);
+  }
+
+  /** Adds the next event of the run if it is a plain text like the one before. Returns whether it is. */
+  addText(text: string): boolean {
+    const content = this.#iterated.size === 0 ? this.#texts.next(text) : undefined;
+    if (content !== undefined) this.#say(content, this.#root);
+    return content !== undefined;
   }
 
   /** Adds the next record of the run. */
@@ -245,7 +254,7 @@ export class JournalBuilder {
     }
     transcript.add(content, completion);
     // Text that a model streams belongs to its completion.
-    if (completion === undefined) this.#item(branch, { signature: content, isText: true });
+    if (completion === undefined) this.#item(branch, content);
   }
 
   #call(callId: CallId, signature: string, value?: Json): void {

@@ -130,6 +130,8 @@ class RunLoader implements Visitor {
   readonly #covered: { readonly head: number; readonly records: number };
   /** The journals of started turns that have not ended; all but one of them are being canceled. */
   readonly #readers = new Map<RequestId, JournalBuilder>();
+  /** The journal that the last visited event belongs to. */
+  #latest: JournalBuilder | undefined;
   /** The id of the last visited event. */
   #id = 0;
 
@@ -155,15 +157,21 @@ class RunLoader implements Visitor {
 
   event(text: string): void {
     this.#id += 1;
+    const isNew = this.#id > this.#covered.head;
+    if (this.#latest?.addText(text) === true) {
+      if (isNew) this.state = withProgress(this.state);
+      return;
+    }
     const heading = toHeading(text);
-    if (this.#id > this.#covered.head) {
+    if (isNew) {
       this.state = withEvent(this.state, heading);
       if (heading.edge && heading.requestId !== null) {
         if (heading.type === "RequestStarted") this.#begin(heading.requestId, this.state.turns);
         else this.#readers.delete(heading.requestId);
       }
     }
-    if (heading.requestId !== null) this.#readers.get(heading.requestId)?.event(text, heading.type);
+    this.#latest = heading.requestId === null ? undefined : this.#readers.get(heading.requestId);
+    this.#latest?.event(text, heading.type);
   }
 
   record(record: RecordBody & { readonly n?: number }): void {

@@ -1,8 +1,9 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { Limits } from "../limits.ts";
-import type { Item } from "./turn-journal.ts";
-import { toReadable } from "./signature.ts";
+import type { Call, Item } from "./turn-journal.ts";
+import { toSignature } from "./turn-journal.ts";
+import { textSignature } from "./signature.ts";
 import type { Signature } from "./signature.ts";
 
 /** Why a replayed handler cannot continue: it does something other than what the log contains. */
@@ -61,13 +62,18 @@ export class ReplayScope {
     return this.#parent !== undefined && (this.#parent.replaying || this.#parent.#isPast);
   }
 
-  /** Takes the next position for a logged step. Only while replaying. */
-  replay(signature: Signature, isText?: true): Item | Divergence {
-    const item = this.#items[this.#count] as Item;
-    this.#count += 1;
-    if (!this.replaying) this.#items.length = 0;
-    if (item.signature === signature && item.isText === isText) return item;
-    return { scope: this.path, expected: toReadable(item), actual: toReadable({ signature, isText }) };
+  /** Takes the next position for a logged step that is not a text. Only while replaying. */
+  replay(signature: Signature): Call | Divergence {
+    const item = this.#next();
+    if (typeof item === "object" && item.signature === signature) return item;
+    return { scope: this.path, expected: toSignature(item), actual: signature };
+  }
+
+  /** Takes the next position for a logged text. Only while replaying. */
+  replayText(content: string): Divergence | undefined {
+    const item = this.#next();
+    if (item === content) return undefined;
+    return { scope: this.path, expected: toSignature(item), actual: textSignature(content) };
   }
 
   /** Skips all logged steps of this scope. */
@@ -80,7 +86,15 @@ export class ReplayScope {
   end(): Divergence | undefined {
     this.ended = true;
     const item = this.#items[this.#count];
-    return item && { scope: this.path, expected: toReadable(item), actual: "the end" };
+    if (item === undefined) return undefined;
+    return { scope: this.path, expected: toSignature(item), actual: "the end" };
+  }
+
+  #next(): Item {
+    const item = this.#items[this.#count] as Item;
+    this.#count += 1;
+    if (!this.replaying) this.#items.length = 0;
+    return item;
   }
 }
 

@@ -13,20 +13,9 @@ export const NOW: Signature = "now";
 /** Read a random number. */
 export const RANDOM: Signature = "random";
 
-/** Sent a text. */
-function textSignature(content: string): Signature {
+/** Sent a text. The log has the bare text instead; this is for error messages. */
+export function textSignature(content: string): Signature {
   return `text ${JSON.stringify(content)}`;
-}
-
-/** Converts a signature for an error message. */
-export function toReadable({
-  signature,
-  isText,
-}: {
-  readonly signature: Signature;
-  readonly isText?: true | undefined;
-}): string {
-  return isText ? textSignature(signature) : signature;
 }
 
 /** Called an agent or ran an effect. */

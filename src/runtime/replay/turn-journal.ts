@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 import type { MachineState } from "../journal/records.ts";
 import type { Transcript } from "./transcript.ts";
+import { textSignature } from "./signature.ts";
 import type { Signature } from "./signature.ts";
 
 /** The outcome of a call. */
@@ -21,14 +22,20 @@ export type Delivery =
   | { readonly callId: CallId; readonly outcome: Outcome }
   | { readonly callId: CallId; readonly event: Event };
 
-/** A logged step of a scope. */
-export interface Item {
+/** A logged step of a scope. A text is a bare string, because texts are so many. */
+export type Item = string | Call;
+
+/** A logged step other than a text. */
+export interface Call {
   /** What a replay must do again. */
   readonly signature: Signature;
-  /** Set for a text, whose signature is the bare text, because texts are so many. */
-  readonly isText?: true;
   /** The immediate result: the time, a number, or the id of a file. */
   readonly value?: Json;
+}
+
+/** The signature of a logged step, for error messages. */
+export function toSignature(item: Item): Signature {
+  return typeof item === "string" ? textSignature(item) : item.signature;
 }
 
 /** A wait that is open, whether or not its handler is in memory. */

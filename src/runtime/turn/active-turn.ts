@@ -20,12 +20,11 @@ import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { Divergence } from "../replay/scope.ts";
 import { SharedMemory } from "./shared-memory.ts";
-import { toReadable } from "../replay/signature.ts";
 import type { Activity } from "../scheduler/activity.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { TurnEnd } from "./turn-end.ts";
-import { addUsage } from "../replay/turn-journal.ts";
+import { addUsage, toSignature } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 
@@ -168,7 +167,7 @@ export class ActiveTurn implements QuiescenceListener {
     const scope = scopeOf(missing);
     const place = Number(missing.slice(scope.length + 1));
     const item = this.journal.items.get(scope)?.[place - 1];
-    this.diverge({ scope, expected: item ? toReadable(item) : missing, actual: "nothing" });
+    this.diverge({ scope, expected: item === undefined ? missing : toSignature(item), actual: "nothing" });
   }
 
   /** Counts a call of an agent against the turn's budget. */
