@@ -15,8 +15,8 @@ export interface ArtifactStore {
   /** Reads the bytes in chunks; fails with `not_found` if there are none. */
   read(artifactId: ArtifactId): AsyncIterable<Uint8Array>;
 
-  /** Adds a run to the runs of an artifact; does nothing if the artifact does not exist. */
-  attach(artifactId: ArtifactId, runId: RunId): Promise<void>;
+  /** Adds a run to the runs of artifacts, of which there can be thousands; skips those that do not exist. */
+  attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void>;
 
   /**
    * Removes the artifacts without a run that were created before a time or at an unknown time. Returns the

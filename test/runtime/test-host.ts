@@ -282,7 +282,7 @@ export class TestHost {
       ...artifacts,
       put: (artifact) => life.whileAlive(artifacts.put(artifact)),
       get: (artifactId) => life.whileAlive(artifacts.get(artifactId)),
-      attach: (artifactId, runId) => life.whileAlive(artifacts.attach(artifactId, runId)),
+      attach: (artifactIds, runId) => life.whileAlive(artifacts.attach(artifactIds, runId)),
       close: async () => {},
     };
   }

@@ -57,7 +57,7 @@ export class RunArtifacts {
   /** Has a run refer to files. */
   async attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
     if (artifactIds.length === 0) return;
-    for (const artifactId of artifactIds) await this.#artifacts.attach(artifactId, runId);
+    await this.#artifacts.attach(artifactIds, runId);
     await this.#keepNoneOfRemoved(runId);
   }
 

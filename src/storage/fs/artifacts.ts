@@ -61,6 +61,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
     return change(async () => {
       const info = draft.toStored(sizeBytes, await get(artifactId));
       await write(info);
+      await syncDirectory(directory);
       return info;
     });
   }
@@ -72,10 +73,9 @@ export function fsArtifacts(directory: string): ArtifactStore {
     return done;
   }
 
-  /** Writes the metadata of an artifact, which exists as soon as this file exists. */
+  /** Writes the metadata of an artifact, which exists as soon as this file exists; `directory` is not synced yet. */
   async function write(info: StoredArtifact): Promise<void> {
     await writeWhole(`${toPath(directory, info.artifactId)}.json`, [Buffer.from(JSON.stringify(info))]);
-    await syncDirectory(directory);
   }
 
   /** Adds an artifact to the list of its run, or of those without a run. */
@@ -114,15 +114,21 @@ export function fsArtifacts(directory: string): ArtifactStore {
     yield* createReadStream(`${toPath(directory, artifactId)}.bytes`) as AsyncIterable<Uint8Array>;
   }
 
-  async function attach(artifactId: ArtifactId, runId: RunId): Promise<void> {
+  async function attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
     await ready;
     await change(async () => {
-      const info = await get(artifactId);
-      if (info === undefined || info.runIds.includes(runId)) return;
-      // First the list, so that the removal of the run finds the artifact.
-      await list(artifactId, runId);
-      await write({ ...info, runIds: [...info.runIds, runId] });
-      await rm(join(unattached, artifactId), { force: true });
+      const attached: ArtifactId[] = [];
+      await forEachOf(artifactIds, async (artifactId) => {
+        const info = await get(artifactId);
+        if (info === undefined || info.runIds.includes(runId)) return;
+        attached.push(artifactId);
+        // First the list, so that the removal of the run finds the artifact.
+        await list(artifactId, runId);
+        await write({ ...info, runIds: [...info.runIds, runId] });
+      });
+      if (attached.length === 0) return;
+      await syncDirectory(directory);
+      await forEachOf(attached, (artifactId) => rm(join(unattached, artifactId), { force: true }));
     });
   }
 
@@ -167,12 +173,14 @@ export function fsArtifacts(directory: string): ArtifactStore {
   async function removeRun(runId: RunId): Promise<void> {
     await ready;
     await change(async () => {
-      for (const artifactId of await idsOf(runId)) {
+      const artifactIds = await idsOf(runId);
+      await forEachOf(artifactIds, async (artifactId) => {
         const info = await get(artifactId);
         const runIds = info?.runIds.filter((other) => other !== runId) ?? [];
         if (info === undefined || runIds.length === 0) await remove(artifactId);
         else if (runIds.length < info.runIds.length) await write({ ...info, runIds });
-      }
+      });
+      if (artifactIds.length > 0) await syncDirectory(directory);
       await rm(toPath(runs, runId), { recursive: true, force: true });
     });
   }
@@ -184,6 +192,20 @@ export function fsArtifacts(directory: string): ArtifactStore {
   }
 
   return { put, get, read, attach, removeUnattached, size, removeRun, close: () => ready };
+}
+
+/** The number of artifacts that are processed concurrently, so that the file system writes them to the disk together. */
+const AT_ONCE = 64;
+
+/** Processes artifacts; ends after all work it has started, also if some of it fails. */
+async function forEachOf(
+  artifactIds: readonly ArtifactId[],
+  work: (artifactId: ArtifactId) => Promise<void>,
+): Promise<void> {
+  for (let start = 0; start < artifactIds.length; start += AT_ONCE) {
+    const ended = await Promise.allSettled(artifactIds.slice(start, start + AT_ONCE).map(work));
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
+  }
 }
 
 /** The metadata as a file has it; older files name one run. */

@@ -29,11 +29,13 @@ export function memoryArtifacts(): ArtifactStore {
       }
       yield* artifact.chunks;
     },
-    async attach(artifactId, runId) {
-      const artifact = artifacts.get(artifactId);
-      if (artifact === undefined || artifact.info.runIds.includes(runId)) return;
-      const runIds = [...artifact.info.runIds, runId];
-      artifacts.set(artifactId, { ...artifact, info: { ...artifact.info, runIds } });
+    async attach(artifactIds, runId) {
+      for (const artifactId of artifactIds) {
+        const artifact = artifacts.get(artifactId);
+        if (artifact === undefined || artifact.info.runIds.includes(runId)) continue;
+        const runIds = [...artifact.info.runIds, runId];
+        artifacts.set(artifactId, { ...artifact, info: { ...artifact.info, runIds } });
+      }
     },
     async removeUnattached(before) {
       let kept = 0;

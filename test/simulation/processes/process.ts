@@ -162,7 +162,7 @@ export class Process implements Doer {
       ...artifacts,
       put: (artifact) => slowly(() => artifacts.put(artifact)),
       get: (artifactId) => slowly(() => artifacts.get(artifactId)),
-      attach: (artifactId, runId) => slowly(() => artifacts.attach(artifactId, runId)),
+      attach: (artifactIds, runId) => slowly(() => artifacts.attach(artifactIds, runId)),
       removeRun: (runId) => slowly(() => artifacts.removeRun(runId)),
       close: async () => {},
     };
