@@ -176,8 +176,8 @@ test("an address off loopback without a token exits with 78", async () => {
 });
 
 test.each([
-  ["a token that nobody can send", [], { TROUPE_TOKEN: "a b" }, "the token cannot be sent in a header"],
-  ["a token with other letters than ASCII", [], { TROUPE_TOKEN: "schlüssel" }, "letters outside ASCII"],
+  ["a token that no client can send", [], { TROUPE_TOKEN: "a b" }, "the token cannot be sent in a header"],
+  ["a token with letters outside ASCII", [], { TROUPE_TOKEN: "schlüssel" }, "letters outside ASCII"],
   ["every host without a token", ["--allowed-host=*"], {}, "allowedHosts has *, and there is no token"],
   ["a host that is a URL", ["--allowed-host=https://a.test"], {}, "is not a host name"],
   ["every origin", ["--allowed-origin=*"], {}, "is not an origin"],

@@ -4,7 +4,7 @@ import type { Violation } from "./checks/verify-log.ts";
 export class FaultTable {
   readonly #rows = new Map<string, { cycles: number; violations: number }>();
   /** All violations as text, each with its seed. */
-  readonly told: string[] = [];
+  readonly violations: string[] = [];
 
   /** Adds a cycle of a fault with its result. */
   add(fault: string, seed: number, violations: readonly (Violation | string)[]): void {
@@ -14,7 +14,7 @@ export class FaultTable {
     this.#rows.set(fault, row);
     for (const violation of violations) {
       const text = typeof violation === "string" ? violation : `${violation.invariant}, ${violation.what}`;
-      this.told.push(`seed ${seed}, after ${fault}: ${text}`);
+      this.violations.push(`seed ${seed}, after ${fault}: ${text}`);
     }
   }
 

@@ -29,15 +29,15 @@ const plan = planFaults(all, kills, createRandom(firstSeed));
 const faultTable = new FaultTable();
 const startedAt = performance.now();
 let nextSeed = firstSeed;
-let told = 0;
+let printed = 0;
 
 async function lane(): Promise<void> {
   for (let mine = plan.splice(0, FAULTS_EACH); mine.length > 0; mine = plan.splice(0, FAULTS_EACH)) {
     const seed = nextSeed;
     nextSeed += 1;
     await runSession(mine, { seed, faultTable, damages: 1 });
-    for (const line of faultTable.told.slice(told)) console.error(line);
-    told = faultTable.told.length;
+    for (const line of faultTable.violations.slice(printed)) console.error(line);
+    printed = faultTable.violations.length;
     console.error(`${Math.round((performance.now() - startedAt) / 1000)} s, ${plan.length} faults to go`);
   }
 }
@@ -52,9 +52,9 @@ for (let cycle = 0; cycle < Math.max(1, Math.round(kills / 50)); cycle += 1) {
   }
   faultTable.add(FULL_DISK, seed, violations);
 }
-for (const line of faultTable.told.slice(told)) console.error(line);
+for (const line of faultTable.violations.slice(printed)) console.error(line);
 console.log(
   faultTable.toTable([...all.map(({ name }) => name), FULL_DISK, rows.truncated, rows.flipped, rows.healed]),
 );
 console.log(`\n${Math.round((performance.now() - startedAt) / 1000)} s, from seed ${firstSeed} on.`);
-process.exitCode = faultTable.told.length > 0 ? 1 : 0;
+process.exitCode = faultTable.violations.length > 0 ? 1 : 0;

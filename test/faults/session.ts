@@ -36,7 +36,7 @@ export class Session implements AsyncDisposable {
   #address = Promise.withResolvers<string>();
   #server: ServerProcess | undefined;
   #goesOn = true;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #earlier: { readonly history: History; readonly effects: readonly OutsideEffect[] } | undefined;
 
   constructor({ seed, clients = 6, log }: SessionOptions) {
@@ -101,8 +101,8 @@ export class Session implements AsyncDisposable {
     this.#earlier = { history, effects };
     const all = [...violations, ...(await this.#verifyArtifacts(history))];
     // A violation stays in the log, so it is reported once.
-    const news = all.filter(({ what }) => !this.#told.has(what));
-    for (const { what } of news) this.#told.add(what);
+    const news = all.filter(({ what }) => !this.#reported.has(what));
+    for (const { what } of news) this.#reported.add(what);
     return news;
   }
 
@@ -121,7 +121,7 @@ export class Session implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#goesOn = false;
     await this.#server?.kill();
-    if (this.#told.size === 0) rmSync(this.#folder, { recursive: true, force: true });
+    if (this.#reported.size === 0) rmSync(this.#folder, { recursive: true, force: true });
     else console.error(`What the violations were found in is kept in ${this.#folder}.`);
   }
 

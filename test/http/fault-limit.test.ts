@@ -4,22 +4,22 @@ import { createFaultLimit } from "../../src/http/metrics/fault-limit.ts";
 
 test("a kind of fault is reported at most once a second, and another kind at once", () => {
   let now = 0;
-  const isTold = createFaultLimit(() => now);
-  expect(isTold("GET failed", new Error("1"))).toBe(true);
+  const isDue = createFaultLimit(() => now);
+  expect(isDue("GET failed", new Error("1"))).toBe(true);
   now = 999;
-  expect(isTold("GET failed", new Error("2"))).toBe(false);
-  expect(isTold("GET failed", new TypeError("3"))).toBe(true);
-  expect(isTold("POST failed", new Error("4"))).toBe(true);
+  expect(isDue("GET failed", new Error("2"))).toBe(false);
+  expect(isDue("GET failed", new TypeError("3"))).toBe(true);
+  expect(isDue("POST failed", new Error("4"))).toBe(true);
   now = 1_000;
-  expect(isTold("GET failed", new Error("5"))).toBe(true);
+  expect(isDue("GET failed", new Error("5"))).toBe(true);
 });
 
 test("the same fault of many runs is one kind", () => {
-  const isTold = createFaultLimit(() => 0);
-  expect(isTold("the log refused an append to run run_1", new Error("1"))).toBe(true);
-  expect(isTold("the log refused an append to run run_2", new Error("2"))).toBe(false);
-  expect(isTold("code of request a failed outside any call", new Error("3"))).toBe(true);
-  expect(isTold("code of request b failed outside any call", new Error("4"))).toBe(false);
+  const isDue = createFaultLimit(() => 0);
+  expect(isDue("the log refused an append to run run_1", new Error("1"))).toBe(true);
+  expect(isDue("the log refused an append to run run_2", new Error("2"))).toBe(false);
+  expect(isDue("code of request a failed outside any call", new Error("3"))).toBe(true);
+  expect(isDue("code of request b failed outside any call", new Error("4"))).toBe(false);
 });
 
 test("metrics report and count a flood of faults as one", async () => {

@@ -6,7 +6,7 @@ export async function toTypes(document: string): Promise<string> {
   return astToString(await openapiTS(document));
 }
 
-/** Whatever a linter of OpenAPI documents has to say. */
+/** The findings of a linter of OpenAPI documents. */
 export async function lint(document: string): Promise<readonly string[]> {
   const config = await createConfig({ extends: ["recommended"] });
   const problems = await lintFromString({ source: document, absoluteRef: "openapi.json", config });

@@ -29,14 +29,14 @@ async function runMany(): Promise<boolean> {
   const startedAt = performance.now();
   const seconds = (): number => Math.round((performance.now() - startedAt) / 1000);
   let lines = 0;
-  let told = 0;
+  let reported = 0;
   const { seeds, turns, commits, steps, injectedFaults, failures } = await runSeeds({
     from: Number(values.from),
     count: Number(values.seeds),
     threads: Number(values.threads),
     progress: (sum) => {
-      for (const failure of sum.failures.slice(told)) console.log(toReport(failure));
-      told = sum.failures.length;
+      for (const failure of sum.failures.slice(reported)) console.log(toReport(failure));
+      reported = sum.failures.length;
       if (sum.seeds < (lines + 1) * LINE_EVERY) return;
       lines += 1;
       console.error(`${sum.seeds} seeds in ${seconds()} s, ${sum.failures.length} of them failed`);

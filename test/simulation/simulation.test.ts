@@ -32,7 +32,7 @@ const lies: readonly (readonly [what: string, Lie, finding: RegExp])[] = [
   ["acknowledges an append before it is written", "eager", /which the log does not have|is not in the log/],
   ["acknowledges an append that it never writes", "loses", /which the log does not have|is not in the log/],
   ["lets a process that was replaced write on", "unfenced", /by an owner that it has no more/],
-  ["wakes no reader", "silent", /: it has (?:no end|ended)|a reader of run \S+ has come to/],
+  ["wakes no reader", "silent", /: it has (?:no end|ended)|a reader of run \S+ is at/],
 ];
 
 test.for(lies)("the checks detect that the disk %s", { timeout: TIMEOUT_MS }, async ([, lie, finding]) => {

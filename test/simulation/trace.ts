@@ -10,7 +10,7 @@ export function toTrace({
   hosts,
   remoteServer,
   plan,
-}: TraceInput): readonly string[] {
+}: ConfigVersions): readonly string[] {
   const lines = [`plan ${JSON.stringify(plan)}`];
   for (const [requestId, programs] of shared.programs)
     lines.push(`${requestId} performs ${JSON.stringify(Object.fromEntries(programs))}`);
@@ -30,12 +30,12 @@ export function toTrace({
   for (const { runId, cursor } of shared.readers) lines.push(`a reader of ${runId} is at ${cursor}`);
   for (const { program, status, events } of remoteServer.requests.values())
     lines.push(`remote part ${program} is ${status}`, ...events.map((event) => `  ${event}`));
-  return [...lines, ...hosts.told];
+  return [...lines, ...hosts.reported];
 }
 
 /** The parts of such a protocol. */
-export interface TraceInput extends Quiescence {
-  readonly hosts: Quiescence["hosts"] & { readonly told: readonly string[] };
+export interface ConfigVersions extends Quiescence {
+  readonly hosts: Quiescence["hosts"] & { readonly reported: readonly string[] };
   readonly remoteServer: RemoteServer;
   readonly plan: Plan;
 }

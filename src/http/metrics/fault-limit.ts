@@ -4,15 +4,15 @@ import { fieldOf } from "../../errors.ts";
 export function createFaultLimit(
   now: () => number = () => performance.now(),
 ): (message: string, thrown: unknown) => boolean {
-  const toldAt = new Map<string, number>();
+  const reportedAt = new Map<string, number>();
 
   return (message, thrown) => {
     const kind = `${message.replaceAll(NAMED, "$1")} ${kindOf(thrown)}`;
     const at = now();
-    if (at - (toldAt.get(kind) ?? -INTERVAL_MS) < INTERVAL_MS) return false;
+    if (at - (reportedAt.get(kind) ?? -INTERVAL_MS) < INTERVAL_MS) return false;
     // Error names come from agent code; when there are too many, the map is cleared.
-    if (toldAt.size >= KINDS_LIMIT) toldAt.clear();
-    toldAt.set(kind, at);
+    if (reportedAt.size >= KINDS_LIMIT) reportedAt.clear();
+    reportedAt.set(kind, at);
     return true;
   };
 }

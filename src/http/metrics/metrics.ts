@@ -64,7 +64,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     help: "Faults that were not reported to any caller; each kind counts at most once a second.",
     registers,
   });
-  const isTold = createFaultLimit();
+  const isDue = createFaultLimit();
   let watchesProcess = false;
 
   return {
@@ -92,10 +92,10 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       dropped.inc({ what });
     },
     failed: (message, thrown, facts) => {
-      if (isTold(message, thrown)) log(message, thrown, facts);
+      if (isDue(message, thrown)) log(message, thrown, facts);
     },
     fault: (message, detail, facts) => {
-      if (!isTold(message, detail)) return;
+      if (!isDue(message, detail)) return;
       faults.inc();
       log(message, detail, facts);
     },

@@ -21,11 +21,11 @@ export class OpenStreams {
   readonly #lifeMs: number;
   readonly #limit: number;
   readonly #limitEach: number;
-  readonly #open = new Set<Place>();
+  readonly #open = new Set<StreamSlot>();
   readonly #perId = new Map<string, number>();
   #taken = 0;
   #isClosed = false;
-  #fresh: Place[] = [];
+  #fresh: StreamSlot[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor({
@@ -84,13 +84,13 @@ export class OpenStreams {
 
   /** Supervises a stream until the returned function is called. */
   add(stream: BackpressuredStream): () => void {
-    const place: Place = { stream };
-    this.#open.add(place);
+    const slot: StreamSlot = { stream };
+    this.#open.add(slot);
     this.#timer ??= this.#startTimer();
     if (this.#fresh.length === 0) setTimeout(() => this.#openFresh(), FRESH_MS).unref();
-    this.#fresh.push(place);
+    this.#fresh.push(slot);
     if (this.#isClosed) stream.leave();
-    return () => this.#remove(place);
+    return () => this.#remove(slot);
   }
 
   /** Tells all current and future readers to reconnect later. */
@@ -99,9 +99,9 @@ export class OpenStreams {
     for (const { stream } of this.#open) stream?.leave();
   }
 
-  #remove(place: Place): void {
-    place.stream = undefined;
-    this.#open.delete(place);
+  #remove(slot: StreamSlot): void {
+    slot.stream = undefined;
+    this.#open.delete(slot);
     if (this.#open.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -123,9 +123,9 @@ export class OpenStreams {
 
   // The headers usually go out with the first event. If none comes soon, they are sent alone.
   #openFresh(): void {
-    const places = this.#fresh;
+    const slots = this.#fresh;
     this.#fresh = [];
-    for (const { stream } of places) stream?.open();
+    for (const { stream } of slots) stream?.open();
   }
 }
 
@@ -134,7 +134,7 @@ export class OpenStreams {
  * objects in the old table live until the next full garbage collection. So the set contains small slots
  * instead of streams with their request and connection.
  */
-interface Place {
+interface StreamSlot {
   stream: BackpressuredStream | undefined;
 }
 

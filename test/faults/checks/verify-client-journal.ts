@@ -42,7 +42,7 @@ export function verifyClientJournal(
             say("its cancel was taken and it has no end");
           break;
         case "complaint":
-          // A turn that was killed in three recoveries is ended, whatever its client intended.
+          // A turn that was killed in three recoveries is ended, independent of its client.
           if (!logged.at(-1)?.includes('"code":"poisoned"')) say(entry.what);
           break;
         default: {

@@ -7,7 +7,7 @@ import { ticker } from "../../../agents/ticker.ts";
 
 const careless = defineAgent({
   name: "careless",
-  purpose: "Leaves something behind that fails when nobody looks.",
+  purpose: "Leaves work behind that fails outside any call.",
   async chat(input) {
     if (input === "timer") setTimeout(fail, 1);
     else if (input === "microtask") queueMicrotask(fail);

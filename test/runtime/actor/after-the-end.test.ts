@@ -67,7 +67,7 @@ test("texts of a child after its result are dropped", async () => {
   });
   const parent = defineAgent({
     name: "parent",
-    purpose: "Goes on after its child.",
+    purpose: "Continues after its child.",
     async chat(_input, turn) {
       await turn.call(child, "work", {});
       await turn.sleep(10);

@@ -311,7 +311,7 @@ test("a turn is parked once all work beside the wait has ended", async () => {
 test("a turn that works beside its wait does not count as waiting when it is continued", async () => {
   const agent = defineAgent({
     name: "hasty",
-    purpose: "Asks, and goes on with something else before it listens to the answer.",
+    purpose: "Asks, and does other work before it awaits the answer.",
     async chat(_input, turn) {
       const answer = turn.waitForInput({ name: "Your name?" });
       for (let step = 0; step < 20; step += 1) await Promise.resolve();

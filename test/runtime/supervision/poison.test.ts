@@ -43,7 +43,7 @@ test("a proper end of the process does not count against the turn", async () => 
 test("a turn that makes progress between crashes is continued as often as needed", async () => {
   const agent = defineAgent({
     name: "stepping",
-    purpose: "Goes one step in a life of the process.",
+    purpose: "Takes one step in each process.",
     async chat(_input, turn) {
       for (let step = 1; step <= 8; step += 1) {
         await turn.sleep(10);

@@ -8,7 +8,7 @@ import { TestHost, asked } from "../test-host.ts";
 test("a turn that sleeps beside a wait continues its sleep after a crash", async () => {
   const agent = defineAgent({
     name: "patient",
-    purpose: "Asks, and goes on without an answer after a while.",
+    purpose: "Asks, and continues without an answer after a while.",
     async chat(_input, turn) {
       const answer = turn.waitForInput({ name: "Your name?" });
       await turn.sleep(1_000);

@@ -80,7 +80,7 @@ test("a file that arrives for a run that another process removed is not kept", a
 
 test.each([
   ["in memory", 1],
-  ["let go of", 0],
+  ["passivated", 0],
 ])(
   "a file that is still being stored when its turn is canceled is removed with its run, %s",
   async (_, idleRuns) => {

@@ -132,7 +132,7 @@ test("a late request of a long run is read without reading earlier events", asyn
     agents: [
       defineAgent({
         name: "talker",
-        purpose: "Says as much as it is told to.",
+        purpose: "Sends as many texts as its input says.",
         async chat(input, turn) {
           for (let said = 0; said < Number(input); said += 1) await turn.text("x");
         },

@@ -26,7 +26,7 @@ const middle = defineTool({
 
 const stubborn = defineAgent({
   name: "stubborn",
-  purpose: "Goes on when it is canceled.",
+  purpose: "Continues when it is canceled.",
   async chat(_input, turn) {
     await turn.text("I begin.");
     try {

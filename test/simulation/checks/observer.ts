@@ -95,16 +95,16 @@ export class Observer implements LogObserver {
     if (isOwner && deed.settled) this.say(`${what} was done again although the log has how it ended`);
   }
 
-  /** A client gets the answer that its request was accepted. */
-  toldAccepted(requestId: string, runId: string | null): void {
+  /** Checks that an accepted request is in the log. */
+  clientAccepted(requestId: string, runId: string | null): void {
     if (this.requests.get(requestId)?.runId !== runId)
-      this.say(`${requestId} was said to be taken by run ${runId}, which the log does not have`);
+      this.say(`${requestId} was accepted in run ${runId}, which the log does not have`);
   }
 
-  /** A client receives an event. */
-  toldEvent(runId: string, text: string): void {
+  /** Checks that an event that a client received is in the log. */
+  clientReceived(runId: string, text: string): void {
     if (this.runs.get(runId)?.texts[idOf(text) - 1] !== text)
-      this.say(`a client was told what is not in the log: ${text}`);
+      this.say(`a client received what is not in the log: ${text}`);
   }
 
   /** A reader receives a page that continues its previous one. */

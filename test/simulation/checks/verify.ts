@@ -7,7 +7,7 @@ import type { Programs } from "../../laws/program.ts";
 import { remotePart } from "../remote/part.ts";
 import type { Invocation, Client } from "../clients/client.ts";
 import type { Shared } from "../clients/client-actions.ts";
-import { whatIsMisconfigured } from "../clients/settings.ts";
+import { findMisconfigured } from "../clients/settings.ts";
 import { verifyStorage } from "./verify-storage.ts";
 import type { StoredData } from "./verify-storage.ts";
 import type { Observer } from "./observer.ts";
@@ -111,7 +111,7 @@ function verifyTurn(
   const given = shared.given.get(requestId);
   const say = (what: string): number => observer.faults.push(`${requestId}: ${what}`);
   for (const fault of compareWithPrograms(programs, history, kept, given)) say(fault);
-  for (const fault of whatIsMisconfigured(observer, given?.told ?? new Map(), history)) say(fault);
+  for (const fault of findMisconfigured(observer, given?.acknowledged ?? new Map(), history)) say(fault);
   const end = observer.requests.get(requestId)?.end;
   if (end === undefined) {
     if (!isParked(history)) say("it has no work left and does not wait");

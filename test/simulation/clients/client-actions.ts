@@ -10,7 +10,7 @@ import { remotePart } from "../remote/part.ts";
 import { Connection } from "./connection.ts";
 import type { SimulationAccess } from "./connection.ts";
 import { Reader } from "./reader.ts";
-import type { Settings, TraceInput } from "./settings.ts";
+import type { Settings, ConfigVersions } from "./settings.ts";
 
 /** A file that clients attach to requests. */
 interface UploadedFile {
@@ -25,7 +25,7 @@ export interface Shared {
   /** The same programs by number. */
   readonly steps: Map<number, Steps>;
   /** The inputs of each request. */
-  readonly given: Map<string, Given & { readonly told: TraceInput }>;
+  readonly given: Map<string, Given & { readonly acknowledged: ConfigVersions }>;
   readonly settings: Settings;
   /** The files that clients have uploaded for requests. */
   readonly files: UploadedFile[];
@@ -99,7 +99,7 @@ export class ClientActions {
     this.#shared.given.set(requestId, {
       partOf: remotePart,
       files: file === undefined ? [] : [file.content],
-      told: this.#shared.settings.told,
+      acknowledged: this.#shared.settings.acknowledged,
     });
     const fields = {
       request_id: requestId,

@@ -107,7 +107,7 @@ export class Client {
     const cancel = { type: "CancelRequest", request_id: asked.requestId } as const;
     const receipt = await this.#connection.unlessGone((runtime) => runtime.process(asked.agent, cancel));
     if (receipt === undefined) return;
-    this.#told(receipt);
+    this.#received(receipt);
     if (!receipt.event?.includes('"type":"RequestCompleted"'))
       observer.say(`the cancel of ${asked.requestId} was answered with ${String(receipt.event)}`);
   }
@@ -127,8 +127,8 @@ export class Client {
   async #askOnce({ agent, request }: Invocation): Promise<Receipt | undefined> {
     try {
       const receipt = await this.#connection.insist((runtime) => runtime.process(agent, request));
-      this.#around.observer.toldAccepted(receipt.requestId, receipt.runId);
-      this.#told(receipt);
+      this.#around.observer.clientAccepted(receipt.requestId, receipt.runId);
+      this.#received(receipt);
       return receipt;
     } catch (error) {
       if (error instanceof AgentError && REFUSALS.has(error.code)) return undefined;
@@ -143,7 +143,7 @@ export class Client {
     asked.doing = `stays until it is ${until}`;
     const options = { until, timeoutMs: pick.of([100, 60_000]) };
     const text = await this.#connection.unlessGone((runtime) => runtime.acknowledgement(receipt, options));
-    if (text !== undefined) observer.toldEvent(asked.runId as string, text);
+    if (text !== undefined) observer.clientReceived(asked.runId as string, text);
   }
 
   /** Gives one answer, sometimes twice at once. */
@@ -168,7 +168,7 @@ export class Client {
 
   async #answerOnce(asked: Invocation, waitId: number, answer: Request): Promise<void> {
     try {
-      this.#told(await this.#connection.insist((runtime) => runtime.process(asked.agent, answer)));
+      this.#received(await this.#connection.insist((runtime) => runtime.process(asked.agent, answer)));
     } catch (error) {
       if (!(error instanceof AgentError) || !REFUSALS.has(error.code)) throw error;
       if (!this.#isClosed(asked, waitId))
@@ -217,8 +217,8 @@ export class Client {
     return asked.ended === true;
   }
 
-  #told({ runId, event }: Receipt): void {
-    if (event !== undefined) this.#around.observer.toldEvent(String(runId), event);
+  #received({ runId, event }: Receipt): void {
+    if (event !== undefined) this.#around.observer.clientReceived(String(runId), event);
   }
 }
 

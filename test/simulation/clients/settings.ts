@@ -7,16 +7,16 @@ import type { Connection, SimulationAccess } from "./connection.ts";
 import type { Observer } from "../checks/observer.ts";
 
 /** The acknowledged configuration version of each agent. */
-export type TraceInput = ReadonlyMap<string, number>;
+export type ConfigVersions = ReadonlyMap<string, number>;
 
 /** The configurations that clients have set: one level after the other, sometimes with a secret. */
 export class Settings {
-  readonly #told = new Map<string, number>();
+  readonly #acknowledged = new Map<string, number>();
   #level = 0;
 
   /** The acknowledged configurations: everything that starts later must have them. */
-  get told(): TraceInput {
-    return new Map(this.#told);
+  get acknowledged(): ConfigVersions {
+    return new Map(this.#acknowledged);
   }
 
   /** Configures an agent or a run. */
@@ -36,15 +36,16 @@ export class Settings {
     const place = runId ?? configRunOf(agent);
     const index = levelsOf(observer, place).lastIndexOf(level);
     if (index < 0 && observer.runs.get(place)?.removed !== true)
-      observer.say(`${place} was said to be set to level ${level}, which the log does not have`);
-    if (runId === undefined) this.#told.set(agent, Math.max(this.#told.get(agent) ?? 0, index + 1));
+      observer.say(`a client set ${place} to level ${level}, which the log does not have`);
+    if (runId === undefined)
+      this.#acknowledged.set(agent, Math.max(this.#acknowledged.get(agent) ?? 0, index + 1));
   }
 }
 
 /** Whether each called agent had at least the configuration that was acknowledged before the call. */
-export function whatIsMisconfigured(
+export function findMisconfigured(
   observer: Observer,
-  told: TraceInput,
+  acknowledged: ConfigVersions,
   history: History,
 ): readonly string[] {
   const faults: string[] = [];
@@ -52,7 +53,7 @@ export function whatIsMisconfigured(
     if (name !== "agent" && name !== "keeper") continue;
     const level = levelIn(history.configs.get(callId));
     const changes = levelsOf(observer, configRunOf(name)).lastIndexOf(level) + 1;
-    if (changes < (told.get(name) ?? 0) || (level !== 0 && changes === 0))
+    if (changes < (acknowledged.get(name) ?? 0) || (level !== 0 && changes === 0))
       faults.push(`${callId} is at level ${JSON.stringify(level)}, though ${name} was set to another before`);
   }
   return faults;

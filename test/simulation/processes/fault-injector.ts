@@ -33,16 +33,16 @@ export class FaultInjector {
   /** Called before each step. */
   stepped(victims: FaultTargets): void {
     const { steps } = victims.scheduler;
-    this.#befall(victims, ({ at }) => at.moment === "step" && at.step <= steps);
+    this.#apply(victims, ({ at }) => at.moment === "step" && at.step <= steps);
   }
 
   /** An append was requested, or is written and not acknowledged. */
   append(victims: FaultTargets, moment: "asked" | "written"): void {
     if (moment === "asked") this.commits += 1;
-    this.#befall(victims, ({ at }) => at.moment === moment && at.commit <= this.commits);
+    this.#apply(victims, ({ at }) => at.moment === moment && at.commit <= this.commits);
   }
 
-  #befall(victims: FaultTargets, isDue: (fault: Fault) => boolean): void {
+  #apply(victims: FaultTargets, isDue: (fault: Fault) => boolean): void {
     for (let index = this.#waiting.length - 1; index >= 0; index -= 1) {
       const fault = this.#waiting[index];
       if (fault === undefined || !isDue(fault)) continue;

@@ -25,7 +25,7 @@ export class Hosts {
   /** The secrets of all processes. */
   readonly secrets: SecretStore = memorySecrets();
   /** The faults that processes reported. */
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   #owner: Process;
   #rival: Process | undefined;
   #ids = 0;
@@ -113,7 +113,7 @@ export class Hosts {
       secrets: this.secrets,
       agents: stage.agents,
       newId: () => String((this.#ids += 1)).padStart(21, "0"),
-      fault: (message) => void this.told.push(message),
+      fault: (message) => void this.reported.push(message),
     });
   }
 }
