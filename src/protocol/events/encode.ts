@@ -34,7 +34,7 @@ export function createSpeaker(address: SpeakerAddress): Speaker {
     middle,
     suffix: `"${call}`,
     // `join` gives a flat string; a concatenation is a tree that V8 would flatten for every event.
-    textOutput: [prefix, typeAndRole("TextOutput"), middle].join(""),
+    textOutput: [prefix, TEXT_OUTPUT, middle].join(""),
     content: ['"', call, ',"content":'].join(""),
   };
 }
@@ -175,3 +175,5 @@ function idAfter(text: string, key: string): string | null {
 function typeAndRole(type: EventType): string {
   return `${type}","role":"${roleOf(type)}`;
 }
+
+const TEXT_OUTPUT = typeAndRole("TextOutput");

@@ -73,11 +73,6 @@ export class Actor implements ActorContext {
     this.transcript = journal.transcripts.get(call.callId) ?? new Transcript();
   }
 
-  /** Whether the actor's result is logged or dropped; its further output is ignored. */
-  get ended(): boolean {
-    return !this.call.open;
-  }
-
   /** Aborts when the actor is stopped. */
   get signal(): AbortSignal {
     return this.#signal;
@@ -157,7 +152,7 @@ export class Actor implements ActorContext {
 
   /** Reports the progress of a tool, unless too much is uncommitted. */
   progress(content: string): void {
-    if (this.ended || !this.#hasRoom(this.scope)) return;
+    if (!this.call.open || !this.#hasRoom(this.scope)) return;
     const { id } = this.turn.recorder.event(this.speaker, {
       type: "ToolTextOutput",
       content: cut(content, PROGRESS_LIMIT_BYTES),

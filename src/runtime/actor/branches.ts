@@ -31,12 +31,12 @@ export async function runBranches(
 async function runBranch({ actor, scope: above }: Sequence, branch: Branch, path: string): Promise<unknown> {
   const { turn } = actor;
   const scope = new ReplayScope(path, turn.journal.items.get(path), above);
-  turn.activity.begin(path);
+  turn.activity.begin(path, above.path);
   try {
     return await branch(new Sequence(actor, scope));
   } finally {
     turn.activity.end(path);
     const divergence = scope.end();
-    if (divergence && !actor.ended) turn.diverge(divergence);
+    if (divergence && actor.call.open) turn.diverge(divergence);
   }
 }

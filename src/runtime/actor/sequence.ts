@@ -31,7 +31,7 @@ export class Sequence {
   say(content: string): Promise<void> {
     const { actor, scope } = this;
     const { turn } = actor;
-    if (actor.ended) return turn.over();
+    if (!actor.call.open) return turn.over();
     this.#checkFree();
     const logged = scope.replaying;
     const divergence = logged ? scope.replayText(content) : scope.advance();
@@ -66,7 +66,7 @@ export class Sequence {
   begin(signature: Signature): Step | undefined {
     const { actor, scope } = this;
     const { turn } = actor;
-    if (actor.ended) return undefined;
+    if (!actor.call.open) return undefined;
     this.#checkFree();
     const { journal, recorder } = turn;
     const { limits } = turn.context;

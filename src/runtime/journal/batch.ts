@@ -49,12 +49,6 @@ export function addRecord(pending: OpenBatch, record: LogRecord): void {
   else pending.records.push(record);
 }
 
-/** Resolves when a batch is committed; rejects when that failed. */
-export function committedOf(pending: OpenBatch): Promise<void> {
-  pending.done ??= Promise.withResolvers<void>();
-  return pending.done.promise;
-}
-
 /** Rejects the promise of a batch that was not committed. */
 export function rejectPending({ done }: OpenBatch, toError: () => unknown): void {
   if (done === undefined) return;

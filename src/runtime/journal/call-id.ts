@@ -26,7 +26,7 @@ export function isUnder(callId: string, above: CallId): boolean {
 }
 
 /** Whether a scope is a branch, for example `c1.4:0`. */
-export function isBranch(scope: string): boolean {
+function isBranch(scope: string): boolean {
   return scope.lastIndexOf(":") > scope.lastIndexOf(".");
 }
 

@@ -12,7 +12,7 @@ import type { EventBody } from "../../protocol/events/events.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
-import { addEvent, addRecord, committedOf, newPending, notCommitted, rejectPending } from "./batch.ts";
+import { addEvent, addRecord, newPending, notCommitted, rejectPending } from "./batch.ts";
 import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
 
@@ -175,7 +175,7 @@ export class Recorder {
   committed(): Promise<void> {
     if (this.#stopped !== undefined) return notCommitted(this.#stopped);
     const last = this.#pending ?? this.#inFlight;
-    return last === undefined ? RESOLVED : committedOf(last);
+    return last === undefined ? RESOLVED : (last.done ??= Promise.withResolvers<void>()).promise;
   }
 
   /** Stops commits. Uncommitted entries are lost, and callers that wait for them get the error. */

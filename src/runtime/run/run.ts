@@ -62,8 +62,8 @@ export class Run implements RecorderListener {
    */
   get quiet(): boolean {
     const { recorder } = this.#ledger;
-    if (this.#messages > 0 || !recorder.watched || !recorder.settled) return false;
-    return !this.working || this.wakeAt !== undefined;
+    if (this.#messages > 0 || !recorder.watched) return false;
+    return (!this.working || this.wakeAt !== undefined) && recorder.settled;
   }
 
   /** The end of its turn's sleep, if the run can be passivated until then, in milliseconds since 1970. */

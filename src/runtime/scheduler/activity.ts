@@ -1,5 +1,4 @@
 import type { CallId } from "../../protocol/ids.ts";
-import { isBranch, scopeOf } from "../journal/call-id.ts";
 
 /** Called when a sequence may have started or stopped working. */
 export interface ActivityListener {
@@ -36,9 +35,9 @@ export class Activity {
     return this.#count;
   }
 
-  /** A handler or a branch starts. */
-  begin(scope: string): void {
-    const above = isBranch(scope) ? this.#sequences.get(scopeOf(scope)) : undefined;
+  /** A handler starts, or a branch of the sequence of a scope. */
+  begin(scope: string, parent?: string): void {
+    const above = parent === undefined ? undefined : this.#sequences.get(parent);
     const sequence: SequenceActivity = {
       scope,
       above,

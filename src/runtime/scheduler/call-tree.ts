@@ -31,9 +31,10 @@ export class OpenCall {
   readonly parent: OpenCall | undefined;
   /** Stops the work for the call. */
   readonly abort: () => void;
+  /** False once it is closed, or passivated with its turn. Changed only by `close`. */
+  open = true;
   readonly #children = new Set<OpenCall>();
   readonly #busy: BusyCount;
-  #open = true;
   #queued = false;
   #isCounted = false;
   /** The configuration of the called agent. */
@@ -66,10 +67,6 @@ export class OpenCall {
     this.#count();
   }
 
-  get open(): boolean {
-    return this.#open;
-  }
-
   /** Whether the call waits for another call of its turn before it starts. */
   set queued(isQueued: boolean) {
     this.#queued = isQueued;
@@ -88,7 +85,7 @@ export class OpenCall {
 
   /** Removes the call from the tree, together with closed calls under it. */
   close(): void {
-    this.#open = false;
+    this.open = false;
     this.#count();
     if (this.parent === undefined) return;
     this.parent.#children.delete(this);
@@ -111,7 +108,7 @@ export class OpenCall {
 
   /** Counts the call if it works itself: it has started and has no open child call. */
   #count(): void {
-    const isCounted = this.#open && !this.#queued && this.#children.size === 0;
+    const isCounted = this.open && !this.#queued && this.#children.size === 0;
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
     const step = isCounted ? 1 : -1;

@@ -40,9 +40,4 @@ export class Subscriptions implements EventSubscriber {
       this.#recorder.committed().then(deliver, () => {});
     }
   }
-
-  /** The turn has ended. */
-  stop(): void {
-    if (this.#recorder.subscriber === this) this.#recorder.subscriber = undefined;
-  }
 }

@@ -79,7 +79,6 @@ export class ActiveTurn implements QuiescenceListener {
   #configs: CalledConfigs | undefined;
   #usage: Usage;
   #agentCalls = 0;
-  #ended = false;
   #released = false;
 
   constructor(options: TurnOptions) {
@@ -136,7 +135,7 @@ export class ActiveTurn implements QuiescenceListener {
 
   /** Whether the end of the turn is recorded. Nothing is recorded for it afterwards. */
   get ended(): boolean {
-    return this.#ended;
+    return !this.root.open;
   }
 
   /** Whether the turn was passivated. */
@@ -206,7 +205,7 @@ export class ActiveTurn implements QuiescenceListener {
     resumeId: string | undefined,
   ): Promise<Recorded | undefined> {
     await checkAnswer(this.context.environment, wait, values);
-    if (this.#ended || !wait.call.open) return undefined;
+    if (!wait.call.open) return undefined;
     if (resumeId !== undefined) this.waits.resumeIds.add(resumeId);
     const body: EventBody = {
       type: "ResumeWithInput",
@@ -221,8 +220,7 @@ export class ActiveTurn implements QuiescenceListener {
 
   /** Ends the turn. Only the first call has an effect and returns the encoded RequestCompleted. */
   end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
-    if (this.#ended) return undefined;
-    this.#ended = true;
+    if (this.ended) return undefined;
     this.calls.close();
     const text = this.#listener.complete(this, {
       ...end,
@@ -232,7 +230,7 @@ export class ActiveTurn implements QuiescenceListener {
     });
     this.deliveries.end(CANCELED_CALL);
     this.quiescence.stop();
-    this.subscriptions.stop();
+    this.recorder.subscriber = undefined;
     return text;
   }
 
@@ -243,7 +241,7 @@ export class ActiveTurn implements QuiescenceListener {
 
   /** Ends the turn with an error thrown by its code. */
   failWith(thrown: unknown, code: TurnError["code"]): void {
-    if (!this.#ended) this.context.telemetry.fault(`agent ${this.agent.name} failed`, thrown, this.place());
+    if (!this.ended) this.context.telemetry.fault(`agent ${this.agent.name} failed`, thrown, this.place());
     this.fail(code, errorMessage(thrown));
   }
 
@@ -259,8 +257,7 @@ export class ActiveTurn implements QuiescenceListener {
 
   /** Passivates the turn without an end; it continues from the log later. */
   release(): void {
-    this.#released = !this.#ended;
-    this.#ended = true;
+    this.#released = this.root.open;
     this.quiescence.stop();
     this.calls.release();
   }

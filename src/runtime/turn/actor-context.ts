@@ -13,7 +13,7 @@ export interface ActorContext {
   readonly turn: ActiveTurn;
   readonly agent: Agent;
   readonly depth: number;
-  /** The call that the actor works for; the turn's root for the requested agent. */
+  /** The call that the actor works for; the turn's root for the requested agent. Once it has ended, output is ignored. */
   readonly call: OpenCall;
   readonly speaker: Speaker;
   readonly scope: ReplayScope;
