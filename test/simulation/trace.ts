@@ -10,7 +10,7 @@ export function toTrace({
   hosts,
   remoteServer,
   plan,
-}: ConfigVersions): readonly string[] {
+}: TraceInput): readonly string[] {
   const lines = [`plan ${JSON.stringify(plan)}`];
   for (const [requestId, programs] of shared.programs)
     lines.push(`${requestId} performs ${JSON.stringify(Object.fromEntries(programs))}`);
@@ -34,7 +34,7 @@ export function toTrace({
 }
 
 /** The parts of such a protocol. */
-export interface ConfigVersions extends Quiescence {
+export interface TraceInput extends Quiescence {
   readonly hosts: Quiescence["hosts"] & { readonly reported: readonly string[] };
   readonly remoteServer: RemoteServer;
   readonly plan: Plan;
