@@ -18,7 +18,7 @@ import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import { ActiveTurn } from "../turn/active-turn.ts";
 import type { TurnListener } from "../turn/active-turn.ts";
-import { toSegment, RequestIndex } from "./request-index.ts";
+import { toSegment, RequestIndexEntry } from "./request-index-entry.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { Unreplayed } from "../turn/unreplayed.ts";
 
@@ -47,7 +47,7 @@ export class TurnSlot implements TurnListener {
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
   #passivated: TurnJournal | undefined;
-  readonly #mark: RequestIndex;
+  readonly #entry: RequestIndexEntry;
   /** Set from when the turn is to be continued until it ends. */
   #continuation: RecoveryAttempt | undefined;
 
@@ -61,7 +61,7 @@ export class TurnSlot implements TurnListener {
     this.#ledger = ledger;
     this.#waiting = waiting;
     this.#passivated = passivated?.journal;
-    this.#mark = new RequestIndex(context, ledger, {
+    this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
       wakeAt: passivated?.wakeAt,
     });
@@ -82,12 +82,12 @@ export class TurnSlot implements TurnListener {
 
   /** Whether the turn is suspended: it only waits or sleeps. */
   get suspended(): boolean {
-    return this.#turn?.suspended ?? this.#mark.wakeAt !== undefined;
+    return this.#turn?.suspended ?? this.#entry.wakeAt !== undefined;
   }
 
   /** The end of the turn's sleep, if the turn can be passivated until then, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
-    const { wakeAt } = this.#mark;
+    const { wakeAt } = this.#entry;
     // Asked after every commit: most turns have no wake-up time in the index.
     if (wakeAt === undefined) return undefined;
     return this.#turn === undefined || this.#turn.wakeAt === wakeAt ? wakeAt : undefined;
@@ -136,7 +136,7 @@ export class TurnSlot implements TurnListener {
     const ledger = this.#ledger;
     const open = ledger.started;
     if (open === undefined || this.#passivated === undefined || this.#continuation !== undefined) return;
-    const died = open.released !== true && this.#mark.wakeAt === undefined;
+    const died = open.released !== true && this.#entry.wakeAt === undefined;
     const start = toContinuedStart(open, { died, alone });
     const { requestId } = open.accepted;
     const error = toPoisoned(start);
@@ -184,13 +184,13 @@ export class TurnSlot implements TurnListener {
   /** Adds the changes of the request's index entry to the batch that is about to be committed. */
   beforeCommit(): void {
     this.#continuation?.beforeCommit();
-    if (this.#turn && !this.#turn.ended) this.#mark.beforeCommit(this.#turn);
+    if (this.#turn && !this.#turn.ended) this.#entry.beforeCommit(this.#turn);
   }
 
   /** Updates the turn's timeout and the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
     this.#handler?.clock.suspend(turn.suspended);
-    this.#mark.follow(turn);
+    this.#entry.follow(turn);
   }
 
   complete({ speaker, accepted }: ActiveTurn, end: TurnEnd): string {
@@ -281,7 +281,7 @@ export class TurnSlot implements TurnListener {
     this.#handler = undefined;
     this.#turn = undefined;
     this.#passivated = undefined;
-    this.#mark.clear();
+    this.#entry.clear();
     this.#ledger.enter("end");
     this.startNext();
     return text;

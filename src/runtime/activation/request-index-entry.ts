@@ -12,8 +12,8 @@ export interface IndexedRequest {
   readonly wakeAt: number | undefined;
 }
 
-/** Keeps the index entry of the started request consistent with its turn. */
-export class RequestIndex {
+/** The entry of the started request in the index of the log, kept consistent with its turn. */
+export class RequestIndexEntry {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
   #marked: IndexedRequest;
