@@ -95,6 +95,7 @@ export type {
 export type {
   AcknowledgementOptions,
   Address,
+  AnswersOptions,
   CloseOptions,
   CreateRunOptions,
   EventFilter,
@@ -106,6 +107,7 @@ export type {
   PageSink,
   ReadEventsOptions,
   Receipt,
+  RunDetails,
   RunsPage,
   RunsQuery,
   Runtime,

@@ -292,9 +292,18 @@ export interface RunQuery {
   readonly status?: RunPhase;
   /** Lists the least recently updated run first. */
   readonly oldestFirst?: boolean;
+  /**
+   * Lists the runs in the order of their first appends, without those whose agent is empty. Such a list has no cursor,
+   * and a new run never appears before one that was listed.
+   */
+  readonly byCreation?: boolean;
   readonly limit: number;
   /** The `next` of the previous page. */
   readonly cursor?: string;
+  /** Leaves out so many runs at the start. Default 0. */
+  readonly offset?: number;
+  /** Also counts all runs that the query selects. Default false. */
+  readonly total?: boolean;
 }
 
 /** A part of the list of runs. */
@@ -302,6 +311,8 @@ export interface RunPage {
   readonly runs: readonly RunEntry[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
+  /** The number of selected runs, if it was asked for. */
+  readonly total?: number;
 }
 
 /** The state of a log. */

@@ -35,8 +35,20 @@ export interface Runtime {
    */
   acknowledgement(receipt: Receipt, options: AcknowledgementOptions): Promise<string | undefined>;
 
+  /**
+   * Opens the events that answer a receipt, and nothing before them: those of its request from the acknowledging event
+   * on, until the request is completed or parked. An older wait that is still open is no reason to stay open.
+   */
+  answers(receipt: Receipt, options?: AnswersOptions): Promise<Feed>;
+
   /** Finds the request or run of an id, in this order. `not_found`, or `gone` for a removed run. */
   resolve(id: string): Promise<Address>;
+
+  /** Finds the run that was created with a key; `undefined` if there is none. Creates nothing. */
+  find(agent: string, key: string): Promise<RunId | undefined>;
+
+  /** The row of a run, with the metadata that it was created with; `not_found`, or `gone` for a removed run. */
+  run(runId: RunId): Promise<RunDetails>;
 
   /** Reads one page of events after a cursor, without waiting. */
   read(address: Address, options: ReadEventsOptions): Promise<EventPage>;
@@ -46,7 +58,7 @@ export interface Runtime {
 
   status(requestId: RequestId): Promise<RequestStatus>;
 
-  /** Lists runs, most recently updated first. */
+  /** Lists runs, by default the most recently updated first. */
   runs(query: RunsQuery): Promise<RunsPage>;
 
   /** Creates a run without a turn, or finds the run that was created with the same alias. */
@@ -200,16 +212,36 @@ export interface FeedReader {
   stop(): void;
 }
 
+export interface AnswersOptions {
+  readonly filter?: EventFilter;
+  readonly signal?: AbortSignal;
+}
+
+/** A run with the metadata that it was created with. */
+export interface RunDetails extends RunSummary {
+  readonly metadata: JsonObject;
+}
+
 export interface RunsQuery {
   readonly agent?: string;
   readonly status?: RunPhase;
+  /** `created` lists the oldest run first. Default `updated`: the most recently updated first. */
+  readonly order?: "updated" | "created";
   readonly limit: number;
+  /** The `next` of the previous page; only for the order `updated`. */
   readonly cursor?: string;
+  /** Leaves out so many runs at the start. Default 0. */
+  readonly offset?: number;
+  /** Also counts all runs of the list. Default false. */
+  readonly total?: boolean;
 }
 
 export interface RunsPage {
-  readonly runs: readonly RunSummary[];
+  readonly runs: readonly RunDetails[];
+  /** The cursor of the next page; absent on the last page, and for the order `created`. */
   readonly next?: string;
+  /** The number of runs of the list, if it was asked for. */
+  readonly total?: number;
 }
 
 export interface CreateRunOptions {

@@ -1,5 +1,4 @@
 import { AgentError } from "../errors.ts";
-import type { RunId } from "../protocol/ids.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
@@ -115,22 +114,20 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await open();
       return commands.process(served, request);
     },
-    acknowledgement: (receipt, wanted) => {
-      const { requestId, runId, kind, after } = receipt;
-      const address = { kind: "request", requestId, runId: runId as RunId, agent: "" } as const;
-      // The answer may leave an older wait open, which is in the current segment.
-      const from = kind === "resume" && wanted.until === "completed" ? {} : { after };
-      return acknowledge(receipt, wanted, environment, {
+    acknowledgement: (receipt, wanted) =>
+      acknowledge(receipt, wanted, environment, {
         async open(signal) {
-          return (await queries.follow(address, { ...from, signal, filter: { level: "all" } })).pages;
+          return (await queries.answers(receipt, { signal, filter: { level: "all" } })).pages;
         },
-        question: () => queries.question(requestId),
-      });
-    },
+        question: () => queries.question(receipt.requestId),
+      }),
+    answers: (receipt, answersOptions) => queries.answers(receipt, answersOptions),
     resolve: (id) => queries.resolve(id),
     read: (address, range) => queries.read(address, range),
     follow: (address, range) => queries.follow(address, range),
     status: (requestId) => queries.status(requestId),
+    find: async (agent, key) => runs.find(agents.get(agent).name, key),
+    run: (runId) => queries.details(runId),
     runs: (query) => queries.runs(query),
     async createRun(agent, createOptions) {
       agents.get(agent);

@@ -21,7 +21,7 @@ export async function readRunsPage(
   for (;;) {
     const asked = Math.min(piece, limit - texts.length);
     const { runs, next } = await runtime.runs({ ...chosen, limit: asked, ...(cursor && { cursor }) });
-    const found = runs.map((run) => JSON.stringify(run));
+    const found = runs.map(({ metadata: _metadata, ...summary }) => JSON.stringify(summary));
     const fitting = countFitting(found, room);
     if (fitting === found.length || (asked === 1 && texts.length === 0)) {
       texts.push(...found);

@@ -33,6 +33,11 @@ export class RunCommands {
     });
   }
 
+  /** The run that was created with an alias. */
+  find(agent: string, name: string): Promise<RunId | undefined> {
+    return this.#context.log.find({ agent, name });
+  }
+
   /** Creates a run with the history of another one up to an event. */
   async fork(sourceId: RunId, after: number): Promise<RunId> {
     const { log, router } = this.#context;

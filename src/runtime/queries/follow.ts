@@ -1,4 +1,5 @@
 import type { EventLog, Page } from "../../ports/event-log.ts";
+import { idOf } from "../../protocol/events/encode.ts";
 import type { Address, Feed, FeedPage, FeedReader, PageSink } from "../api.ts";
 import type { Wanted } from "./event-filter.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
@@ -8,7 +9,10 @@ import { StreamEnd } from "./stream-end.ts";
 export interface FollowRange {
   readonly log: EventLog;
   readonly address: Address;
+  /** The start of reading. */
   readonly after: number;
+  /** The events up to here are read, but not shown. */
+  readonly shownAfter: number;
   readonly wanted: Wanted | undefined;
   /** Stay open across waits and turns. */
   readonly forever: boolean;
@@ -121,7 +125,8 @@ class LogReader implements FeedReader {
     if (this.#hasEnded) return false;
     // A run that has fewer events than before was removed.
     if (head < this.#after) return this.#finish();
-    const { wanted } = this.#range;
+    const { wanted, shownAfter } = this.#range;
+    const isHiding = this.#after < shownAfter;
     this.#after += all.length;
     // Usually the whole page passes, and then it is not copied.
     const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
@@ -129,7 +134,10 @@ class LogReader implements FeedReader {
     const last = this.#end?.sure === true;
     const more = this.#after < head;
     // A page without wanted events still advances the reader's cursor.
-    if (all.length > 0) this.#isPaused = !this.#sink.page({ events, cursor: this.#after, more, last });
+    if (this.#after > shownAfter && all.length > 0) {
+      const shown = isHiding ? events.filter((text) => idOf(text) > shownAfter) : events;
+      this.#isPaused = !this.#sink.page({ events: shown, cursor: this.#after, more, last });
+    }
     if (last) return this.#finish();
     // The sink may have stopped the reader.
     if (this.#isPaused || this.#hasEnded) return this.#rest();

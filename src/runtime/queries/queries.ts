@@ -5,14 +5,17 @@ import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
-import type { RequestStatus, RunSummary } from "../../protocol/answers/status.ts";
+import type { RequestStatus } from "../../protocol/answers/status.ts";
 import type {
   Address,
+  AnswersOptions,
   EventFilter,
   EventPage,
   Feed,
   FollowOptions,
   ReadEventsOptions,
+  Receipt,
+  RunDetails,
   RunsPage,
   RunsQuery,
 } from "../api.ts";
@@ -97,7 +100,7 @@ export class Queries {
     const log = this.#log;
     const readerSweep = this.#readerSweep;
     return follow(
-      { log, address, after: clamped, wanted, forever, signal, readerSweep },
+      { log, address, after: clamped, shownAfter: clamped, wanted, forever, signal, readerSweep },
       finished && !forever,
     );
   }
@@ -113,10 +116,38 @@ export class Queries {
     return entry && wait && readEvent(this.#log, entry, wait.waitId);
   }
 
-  async runs(query: RunsQuery): Promise<RunsPage> {
-    const { runs, next } = await this.#log.list(query);
-    const shown = runs.filter((run) => !isHidden(run)).map(toSummary);
-    return { runs: shown, ...(next !== undefined && { next }) };
+  /** The row of a run, as the runtime shows it. */
+  async details(runId: RunId): Promise<RunDetails> {
+    return toDetails(await this.run(runId));
+  }
+
+  async runs({ order = "updated", ...query }: RunsQuery): Promise<RunsPage> {
+    const { runs, ...page } = await this.#log.list({ ...query, byCreation: order === "created" });
+    return { ...page, runs: runs.filter((run) => !isHidden(run)).map(toDetails) };
+  }
+
+  /** Opens the events that answer a receipt. */
+  async answers(
+    { requestId, runId, kind, after }: Receipt,
+    { filter, signal }: AnswersOptions = {},
+  ): Promise<Feed> {
+    if (runId === null) throw new AgentError("invalid_request", "a configuration of an agent has no events");
+    const address = { kind: "request", requestId, runId, agent: "" } as const;
+    // An older wait that is still open is in the current segment. The stream must know it to find its end.
+    const start = kind === "turn" ? after : Math.min(after, await this.#segmentStart(address));
+    return follow(
+      {
+        log: this.#log,
+        address,
+        after: start,
+        shownAfter: after,
+        wanted: await this.#wanted(address, filter),
+        forever: false,
+        signal,
+        readerSweep: this.#readerSweep,
+      },
+      false,
+    );
   }
 
   async #lookUp(requestId: RequestId): Promise<Remembered | undefined> {
@@ -198,8 +229,9 @@ interface Remembered {
   readonly level: LoggingLevel;
 }
 
-function toSummary(run: RunEntry): RunSummary {
-  const forkedFrom = run.metadata["forked_from"] as unknown as ForkedFrom | undefined;
+function toDetails(run: RunEntry): RunDetails {
+  const { forked_from: forked, ...metadata } = run.metadata;
+  const forkedFrom = forked as unknown as ForkedFrom | undefined;
   return {
     run_id: run.runId,
     agent: run.agent,
@@ -210,5 +242,6 @@ function toSummary(run: RunEntry): RunSummary {
     turns: run.turns,
     ...(forkedFrom && { forked_from: forkedFrom }),
     last_event_id: run.head,
+    metadata,
   };
 }

@@ -21,7 +21,7 @@ import { Fenced, Unavailable } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
-import { compareRuns, positionOf, toListCursor, toRemovedEntry } from "../shared/run-list.ts";
+import { checkNoCursor, compareRuns, positionOf, toListCursor, toRemovedEntry } from "../shared/run-list.ts";
 import type { ListPosition } from "../shared/run-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
@@ -83,6 +83,11 @@ export function memoryLog(): MemoryLog {
     const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
 
     // Nothing below fails.
+    if (run.row === undefined) {
+      // The map keeps the order in which runs were created.
+      runs.delete(cursor.runId);
+      runs.set(cursor.runId, run);
+    }
     for (const event of batch.events) run.events.push(event);
     for (const record of batch.records) run.records.push(record);
     run.row = row;
@@ -144,23 +149,43 @@ export function memoryLog(): MemoryLog {
   }
 
   function list(query: RunQuery): RunPage {
-    const { agent, status, limit, oldestFirst = false } = query;
+    if (query.byCreation === true) return listByCreation(query);
+    const { agent, status, limit, oldestFirst = false, offset = 0 } = query;
     const compare = (a: ListPosition, b: ListPosition): number =>
       oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
     const position = positionOf(query);
     const found: RunEntry[] = [];
+    let total = 0;
     for (const [runId, { row, events }] of runs) {
       if (row === undefined) continue;
       if (agent !== undefined && row.agent !== agent) continue;
       if (status !== undefined && row.status !== status) continue;
+      total += 1;
       const entry = { ...row, runId, head: events.length };
       if (position === undefined || compare(position, entry) < 0) found.push(entry);
     }
-    const page = found.sort(compare).slice(0, limit);
+    const page = found.sort(compare).slice(offset, offset + limit);
     const last = page.at(-1);
-    return found.length > limit && last !== undefined
-      ? { runs: page, next: toListCursor(last) }
-      : { runs: page };
+    return {
+      runs: page,
+      ...(found.length > offset + limit && last !== undefined && { next: toListCursor(last) }),
+      ...(query.total === true && { total }),
+    };
+  }
+
+  function listByCreation(query: RunQuery): RunPage {
+    checkNoCursor(query);
+    const { agent, status, limit, offset = 0 } = query;
+    const page: RunEntry[] = [];
+    let total = 0;
+    for (const [runId, { row, events }] of runs) {
+      if (row === undefined || row.agent === "") continue;
+      if (agent !== undefined && row.agent !== agent) continue;
+      if (status !== undefined && row.status !== status) continue;
+      if (total >= offset && page.length < limit) page.push({ ...row, runId, head: events.length });
+      total += 1;
+    }
+    return { runs: page, ...(query.total === true && { total }) };
   }
 
   function remove(cursor: Cursor): readonly string[] {

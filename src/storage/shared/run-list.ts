@@ -34,6 +34,14 @@ export function positionOf({ cursor }: RunQuery): ListPosition | undefined {
   return cursor === undefined ? undefined : parseListCursor(cursor);
 }
 
+/** Refuses a cursor for a list that has none. */
+export function checkNoCursor({ cursor }: RunQuery): void {
+  if (cursor === undefined) return;
+  throw new AgentError("invalid_request", "a list in the order of creation has no cursor", {
+    hint: "use an offset",
+  });
+}
+
 /** The row of a removed run. */
 export function toRemovedEntry(runId: RunId): RunEntry {
   return {

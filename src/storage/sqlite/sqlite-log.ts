@@ -57,8 +57,7 @@ export function sqliteLog(
       const stored = tables.checked(runId);
       return stored && { stored, entry: tables.run(runId), snapshot: tables.snapshot(stored.rid) };
     });
-    if (found === undefined) lastRid += 1;
-    const { rid, removed, head, records } = found?.stored ?? { ...NEW_RUN, rid: lastRid };
+    const { rid, removed, head, records } = found?.stored ?? NEW_RUN;
     cache.drop(runId);
     const { epoch } = claims.take({
       runId,
@@ -69,6 +68,7 @@ export function sqliteLog(
       leaving: false,
       stored: found !== undefined,
       pending: undefined,
+      ...(found?.entry && { agent: found.entry.agent, createdAt: found.entry.createdAt }),
       requests: new Set(),
     });
     return {
@@ -83,6 +83,10 @@ export function sqliteLog(
     if (run.removed) throw new AgentError("gone", `run ${run.runId} was removed`);
     if (!run.stored && batch.run === undefined) {
       throw new TypeError("the first batch of a run needs its row");
+    }
+    if (run.rid === 0) {
+      lastRid += 1;
+      run.rid = lastRid;
     }
     const encoded = encodeAppend(run, batch);
     return commit(run, { rid: run.rid, append: encoded }, () => {
@@ -227,6 +231,6 @@ export function sqliteLog(
   };
 }
 
-const NEW_RUN = { removed: false, head: 0, records: 0 };
+const NEW_RUN = { rid: 0, removed: false, head: 0, records: 0 };
 
 const CLOSED = { writable: false, reason: "the log is closed" };

@@ -105,6 +105,65 @@ export function testRuns(subject: EventLogSubject): void {
       }
     });
 
+    test("the list can be in the order of creation, with an offset and a total", async () => {
+      const log = await openFor(subject);
+      // Claimed first, appended to last.
+      const late = await log.claim(runId("late"));
+      await startRuns(log, [20, 40, 10, 30]);
+      await log.append(late.cursor, { ...nextEvents(late.cursor, 1), run: row({ status: "waiting" }) });
+      const changed = (await log.claim(runId("run-1"))).cursor;
+      await log.append(changed, { ...nextEvents(changed, 1), run: row({ updatedAt: 50 }) });
+      for (const [id, agent] of [
+        ["hidden", ""],
+        ["other", "order"],
+      ] as const) {
+        const { cursor } = await log.claim(runId(id));
+        await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ agent }) });
+      }
+
+      const list = async (query: Partial<RunQuery>) => {
+        const { runs, ...page } = await log.list({ byCreation: true, limit: 10, ...query });
+        return [runs.map((entry) => entry.runId), page];
+      };
+      const all = ["run-0", "run-1", "run-2", "run-3", "late"];
+      expect(await list({ agent: "echo", total: true })).toEqual([all, { total: 5 }]);
+      expect(await list({ agent: "echo" })).toEqual([all, {}]);
+      expect(await list({ total: true })).toEqual([[...all, "other"], { total: 6 }]);
+      expect(await list({ agent: "echo", limit: 2, offset: 1, total: true })).toEqual([
+        ["run-1", "run-2"],
+        { total: 5 },
+      ]);
+      expect(await list({ agent: "echo", limit: 2, offset: 4 })).toEqual([["late"], {}]);
+      expect(await list({ agent: "echo", offset: 5, total: true })).toEqual([[], { total: 5 }]);
+      expect(await list({ agent: "team", total: true })).toEqual([[], { total: 0 }]);
+      expect(await list({ status: "waiting", total: true })).toEqual([["late"], { total: 1 }]);
+      await expect(list({ cursor: "1.run-1" })).rejects.toMatchObject({ code: "invalid_request" });
+
+      await log.remove((await log.claim(runId("run-0"))).cursor);
+      expect(await list({ agent: "echo", limit: 1, total: true })).toEqual([["run-1"], { total: 4 }]);
+    });
+
+    test("a list with an offset has a total and a next page", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [20, 40, 10, 30]);
+      const { runs, next, total } = await log.list({ limit: 2, offset: 1, total: true });
+      expect(runs.map((entry) => entry.updatedAt)).toEqual([30, 20]);
+      expect(total).toBe(4);
+      const rest = await log.list({ limit: 2, total: true, ...(next !== undefined && { cursor: next }) });
+      expect(rest.runs.map((entry) => entry.updatedAt)).toEqual([10]);
+      expect(rest.total).toBe(4);
+    });
+
+    test("a run that changes its agent is listed with the new one", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const next = await log.append(cursor, { events: [], records: [], run: row({ agent: "order" }) });
+      expect((await log.list({ agent: "echo", limit: 1, byCreation: true })).runs).toEqual([]);
+      expect((await log.list({ agent: "order", limit: 1, byCreation: true })).runs).toHaveLength(1);
+      await log.append(next, { events: [], records: [], run: row({ createdAt: 7 }) });
+      expect(await log.run(runId("run"))).toMatchObject({ agent: "echo", createdAt: 7 });
+    });
+
     test("the size of the log grows with its runs, and a removed run no longer counts", async () => {
       const log = await openFor(subject);
       const before = await log.size();

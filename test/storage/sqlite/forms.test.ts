@@ -103,8 +103,30 @@ test("a log of a form that this program does not know is refused", async () => {
   expect(() => sqliteLog(directory)).toThrow("the log has format 99");
 });
 
+test("a log of format 6 is opened, and its runs are listed in the order of their creation", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  for (const runId of ["run_c", "run_a", "run_b"]) await startRun(log, runId, 1);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toSixthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  const { runs, total } = await again.list({ agent: "echo", byCreation: true, limit: 2, total: true });
+  expect(runs.map(({ runId }) => runId)).toEqual(["run_c", "run_a"]);
+  expect(total).toBe(3);
+});
+
+/** Makes of a database what the sixth version would have written. */
+function toSixthForm(database: DatabaseSync): void {
+  database.exec("DROP INDEX run_created; PRAGMA user_version = 6");
+}
+
 /** Makes of a database what the fourth version would have written. */
 function toFourthForm(database: DatabaseSync): void {
+  toSixthForm(database);
   database.exec(`
     ALTER TABLE alias RENAME TO of_agents;
     DROP INDEX alias_run;

@@ -10,7 +10,7 @@ import type {
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
-import { positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
+import { checkNoCursor, positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 export interface Rows {
@@ -50,6 +50,11 @@ export function createRows(database: DatabaseSync): Rows {
     return statement;
   }
 
+  function count(query: RunQuery): number {
+    const { where, values } = toListSql(withoutCursor(query));
+    return Number(listStatement(`SELECT count(*) AS n FROM run WHERE ${where}`).get(...values)?.["n"]);
+  }
+
   return {
     run(runId) {
       const row = oneRun.get(runId) as RunRow | undefined;
@@ -57,12 +62,19 @@ export function createRows(database: DatabaseSync): Rows {
     },
     find: ({ agent, name }) => oneAlias.get(agent, name)?.["run_id"] as RunId | undefined,
     list(query) {
-      const { sql, values } = toListSql(query);
+      const { limit, offset = 0, byCreation = false, total = false } = query;
+      const { where, order, values } = toListSql(query);
+      const page = listStatement(`SELECT ${RUN} WHERE ${where} ORDER BY ${order} LIMIT ? OFFSET ?`);
       // One row more than requested shows whether there is a next page.
-      const rows = listStatement(sql).all(...values, query.limit + 1) as unknown as RunRow[];
-      const runs = rows.slice(0, query.limit).map(toRun);
+      const rows = page.all(...values, limit + 1, offset) as unknown as RunRow[];
+      const runs = rows.slice(0, limit).map(toRun);
       const last = runs.at(-1);
-      return rows.length > query.limit && last !== undefined ? { runs, next: toListCursor(last) } : { runs };
+      const more = rows.length > limit && !byCreation;
+      return {
+        runs,
+        ...(more && last !== undefined && { next: toListCursor(last) }),
+        ...(total && { total: count(query) }),
+      };
     },
     lookup(requestId) {
       const row = oneRequest.get(requestId) as RequestRow | undefined;
@@ -144,10 +156,12 @@ function toRequest(row: RequestRow): RequestEntry {
 
 /** Each combination of filters is its own SQL text, so that SQLite uses the matching index. */
 function toListSql(query: RunQuery) {
-  const { agent, status, oldestFirst = false } = query;
+  const { agent, status, oldestFirst = false, byCreation = false } = query;
+  if (byCreation) checkNoCursor(query);
   const position = positionOf(query);
   const conditions = ["removed = 0"];
   const values: (string | number)[] = [];
+  if (byCreation) conditions.push("agent <> ''");
   if (agent !== undefined) {
     conditions.push("agent = ?");
     values.push(agent);
@@ -165,7 +179,11 @@ function toListSql(query: RunQuery) {
     );
     values.push(updatedAt, updatedAt, runId);
   }
-  const sql = `SELECT ${RUN} WHERE ${conditions.join(" AND ")}
-    ORDER BY ${oldestFirst ? "updated, run_id DESC" : "updated DESC, run_id"} LIMIT ?`;
-  return { sql, values };
+  const order = oldestFirst ? "updated, run_id DESC" : "updated DESC, run_id";
+  return { where: conditions.join(" AND "), order: byCreation ? "rid" : order, values };
+}
+
+/** The same list from its start. */
+function withoutCursor({ cursor: _cursor, ...query }: RunQuery): RunQuery {
+  return query;
 }

@@ -6,7 +6,8 @@ import type { Json, JsonObject } from "../../../protocol/json.ts";
 /** A claimed run, including its owner's appends so far. */
 export interface OwnedRun {
   readonly runId: RunId;
-  readonly rid: number;
+  /** 0 until the first append, so that runs are numbered in the order of their creation. */
+  rid: number;
   /** The current claim; 0 after its release. */
   epoch: number;
   head: number;
@@ -19,6 +20,8 @@ export interface OwnedRun {
   /** The running append or removal; never rejects. */
   pending: Promise<void> | undefined;
   /** Values that the row already has; sent again only when they change. */
+  agent?: string;
+  createdAt?: number;
   initialInput?: Json;
   metadata?: JsonObject;
   /** Incomplete requests that this claim has marked. */
@@ -99,6 +102,8 @@ export function advance(run: OwnedRun, { events, records, run: row, requests = [
   run.records += records.length;
   run.stored = true;
   if (row !== undefined) {
+    run.agent = row.agent;
+    run.createdAt = row.createdAt;
     run.initialInput = row.initialInput;
     run.metadata = row.metadata;
   }

@@ -142,6 +142,7 @@ export class DiskWriter {
     const {
       addRun,
       changeRun,
+      giveRun,
       addRequest,
       changeRequest,
       addAlias,
@@ -151,13 +152,15 @@ export class DiskWriter {
     } = this.#statements;
     const { run, requests, references, alias, snapshot } = changes;
     if (run?.runId !== undefined) {
-      const { runId, agent, status, created, updated, turns, metadata, initialInput } = run;
+      const { runId, owner, status, updated, turns, metadata, initialInput } = run;
+      const { agent, created } = owner ?? { agent: "", created: 0 };
       const json = [metadata ?? "{}", initialInput ?? "null"] as const;
       addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json);
     } else if (run !== undefined) {
-      const { agent, status, created, updated, turns, metadata, initialInput } = run;
+      const { owner, status, updated, turns, metadata, initialInput } = run;
       const json = [metadata ?? null, initialInput ?? null] as const;
-      changeRun.run(head, agent, status, created, updated, turns, ...json, rid);
+      changeRun.run(head, status, updated, turns, ...json, rid);
+      if (owner !== undefined) giveRun.run(owner.agent, owner.created, rid);
     }
     for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
       const { changes: found } = changeRequest.run(phase, created, n, after, ...events, requestId);

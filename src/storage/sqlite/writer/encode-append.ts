@@ -33,13 +33,13 @@ function encodeChanges(run: OwnedRun, { run: row, requests, references, alias, s
 
 function encodeRow(run: OwnedRun, row: NonNullable<Batch["run"]>): RunChange {
   const { agent, status, createdAt: created, updatedAt: updated, turns } = row;
+  const isOwnerNew = !run.stored || agent !== run.agent || created !== run.createdAt;
   return {
     ...(!run.stored && { runId: run.runId }),
-    agent,
     status: RUN_PHASES.indexOf(status),
-    created,
     updated,
     turns,
+    ...(isOwnerNew && { owner: { agent, created } }),
     // Both values are immutable, so the same object means the same JSON.
     ...(row.metadata !== run.metadata && { metadata: JSON.stringify(row.metadata) }),
     ...((row.initialInput !== run.initialInput || !run.stored) && {

@@ -45,12 +45,11 @@ export interface Changes {
 export interface RunChange {
   /** Only for a new run. */
   readonly runId?: string;
-  readonly agent: string;
   readonly status: number;
-  readonly created: number;
   readonly updated: number;
   readonly turns: number;
-  /** Absent if unchanged. */
+  /** The rest is absent if unchanged. */
+  readonly owner?: { readonly agent: string; readonly created: number };
   readonly metadata?: string;
   readonly initialInput?: string;
 }

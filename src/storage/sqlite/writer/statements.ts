@@ -23,9 +23,11 @@ const SQL = {
   addRun: `INSERT INTO run
     (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  changeRun: `UPDATE run SET head = ?, agent = ?, status = ?, created = ?, updated = ?, turns = ?,
+  changeRun: `UPDATE run SET head = ?, status = ?, updated = ?, turns = ?,
     metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input)
     WHERE rid = ?`,
+  // Apart from the others: setting an indexed column writes its indexes, also if the value stays the same.
+  giveRun: "UPDATE run SET agent = ?, created = ? WHERE rid = ?",
 
   findRequest: "SELECT rid FROM request WHERE request_id = ?",
   addRequest: `INSERT INTO request
