@@ -200,6 +200,8 @@ export class TurnHandle implements ToolTurn {
   async #publish({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {
     checkName(name, "the name of an artifact");
     checkName(mimeType, "the MIME type of an artifact");
+    if (typeof data !== "string" && !isInstance(data, Uint8Array))
+      throw new TypeError(`the data of artifact ${name} is neither a string nor a Uint8Array`);
     const artifactId = this.#actor.turn.context.environment.newId() as ArtifactId;
     const published = await this.#sequence.issue(artifactSignature(name, mimeType), (step) => {
       const loggedId = step.logged ? (step.value as ArtifactId) : undefined;
