@@ -1,9 +1,7 @@
-import { once } from "node:events";
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
 import type * as grpc from "@grpc/grpc-js";
 import { loadLibrary } from "../../../src/adapters/aip/wire/load.ts";
 import type { Messages } from "../../../src/adapters/aip/wire/messages.ts";
+import { startProxy } from "./proxy.ts";
 
 const { codecs, grpc: library } = await loadLibrary();
 
@@ -89,26 +87,7 @@ export async function startNode({ session = shout, tool = add }: NodeOptions = {
       error ? reject(error) : resolve(port),
     );
   });
-  // Connections go through a proxy, because the library says goodbye when it shuts down.
-  const sockets = new Set<Socket>();
-  const proxy = createServer((socket) => {
-    const inner = connect(port, "127.0.0.1");
-    for (const [one, other] of [
-      [socket, inner],
-      [inner, socket],
-    ] as const) {
-      sockets.add(one);
-      one.on("error", () => {});
-      one.on("close", () => other.destroy());
-      one.pipe(other);
-    }
-  });
-  await once(proxy.listen(0, "127.0.0.1"), "listening");
-  const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const kill = (): void => {
-    proxy.close();
-    for (const socket of sockets) socket.destroy();
-  };
+  const { address, kill } = await startProxy(port);
   return {
     address,
     ends,
