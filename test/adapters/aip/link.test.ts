@@ -83,7 +83,8 @@ test("a broken link removes what came by it, and is tried again with growing pau
     await clock.started(pauseMs);
     clock.advance(pauseMs);
   }
-  await using _again = await start([echo], { host: address });
+  await using again = await start([echo], { host: address });
+  expect(again.gateway.address).toBe(address);
   await clock.started(30_000, 2);
   clock.advance(30_000);
   expect(await updates.what()).toBe("ADDED echo with peer");
