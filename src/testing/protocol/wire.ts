@@ -90,6 +90,8 @@ export class Wire {
     const { query, body, raw, headers } = ask;
     const content = raw ?? (body === undefined ? null : JSON.stringify(body));
     const url = path.startsWith("http") ? path : `${this.baseUrl}${path}`;
+    // The server may name a file of another host, which must not get the token.
+    const isOurs = new URL(url).origin === new URL(this.baseUrl).origin;
     return fetch(withQuery(url, query), {
       method,
       signal,
@@ -99,7 +101,7 @@ export class Wire {
       headers: {
         accept: "application/json, text/event-stream",
         ...(content !== null && { "content-type": "application/json" }),
-        ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+        ...(isOurs && this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
         ...headers,
       },
     });
