@@ -10,6 +10,7 @@ import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
+import type { Mailbox } from "./mailbox.ts";
 import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "./recovery-attempt.ts";
 import { runHandler } from "./run-handler.ts";
 import type { RunningHandler } from "./run-handler.ts";
@@ -29,12 +30,6 @@ export interface GivenAnswer {
   readonly values: JsonObject;
 }
 
-/** The queued requests of the run. */
-export interface QueuedRequests {
-  /** Removes and returns the next one, or `undefined` when there is none. */
-  take(): AcceptedRequest | undefined;
-}
-
 /**
  * The slot of the one started turn of a run. The turn is either active, with a running handler, or
  * passivated: only in the log, as after a restart. The handler of a passivated turn runs again when an
@@ -43,7 +38,7 @@ export interface QueuedRequests {
 export class TurnSlot implements TurnListener {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
-  readonly #waiting: QueuedRequests;
+  readonly #mailbox: Mailbox;
   #turn: ActiveTurn | undefined;
   #handler: RunningHandler | undefined;
   #passivated: TurnJournal | undefined;
@@ -54,12 +49,12 @@ export class TurnSlot implements TurnListener {
   constructor(
     context: RunContext,
     ledger: RunLedger,
-    waiting: QueuedRequests,
+    mailbox: Mailbox,
     passivated: PassivatedTurn | undefined,
   ) {
     this.#context = context;
     this.#ledger = ledger;
-    this.#waiting = waiting;
+    this.#mailbox = mailbox;
     this.#passivated = passivated?.journal;
     this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
@@ -122,7 +117,7 @@ export class TurnSlot implements TurnListener {
 
   /** Starts the turn of the next waiting request, if there is one. */
   startNext(): void {
-    const next = this.#waiting.take();
+    const next = this.#mailbox.take();
     if (next) this.start(next);
     this.#ledger.save("due");
   }

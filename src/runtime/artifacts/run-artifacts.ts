@@ -74,31 +74,34 @@ export class RunArtifacts {
   }
 
   /**
-   * Accepts a request with files, to which its run then refers. Until then no removal of another run removes them.
-   * Throws `unprocessable` for a file that does not exist.
+   * Reserves files for a request that is about to be accepted: no removal of a run removes them until the returned
+   * function is called. Throws `unprocessable` for a file that does not exist.
    */
-  accept<Accepted extends { readonly runId: RunId | null }>(
-    artifactIds: readonly ArtifactId[],
-    accept: () => Promise<Accepted>,
-  ): Promise<Accepted> {
-    if (artifactIds.length === 0) return accept();
-    const before = [...this.#removing];
-    return track(this.#attaching, async () => {
-      await Promise.all(before);
+  async reserve(artifactIds: readonly ArtifactId[]): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#attaching.add(promise);
+    const release = (): void => {
+      this.#attaching.delete(promise);
+      resolve();
+    };
+    try {
+      await Promise.all(this.#removing);
       for (const artifactId of artifactIds) await this.#checkThere(artifactId);
-      const accepted = await accept();
-      if (accepted.runId !== null) await this.attach(artifactIds, accepted.runId);
-      return accepted;
-    });
+      return release;
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   /** Removes the files of a run that no other run refers to. */
   remove(runId: RunId): Promise<void> {
     const before = [...(this.#storing.get(runId) ?? []), ...this.#attaching];
-    return track(this.#removing, async () => {
-      await Promise.allSettled(before);
-      await this.#artifacts.removeRun(runId);
-    });
+    const removed = Promise.allSettled(before).then(() => this.#artifacts.removeRun(runId));
+    const forget = (): void => void this.#removing.delete(ended);
+    const ended: Promise<void> = removed.then(forget, forget);
+    this.#removing.add(ended);
+    return removed;
   }
 
   async #checkThere(artifactId: ArtifactId): Promise<void> {
@@ -113,13 +116,4 @@ export class RunArtifacts {
     const run = await this.#log.run(runId);
     if (run !== undefined && isLeaving(run)) await this.#artifacts.removeRun(runId);
   }
-}
-
-/** Keeps the end of some work in a set until it comes. */
-function track<Result>(set: Set<Promise<unknown>>, work: () => Promise<Result>): Promise<Result> {
-  const done = work();
-  const forget = (): void => void set.delete(ended);
-  const ended: Promise<void> = done.then(forget, forget);
-  set.add(ended);
-  return done;
 }

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { createSpeaker, encodeEvent } from "../../protocol/events/encode.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type {
   CancelRequest,
@@ -75,9 +75,27 @@ export class Commands {
   }
 
   #accept(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    return this.#context.files.accept(request.attachments ?? [], () =>
-      this.#sendTurn(agent, request, requestId),
-    );
+    const { attachments } = request;
+    if (attachments === undefined) return this.#sendTurn(agent, request, requestId);
+    return this.#acceptFiles(attachments, agent, request, requestId);
+  }
+
+  /** No removal of another run removes the files before the run refers to them. */
+  async #acceptFiles(
+    attachments: readonly ArtifactId[],
+    agent: string,
+    request: TurnRequest,
+    requestId: RequestId,
+  ): Promise<Receipt> {
+    const { files } = this.#context;
+    const release = await files.reserve(attachments);
+    try {
+      const receipt = await this.#sendTurn(agent, request, requestId);
+      if (receipt.runId !== null) await files.attach(attachments, receipt.runId);
+      return receipt;
+    } finally {
+      release();
+    }
   }
 
   async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {

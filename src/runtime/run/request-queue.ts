@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import { admit, Mailbox } from "./mailbox.ts";
+import type { TurnRequest } from "../../protocol/requests/requests.ts";
+import { Mailbox } from "../activation/mailbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "../activation/turn-slot.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
@@ -17,7 +18,7 @@ export class RequestQueue {
   readonly slot: TurnSlot;
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
-  readonly #mailbox: Mailbox<AcceptedRequest>;
+  readonly #mailbox: Mailbox;
 
   constructor(context: RunContext, ledger: RunLedger, { state, passivated }: LoadedRun) {
     this.#context = context;
@@ -31,11 +32,10 @@ export class RequestQueue {
   accept(accepted: AcceptedRequest): RunReceipt {
     const { requestId, request, agent } = accepted;
     const ledger = this.#ledger;
-    const { agents, limits, telemetry } = this.#context;
+    const { agents, telemetry } = this.#context;
     const { runId, phase } = ledger;
     const after = ledger.recorder.head;
-    const place = { runId, head: after, limit: limits.runEvents, phase };
-    admit({ ...place, slot: this.slot, mailbox: this.#mailbox }, request);
+    this.#admit(request);
     if (!ledger.begun)
       ledger.begin(agent, request.input, request.request_metadata ?? {}, agents.configOf(agent));
     ledger.accept(accepted);
@@ -98,5 +98,26 @@ export class RequestQueue {
       if (ledger.phase === "running") this.slot.recover(alone);
     } else if (this.#mailbox.size > 0) this.slot.startNext();
     return toRunReceipt(ledger.runId, ledger.recorder.head);
+  }
+
+  /** Throws unless the run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
+  #admit({ on_busy: onBusy }: TurnRequest): void {
+    const { runId, phase, recorder } = this.#ledger;
+    const { runEvents: limit } = this.#context.limits;
+    if (recorder.head >= limit)
+      throw new AgentError(
+        "run_full",
+        `run ${runId} has reached its limit of ${limit} events; start a new run`,
+      );
+    if (phase === "idle" || onBusy === "interrupt") return;
+    if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
+    if (onBusy === undefined && phase === "waiting") {
+      const [wait] = this.slot.waits;
+      throw new AgentError("conflict", `run ${runId} waits for input`, {
+        hint: "answer it with ResumeWithInput, or set on_busy",
+        facts: { wait_id: wait?.waitId ?? null, request_keys: wait?.questions ?? {} },
+      });
+    }
+    this.#mailbox.checkRoom();
   }
 }
