@@ -7,7 +7,7 @@ import type { ReceivedEvent } from "../stream/received-events.ts";
 import { retry } from "../wire/retry.ts";
 import { digest, fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
-import { chunksOf } from "../wire/wire.ts";
+import { chunksOf } from "../wire/body.ts";
 import type { Wire } from "../wire/wire.ts";
 
 /** Uploads a local file to the other server. Returns its id there. */

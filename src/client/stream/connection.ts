@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Clock } from "../wire/clock.ts";
-import { chunksOf } from "../wire/wire.ts";
+import { chunksOf } from "../wire/body.ts";
 import type { OpenReply, Wire } from "../wire/wire.ts";
 import type { FollowLimits, FollowOptions, ReadPosition } from "./follow-options.ts";
 import { takeEvents } from "./received-events.ts";

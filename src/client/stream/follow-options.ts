@@ -1,3 +1,4 @@
+import type { Query } from "../wire/address.ts";
 import type { RequestProgress } from "./request-progress.ts";
 
 /** Limits of a followed stream. */
@@ -20,7 +21,7 @@ export interface FollowLimits {
 export interface FollowOptions {
   readonly path: string;
   /** Sent only until there is an event id to resume from. */
-  readonly query: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly query: Query;
   /** The id of the newest known event; events up to it are skipped. */
   readonly after?: number | undefined;
   readonly limits: FollowLimits;

@@ -1,6 +1,9 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
+import { parseAddress, withQuery } from "./address.ts";
+import type { Query } from "./address.ts";
+import { readJson } from "./body.ts";
 import { fromProblem } from "./problem.ts";
 
 /** How to reach a server. */
@@ -15,7 +18,7 @@ export interface WireOptions {
 
 /** The parts of a request besides method and path. */
 export interface Ask {
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly query?: Query;
   /** Sent as JSON. */
   readonly body?: unknown;
   /** Sent unchanged, with the type given in `headers`. */
@@ -44,8 +47,6 @@ export interface OpenReply {
   close(reason?: AgentError): void;
 }
 
-/** Maximum size of an answer that is read at once. */
-const ANSWER_LIMIT_BYTES = 8 * 1_048_576;
 const TIMEOUT_MS = 30_000;
 
 /**
@@ -182,76 +183,12 @@ export class Wire {
   }
 
   async #read(response: Response): Promise<unknown> {
-    const decoder = new TextDecoder();
-    let text = "";
-    let bytes = 0;
     try {
-      for await (const chunk of chunksOf(response)) {
-        bytes += chunk.byteLength;
-        if (bytes > ANSWER_LIMIT_BYTES)
-          throw new AgentError(
-            "too_large",
-            `${this.subject} answers with more than ${ANSWER_LIMIT_BYTES} bytes`,
-          );
-        text += decoder.decode(chunk, { stream: true });
-      }
+      return await readJson(response, this.subject);
     } catch (thrown) {
       throw this.toFault(thrown);
     }
-    if (text === "") return undefined;
-    try {
-      return JSON.parse(text) as unknown;
-    } catch (cause) {
-      throw new AgentError("call_failed", `${this.subject} did not answer with JSON`, {
-        cause,
-      });
-    }
   }
-}
-
-/** The body of a response in chunks; the connection is closed when the reader stops early. */
-export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
-  const reader = body?.getReader();
-  if (reader === undefined) return;
-  try {
-    for (;;) {
-      const piece: Piece = await reader.read();
-      if (piece.value === undefined) return;
-      yield piece.value;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
-interface Piece {
-  /** Absent at the end. */
-  readonly value?: Uint8Array | undefined;
-}
-
-function parseAddress(url: string): URL {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
-    throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http URL`);
-  }
-  if (parsed.username !== "" || parsed.password !== "") {
-    throw new AgentError(
-      "invalid_request",
-      "a URL must not contain credentials; use the options token or headers",
-    );
-  }
-  parsed.search = "";
-  parsed.hash = "";
-  return parsed;
-}
-
-function withQuery(url: string, query: Ask["query"] = {}): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) parameters.set(name, String(value));
-  }
-  if (parameters.size === 0) return url;
-  return `${url}${url.includes("?") ? "&" : "?"}${parameters.toString()}`;
 }
 
 function tooSlow(subject: string, timeoutMs: number): AgentError {
