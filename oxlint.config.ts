@@ -130,6 +130,17 @@ const ROOMS: readonly Rooms[] = [
     },
   },
   {
+    folder: "adapters/agentscope",
+    shared: ["objects"],
+    rooms: {
+      builders: [],
+      dialect: [],
+      request: ["dialect"],
+      response: ["builders", "dialect"],
+      routes: ["dialect", "request", "response"],
+    },
+  },
+  {
     folder: "adapters/aip",
     more: ["@grpc/grpc-js", "@grpc/proto-loader"],
     rooms: {

@@ -29,7 +29,7 @@ test("every source map names files that are in the package", async () => {
 });
 
 test("every TypeScript block of the documentation compiles in a project made by tsc --init", async () => {
-  const blocks = findBlocks(["README.md", "docs/adapters.md"]);
+  const blocks = findBlocks(["README.md", "docs/adapters.md", "docs/protocols/agentscope.md"]);
   expect(blocks.length).toBeGreaterThan(5);
   await compile("documentation", Object.fromEntries(blocks));
 });

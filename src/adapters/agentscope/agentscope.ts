@@ -1,0 +1,59 @@
+import type { Adapter } from "../../http/adapter.ts";
+import { reply } from "../../http/messages/reply.ts";
+import type { Served } from "./routes/accept-request.ts";
+import type { AgentScopeOptions } from "./routes/options.ts";
+import { processRequest, processShared, sessionStream } from "./routes/process-routes.ts";
+import { toRefusal } from "./routes/refusal.ts";
+import { stopSession } from "./routes/stop-session.ts";
+import { readTask, submitTask } from "./routes/task-routes.ts";
+
+const NAME = "agentscope";
+const BASE = `/${NAME}`;
+
+/** Serves agents over the Agent API protocol of AgentScope. */
+export function agentscope(options: AgentScopeOptions = {}): Adapter {
+  const { root = true } = options;
+  return {
+    name: NAME,
+    roots: [NAME],
+    owns: (path) => path === BASE || path.startsWith(`${BASE}/`) || (root && OWN_AT_ROOT.test(path)),
+    open: (path) => HEALTH.test(path),
+    toRefusal,
+    addRoutes(app, host, { agent }) {
+      const served: Served = { host, agent: agent ?? host.runtime.defaultAgent, options };
+      const bases = agent === undefined ? (root ? [BASE, ""] : [BASE]) : [`${BASE}/${agent}`];
+      for (const base of bases) {
+        const path = `${base}/process`;
+        if (base === "") app.post(path, (c, next) => processShared(c, next, served, NAME));
+        else app.post(path, (c) => processRequest(c, served));
+        app.post(`${path}/task`, (c) => submitTask(c, served));
+        app.get(`${path}/task/:task_id`, (c) => readTask(c, served));
+        app.get(`${path}/sessions/:session_id/stream`, (c) => sessionStream(c, served));
+        app.post(`${base}/stop`, (c) => stopSession(c, served));
+        for (const probe of PROBES) app.get(`${base}/${probe}`, (c) => reply(c, '{"status":"healthy"}'));
+      }
+      if (agent !== undefined) return;
+      app.get(BASE, (c) => {
+        const prefix = host.mount.prefixOf(c) + BASE;
+        const agents = host.runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
+        return reply(c, JSON.stringify({ name: NAME, agents, routes: ROUTES }));
+      });
+    },
+  };
+}
+
+const PROBES = ["health", "readiness", "liveness"];
+
+const ROUTES = [
+  "POST process",
+  "POST process/task",
+  "GET process/task/{task_id}",
+  "GET process/sessions/{session_id}/stream",
+  "POST stop",
+  ...PROBES.map((probe) => `GET ${probe}`),
+];
+
+const HEALTH = /\/(?:health|readiness|liveness)$/;
+
+/** The paths at the root that the native protocol does not have. */
+const OWN_AT_ROOT = /^\/(?:process\/(?:task|sessions)(?:\/.*)?|stop|health|readiness|liveness)$/;

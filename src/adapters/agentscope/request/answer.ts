@@ -1,0 +1,55 @@
+import { isObject } from "../../../protocol/json.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import type { InputMessage } from "./body.ts";
+import { newMessages, readChat } from "./chat.ts";
+import { wrongField } from "./wrong-field.ts";
+
+/** What the messages of a request say to a question of an agent. */
+export type InputAnswer =
+  /** Yes or no. Without `waitId` it names no question that can exist. */
+  | {
+      readonly type: "approval";
+      readonly waitId: number | undefined;
+      readonly approve: boolean;
+      readonly reason?: string;
+    }
+  /** Values by their keys. */
+  | { readonly type: "values"; readonly waitId?: number; readonly values: JsonObject }
+  | { readonly type: "text"; readonly text: string };
+
+/** Reads the newest answer of a request: an approval, else values, else a text. */
+export function readAnswer(input: readonly InputMessage[]): InputAnswer {
+  const messages = newMessages(input);
+  const approval = messages.findLast(({ type }) => type === "mcp_approval_response");
+  if (approval !== undefined) return toApproval(approval);
+  const values = messages.flatMap(valuesOf).at(-1);
+  return values ?? { type: "text", text: readChat(input).text };
+}
+
+function toApproval({ content }: InputMessage): InputAnswer {
+  const { approval_request_id: id, approve, reason = null } = dataOf(content) ?? {};
+  if (typeof approve !== "boolean") throw wrongField("approve", "must be true or false");
+  if (typeof id !== "string" && typeof id !== "number")
+    throw wrongField("approval_request_id", "must be the id of a request for approval");
+  if (reason !== null && typeof reason !== "string") throw wrongField("reason", "must be a string");
+  return { type: "approval", waitId: toWaitId(id), approve, ...(reason !== null && { reason }) };
+}
+
+/** The values of a message: in its metadata, or as a data content. */
+function valuesOf({ content, metadata = {}, role }: InputMessage): readonly InputAnswer[] {
+  const about = isObject(metadata["wait_for_input"]) ? metadata["wait_for_input"] : metadata;
+  const waitId = toWaitId(about["wait_id"]);
+  const keys = about["request_keys"];
+  const values = isObject(keys) ? keys : role === "user" ? dataOf(content) : undefined;
+  return values === undefined ? [] : [{ type: "values", values, ...(waitId !== undefined && { waitId }) }];
+}
+
+function dataOf(content: InputMessage["content"]): JsonObject | undefined {
+  return content.findLast((item) => item.type === "data")?.data;
+}
+
+/** The id of a wait; undefined for a value that names none. */
+function toWaitId(id: unknown): number | undefined {
+  const given = typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : id;
+  return typeof given === "number" && Number.isSafeInteger(given) ? given : undefined;
+}

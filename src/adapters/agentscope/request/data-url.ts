@@ -1,0 +1,41 @@
+import { wrongField } from "./wrong-field.ts";
+
+/** A file inside a request. */
+export interface InlineFile {
+  readonly name: string;
+  readonly mimeType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Whether a text is a data URL. */
+export function isDataUrl(text: string): boolean {
+  return text.slice(0, 5).toLowerCase() === "data:";
+}
+
+/** Parses a data URL; `unprocessable` if it is none that can be read. */
+export function parseDataUrl(text: string, field: string): Omit<InlineFile, "name"> {
+  const comma = text.indexOf(",");
+  if (comma === -1) throw wrongField(field, "is not a data URL: it has no comma");
+  const [type = "", ...parameters] = text.slice(5, comma).split(";");
+  const mimeType = MEDIA_TYPE.test(type) ? type.toLowerCase() : "application/octet-stream";
+  const data = text.slice(comma + 1);
+  const isBase64 = parameters.some((parameter) => parameter.trim().toLowerCase() === "base64");
+  return { mimeType, bytes: isBase64 ? parseBase64(data, field) : parsePercent(data, field) };
+}
+
+/** Parses Base64 in either alphabet; `unprocessable` for any other text. */
+export function parseBase64(text: string, field: string): Uint8Array {
+  if (!BASE64.test(text)) throw wrongField(field, "is not Base64");
+  return new Uint8Array(Buffer.from(text, "base64"));
+}
+
+function parsePercent(text: string, field: string): Uint8Array {
+  try {
+    return new TextEncoder().encode(decodeURIComponent(text));
+  } catch {
+    throw wrongField(field, "is not a data URL: its escapes cannot be decoded");
+  }
+}
+
+const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/;
+const BASE64 = /^[A-Za-z0-9+/_\s-]*={0,2}\s*$/;

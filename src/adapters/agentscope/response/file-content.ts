@@ -1,0 +1,22 @@
+import type { Event } from "../../../protocol/events/events.ts";
+import type { ContentValue } from "../objects.ts";
+
+/** A file of an agent as content, by its media type. */
+export function toFileContent({
+  url,
+  name,
+  artifact_id,
+  mime_type,
+}: Extract<Event, { readonly type: "ArtifactGenerated" }>): ContentValue {
+  const [kind = "", subtype = ""] = (mime_type.split(";", 1)[0] ?? "").trim().toLowerCase().split("/");
+  switch (kind) {
+    case "image":
+      return { type: "image", image_url: url };
+    case "video":
+      return { type: "video", video_url: url };
+    case "audio":
+      return { type: "audio", data: url, format: subtype };
+    default:
+      return { type: "file", file_url: url, file_id: artifact_id, filename: name, file_data: null };
+  }
+}

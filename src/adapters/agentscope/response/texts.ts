@@ -1,0 +1,103 @@
+import type { ContentBuilder } from "../builders/content.ts";
+import type { MessageBuilder } from "../builders/message.ts";
+import type { ResponseBuilder } from "../builders/response.ts";
+import type { AgentScopeObject, ObjectError, UsageObject } from "../objects.ts";
+import { endMessage } from "./end-message.ts";
+import type { Ending } from "./end-message.ts";
+
+/** What a message with text is made of. */
+type Kind = "message" | "reasoning";
+
+/** An open message with one text. */
+interface OpenText {
+  readonly message: MessageBuilder;
+  readonly content: ContentBuilder;
+  readonly kind: Kind;
+  /** The completion that writes the text; undefined for the agent's own texts. */
+  readonly callId: string | undefined;
+}
+
+/**
+ * The messages with text of one response. Each completion has messages of its own, because parallel completions write
+ * at the same time and a repeated one replaces only its own text.
+ */
+export class Texts {
+  readonly #response: ResponseBuilder;
+  readonly #open = new Map<string, OpenText>();
+  /** Whether the response has a text for the reader. */
+  hasText = false;
+
+  constructor(response: ResponseBuilder) {
+    this.#response = response;
+  }
+
+  /** Adds a text. */
+  add(text: string, kind: Kind, callId: string | undefined): AgentScopeObject[] {
+    const objects: AgentScopeObject[] = [];
+    const key = keyOf(kind, callId);
+    let open = this.#open.get(key);
+    if (open === undefined) {
+      // The thoughts of a completion end where its text begins.
+      if (kind === "message" && callId !== undefined)
+        objects.push(...this.#close(keyOf("reasoning", callId)));
+      const message = this.#response.message({ type: kind });
+      objects.push(message.inProgress());
+      open = { message, content: message.content({ type: "text", text: "" }), kind, callId };
+      this.#open.set(key, open);
+      if (kind === "message") this.hasText = true;
+    }
+    objects.push(open.content.addDelta({ type: "text", text }));
+    return objects;
+  }
+
+  /** Ends the agent's own text, because something else follows it. */
+  closeOwn(): AgentScopeObject[] {
+    return this.#close(keyOf("message", undefined));
+  }
+
+  /** Ends the messages of a completion; the last one has its usage. */
+  closeCompletion(callId: string, usage: UsageObject | null): AgentScopeObject[] {
+    const text = this.#open.has(keyOf("message", callId));
+    return [
+      ...this.#close(keyOf("reasoning", callId), text ? null : usage),
+      ...this.#close(keyOf("message", callId), usage),
+    ];
+  }
+
+  /** Ends the messages of a completion that is repeated, and leaves them out of the output. */
+  withdraw(callId: string): AgentScopeObject[] {
+    return [keyOf("reasoning", callId), keyOf("message", callId)].flatMap((key) => {
+      const open = this.#open.get(key);
+      if (open === undefined) return [];
+      this.#open.delete(key);
+      const objects = [open.content.completed(), open.message.failed(REPEATED)];
+      this.#response.withdraw(open.message);
+      return objects;
+    });
+  }
+
+  closeAll(ending: Ending): AgentScopeObject[] {
+    const objects = [...this.#open.values()].flatMap(({ message, content }) => [
+      content.completed(),
+      endMessage(message, ending),
+    ]);
+    this.#open.clear();
+    return objects;
+  }
+
+  #close(key: string, usage: UsageObject | null = null): AgentScopeObject[] {
+    const open = this.#open.get(key);
+    if (open === undefined) return [];
+    this.#open.delete(key);
+    return [open.content.completed(), open.message.completed(usage)];
+  }
+}
+
+const REPEATED: ObjectError = {
+  code: "MODEL_EXECUTION_FAILED",
+  message: "the completion was interrupted and is repeated",
+};
+
+function keyOf(kind: Kind, callId: string | undefined): string {
+  return callId === undefined ? kind : `${kind} ${callId}`;
+}

@@ -1,0 +1,44 @@
+import { AgentError } from "../../../errors.ts";
+import type { Host } from "../../../http/routes/host.ts";
+import { readAnswer } from "../request/answer.ts";
+import type { ProcessRequest } from "../request/body.ts";
+import type { ResponsePlace } from "../response/read-response.ts";
+import { answerQuestion } from "./answer-question.ts";
+import type { AgentScopeOptions } from "./options.ts";
+import { readRunState } from "./run-state.ts";
+import { findSession } from "./sessions.ts";
+import { findRequest, startTurn } from "./start-turn.ts";
+
+/** An agent, and what its routes work with. */
+export interface Served {
+  readonly host: Host;
+  readonly agent: string;
+  readonly options: AgentScopeOptions;
+}
+
+/** Takes a request: it answers an open question of its session, or starts a turn. */
+export async function acceptRequest(
+  { host, agent, options }: Served,
+  request: ProcessRequest,
+): Promise<ResponsePlace> {
+  const { runtime, fileLimitBytes } = host;
+  const { id } = request;
+  const known = id === undefined ? undefined : await findRequest(runtime, id);
+  const session = await findSession(runtime, agent, request);
+  const answer = readAnswer(request.input);
+  // A repeated request answers nothing, although its session may ask something by now.
+  if (known === undefined) {
+    if (session !== undefined) {
+      const { waits, answers } = await readRunState(runtime, agent, session.runId);
+      const given = id === undefined ? undefined : answers.get(id);
+      if (given !== undefined) return { ...session, ...given, agent };
+      if (answer.type === "approval" || waits.length > 0) {
+        return answerQuestion(runtime, agent, { session, waits, answer, id });
+      }
+    } else if (answer.type === "approval") {
+      throw new AgentError("not_found", "the session has no question with this id");
+    }
+  }
+  const { busy = "reject" } = options;
+  return startTurn(runtime, agent, { request, session, known, busy, fileLimitBytes });
+}

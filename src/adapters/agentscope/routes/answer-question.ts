@@ -1,0 +1,131 @@
+import { AgentError } from "../../../errors.ts";
+import type { Event } from "../../../protocol/events/events.ts";
+import { isObject } from "../../../protocol/json.ts";
+import type { Json, JsonObject } from "../../../protocol/json.ts";
+import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
+import type { Runtime } from "../../../runtime/api.ts";
+import type { InputAnswer } from "../request/answer.ts";
+import { checkNative } from "../request/native.ts";
+import { wrongFields } from "../request/wrong-field.ts";
+import type { ResponsePlace } from "../response/read-response.ts";
+import { approvalKeyOf, REASON } from "../response/wait-message.ts";
+import type { WaitEvent } from "../response/wait-message.ts";
+import type { Session } from "./sessions.ts";
+
+/** An answer, and the open questions that it can be for. */
+export interface GivenAnswer {
+  readonly session: Session;
+  /** Oldest first. */
+  readonly waits: readonly WaitEvent[];
+  readonly answer: InputAnswer;
+  /** The id that the client chose for the response. */
+  readonly id: string | undefined;
+}
+
+/** Answers a question. The response to it begins with the answer. */
+export async function answerQuestion(
+  runtime: Runtime,
+  agent: string,
+  { session, waits, answer, id }: GivenAnswer,
+): Promise<ResponsePlace> {
+  const wait = await findWait(runtime, agent, { session, waits, answer, id });
+  const resume: ResumeWithInput = {
+    type: "ResumeWithInput",
+    request_id: wait.request_id,
+    wait_id: wait.wait_id,
+    request_keys: toValues(wait, answer),
+    ...(id !== undefined && { resume_id: id }),
+  };
+  const { requestId, replayed, after } = await runtime.process(agent, checkNative(resume));
+  // The runtime accepts an equal answer twice, for clients that repeat a request.
+  if (replayed) throw alreadyAnswered(wait.wait_id);
+  return { ...session, agent, requestId, began: after + 1 };
+}
+
+async function findWait(
+  runtime: Runtime,
+  agent: string,
+  { session: { runId }, waits, answer }: GivenAnswer,
+): Promise<WaitEvent> {
+  if (answer.type === "approval" || (answer.type === "values" && answer.waitId !== undefined)) {
+    const { waitId } = answer;
+    const open = waits.find((wait) => wait.wait_id === waitId);
+    if (open !== undefined) return open;
+    if (waitId !== undefined && (await isWait(runtime, agent, { runId, waitId })))
+      throw alreadyAnswered(waitId);
+    throw new AgentError("not_found", "the session has no question with this id");
+  }
+  const [oldest] = waits;
+  if (oldest === undefined) throw new AgentError("conflict", "the session has no open question");
+  if (answer.type === "text") return oldest;
+  const given = Object.keys(answer.values);
+  return waits.find(({ request_keys: keys }) => given.some((key) => Object.hasOwn(keys, key))) ?? oldest;
+}
+
+async function isWait(
+  runtime: Runtime,
+  agent: string,
+  { runId, waitId }: { readonly runId: string; readonly waitId: number },
+): Promise<boolean> {
+  const { events } = await runtime.read({ kind: "run", runId, agent }, { after: waitId - 1, limit: 1 });
+  const [event] = events.map((text) => JSON.parse(text) as Event);
+  return event?.type === "WaitForInput" && event.id === waitId;
+}
+
+/** The values of an answer by the keys of its question; `unprocessable` if it does not fit. */
+function toValues(wait: WaitEvent, answer: InputAnswer): JsonObject {
+  switch (answer.type) {
+    case "approval": {
+      const key = approvalKeyOf(wait);
+      if (key === undefined) throw misfit(wait);
+      const { approve, reason } = answer;
+      const hasReason = reason !== undefined && Object.hasOwn(wait.request_keys, REASON);
+      return { [key]: approve, ...(hasReason && { [REASON]: reason }) };
+    }
+    case "values": {
+      const asked = Object.entries(answer.values).filter(([key]) => Object.hasOwn(wait.request_keys, key));
+      if (asked.length === 0) throw misfit(wait);
+      return Object.fromEntries(asked);
+    }
+    case "text": {
+      const [only, ...others] = Object.keys(wait.request_keys);
+      const key = approvalKeyOf(wait) ?? (others.length === 0 ? only : undefined);
+      if (key === undefined) throw misfit(wait);
+      return { [key]: toTyped(wait, key, answer.text) };
+    }
+    default: {
+      const never: never = answer;
+      return never;
+    }
+  }
+}
+
+function alreadyAnswered(waitId: number): AgentError {
+  return new AgentError("conflict", `question ${waitId} is already answered`);
+}
+
+function misfit({ request_keys: keys }: WaitEvent): AgentError {
+  return wrongFields(
+    Object.entries(keys).map(([path, question]) => ({ path, message: `is asked for: ${question}` })),
+  );
+}
+
+/** A text as the value that the schema asks for; the text itself if it is none. */
+function toTyped({ schema }: WaitEvent, key: string, text: string): Json {
+  const properties = schema?.["properties"];
+  const property = isObject(properties) ? properties[key] : undefined;
+  const type = isObject(property) ? property["type"] : undefined;
+  const word = text.trim().toLowerCase();
+  if (type === "boolean") return WORDS.get(word) ?? text;
+  if (type !== "number" && type !== "integer") return text;
+  return word !== "" && Number.isFinite(Number(word)) ? Number(word) : text;
+}
+
+const WORDS = new Map([
+  ["yes", true],
+  ["y", true],
+  ["true", true],
+  ["no", false],
+  ["n", false],
+  ["false", false],
+]);

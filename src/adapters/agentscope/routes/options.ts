@@ -1,0 +1,13 @@
+import type { Dialect } from "../dialect/dialect.ts";
+
+/** Settings of the adapter. */
+export interface AgentScopeOptions {
+  /** Whether the default agent is also served at the root, where clients look by default. Default true. */
+  readonly root?: boolean;
+  /** What happens to a request whose session is busy: 409, or it waits for its turn. Default `reject`. */
+  readonly busy?: "reject" | "queue";
+  /** What happens to a request whose reader disconnects: it goes on, or it is canceled. Default `detach`. */
+  readonly disconnect?: "detach" | "cancel";
+  /** How answers are written unless the client asks for another way. Default `python`. */
+  readonly dialect?: Dialect;
+}

@@ -1,0 +1,62 @@
+import type { Context, Next } from "hono";
+import { AgentError } from "../../../errors.ts";
+import type { AppEnv } from "../../../http/messages/app-env.ts";
+import { readJson } from "../../../http/messages/body.ts";
+import { parseCount, queryOf, read } from "../../../http/messages/event-query.ts";
+import { isObject } from "../../../protocol/json.ts";
+import { parseProcessRequest } from "../request/body.ts";
+import type { SessionName } from "../request/body.ts";
+import type { ResponsePlace } from "../response/read-response.ts";
+import { acceptRequest } from "./accept-request.ts";
+import type { Served } from "./accept-request.ts";
+import { readRunState } from "./run-state.ts";
+import { sendResponse, streamResponse } from "./send-response.ts";
+import { findSession } from "./sessions.ts";
+
+/** Accepts a request and answers with its response. */
+export async function processRequest(c: Context<AppEnv>, served: Served): Promise<Response> {
+  const request = parseProcessRequest(await readJson(c, served.host.bodyLimitBytes));
+  if (request.reconnect) return resumeStream(c, served, request, request.after);
+  if (!request.stream) return sendResponse(c, served, await acceptRequest(served, request));
+  return streamResponse(c, served, { id: request.id, find: () => acceptRequest(served, request) });
+}
+
+/** The same at a path that the native protocol also has: only a body with a list as `input` is ours. */
+export async function processShared(
+  c: Context<AppEnv>,
+  next: Next,
+  served: Served,
+  name: string,
+): Promise<Response | void> {
+  const body = await readJson(c, served.host.bodyLimitBytes);
+  if (!isObject(body) || !Array.isArray(body["input"])) return next();
+  c.set("wire", name);
+  return processRequest(c, served);
+}
+
+/** Sends the newest response of a session again, from a sequence number on. */
+export function sessionStream(c: Context<AppEnv>, served: Served): Promise<Response> {
+  const query = queryOf(c);
+  const after = read(query, "after", parseCount);
+  const userId = c.req.query("user_id");
+  const name = { sessionId: c.req.param("session_id") ?? "", ...(userId && { userId }) };
+  return resumeStream(c, served, name, after);
+}
+
+function resumeStream(
+  c: Context<AppEnv>,
+  served: Served,
+  name: SessionName,
+  after: number | undefined,
+): Promise<Response> {
+  return streamResponse(c, served, { id: undefined, after, find: () => newestResponse(served, name) });
+}
+
+async function newestResponse({ host, agent }: Served, name: SessionName): Promise<ResponsePlace> {
+  const session = await findSession(host.runtime, agent, name);
+  const state = session && (await readRunState(host.runtime, agent, session.runId));
+  if (session === undefined || state?.newest === undefined) {
+    throw new AgentError("not_found", "there is no response in this session");
+  }
+  return { ...session, ...state.newest, agent };
+}

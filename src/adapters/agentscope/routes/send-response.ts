@@ -1,0 +1,106 @@
+import type { Context } from "hono";
+import type { AppEnv } from "../../../http/messages/app-env.ts";
+import { reply } from "../../../http/messages/reply.ts";
+import { replyWithStream } from "../../../http/sse/reply-with-stream.ts";
+import type { Feed, FeedReader, PageSink } from "../../../runtime/api.ts";
+import { encodeObject, pickDialect } from "../dialect/dialect.ts";
+import type { Dialect } from "../dialect/dialect.ts";
+import { responseFormat } from "../response/format.ts";
+import { Projection } from "../response/projection.ts";
+import { followRequest, readResponse } from "../response/read-response.ts";
+import type { ResponsePlace } from "../response/read-response.ts";
+import type { Served } from "./accept-request.ts";
+
+/** Which response to send, and from where on. */
+export interface ResponseSource {
+  /** The id of its request, if it is known before it is found. */
+  readonly id: string | undefined;
+  /** The last sequence number that the reader has. Default: none. */
+  readonly after?: number | undefined;
+  /** Finds the response; an error is a refusal, because nothing was sent yet. */
+  find(): Promise<ResponsePlace>;
+}
+
+/** Answers with the objects of a response as they happen. */
+export function streamResponse(
+  c: Context<AppEnv>,
+  { host, agent, options }: Served,
+  { id, after = -1, find }: ResponseSource,
+): Promise<Response> {
+  const dialect = dialectOf(c, options.dialect);
+  return replyWithStream(c, host, {
+    id,
+    async open(signal) {
+      const place = await find();
+      const { requestId } = place;
+      const projection = new Projection(place);
+      const feed = new EndableFeed(await followRequest(host.runtime, place, signal));
+      const format = responseFormat({
+        projection,
+        requestId,
+        dialect,
+        prefix: host.mount.prefixOf(c),
+        after,
+        ended: () => feed.end(),
+        isGone() {
+          if (!signal.aborted) return false;
+          if (options.disconnect === "cancel") cancel();
+          return true;
+        },
+      });
+      return { feed, format, after: undefined };
+
+      function cancel(): void {
+        const canceled = host.runtime.process(agent, { type: "CancelRequest", request_id: requestId });
+        canceled.catch((thrown: unknown) =>
+          host.report("canceling a request without a reader failed", thrown),
+        );
+      }
+    },
+  });
+}
+
+/** Answers with the last object of a response, when there is one. */
+export async function sendResponse(
+  c: Context<AppEnv>,
+  { host, options }: Served,
+  place: ResponsePlace,
+): Promise<Response> {
+  const dialect = dialectOf(c, options.dialect);
+  const prefix = host.mount.prefixOf(c);
+  const last = await host.waits.until(c, (signal) => readResponse(host.runtime, place, { prefix, signal }));
+  return reply(c, encodeObject(last, dialect));
+}
+
+/** The dialect of an answer. */
+export function dialectOf(c: Context<AppEnv>, own: Dialect = "python"): Dialect {
+  return pickDialect(c.req.query("dialect"), c.req.header("accept"), own);
+}
+
+/** A feed that ends before its events do. */
+class EndableFeed implements Feed {
+  readonly #feed: Feed;
+  #reader: FeedReader | undefined;
+
+  constructor(feed: Feed) {
+    this.#feed = feed;
+  }
+
+  get finished(): boolean {
+    return this.#feed.finished;
+  }
+
+  get pages(): Feed["pages"] {
+    return this.#feed.pages;
+  }
+
+  read(sink: PageSink): FeedReader {
+    this.#reader = this.#feed.read(sink);
+    return this.#reader;
+  }
+
+  /** Ends the feed after the page that is being sent. */
+  end(): void {
+    queueMicrotask(() => this.#reader?.stop());
+  }
+}

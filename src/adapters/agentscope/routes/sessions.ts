@@ -1,0 +1,64 @@
+import { toAgentError } from "../../../errors.ts";
+import { isId } from "../../../protocol/ids.ts";
+import type { RunId } from "../../../protocol/ids.ts";
+import type { RunDetails, Runtime } from "../../../runtime/api.ts";
+import type { SessionName } from "../request/body.ts";
+import { toSessionKey } from "./session-key.ts";
+
+/** The run of a session. */
+export interface Session {
+  readonly runId: RunId;
+  readonly sessionId: string;
+}
+
+/**
+ * Finds the run of a session: by the key of its user and session, else by its id, which is the name of a session that
+ * the client did not name. Creates nothing.
+ */
+export async function findSession(
+  runtime: Runtime,
+  agent: string,
+  { sessionId, userId }: SessionName,
+): Promise<Session | undefined> {
+  if (sessionId === undefined) return undefined;
+  const keyed = await runtime.find(agent, toSessionKey(sessionId, userId));
+  if (keyed !== undefined) return { runId: keyed, sessionId };
+  const run = isId(sessionId) ? await findRun(runtime, sessionId) : undefined;
+  if (run === undefined || run.agent !== agent) return undefined;
+  const { user_id: owner = sessionId, session_id: named } = run.metadata;
+  return named === undefined && owner === (userId ?? sessionId)
+    ? { runId: run.run_id, sessionId }
+    : undefined;
+}
+
+/** Creates the run of a session, or finds the one that another request has created in the meantime. */
+export async function createSession(
+  runtime: Runtime,
+  agent: string,
+  { sessionId, userId }: SessionName,
+): Promise<Session> {
+  const metadata = {
+    ...(sessionId !== undefined && { session_id: sessionId }),
+    ...(userId !== undefined && { user_id: userId }),
+  };
+  const alias = sessionId === undefined ? undefined : toSessionKey(sessionId, userId);
+  const runId = await runtime.createRun(agent, { metadata, ...(alias !== undefined && { alias }) });
+  return { runId, sessionId: sessionId ?? runId };
+}
+
+/** The name of the session of a run, also of one that another protocol created. */
+export async function sessionIdOf(runtime: Runtime, runId: RunId): Promise<string> {
+  const { session_id: named } = (await runtime.run(runId)).metadata;
+  return typeof named === "string" ? named : runId;
+}
+
+/** A run; undefined if there is none, or it was removed. */
+async function findRun(runtime: Runtime, runId: RunId): Promise<RunDetails | undefined> {
+  try {
+    return await runtime.run(runId);
+  } catch (thrown) {
+    const { code } = toAgentError(thrown);
+    if (code === "not_found" || code === "gone") return undefined;
+    throw thrown;
+  }
+}

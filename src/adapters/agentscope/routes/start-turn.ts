@@ -1,0 +1,96 @@
+import { AgentError, toAgentError } from "../../../errors.ts";
+import type { ArtifactId } from "../../../protocol/ids.ts";
+import type { ChatRequest } from "../../../protocol/requests/requests.ts";
+import type { Address, Runtime } from "../../../runtime/api.ts";
+import type { ProcessRequest } from "../request/body.ts";
+import { readChat } from "../request/chat.ts";
+import type { InlineFile } from "../request/data-url.ts";
+import { checkNative } from "../request/native.ts";
+import type { ResponsePlace } from "../response/read-response.ts";
+import { createSession } from "./sessions.ts";
+import type { Session } from "./sessions.ts";
+
+/** A request that starts a turn, and where it does so. */
+export interface NewTurn {
+  readonly request: ProcessRequest;
+  /** The session, if it exists. */
+  readonly session: Session | undefined;
+  /** The request with the same id, if there was one before. */
+  readonly known: RequestAddress | undefined;
+  readonly busy: "reject" | "queue";
+  readonly fileLimitBytes: number;
+}
+
+/** The place of a request. */
+export type RequestAddress = Extract<Address, { readonly kind: "request" }>;
+
+/** Starts a turn with what the user says. Its first response begins with the turn. */
+export async function startTurn(
+  runtime: Runtime,
+  agent: string,
+  { request, session: found, known, busy, fileLimitBytes }: NewTurn,
+): Promise<ResponsePlace> {
+  const { text, files, attachments, rest } = readChat(request.input);
+  const chat = checkNative({
+    type: "ChatRequest",
+    input: text,
+    on_busy: busy === "queue" ? "enqueue" : "reject",
+    request_metadata: { ...request.metadata, ...(rest.length > 0 && { content: rest }) },
+    ...(request.id !== undefined && { request_id: request.id }),
+  }) as ChatRequest;
+  const session = found ?? (await newSession(runtime, agent, request, known));
+  // The files of a repeated request were stored before, under other ids, so the two cannot be compared.
+  if (known?.agent === agent && files.length > 0) {
+    const { requestId, runId } = known;
+    return { agent, requestId, runId, sessionId: session?.sessionId ?? runId };
+  }
+  const ids = [...attachments, ...(await storeFiles(runtime, files, fileLimitBytes))];
+  const { requestId, runId } = await runtime.process(agent, {
+    ...chat,
+    ...(session !== undefined && { run_id: session.runId }),
+    ...(ids.length > 0 && { attachments: ids }),
+  });
+  const own = runId ?? "";
+  return { agent, requestId, runId: own, sessionId: session?.sessionId ?? own };
+}
+
+/** The session of a request whose session does not exist; undefined for a new run without a name. */
+async function newSession(
+  runtime: Runtime,
+  agent: string,
+  { id, sessionId, userId }: ProcessRequest,
+  known: RequestAddress | undefined,
+): Promise<Session | undefined> {
+  if (sessionId === undefined && userId === undefined) return undefined;
+  if (known === undefined) return createSession(runtime, agent, { sessionId, userId });
+  if (sessionId === undefined) return { runId: known.runId, sessionId: known.runId };
+  throw new AgentError("conflict", `the id ${id ?? ""} was used in another session`);
+}
+
+async function storeFiles(
+  runtime: Runtime,
+  files: readonly InlineFile[],
+  limitBytes: number,
+): Promise<readonly ArtifactId[]> {
+  const ids: ArtifactId[] = [];
+  for (const { name, mimeType, bytes } of files) {
+    const { artifactId } = await runtime.upload({ name, mimeType, limitBytes, body: chunkOf(bytes) });
+    ids.push(artifactId);
+  }
+  return ids;
+}
+
+async function* chunkOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** The request with an id; undefined if there is none. */
+export async function findRequest(runtime: Runtime, id: string): Promise<RequestAddress | undefined> {
+  try {
+    const address = await runtime.resolve(id);
+    return address.kind === "request" ? address : undefined;
+  } catch (thrown) {
+    if (toAgentError(thrown).code === "not_found") return undefined;
+    throw thrown;
+  }
+}

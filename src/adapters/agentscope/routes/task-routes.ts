@@ -1,0 +1,43 @@
+import type { Context } from "hono";
+import type { AppEnv } from "../../../http/messages/app-env.ts";
+import { readJson } from "../../../http/messages/body.ts";
+import { reply } from "../../../http/messages/reply.ts";
+import { checkId, unknown } from "../../../http/routes/event-routes.ts";
+import { encodeObject } from "../dialect/dialect.ts";
+import { parseProcessRequest } from "../request/body.ts";
+import { newestResponse, readResponse } from "../response/read-response.ts";
+import { acceptRequest } from "./accept-request.ts";
+import type { Served } from "./accept-request.ts";
+import { dialectOf } from "./send-response.ts";
+import { sessionIdOf } from "./sessions.ts";
+
+/** Accepts a request whose response is asked for later. The id of the task is that of the request. */
+export async function submitTask(c: Context<AppEnv>, served: Served): Promise<Response> {
+  const request = parseProcessRequest(await readJson(c, served.host.bodyLimitBytes));
+  const { requestId } = await acceptRequest(served, request);
+  return reply(
+    c,
+    JSON.stringify({
+      task_id: requestId,
+      status: "submitted",
+      queue: "stream_query",
+      message: `GET task/${requestId} tells the status and the result.`,
+    }),
+  );
+}
+
+/** Tells the state of a task, and its newest response when the agent has ended or asks something. */
+export async function readTask(c: Context<AppEnv>, { host, agent, options }: Served): Promise<Response> {
+  const { runtime } = host;
+  const requestId = checkId(c.req.param("task_id") ?? "");
+  const dialect = dialectOf(c, options.dialect);
+  const { status, run_id: runId, agent: owner } = await runtime.status(requestId);
+  if (owner !== agent) throw unknown(requestId, agent);
+  if (status === "queued") return reply(c, '{"status":"pending"}');
+  if (status === "running") return reply(c, '{"status":"running"}');
+  const place = { agent, runId, requestId };
+  const newest = await newestResponse(runtime, { ...place, sessionId: await sessionIdOf(runtime, runId) });
+  const result = await readResponse(runtime, newest, { prefix: host.mount.prefixOf(c) });
+  const outcome = result.status === "failed" ? "error" : "finished";
+  return reply(c, `{"status":"${outcome}","result":${encodeObject(result, dialect)}}`);
+}

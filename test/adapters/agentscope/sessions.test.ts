@@ -1,0 +1,226 @@
+import { expect, test } from "vitest";
+import { notebook } from "../../../agents/notebook.ts";
+import { echo } from "../../../agents/echo.ts";
+import * as agents from "./agents.ts";
+import { anyNumber, anyText, checkResponse, lastOf, responsesOf, textsOf, unnumbered } from "./objects.ts";
+import { say, TestServer } from "./server.ts";
+import { show, shownTexts } from "./web-ui.ts";
+
+test("13: requests without a session are independent, so both complete", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)]);
+  const streams = await Promise.all([server.open(say("go")), server.open(say("go"))]);
+  await Promise.all(streams.map((stream) => stream.until(({ object }) => object === "content")));
+  gates.get("go").resolve();
+  const ends = (await Promise.all(streams.map((stream) => stream.all()))).map(lastOf);
+  expect(ends.map(({ status }) => status)).toEqual(["completed", "completed"]);
+  expect(ends[0]?.session_id).not.toBe(ends[1]?.session_id);
+});
+
+test("14: a request to a busy session is 409, or waits for its turn", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)]);
+  const body = say("go", { session_id: "s" });
+  const stream = await server.open(body);
+  await stream.until(({ object }) => object === "content");
+  const refused = await server.post("/agentscope/process", body);
+  expect(refused.status).toBe(409);
+  expect(refused.headers.get("content-type")).toBe("application/json");
+  expect(await refused.json()).toEqual({ error: { code: "CONFLICT", message: anyText } });
+
+  await using other = await TestServer.start([agents.gatedAgent(gates)], { busy: "queue" });
+  const first = await other.open(body);
+  await first.until(({ object }) => object === "content");
+  const second = await other.open(body);
+  gates.get("go").resolve();
+  expect(lastOf(await first.all()).status).toBe("completed");
+  const objects = await second.all();
+  checkResponse(objects);
+  expect(textsOf(lastOf(objects))).toEqual(["one ", "two"]);
+  await stream.all();
+});
+
+test("15: a stop ends the stream as canceled with its text until then, and frees the session", async () => {
+  await using server = await TestServer.start([agents.gatedAgent(new agents.Gates())]);
+  const body = say("go", { session_id: "s", user_id: "u" });
+  const stream = await server.open(body);
+  await stream.until(({ object }) => object === "content");
+  const stopped = await server.post("/agentscope/stop", { input: [], session_id: "s", user_id: "u" });
+  expect(stopped.status).toBe(200);
+  expect(await stopped.json()).toEqual({ status: "success", message: anyText });
+  const objects = await stream.all();
+  checkResponse(objects);
+  expect(lastOf(objects)).toMatchObject({ status: "canceled", completed_at: anyNumber });
+  expect(textsOf(lastOf(objects))).toEqual(["one "]);
+  const again = await server.open(body);
+  await again.until(({ object }) => object === "content");
+  await server.post("/agentscope/stop", { session_id: "s", user_id: "u" });
+  await again.all();
+});
+
+test("a stop also ends the requests that wait for their turn", async () => {
+  await using server = await TestServer.start([agents.gatedAgent(new agents.Gates())], { busy: "queue" });
+  const body = say("go", { session_id: "s" });
+  const first = await server.open(body);
+  await first.until(({ object }) => object === "content");
+  const task = (await (await server.post("/agentscope/process/task", body)).json()) as { task_id: string };
+  await server.post("/agentscope/stop", { session_id: "s" });
+  expect(lastOf(await first.all()).status).toBe("canceled");
+  expect(await (await server.get(`/agentscope/process/task/${task.task_id}`)).json()).toMatchObject({
+    status: "finished",
+    result: { status: "canceled" },
+  });
+});
+
+test("16: a stop of an idle or unknown session is 200, creates nothing and has no later effect", async () => {
+  await using server = await TestServer.start([echo]);
+  const before = (await server.runtime.runs({ limit: 10 })).runs.length;
+  const stopped = await server.post("/agentscope/stop", { sessionId: "s" });
+  expect(stopped.status).toBe(200);
+  expect((await server.runtime.runs({ limit: 10 })).runs).toHaveLength(before);
+  const objects = await (await server.open(say("hello", { session_id: "s" }))).all();
+  expect(lastOf(objects).status).toBe("completed");
+  expect((await server.post("/agentscope/stop", { session_id: "s" })).status).toBe(200);
+  expect(lastOf(await (await server.open(say("hi", { session_id: "s" }))).all()).status).toBe("completed");
+});
+
+test("17: a client that disconnects leaves the request running, or cancels it where the server is told to", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)]);
+  const leave = async (at: TestServer) => {
+    const client = new AbortController();
+    const body = say("go", { id: "r", session_id: "s" });
+    const stream = await at.open(body, "/agentscope/process", { signal: client.signal });
+    await stream.until(({ object }) => object === "content");
+    client.abort();
+  };
+  await leave(server);
+  gates.get("go").resolve();
+  const receipt = await (await server.openUrl("/agentscope/process/sessions/s/stream")).all();
+  expect(textsOf(lastOf(receipt))).toEqual(["one ", "two"]);
+
+  await using other = await TestServer.start([agents.gatedAgent(new agents.Gates())], {
+    disconnect: "cancel",
+  });
+  await leave(other);
+  const objects = await (await other.openUrl("/agentscope/process/sessions/s/stream")).all();
+  expect(lastOf(objects)).toMatchObject({ status: "canceled", id: "r" });
+});
+
+test("19: without streaming the answer is the last object of the stream", async () => {
+  await using server = await TestServer.start([agents.thinker]);
+  const answer = await server.post("/agentscope/process", say("Oslo?", { session_id: "s", stream: false }));
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("application/json");
+  const twin = lastOf(await (await server.openUrl("/agentscope/process/sessions/s/stream")).all());
+  expect(unnumbered(await answer.json())).toEqual(unnumbered(twin));
+});
+
+test("20: a session remembers, and is that of one user", async () => {
+  await using server = await TestServer.start([notebook]);
+  const note = async (text: string, more: object) =>
+    textsOf(lastOf(await (await server.open(say(text, more))).all())).join("");
+  expect(await note("a", { session_id: "s", user_id: "ada" })).toBe("1. a");
+  expect(await note("b", { session_id: "s", user_id: "ada" })).toBe("1. a\n2. b");
+  expect(await note("c", { session_id: "s", user_id: "bob" })).toBe("1. c");
+  expect(await note("d", { session_id: "s" })).toBe("1. d");
+  expect(await note("e", { sessionId: "s", userId: "s" })).toBe("1. d\n2. e");
+});
+
+test("names of users and sessions can have any letters, and never collide", async () => {
+  await using server = await TestServer.start([notebook]);
+  const names = [
+    { session_id: "a:b", user_id: "c" },
+    { session_id: "b", user_id: "c:a" },
+    { session_id: "Gespräch 1", user_id: "名前" },
+    { session_id: "@Zg", user_id: "f" },
+    { session_id: "f", user_id: "f" },
+    { session_id: "f", user_id: "@Zg" },
+  ];
+  for (const name of names) {
+    const objects = await (await server.open(say("x", name))).all();
+    expect(textsOf(lastOf(objects))).toEqual(["1. x"]);
+    expect(lastOf(objects).session_id).toBe(name.session_id);
+  }
+  const long = await server.post("/agentscope/process", say("x", { session_id: "s".repeat(200) }));
+  expect(long.status).toBe(422);
+});
+
+test("a session that the server named is found again by that name, for its user only", async () => {
+  await using server = await TestServer.start([notebook]);
+  const note = async (text: string, more: object) => lastOf(await (await server.open(say(text, more))).all());
+  const { session_id: mine } = await note("a", {});
+  expect(textsOf(await note("b", { session_id: mine }))).toEqual(["1. a\n2. b"]);
+  const { session_id: hers } = await note("a", { user_id: "ada" });
+  expect(textsOf(await note("b", { session_id: hers, user_id: "ada" }))).toEqual(["1. a\n2. b"]);
+  expect(textsOf(await note("c", { session_id: hers, user_id: "bob" }))).toEqual(["1. c"]);
+});
+
+test("the same request twice is one turn, with files too", async () => {
+  await using server = await TestServer.start([agents.mirror]);
+  const image = { type: "image", image_url: "data:image/png;base64,cG5n" };
+  const bodies = [
+    say("go", { id: "r1", session_id: "s" }),
+    { id: "r2", session_id: "t", input: [{ content: [image] }] },
+  ];
+  for (const body of bodies) {
+    const first = await (await server.open(body)).all();
+    expect(await (await server.open(body)).all()).toEqual(first);
+  }
+  const other = await server.post("/agentscope/process", say("stay", { id: "r1", session_id: "s" }));
+  expect(other.status).toBe(409);
+});
+
+test("31: a reader that comes back after a sequence number ends with the same as one that stayed", async () => {
+  await using server = await TestServer.start([agents.thinker], { durable: true });
+  const objects = await (await server.open(say("Oslo?", { session_id: "s", user_id: "u" }))).all();
+  const whole = show(objects);
+  expect(shownTexts(whole)).toEqual(["Hm.", "I ask. ", "It is 4 degrees."]);
+  for (let count = 0; count <= objects.length; count += 1) {
+    const seen = objects.slice(0, count);
+    const path = `/agentscope/process/sessions/s/stream?user_id=u${count === 0 ? "" : `&after=${count - 1}`}`;
+    const rest = await (await server.openUrl(path)).all();
+    expect(rest).toEqual(objects.slice(count));
+    expect(show(rest, show(seen))).toEqual(whole);
+  }
+  await server.restart();
+  const after = await server.openUrl("/agentscope/process/sessions/s/stream?user_id=u");
+  expect(await after.all()).toEqual(objects);
+});
+
+test("a request with reconnect reads the newest response and starts nothing", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)]);
+  const first = await server.open(say("go", { session_id: "s" }));
+  await first.until(({ object }) => object === "content");
+  const seen = first.objects.length;
+  const whole = await server.open({ session_id: "s", reconnect: true });
+  const rest = await server.open({ input: [], sessionId: "s", reconnect: true, after: seen - 1 });
+  gates.get("go").resolve();
+  const objects = await first.all();
+  expect(await whole.all()).toEqual(objects);
+  expect(await rest.all()).toEqual(objects.slice(seen));
+  const unknown = await server.post("/agentscope/process", { session_id: "nobody", reconnect: true });
+  expect(unknown.status).toBe(404);
+});
+
+test("a server that stops fails its streams with their text until then, and the session has the rest", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)], { durable: true });
+  const stream = await server.open(say("go", { session_id: "s" }));
+  const seen = await stream.until(({ object }) => object === "content");
+  await server.restart();
+  const objects = await stream.all();
+  expect(lastOf(objects)).toMatchObject({ status: "failed", error: { code: "UNAVAILABLE" } });
+  expect(textsOf(lastOf(objects))).toEqual(["one "]);
+  // Only what is in the log has a number, so the last number is where to go on.
+  const numbers = objects.flatMap(({ sequence_number: number }) => number ?? []);
+  expect(Math.max(...numbers)).toBeGreaterThanOrEqual(seen.sequence_number ?? -1);
+  gates.get("go").resolve();
+  const rest = await (
+    await server.openUrl(`/agentscope/process/sessions/s/stream?after=${Math.max(...numbers)}`)
+  ).all();
+  checkResponse([...objects.filter(({ sequence_number: number }) => number !== null), ...rest]);
+  expect(lastOf(rest).status).toBe("failed");
+  expect(responsesOf(rest)).toHaveLength(1);
+});
