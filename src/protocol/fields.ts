@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { TURN_ERROR_CODES } from "./events/events.ts";
 import type { FinishReason, Questions, TurnError } from "./events/events.ts";
-import { ID_PATTERN } from "./ids.ts";
+import { ID_PATTERN, KEY_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 
@@ -38,6 +38,11 @@ export const artifactId: z.ZodType<ArtifactId> = id;
 
 /** Any other id that a client chooses. */
 export const clientId: z.ZodType<string> = id;
+
+/** Checks a name that a client chooses for a run. */
+export const key: z.ZodType<string> = z
+  .string()
+  .regex(KEY_PATTERN, "must be 1 to 128 letters, digits and signs of _ - . : @");
 
 /** Checks the id of a call. */
 export const callId: z.ZodType<CallId> = z.string().min(1);

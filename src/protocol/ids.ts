@@ -24,6 +24,14 @@ export type CallId = Branded<"CallId">;
 /** The format of run, request and artifact ids, and of all ids that clients choose. */
 export const ID_PATTERN: RegExp = /^[A-Za-z0-9_-]{1,128}$/;
 
+/** The format of keys: names that clients choose for runs. */
+export const KEY_PATTERN: RegExp = /^[A-Za-z0-9_.:@-]{1,128}$/;
+
+/** Checks whether a text is a valid key. */
+export function isKey(text: string): boolean {
+  return KEY_PATTERN.test(text);
+}
+
 /** Checks whether a text is a valid run, request or artifact id. */
 export function isId(text: string): boolean {
   return ID_PATTERN.test(text);

@@ -44,7 +44,7 @@ export interface Runtime {
   /** Finds the request or run of an id, in this order. `not_found`, or `gone` for a removed run. */
   resolve(id: string): Promise<Address>;
 
-  /** Finds the run that was created with a key; `undefined` if there is none. Creates nothing. */
+  /** Finds the run of an agent that has a key; `undefined` if there is none. Creates nothing. */
   find(agent: string, key: string): Promise<RunId | undefined>;
 
   /** The row of a run, with the metadata that it was created with; `not_found`, or `gone` for a removed run. */
@@ -61,7 +61,7 @@ export interface Runtime {
   /** Lists runs, by default the most recently updated first. */
   runs(query: RunsQuery): Promise<RunsPage>;
 
-  /** Creates a run without a turn, or finds the run that was created with the same alias. */
+  /** Creates a run without a turn, or finds the run that has the key. */
   createRun(agent: string, options: CreateRunOptions): Promise<RunId>;
 
   /**
@@ -248,7 +248,7 @@ export interface CreateRunOptions {
   readonly input?: Json;
   readonly metadata?: JsonObject;
   /** A name to find the run again, unique among the runs of its agent. */
-  readonly alias?: string;
+  readonly key?: string;
 }
 
 export interface Upload {

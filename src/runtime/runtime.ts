@@ -6,6 +6,7 @@ import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Runtime } from "./api.ts";
 import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import { Commands } from "./commands/commands.ts";
+import { KeyedRuns } from "./commands/keyed-runs.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
@@ -50,7 +51,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     timestamp: createTimestamp(environment.now),
   };
   const queries = new Queries(log, environment);
-  const runs = new RunCommands(context, queries);
+  const keyed = new KeyedRuns(log);
+  const runs = new RunCommands(context, queries, keyed);
   const recovery = new Recovery(context, runs);
   const runHost = new RunHost(context, recovery);
   let ready = false;
@@ -88,7 +90,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       ? undefined
       : startRetention({ ...options, context, runs });
   const uploads = new Uploads(context, queries);
-  const commands = new Commands(context, queries);
+  const commands = new Commands(context, queries, keyed);
 
   async function close({ drainMs = 0, isFailure = false }: CloseOptions): Promise<void> {
     closing = true;
@@ -126,7 +128,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     read: (address, range) => queries.read(address, range),
     follow: (address, range) => queries.follow(address, range),
     status: (requestId) => queries.status(requestId),
-    find: async (agent, key) => runs.find(agents.get(agent).name, key),
+    find: async (agent, key) => keyed.find(agents.get(agent).name, key),
     run: (runId) => queries.details(runId),
     runs: (query) => queries.runs(query),
     async createRun(agent, createOptions) {

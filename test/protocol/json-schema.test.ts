@@ -50,10 +50,10 @@ test("a published schema refuses a request of another type", () => {
   }
 });
 
-test("the published schema of a resume requires a request or a run", () => {
+test("the published schema of a resume requires a request, a run or a key", () => {
   const resume = { type: "ResumeWithInput", request_keys: {} };
   expect(schemas["ResumeWithInput"]).toMatchObject({
-    anyOf: [{ required: ["request_id"] }, { required: ["run_id"] }],
+    anyOf: [{ required: ["request_id"] }, { required: ["run_id"] }, { required: ["key"] }],
   });
   expect(validator("ResumeWithInput").safeParse({ ...resume, run_id: "run_1" }).success).toBe(true);
 });

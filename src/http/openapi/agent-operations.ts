@@ -79,6 +79,7 @@ export const agentOperations: Operations<keyof typeof agentRoutes> = {
       inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of runs."),
       inQuery("agent", text, "Only runs of this agent."),
       inQuery("status", { type: "string", enum: ["idle", "running", "waiting"] }, "Only runs in this state."),
+      inQuery("key", text, "Only the run with this key; at the root with agent."),
       inQuery("cursor", text, "Start of the page, from the Link header."),
     ],
     responses: { "200": { ...json(listOf(ref("RunSummary")), "A page of runs."), headers: more } },

@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
-import type { RunsQuery } from "../../runtime/api.ts";
+import type { Runtime, RunsQuery } from "../../runtime/api.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";
 import { pathParameter } from "./add-routes.ts";
@@ -10,7 +10,7 @@ import type { AgentHandlers, ServerHandlers } from "./add-routes.ts";
 import { checkId, unknown } from "./event-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply, replyEmpty } from "../messages/reply.ts";
-import { readRunsPage } from "./runs-page.ts";
+import { readRunsPage, toRunText } from "./runs-page.ts";
 
 /** The routes that show requests and runs; below an agent's path, only its own. */
 export function runHandlers({ runtime, mount }: Host, { agent }: Place): AgentHandlers<"request" | "runs"> {
@@ -24,12 +24,27 @@ export function runHandlers({ runtime, mount }: Host, { agent }: Place): AgentHa
 
     async runs(c) {
       const query = queryOf(c);
+      const key = read(query, "key", parseName);
+      if (key !== undefined) {
+        return reply(c, await runOfKey(runtime, agent ?? read(query, "agent", parseName), key));
+      }
       const { json, next } = await readRunsPage(runtime, toRunsQuery(query, agent));
       const headers =
         next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
       return reply(c, json, headers && { headers });
     },
   };
+}
+
+/** The run with a key as a list, which is empty if there is none. */
+async function runOfKey(runtime: Runtime, agent: string | undefined, key: string): Promise<string> {
+  if (agent === undefined) {
+    throw new AgentError("invalid_request", "a key is one of an agent", {
+      hint: "ask below the agent's path, or name it with agent=",
+    });
+  }
+  const runId = await runtime.find(agent, key);
+  return runId === undefined ? "[]" : `[${toRunText(await runtime.run(runId))}]`;
 }
 
 /** The routes that change runs. */

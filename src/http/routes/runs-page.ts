@@ -1,4 +1,4 @@
-import type { Runtime, RunsQuery } from "../../runtime/api.ts";
+import type { RunDetails, Runtime, RunsQuery } from "../../runtime/api.ts";
 import { byteLength } from "../../runtime/journal/json-limits.ts";
 
 /** A page of the list of runs as JSON text. */
@@ -21,7 +21,7 @@ export async function readRunsPage(
   for (;;) {
     const asked = Math.min(piece, limit - texts.length);
     const { runs, next } = await runtime.runs({ ...chosen, limit: asked, ...(cursor && { cursor }) });
-    const found = runs.map(({ metadata: _metadata, ...summary }) => JSON.stringify(summary));
+    const found = runs.map(toRunText);
     const fitting = countFitting(found, room);
     if (fitting === found.length || (asked === 1 && texts.length === 0)) {
       texts.push(...found);
@@ -35,6 +35,11 @@ export async function readRunsPage(
       piece = Math.max(fitting, 1);
     }
   }
+}
+
+/** A run as clients get it. Its metadata is only for adapters. */
+export function toRunText({ metadata: _metadata, ...summary }: RunDetails): string {
+  return JSON.stringify(summary);
 }
 
 const PAGE_BYTES = 1_048_576;

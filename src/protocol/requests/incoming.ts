@@ -57,6 +57,7 @@ const COMPLETED_LIMIT_MS = 600_000;
 export const queryFields: readonly string[] = [
   "request_id",
   "run_id",
+  "key",
   "logging_level",
   "on_busy",
   "wait",

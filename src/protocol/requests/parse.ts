@@ -58,7 +58,7 @@ export function parseRequest(
     return refuse([...toIssues(request.error), ...toIssues(beside.error)]);
   }
   if (isAnswerToNothing(request.data)) {
-    return refuse([{ path: "request_id", message: "is required, unless there is a run_id" }]);
+    return refuse([{ path: "request_id", message: "is required, unless there is a run_id or a key" }]);
   }
   return {
     ok: true,
@@ -95,5 +95,7 @@ function typeFault(type: unknown): string {
 }
 
 function isAnswerToNothing(request: Request): boolean {
-  return request.type === "ResumeWithInput" && (request.request_id ?? request.run_id) === undefined;
+  return (
+    request.type === "ResumeWithInput" && (request.request_id ?? request.run_id ?? request.key) === undefined
+  );
 }

@@ -5,6 +5,7 @@ import {
   count,
   json,
   jsonObject,
+  key,
   oneOf,
   optional,
   ordinal,
@@ -62,7 +63,8 @@ const turnFields = {
   request_id: optional(requestId).describe(
     "Chosen by the client, makes the request idempotent; if absent, the server generates one.",
   ),
-  run_id: optional(runId).describe("The run to continue; absent creates a new one."),
+  run_id: optional(runId).describe("The run to continue; absent creates a new one, unless there is a key."),
+  key: optional(key).describe("A name of a run of the agent. The request creates the run if there is none."),
   request_metadata: optional(jsonObject).describe(
     "Data for the agent; ignored when two requests are compared.",
   ),
@@ -104,6 +106,7 @@ export const requestSchemas: {
       type: z.literal("ConfigureRequest"),
       args: jsonObject.describe("The settings, by name."),
       run_id: optional(runId).describe("The run to configure; absent configures the agent for later runs."),
+      key: optional(key).describe("The key of the run to configure."),
     } satisfies Shape<ConfigureRequest>)
     .describe("Configures a run, or the agent for later runs."),
 
@@ -119,11 +122,12 @@ export const requestSchemas: {
       type: z.literal("ResumeWithInput"),
       request_id: optional(requestId).describe("The request that waits."),
       run_id: optional(runId).describe("The run; sufficient if exactly one of its requests waits."),
+      key: optional(key).describe("The key of the run; sufficient if exactly one of its requests waits."),
       wait_id: optional(ordinal).describe("Which wait; required when several are open."),
       request_keys: jsonObject.describe("A value for each requested key."),
       resume_id: optional(clientId).describe("Chosen by the client, makes the answer idempotent."),
     } satisfies Shape<ResumeWithInput>)
-    .meta({ anyOf: ["request_id", "run_id"].map(isRequired) })
+    .meta({ anyOf: ["request_id", "run_id", "key"].map(isRequired) })
     .describe("Answers a request that waits for input."),
 };
 

@@ -22,8 +22,10 @@ export const CALLERS_LIMIT = 32;
 export interface TurnRequestFields {
   /** Chosen by the client, makes the request idempotent; if absent, the server generates one. */
   readonly request_id?: RequestId;
-  /** Absent creates a new run. */
+  /** Absent creates a new run, unless there is a key. */
   readonly run_id?: RunId;
+  /** Names a run of the agent; the request creates it if there is none. */
+  readonly key?: string;
   /** Not used by the runtime; the agent may read it. `run_context` is merged into it. */
   readonly request_metadata?: JsonObject;
   readonly logging_level?: LoggingLevel;
@@ -54,6 +56,7 @@ export interface ConfigureRequest {
   readonly type: "ConfigureRequest";
   readonly args: JsonObject;
   readonly run_id?: RunId;
+  readonly key?: string;
 }
 
 /** Cancels a queued, running or waiting request. */
@@ -62,11 +65,12 @@ export interface CancelRequest {
   readonly request_id: RequestId;
 }
 
-/** Answers a wait. Names the request, or the run if exactly one of its requests waits. */
+/** Answers a wait. Names the request, or the run, by id or key, if exactly one of its requests waits. */
 export interface ResumeWithInput {
   readonly type: "ResumeWithInput";
   readonly request_id?: RequestId;
   readonly run_id?: RunId;
+  readonly key?: string;
   /** Which wait; required when several are open. */
   readonly wait_id?: number;
   readonly request_keys: JsonObject;

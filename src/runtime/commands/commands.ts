@@ -12,6 +12,7 @@ import type {
 import { loadConfiguration } from "./configurations.ts";
 import { checkTurnRequest, findCallers } from "./check-request.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
+import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
 import { configRunId } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
@@ -28,11 +29,13 @@ import { toJson } from "../journal/json-limits.ts";
 export class Commands {
   readonly #context: RunContext;
   readonly #queries: Queries;
+  readonly #keyed: KeyedRuns;
   readonly #acceptance: IdempotencyGuard;
 
-  constructor(context: RunContext, queries: Queries) {
+  constructor(context: RunContext, queries: Queries, keyed: KeyedRuns) {
     this.#context = context;
     this.#queries = queries;
+    this.#keyed = keyed;
     this.#acceptance = new IdempotencyGuard(context.log);
   }
 
@@ -100,9 +103,7 @@ export class Commands {
 
   async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
     const { environment } = this.#context;
-    const { run_id: named } = request;
-    if (named !== undefined) await this.#checkRun(agent, named);
-    const runId = named ?? (`run_${environment.newId()}` as RunId);
+    const { run_id: named, key } = request;
     const callers = await findCallers(agent, request, this.#context);
     const accepted = {
       requestId,
@@ -111,9 +112,14 @@ export class Commands {
       acceptedAt: environment.now(),
       ...(callers.length > 0 && { callers }),
     };
-    const reply = await this.#send(runId, { kind: "turn", accepted });
-    this.#queries.remember(runId, accepted);
-    return toReceipt("turn", requestId, reply);
+    const send = async (runId: RunId): Promise<Receipt> => {
+      const reply = await this.#send(runId, { kind: "turn", accepted });
+      this.#queries.remember(runId, accepted);
+      return toReceipt("turn", requestId, reply);
+    };
+    const newId = (): RunId => `run_${environment.newId()}` as RunId;
+    if (named !== undefined) return send(await this.#named(agent, { run_id: named, key }));
+    return key === undefined ? send(newId()) : this.#keyed.send({ agent, key }, newId, send);
   }
 
   async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
@@ -129,15 +135,29 @@ export class Commands {
     return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply);
   }
 
-  async #runOf(agent: string, { request_id: requestId, run_id: named }: ResumeWithInput): Promise<RunId> {
-    if (requestId === undefined) {
-      if (named === undefined)
-        throw new AgentError("invalid_request", "ResumeWithInput needs a request_id or a run_id");
-      await this.#checkRun(agent, named);
-      return named;
+  async #runOf(agent: string, { request_id: requestId, ...given }: ResumeWithInput): Promise<RunId> {
+    if (requestId !== undefined) {
+      const { runId } = await this.#queries.request(requestId);
+      await this.#checkRun(agent, runId);
+      return runId;
     }
-    const { runId } = await this.#queries.request(requestId);
+    if (given.run_id === undefined && given.key === undefined)
+      throw new AgentError("invalid_request", "ResumeWithInput needs a request_id, a run_id or a key");
+    return this.#named(agent, given);
+  }
+
+  /** The run that a request names, by its id or by its key. */
+  async #named(
+    agent: string,
+    { run_id: named, key }: { readonly run_id?: RunId | undefined; readonly key?: string | undefined },
+  ): Promise<RunId> {
+    const keyed = key === undefined ? undefined : await this.#keyed.find(agent, key);
+    const runId = named ?? keyed;
+    if (runId === undefined)
+      throw new AgentError("not_found", `agent ${agent} has no run with the key ${key}`);
     await this.#checkRun(agent, runId);
+    if (key !== undefined && runId !== keyed)
+      throw new AgentError("conflict", `run ${runId} does not have the key ${key}`);
     return runId;
   }
 
@@ -159,10 +179,11 @@ export class Commands {
     return toReceipt("cancel", requestId, reply);
   }
 
-  async #configure(agent: Agent, { args, run_id: named }: ConfigureRequest): Promise<Receipt> {
+  async #configure(agent: Agent, { args, ...given }: ConfigureRequest): Promise<Receipt> {
     const { environment, limits } = this.#context;
     const { name: agentName } = agent;
-    if (named !== undefined) await this.#checkRun(agentName, named);
+    const isOfRun = given.run_id !== undefined || given.key !== undefined;
+    const named = isOfRun ? await this.#named(agentName, given) : undefined;
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
     // With its secret values, because the run's owner sees only references.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);

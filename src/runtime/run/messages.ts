@@ -44,7 +44,7 @@ export interface CreateMessage {
   readonly agent: string;
   readonly input: Json;
   readonly metadata: JsonObject;
-  readonly alias?: string;
+  readonly key?: string;
 }
 
 /** Create a run with the history of another, up to an event. */

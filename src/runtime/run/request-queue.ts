@@ -36,8 +36,10 @@ export class RequestQueue {
     const { runId, phase } = ledger;
     const after = ledger.recorder.head;
     this.#admit(request);
-    if (!ledger.begun)
+    if (!ledger.begun) {
       ledger.begin(agent, request.input, request.request_metadata ?? {}, agents.configOf(agent));
+      if (request.key !== undefined) ledger.recorder.alias({ agent, name: request.key });
+    }
     ledger.accept(accepted);
     telemetry.accepted(agent);
     let event: string | undefined;

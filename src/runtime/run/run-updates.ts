@@ -58,10 +58,10 @@ function configure(context: RunContext, ledger: RunLedger, { args, isTrial }: Co
 function create(
   context: RunContext,
   ledger: RunLedger,
-  { agent, input, metadata, alias }: CreateMessage,
+  { agent, input, metadata, key }: CreateMessage,
 ): number {
   ledger.begin(agent, input, metadata, context.agents.configOf(agent));
-  if (alias !== undefined) ledger.recorder.alias({ agent, name: alias });
+  if (key !== undefined) ledger.recorder.alias({ agent, name: key });
   ledger.recorder.event(speakerOf(ledger.runId, agent), { type: "RunCreated", input, metadata });
   ledger.save();
   return 0;

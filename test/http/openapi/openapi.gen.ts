@@ -365,6 +365,7 @@ export interface components {
             input: string;
             request_id?: string;
             run_id?: string;
+            key?: string;
             request_metadata?: {
                 [key: string]: unknown;
             };
@@ -392,6 +393,7 @@ export interface components {
             input: unknown;
             request_id?: string;
             run_id?: string;
+            key?: string;
             request_metadata?: {
                 [key: string]: unknown;
             };
@@ -419,6 +421,7 @@ export interface components {
                 [key: string]: unknown;
             };
             run_id?: string;
+            key?: string;
             wait?: boolean | ("none" | "acknowledged" | "completed");
             wait_ms?: number;
             run_context?: {
@@ -440,6 +443,7 @@ export interface components {
             type: "ResumeWithInput";
             request_id?: string;
             run_id?: string;
+            key?: string;
             wait_id?: number;
             request_keys: {
                 [key: string]: unknown;
@@ -454,6 +458,8 @@ export interface components {
             request_id: string;
         } | {
             run_id: string;
+        } | {
+            key: string;
         });
         RequestStarted: {
             id: number;
@@ -1197,6 +1203,7 @@ export interface operations {
             query?: {
                 request_id?: string;
                 run_id?: string;
+                key?: string;
                 logging_level?: "minimal" | "default" | "tools" | "llm" | "agents" | "all";
                 on_busy?: "enqueue" | "reject" | "interrupt";
                 wait?: boolean | ("none" | "acknowledged" | "completed");
@@ -1278,6 +1285,7 @@ export interface operations {
             query?: {
                 request_id?: string;
                 run_id?: string;
+                key?: string;
                 logging_level?: "minimal" | "default" | "tools" | "llm" | "agents" | "all";
                 on_busy?: "enqueue" | "reject" | "interrupt";
                 wait_id?: number;
@@ -1506,6 +1514,7 @@ export interface operations {
                 limit?: number;
                 agent?: string;
                 status?: "idle" | "running" | "waiting";
+                key?: string;
                 cursor?: string;
             };
             header?: never;

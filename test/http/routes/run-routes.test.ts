@@ -82,3 +82,25 @@ test("a run cannot be forked in the middle of a turn, nor an unknown run", async
   expect((await post(server.app, `/runs/${String(first["run_id"])}/fork`, { after: 1 })).status).toBe(409);
   expect((await post(server.app, "/runs/run_unknown/fork", { after: 0 })).status).toBe(404);
 });
+
+test("a run is created, continued and listed by its key", async () => {
+  await using server = await startApp();
+  const body = { input: "hi", key: "user:ada@home" };
+  const first = await bodyOf(await post(server.app, "/echo/process?wait=completed", body));
+  const second = await bodyOf(
+    await post(server.app, "/echo/process?wait=completed&key=user:ada@home", { input: "again" }),
+  );
+  expect(second["run_id"]).toBe(first["run_id"]);
+  const list = async (path: string): Promise<unknown> => (await server.app.request(path)).json();
+  const found = [expect.objectContaining({ run_id: first["run_id"], turns: 2 }) as unknown];
+  expect(await list("/echo/runs?key=user:ada@home")).toEqual(found);
+  expect(await list("/runs?agent=echo&key=user:ada@home")).toEqual(found);
+  expect(await list("/payments/runs?key=user:ada@home")).toEqual([]);
+  expect((await list("/echo/runs")) as object[]).not.toEqual([expect.objectContaining({ metadata: {} })]);
+  expect((await server.app.request("/runs?key=a")).status).toBe(400);
+  expect((await server.app.request("/echo/runs?key=a%20b")).status).toBe(400);
+  const answer = { type: "ResumeWithInput", key: "unknown", request_keys: {} };
+  expect((await post(server.app, "/payments/process", answer)).status).toBe(404);
+  const wrong = await post(server.app, "/echo/process", { input: "", key: "a b" });
+  expect(await bodyOf(wrong)).toMatchObject({ status: 400, errors: [{ path: "key" }] });
+});

@@ -120,7 +120,7 @@ test("a run is found by its key, and asking creates nothing", async () => {
   expect(await runtime.find("echo", "thread-1")).toBeUndefined();
   expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
   const runId = await runtime.createRun("echo", {
-    alias: "thread-1",
+    key: "thread-1",
     input: "hi",
     metadata: { user: "ada" },
   });

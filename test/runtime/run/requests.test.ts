@@ -225,10 +225,10 @@ test("an agent without a chat accepts JSON as an operation, and lists its operat
   ]);
 });
 
-test("a run is created once for an alias, however often and concurrently", async () => {
+test("a run is created once for a key, however often and concurrently", async () => {
   const host = new TestHost({ agents: [echo] });
   const runs = await atOnce(host, 50, () =>
-    host.runtime.createRun("echo", { alias: "thread-1", input: "start", metadata: { from: "test" } }),
+    host.runtime.createRun("echo", { key: "thread-1", input: "start", metadata: { from: "test" } }),
   );
   const ids = new Set(runs.map((run) => (run.status === "fulfilled" ? run.value : String(run.reason))));
   expect(ids.size).toBe(1);
@@ -236,7 +236,7 @@ test("a run is created once for an alias, however often and concurrently", async
 
   await host.restart();
   const [runId] = ids;
-  expect(await host.runtime.createRun("echo", { alias: "thread-1" })).toBe(runId);
+  expect(await host.runtime.createRun("echo", { key: "thread-1" })).toBe(runId);
   expect(await host.events(runId ?? "")).toMatchObject([
     { type: "RunCreated", id: 1, request_id: null, input: "start", metadata: { from: "test" } },
   ]);
@@ -245,25 +245,25 @@ test("a run is created once for an alias, however often and concurrently", async
   ]);
 });
 
-test("each agent has its own aliases", async () => {
+test("each agent has its own keys", async () => {
   const other = defineAgent({ name: "other", purpose: "Repeats a text.", chat: (input) => input });
   const host = new TestHost({ agents: [echo, other] });
   const [first, second] = await Promise.all(
-    ["echo", "other"].map((agent) => host.runtime.createRun(agent, { alias: "thread-1" })),
+    ["echo", "other"].map((agent) => host.runtime.createRun(agent, { key: "thread-1" })),
   );
   expect(second).not.toBe(first);
   expect((await host.events(second ?? ""))[0]).toMatchObject({ type: "RunCreated", agent: "other" });
 
   await host.restart();
-  expect(await host.runtime.createRun("echo", { alias: "thread-1" })).toBe(first);
-  expect(await host.runtime.createRun("other", { alias: "thread-1" })).toBe(second);
+  expect(await host.runtime.createRun("echo", { key: "thread-1" })).toBe(first);
+  expect(await host.runtime.createRun("other", { key: "thread-1" })).toBe(second);
 });
 
-test("two processes on one log that create a run for the same alias get the same run", async () => {
+test("two processes on one log that create a run for the same key get the same run", async () => {
   const host = new TestHost({ agents: [echo] });
   await host.runtime.ready();
   const find = host.log.find;
-  // The other process takes the alias between our lookup and our commit.
+  // The other process takes the key between our lookup and our commit.
   Object.assign(host.log, { find: async () => undefined });
   const other = await host.log.claim("run_other");
   await host.log.append(other.cursor, {
@@ -280,15 +280,15 @@ test("two processes on one log that create a run for the same alias get the same
     },
     alias: { agent: "echo", name: "thread-1" },
   });
-  const creating = host.runtime.createRun("echo", { alias: "thread-1" });
+  const creating = host.runtime.createRun("echo", { key: "thread-1" });
   Object.assign(host.log, { find });
   await host.environment.idle();
   expect(await creating).toBe("run_other");
 });
 
-test("a removed run is gone with its requests, and its alias can be used again", async () => {
+test("a removed run is gone with its requests, and its key can be used again", async () => {
   const host = new TestHost({ agents: [echo] });
-  const creating = host.runtime.createRun("echo", { alias: "thread-1" });
+  const creating = host.runtime.createRun("echo", { key: "thread-1" });
   await host.environment.idle();
   const runId = await creating;
   await host.ask("echo", { type: "ChatRequest", input: "hi", run_id: runId, request_id: asked });
@@ -302,7 +302,7 @@ test("a removed run is gone with its requests, and its alias can be used again",
   });
   expect((await host.runtime.runs({ limit: 10 })).runs).toEqual([]);
 
-  const again = host.runtime.createRun("echo", { alias: "thread-1" });
+  const again = host.runtime.createRun("echo", { key: "thread-1" });
   await host.environment.idle();
   expect(await again).not.toBe(runId);
 });

@@ -67,7 +67,7 @@ export class ClientActions {
   /** The run of the first turn: usually a new one. */
   async #place(): Promise<RunId | undefined> {
     if (!this.#around.pick.chance(15)) return undefined;
-    return this.#connection.insist((runtime) => runtime.createRun("root", { alias: "the same for all" }));
+    return this.#connection.insist((runtime) => runtime.createRun("root", { key: "the-same-for-all" }));
   }
 
   /** Sends a request and plays it to its end, sometimes concurrently with other actions. */

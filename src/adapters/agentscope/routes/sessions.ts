@@ -41,8 +41,8 @@ export async function createSession(
     ...(sessionId !== undefined && { session_id: sessionId }),
     ...(userId !== undefined && { user_id: userId }),
   };
-  const alias = sessionId === undefined ? undefined : toSessionKey(sessionId, userId);
-  const runId = await runtime.createRun(agent, { metadata, ...(alias !== undefined && { alias }) });
+  const key = sessionId === undefined ? undefined : toSessionKey(sessionId, userId);
+  const runId = await runtime.createRun(agent, { metadata, ...(key !== undefined && { key }) });
   return { runId, sessionId: sessionId ?? runId };
 }
 

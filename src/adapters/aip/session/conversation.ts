@@ -115,8 +115,8 @@ export class Conversation {
     const { sender_id: sender, receiver_id: agent, session_id: session } = this.#first;
     const address = await this.#runtime.resolve(session).catch(() => undefined);
     if (address?.kind === "run" && address.agent === agent) return address.runId;
-    const alias = `aip_${await digest(sender, agent, session)}`;
-    return this.#runtime.createRun(agent, { alias, metadata: metadataOf(this.#first) });
+    const key = `aip_${await digest(sender, agent, session)}`;
+    return this.#runtime.createRun(agent, { key, metadata: metadataOf(this.#first) });
   }
 
   async #request(quest: AgentMessage): Promise<Receipt> {

@@ -1,0 +1,68 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog, RunAlias } from "../../ports/event-log.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { isKey } from "../../protocol/ids.ts";
+
+/** Finds runs by key, and creates the run of a key once. */
+export class KeyedRuns {
+  readonly #log: EventLog;
+  readonly #creating = new Map<string, Promise<unknown>>();
+
+  constructor(log: EventLog) {
+    this.#log = log;
+  }
+
+  /** The run with a key; `undefined` if there is none. */
+  async find(agent: string, key: string): Promise<RunId | undefined> {
+    return this.#log.find(toAlias(agent, key));
+  }
+
+  /**
+   * Sends something to the run with a key. Without such a run it is sent to a new one, `isNew` is true, and the commit
+   * that accepts it must give the run its key. Of concurrent creations one succeeds; the others are sent to its run.
+   */
+  async send<Result>(
+    { agent, key }: { readonly agent: string; readonly key: string },
+    newId: () => RunId,
+    send: (runId: RunId, isNew: boolean) => Promise<Result>,
+  ): Promise<Result> {
+    const alias = toAlias(agent, key);
+    const name = `${agent} ${key}`;
+    for (;;) {
+      const known = await this.#log.find(alias);
+      if (known !== undefined) return send(known, false);
+      const creating = this.#creating.get(name);
+      if (creating === undefined) break;
+      // The log decides, however it ends.
+      await creating.catch(() => {});
+    }
+    const work = this.#create(alias, newId(), send);
+    this.#creating.set(name, work);
+    try {
+      return await work;
+    } finally {
+      this.#creating.delete(name);
+    }
+  }
+
+  async #create<Result>(
+    alias: RunAlias,
+    runId: RunId,
+    send: (runId: RunId, isNew: boolean) => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      return await send(runId, true);
+    } catch (error) {
+      // Another process may have given the key to a run in the meantime.
+      const other = await this.#log.find(alias);
+      if (other === undefined || other === runId) throw error;
+      return send(other, false);
+    }
+  }
+}
+
+function toAlias(agent: string, key: string): RunAlias {
+  if (isKey(key)) return { agent, name: key };
+  const message = "must have 1 to 128 letters, digits and signs of _ - . : @";
+  throw new AgentError("invalid_request", `the key ${message}`, { issues: [{ path: "key", message }] });
+}
