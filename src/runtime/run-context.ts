@@ -1,4 +1,3 @@
-import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Router } from "../ports/router.ts";
@@ -14,7 +13,6 @@ import type { Limits } from "./limits.ts";
 export interface RunContext {
   readonly log: EventLog;
   readonly router: Router;
-  readonly artifacts: ArtifactStore;
   /** The secret values of configurations. */
   readonly secrets: StoredSecrets;
   readonly environment: Environment;

@@ -39,7 +39,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const context: RunContext = {
     log,
     router,
-    artifacts,
     secrets: new StoredSecrets({ log, secrets, telemetry, agents }),
     environment,
     telemetry,

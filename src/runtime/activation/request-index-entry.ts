@@ -38,7 +38,7 @@ export class RequestIndexEntry {
   beforeCommit(turn: ActiveTurn): void {
     const { segment: before, wakeAt } = this.#marked;
     const segment = segmentOf(turn);
-    const isAwake = wakeAt !== undefined && turn.wakeAt !== wakeAt;
+    const isAwake = wakeAt !== undefined && turn.quiescence.wakeAt !== wakeAt;
     if (!this.#isPhaseNew(turn) && !isAwake && segment === before) return;
     this.#write(turn, { segment, wakeAt: isAwake ? undefined : wakeAt });
   }
@@ -46,21 +46,21 @@ export class RequestIndexEntry {
   /** Updates the entry after a change of what the turn waits for. */
   follow(turn: ActiveTurn): void {
     const before = this.#marked.wakeAt;
-    const { wakeAt = before } = turn;
+    const { wakeAt = before } = turn.quiescence;
     // Only falling asleep needs a commit now; waking up is written with the next one.
     const sleeps = wakeAt !== before && (wakeAt ?? 0) - this.#context.environment.now() >= LONG_SLEEP_MS;
     if (!this.#isPhaseNew(turn) && !sleeps) return;
     this.#write(turn, { segment: segmentOf(turn), wakeAt: sleeps ? wakeAt : before });
   }
 
-  #isPhaseNew({ parked }: ActiveTurn): boolean {
+  #isPhaseNew({ quiescence: { parked } }: ActiveTurn): boolean {
     return parked !== undefined && parked !== (this.#ledger.phase === "waiting");
   }
 
   #write(turn: ActiveTurn, { segment, wakeAt }: IndexedRequest): void {
     const ledger = this.#ledger;
     const isNew = this.#isPhaseNew(turn);
-    if (isNew) ledger.enter(turn.parked === true ? "park" : "unpark");
+    if (isNew) ledger.enter(turn.quiescence.parked === true ? "park" : "unpark");
     const phase = ledger.phase === "waiting" ? "waiting" : "running";
     const { requestId } = turn;
     const isWakeNew = wakeAt !== this.#marked.wakeAt;

@@ -77,7 +77,7 @@ export class TurnSlot implements TurnListener {
 
   /** Whether the turn is suspended: it only waits or sleeps. */
   get suspended(): boolean {
-    return this.#turn?.suspended ?? this.#entry.wakeAt !== undefined;
+    return this.#turn?.quiescence.suspended ?? this.#entry.wakeAt !== undefined;
   }
 
   /** The end of the turn's sleep, if the turn can be passivated until then, in milliseconds since 1970. */
@@ -85,7 +85,7 @@ export class TurnSlot implements TurnListener {
     const { wakeAt } = this.#entry;
     // Asked after every commit: most turns have no wake-up time in the index.
     if (wakeAt === undefined) return undefined;
-    return this.#turn === undefined || this.#turn.wakeAt === wakeAt ? wakeAt : undefined;
+    return this.#turn === undefined || this.#turn.quiescence.wakeAt === wakeAt ? wakeAt : undefined;
   }
 
   /** The open waits, oldest first. */
@@ -184,7 +184,7 @@ export class TurnSlot implements TurnListener {
 
   /** Updates the turn's timeout and the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
-    this.#handler?.clock.suspend(turn.suspended);
+    this.#handler?.clock.suspend(turn.quiescence.suspended);
     this.#entry.follow(turn);
   }
 

@@ -68,11 +68,11 @@ export function openAttachments(actor: ActorContext): Promise<readonly Attachmen
 }
 
 async function open({ turn }: ActorContext, artifactId: ArtifactId): Promise<Attachment> {
-  const { artifacts } = turn.context;
-  const stored = await artifacts.get(artifactId);
+  const { store } = turn.context.files;
+  const stored = await store.get(artifactId);
   if (stored === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);
   const { name, mimeType, sizeBytes } = stored;
-  const read = (): Promise<Blob> => toBlob(artifacts.read(artifactId));
+  const read = (): Promise<Blob> => toBlob(store.read(artifactId));
   return {
     artifactId,
     name,

@@ -103,7 +103,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   turn.quiescence.queue(open, true);
   const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
     turn.quiescence.queue(open, false);
-    if (!open.open || turn.ended) return;
+    if (!open.open) return;
     if (isNew) turn.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
     start();
   });
@@ -191,12 +191,12 @@ async function announce(caller: Actor, open: OpenCall, call: Call, policy: Repea
   } catch {
     return 0;
   }
-  return open.open && !caller.turn.ended ? attempt : 0;
+  return open.open ? attempt : 0;
 }
 
 function stageMemory({ turn, agent, call, memory }: Actor): void {
   const changed = memory.changed();
-  if (changed === undefined || turn.ended || !call.open) return;
+  if (changed === undefined || !call.open) return;
   const { name } = agent;
   turn.shared.values.set(name, changed);
   turn.recorder.record({

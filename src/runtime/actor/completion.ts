@@ -35,7 +35,7 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
 export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
   const { turn, speaker, transcript } = caller;
   const { recorder, journal } = turn;
-  const { environment, limits, artifacts } = turn.context;
+  const { environment, files, limits } = turn.context;
   const abort = new AbortController();
   const name = model.name;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
@@ -68,19 +68,19 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
     transcript.retract(callId);
     try {
       await recorder.committed();
-      if (!isWanted(caller, open)) return;
+      if (!open.open) return;
       const parts = model.generate(input, {
         callId,
         attempt,
         signal: abort.signal,
-        readArtifact: async (id) => new Uint8Array(await (await toBlob(artifacts.read(id))).arrayBuffer()),
+        readArtifact: async (id) => new Uint8Array(await (await toBlob(files.store.read(id))).arrayBuffer()),
       });
       const { result, usage } = await stream(caller, open, attempt, parts);
-      if (!isWanted(caller, open)) return;
+      if (!open.open) return;
       end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
       return;
     } catch (thrown) {
-      if (!isWanted(caller, open)) return;
+      if (!open.open) return;
       const again = isInstance(thrown, ModelError) && thrown.transient && attempt < most;
       if (!again) {
         const place = turn.place({ agent: caller.agent.name, model: name, tool_call_id: callId });
@@ -100,13 +100,9 @@ export async function complete(caller: Actor, { callId, logged, model, input }: 
           resolve();
         });
       });
-      if (!isWanted(caller, open)) return;
+      if (!open.open) return;
     }
   }
-}
-
-function isWanted({ turn }: Actor, open: OpenCall): boolean {
-  return open.open && !turn.ended;
 }
 
 /** Streams the model's text at the speed of the log, until the result. */
@@ -118,7 +114,7 @@ async function stream(
 ): Promise<{ readonly result: Json; readonly usage: Usage }> {
   const { recorder } = turn;
   for await (const part of parts) {
-    if (turn.ended || !open.open) break;
+    if (!open.open) break;
     if (part.type === "result") return { result: part.result, usage: part.usage };
     checkText(part.text);
     const about = { content: part.text, call_id: open.callId, attempt };

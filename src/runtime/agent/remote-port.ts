@@ -174,7 +174,7 @@ export interface PublishedFile {
 
 /** The work on the other server failed. */
 export class RemoteFailure extends Error {
-  override readonly name = "ForeignFailure";
+  override readonly name = "RemoteFailure";
   readonly toolCode: ToolErrorCode;
   readonly turnCode: TurnErrorCode;
 

@@ -17,7 +17,7 @@ export interface RunArtifactsOptions {
  * stored their files, and a file that is stored for a run after its removal is removed.
  */
 export class RunArtifacts {
-  readonly #artifacts: ArtifactStore;
+  readonly store: ArtifactStore;
   readonly #log: EventLog;
   readonly #telemetry: Telemetry;
   /** Kept here and not in the run, which may be passivated in the meantime. */
@@ -28,7 +28,7 @@ export class RunArtifacts {
   readonly #removing = new Set<Promise<unknown>>();
 
   constructor({ artifacts, log, telemetry }: RunArtifactsOptions) {
-    this.#artifacts = artifacts;
+    this.store = artifacts;
     this.#log = log;
     this.#telemetry = telemetry;
   }
@@ -49,7 +49,7 @@ export class RunArtifacts {
 
   /** Stores a file of a client. A client may be slow, so no removal waits for it. */
   async take(artifact: NewArtifact & { readonly runId: RunId }): Promise<StoredArtifact> {
-    const stored = await this.#artifacts.put(artifact);
+    const stored = await this.store.put(artifact);
     await this.#keepNoneOfRemoved(artifact.runId);
     return stored;
   }
@@ -57,7 +57,7 @@ export class RunArtifacts {
   /** Has a run refer to files. */
   async attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
     if (artifactIds.length === 0) return;
-    await this.#artifacts.attach(artifactIds, runId);
+    await this.store.attach(artifactIds, runId);
     await this.#keepNoneOfRemoved(runId);
   }
 
@@ -97,7 +97,7 @@ export class RunArtifacts {
   /** Removes the files of a run that no other run refers to. */
   remove(runId: RunId): Promise<void> {
     const before = [...(this.#storing.get(runId) ?? []), ...this.#attaching];
-    const removed = Promise.allSettled(before).then(() => this.#artifacts.removeRun(runId));
+    const removed = Promise.allSettled(before).then(() => this.store.removeRun(runId));
     const forget = (): void => void this.#removing.delete(ended);
     const ended: Promise<void> = removed.then(forget, forget);
     this.#removing.add(ended);
@@ -105,7 +105,7 @@ export class RunArtifacts {
   }
 
   async #checkThere(artifactId: ArtifactId): Promise<void> {
-    if ((await this.#artifacts.get(artifactId)) !== undefined) return;
+    if ((await this.store.get(artifactId)) !== undefined) return;
     throw new AgentError("unprocessable", `there is no artifact ${artifactId}`, {
       issues: [{ path: "attachments", message: `${artifactId} is unknown` }],
     });
@@ -114,6 +114,6 @@ export class RunArtifacts {
   /** The row of the run shows a removal that may have missed a file. */
   async #keepNoneOfRemoved(runId: RunId): Promise<void> {
     const run = await this.#log.run(runId);
-    if (run !== undefined && isLeaving(run)) await this.#artifacts.removeRun(runId);
+    if (run !== undefined && isLeaving(run)) await this.store.removeRun(runId);
   }
 }

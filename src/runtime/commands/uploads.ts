@@ -27,11 +27,11 @@ export class Uploads {
 
   /** Stores a file for a run or for a later request. */
   async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    const { artifacts, environment, files, router } = this.#context;
+    const { environment, files, router } = this.#context;
     const artifactId = environment.newId() as ArtifactId;
     const url = artifactUrl(artifactId);
     if (runId === undefined) {
-      await artifacts.put({ artifactId, createdAt: environment.now(), ...file });
+      await files.store.put({ artifactId, createdAt: environment.now(), ...file });
       this.#came();
       return { artifactId, url };
     }
@@ -61,8 +61,8 @@ export class Uploads {
   }
 
   #look(): void {
-    const { artifacts, environment, telemetry } = this.#context;
-    artifacts.removeUnattached(environment.now() - WAIT_MS).then(
+    const { environment, files, telemetry } = this.#context;
+    files.store.removeUnattached(environment.now() - WAIT_MS).then(
       (kept) => {
         if (kept > 0) this.#came();
       },

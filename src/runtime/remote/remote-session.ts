@@ -57,12 +57,12 @@ function callersOf({ agent, turn }: ActorContext): readonly Caller[] {
 }
 
 function filesOf(actor: ActorContext): readonly RemoteFile[] {
-  const { artifacts } = actor.turn.context;
+  const { store } = actor.turn.context.files;
   return attachedTo(actor).map((artifactId) => ({
     artifactId,
     async open() {
-      const { name, mimeType } = (await artifacts.get(artifactId)) ?? { name: "file", mimeType: "" };
-      return { name, mimeType, body: artifacts.read(artifactId) };
+      const { name, mimeType } = (await store.get(artifactId)) ?? { name: "file", mimeType: "" };
+      return { name, mimeType, body: store.read(artifactId) };
     },
   }));
 }
@@ -227,8 +227,7 @@ class LocalSession implements RemoteSession {
 
   /** Whether the call is still open; a call opened after its end would never be closed. */
   get #isWanted(): boolean {
-    const { call, turn } = this.#actor;
-    return !turn.ended && call.open;
+    return this.#actor.call.open;
   }
 
   #accepts(): boolean {

@@ -31,8 +31,8 @@ export class OpenCall {
   readonly parent: OpenCall | undefined;
   /** Stops the work for the call. */
   readonly abort: () => void;
-  /** False once it is closed, or passivated with its turn. Changed only by `close`. */
-  open = true;
+  /** False once it is closed, or its turn is passivated. Changed only by `close`. */
+  open: boolean;
   readonly #children = new Set<OpenCall>();
   readonly #busy: BusyCount;
   #queued = false;
@@ -55,6 +55,7 @@ export class OpenCall {
     this.name = options.name;
     this.speaker = options.speaker;
     this.parent = options.parent;
+    this.open = options.parent?.open ?? true;
     this.config = options.config ?? options.parent?.config ?? {};
     this.abort = options.abort ?? (() => {});
     if (this.parent) {

@@ -28,7 +28,7 @@ const PAGE_SIZE = 100;
  */
 export function startRetention(options: RetentionOptions): () => void {
   const { context, runs, retainMs = Infinity, retainBytes = Infinity } = options;
-  const { log, artifacts, environment, telemetry } = context;
+  const { log, files, environment, telemetry } = context;
   const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
   const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), mostMs);
   let stopped = false;
@@ -68,7 +68,7 @@ export function startRetention(options: RetentionOptions): () => void {
   }
 
   async function size(runId?: RunId): Promise<number> {
-    return (await log.size(runId)) + (await artifacts.size(runId));
+    return (await log.size(runId)) + (await files.store.size(runId));
   }
 
   return () => {

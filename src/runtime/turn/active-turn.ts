@@ -143,21 +143,6 @@ export class ActiveTurn implements QuiescenceListener {
     return this.#released;
   }
 
-  /** Whether the turn is parked; `undefined` while that is not known. */
-  get parked(): boolean | undefined {
-    return this.quiescence.parked;
-  }
-
-  /** The end of a long sleep of a turn that does nothing else, in milliseconds since 1970. */
-  get wakeAt(): number | undefined {
-    return this.quiescence.wakeAt;
-  }
-
-  /** Whether the turn is suspended: it only waits or sleeps, so its time does not run. */
-  get suspended(): boolean {
-    return this.quiescence.suspended;
-  }
-
   quiescenceChanged(): void {
     this.#listener.changed(this);
   }
