@@ -22,6 +22,7 @@ import { measureReadiness } from "./parts/readiness.ts";
 import { RECOVERY_TRIAL, measureRecovery } from "./parts/recovery.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { TURN_TRIALS, measureTurns } from "./parts/turns.ts";
+import { measureWires } from "./parts/wires.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
 /** A part of the benchmark, and what of it can be compared with another commit. */
@@ -42,6 +43,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   readers: { measure: measureIdleReaders, trials: [READER_TRIAL] },
   readiness: { measure: measureReadiness },
   waiting: { measure: measureWaiting, trials: [WAITING_TRIAL] },
+  wires: { measure: measureWires },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
 

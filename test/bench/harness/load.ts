@@ -20,6 +20,17 @@ export interface Sample {
 export interface Load {
   readonly concurrency: number;
   readonly ms: number;
+  /** How the clients ask. Default: the native protocol. */
+  readonly wire?: Wire;
+}
+
+/** How a protocol asks for a turn, and how its answer is recognized. */
+export interface Wire {
+  request(): string;
+  /** A text of its last frame. */
+  readonly end: string;
+  /** Finds the number of each text. */
+  readonly texts: RegExp;
 }
 
 /** A server and the load it gets. */
@@ -29,10 +40,10 @@ export interface Loaded {
 }
 
 /** Runs a load on a server and measures it. */
-export async function measure({ server, load: { concurrency, ms } }: Loaded): Promise<Sample> {
+export async function measure({ server, load: { concurrency, ms, wire } }: Loaded): Promise<Sample> {
   const before = server.usage();
   const startedAt = performance.now();
-  const answers = await repeatTurns(server, concurrency, () => performance.now() - startedAt < ms);
+  const answers = await repeatTurns(server, { concurrency, wire }, () => performance.now() - startedAt < ms);
   const seconds = (performance.now() - startedAt) / 1000;
   const after = server.usage();
   const first = answers.map(({ firstMs }) => firstMs);
@@ -53,9 +64,9 @@ export async function measure({ server, load: { concurrency, ms } }: Loaded): Pr
  * path only once or twice, so it takes three times as many.
  */
 export async function warmUp({ server, load }: Loaded, turns: number): Promise<void> {
-  await checkTurn(server);
+  await checkTurn(server, load.wire);
   let left = server.deltas === 1 ? 3 * turns : turns;
-  await repeatTurns(server, load.concurrency, () => (left -= 1) >= 0);
+  await repeatTurns(server, load, () => (left -= 1) >= 0);
 }
 
 /**
@@ -101,17 +112,23 @@ export function toTurnRequest(): string {
   });
 }
 
+const NATIVE: Wire = {
+  request: toTurnRequest,
+  end: "RequestCompleted",
+  texts: /"content":"hello world (\d+)"/g,
+};
+
 /** Keeps a number of clients busy with turns as long as `wanted` says. Returns all answers. */
 async function repeatTurns(
   server: ServerProcess,
-  concurrency: number,
+  { concurrency, wire = NATIVE }: Pick<Load, "concurrency"> & { readonly wire?: Wire | undefined },
   wanted: () => boolean,
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
   const run = async (): Promise<void> => {
     const connection = new Connection(server.port);
     while (wanted()) {
-      const answer = await connection.request(toTurnRequest(), { marker: END });
+      const answer = await connection.request(wire.request(), { marker: wire.end });
       if (answer.status !== 200 || answer.bytes < server.deltas * LEAST_BYTES)
         throw new Error(`a turn of ${server.name} failed`);
       answers.push(answer);
@@ -123,17 +140,18 @@ async function repeatTurns(
 }
 
 /** Runs one turn and reads all of it. */
-async function checkTurn({ port, deltas }: ServerProcess): Promise<void> {
+async function checkTurn(
+  { port, deltas }: ServerProcess,
+  { request, end, texts }: Wire = NATIVE,
+): Promise<void> {
   const connection = new Connection(port);
-  const { status, text } = await connection.request(toTurnRequest(), { keep: true });
+  const { status, text } = await connection.request(request(), { keep: true });
   connection.close();
-  const found = [...text.matchAll(/"content":"hello world (\d+)"/g)].map(([, number]) => Number(number));
+  const found = [...text.matchAll(texts)].map(([, number]) => Number(number));
   const inOrder = found.every((number, index) => number === index);
-  if (status === 200 && found.length === deltas && inOrder && text.includes(END)) return;
+  if (status === 200 && found.length === deltas && inOrder && text.includes(end)) return;
   throw new Error(`a sample turn is not what it should be: ${status} ${text.slice(0, 500)}`);
 }
-
-const END = "RequestCompleted";
 
 /** The least bytes of a text's frame. */
 const LEAST_BYTES = 100;

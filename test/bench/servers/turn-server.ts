@@ -1,9 +1,10 @@
 import { createRuntime, defineAgent, operation } from "troupe";
 import type { CreateRuntimeOptions } from "troupe";
 import { createMetrics } from "troupe/http";
+import { agentscope } from "troupe/adapters/agentscope";
 import { serve } from "troupe/node";
 import * as z from "zod";
-import { DELTAS, GATHER_MS, PORT, obeySignals, tick } from "./setting.ts";
+import { DELTAS, GATHER_MS, PORT, WIRES, obeySignals, tick } from "./setting.ts";
 
 /** Serves the measured agents on a log, with metrics as `troupe serve` has them. */
 export async function serveTurns(log?: CreateRuntimeOptions["log"]): Promise<void> {
@@ -16,7 +17,7 @@ export async function serveTurns(log?: CreateRuntimeOptions["log"]): Promise<voi
   });
   await runtime.ready();
   obeySignals(() => runtime.close());
-  await serve(runtime, { port: PORT, metrics });
+  await serve(runtime, { port: PORT, metrics, adapters: WIRES ? [agentscope()] : [] });
   console.log("READY");
 }
 

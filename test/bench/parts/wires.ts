@@ -1,0 +1,60 @@
+import { compare, middle, ratio, warmUp } from "../harness/load.ts";
+import type { Load, Wire } from "../harness/load.ts";
+import { toRequestText } from "../harness/connection.ts";
+import { atMost, ms, toTable } from "../harness/result.ts";
+import type { Result } from "../harness/result.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
+
+const AGENTSCOPE: Wire = {
+  request: () =>
+    toRequestText("POST", "/agentscope/bench/process", {
+      input: [{ role: "user", type: "message", content: [{ type: "text", text: "hello world" }] }],
+    }),
+  end: '"object":"response","status":"completed"',
+  texts: /"delta":true,"msg_id":"[^"]*","text":"hello world (\d+)"/g,
+};
+
+const ROWS: readonly (readonly [label: string, wire: Wire | undefined])[] = [
+  ["native", undefined],
+  ["AgentScope", AGENTSCOPE],
+];
+
+/** The cost of a turn of a hundred texts over each protocol, relative to the native one. */
+export async function measureWires({ warmUpTurns, rounds, roundMs }: Setup): Promise<Result[]> {
+  const servers = await Promise.all(
+    ROWS.map(() => ServerProcess.start("memory", { environment: { WIRES: "1" } })),
+  );
+  try {
+    const loads = servers.map((server, index) => {
+      const wire = ROWS[index]?.[1];
+      const load: Load = { concurrency: 32, ms: roundMs, ...(wire && { wire }) };
+      return { server, load };
+    });
+    await Promise.all(loads.map((loaded) => warmUp(loaded, warmUpTurns)));
+    const samples = await compare(loads, rounds);
+    const [native = [], agentscope = []] = samples;
+    const rows = samples.map((own, index) => {
+      const { cpuMs, turnsPerS, firstP50Ms } = middle(own);
+      const label = ROWS[index]?.[0] ?? "";
+      return [
+        label,
+        `${cpuMs.toFixed(3)} ms`,
+        ratio(own, native, "cpuMs").toFixed(2),
+        turnsPerS.toFixed(0),
+        ms(firstP50Ms),
+      ];
+    });
+    const head = ["protocol", "CPU a turn", "× native", "turns/s", "first frame p50"];
+    console.log(`\nA turn of 100 texts, 32 at a time, memory log\n\n${toTable([head, ...rows])}`);
+    return [
+      atMost(
+        "CPU of a turn over AgentScope, relative to the native protocol",
+        ratio(agentscope, native, "cpuMs"),
+        3,
+      ),
+    ];
+  } finally {
+    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+  }
+}
