@@ -4,7 +4,7 @@ import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Request, ResumeWithInput, TurnRequest, Wait } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunPhase, RunSummary } from "../protocol/answers/status.ts";
-import type { FollowLimits } from "./stream/follow-options.ts";
+import type { FollowLimits } from "./stream/follow-settings.ts";
 import type { Content, WireOptions } from "./wire/wire.ts";
 
 /** An agent on a server, or a server's default agent. It throws only AgentErrors. */

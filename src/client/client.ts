@@ -6,9 +6,9 @@ import type { Request, ResumeWithInput, TurnRequest } from "../protocol/requests
 import type { RequestStatus, RunSummary } from "../protocol/answers/status.ts";
 import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } from "./client-api.ts";
 import { follow } from "./stream/reconnect.ts";
-import { followLimits } from "./stream/follow-options.ts";
+import { followLimits } from "./stream/follow-settings.ts";
 import type { RequestProgress } from "./stream/request-progress.ts";
-import { OpenWaits } from "./stream/open-waits.ts";
+import { UnansweredWaits } from "./stream/unanswered-waits.ts";
 import { retry } from "./wire/retry.ts";
 import { isTransient } from "./wire/problem.ts";
 import { toProgress } from "./stream/request-progress.ts";
@@ -47,7 +47,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
   ): AsyncGenerator<Event, void> {
     const start =
       typeof followed === "string" ? { id: followed, after, skip: 0 } : await begin(followed, signal);
-    const waits = new OpenWaits();
+    const waits = new UnansweredWaits();
     const events = follow(wire, {
       path: `/getevents/${encodeURIComponent(start.id)}`,
       query: { since: start.after, follow: forever || undefined },

@@ -11,7 +11,7 @@ export type {
   StreamOptions,
   Upload,
 } from "./client-api.ts";
-export type { FollowLimits } from "./stream/follow-options.ts";
+export type { FollowLimits } from "./stream/follow-settings.ts";
 export { remoteAgent } from "./remote/agent.ts";
 export type { RemoteAgentOptions, RemoteOperations } from "./remote/agent.ts";
 export type { RemoteLimits } from "./remote/settings.ts";

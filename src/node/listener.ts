@@ -9,7 +9,7 @@ import { ALREADY_SENT, API_HEADERS } from "../http/messages/reply.ts";
 type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
 /** Reports an unexpected error. */
-type Report = (where: string, thrown: unknown) => void;
+type ReportFault = (where: string, thrown: unknown) => void;
 
 /**
  * Creates the listener of an HTTP server. It never throws or rejects: an unhandled error becomes a problem
@@ -17,7 +17,7 @@ type Report = (where: string, thrown: unknown) => void;
  */
 export function createListener(
   fetch: Fetch,
-  report: Report,
+  report: ReportFault,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   const listener = getRequestListener(
     async (request, bindings) => {

@@ -39,7 +39,7 @@ export type { AgentDescriptor, OperationDescriptor } from "./answers/descriptor.
 export type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./answers/status.ts";
 export type { Accepted, AgentEntry, ConfigureCompleted, UploadedArtifact } from "./answers/answers.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";
-export type { Issue, Refusal } from "./schema/issue.ts";
+export type { Issue, RefusalKind } from "./schema/issue.ts";
 export { parseRequest } from "./requests/parse.ts";
 export type { IncomingRequest, Parsed } from "./requests/parse.ts";
 export { parseCursor, parseFlag } from "./requests/query.ts";

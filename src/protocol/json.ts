@@ -4,8 +4,11 @@ export type Json = null | boolean | number | string | readonly Json[] | JsonObje
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json };
 
+/** An object whose values are unchecked. */
+export type Fields = { readonly [name: string]: unknown };
+
 /** Whether a value is an object with keys: no array and not null. */
-export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -1,6 +1,7 @@
 import type { Issue } from "../../protocol/schema/issue.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
 import { isObject } from "../../protocol/json.ts";
+import type { Fields } from "../../protocol/json.ts";
 
 /**
  * Checks a value against a JSON Schema without trusting the schema: it comes from outside, so its patterns
@@ -126,5 +127,3 @@ function asList(value: unknown): readonly unknown[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? (value as readonly unknown[]) : [value];
 }
-
-type Fields = Readonly<Record<string, unknown>>;

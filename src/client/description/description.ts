@@ -1,5 +1,4 @@
 import { checkJson } from "../../protocol/schema/check-json.ts";
-import type { JsonObject } from "../../protocol/json.ts";
 import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
 import { chatInput, chatOutput } from "../../runtime/agent/define.ts";
 import { anyValue, handwrittenSchema } from "../../runtime/agent/handwritten-schema.ts";
@@ -7,6 +6,7 @@ import { checkSchema } from "./check-schema.ts";
 import { pause } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";
 import { isObject } from "../../protocol/json.ts";
+import type { Fields, JsonObject } from "../../protocol/json.ts";
 
 /** The description of a remote agent, fetched when needed and cached. */
 export class RemoteDescription {
@@ -122,5 +122,3 @@ const JUST_CHAT: Operations = {
 function notHere(): never {
   throw new Error("the operations of a remote agent are performed on another server");
 }
-
-type Fields = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { Clock } from "../wire/clock.ts";
 import { chunksOf } from "../wire/body.ts";
 import type { OpenReply, Wire } from "../wire/wire.ts";
-import type { FollowLimits, FollowOptions, ReadPosition } from "./follow-options.ts";
+import type { FollowLimits, FollowSettings, ReadPosition } from "./follow-settings.ts";
 import { takeEvents } from "./received-events.ts";
 import type { ReceivedEvent } from "./received-events.ts";
 import { SseReader } from "./sse-reader.ts";
@@ -10,7 +10,7 @@ import { SseReader } from "./sse-reader.ts";
 /** Opens a connection; `undefined` if no more events will ever come. */
 export async function connect(
   wire: Wire,
-  { path, query, signal, limits }: FollowOptions,
+  { path, query, signal, limits }: FollowSettings,
   position: ReadPosition,
 ): Promise<OpenReply | undefined> {
   const { lastEventId = position.after < 0 ? undefined : String(position.after) } = position;
@@ -35,7 +35,7 @@ export async function connect(
 
 /** Whether the request only waits for an answer and all its events are read. */
 export async function isParked(
-  { openWaits, progress }: FollowOptions,
+  { openWaits, progress }: FollowSettings,
   { after }: ReadPosition,
 ): Promise<boolean> {
   if (openWaits() === 0) return false;
@@ -54,7 +54,7 @@ export async function* readConnection(
   wire: Wire,
   { response, close }: OpenReply,
   position: ReadPosition,
-  options: FollowOptions,
+  options: FollowSettings,
 ): AsyncGenerator<readonly ReceivedEvent[], End> {
   const { limits } = options;
   const { clock, subject } = wire;

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { FollowLimits, ReadPosition } from "./follow-options.ts";
+import type { FollowLimits, ReadPosition } from "./follow-settings.ts";
 import type { SseFrame } from "./sse-reader.ts";
 
 /** An event as received; only its id and type are checked. */

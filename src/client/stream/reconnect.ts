@@ -4,7 +4,7 @@ import { isTransient } from "../wire/problem.ts";
 import { backoffMs } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";
 import { connect, isParked, readConnection } from "./connection.ts";
-import type { FollowLimits, FollowOptions, ReadPosition } from "./follow-options.ts";
+import type { FollowLimits, FollowSettings, ReadPosition } from "./follow-settings.ts";
 import type { ReceivedEvent } from "./received-events.ts";
 
 /**
@@ -14,7 +14,7 @@ import type { ReceivedEvent } from "./received-events.ts";
  */
 export async function* follow(
   wire: Wire,
-  options: FollowOptions,
+  options: FollowSettings,
 ): AsyncGenerator<readonly ReceivedEvent[], void> {
   const { limits, signal } = options;
   const { clock } = wire;
@@ -61,7 +61,7 @@ export async function* follow(
 }
 
 /** Whether a stream that was closed normally has delivered everything for now. */
-async function isAtRest({ openWaits, progress }: FollowOptions, { after }: ReadPosition): Promise<boolean> {
+async function isAtRest({ openWaits, progress }: FollowSettings, { after }: ReadPosition): Promise<boolean> {
   if (after < 0) return true;
   return openWaits() > 0 && (await progress()).status !== "running";
 }

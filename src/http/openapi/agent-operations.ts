@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../protocol/json.ts";
 import type { agentRoutes } from "../../protocol/routes.ts";
 import { anyOf, inQuery, json, listOf, operation, ref, text, whole } from "./parts.ts";
-import type { Operations } from "./parts.ts";
+import type { RouteOperations } from "./parts.ts";
 import { eventParameters, lastEventId, requestParameters } from "./parameters.ts";
 
 const accepted: JsonObject = {
@@ -25,7 +25,7 @@ const eventsByQuery = readEvents([
 const eventsById = readEvents([]);
 
 /** The routes of an agent, by the names of the route table. */
-export const agentOperations: Operations<keyof typeof agentRoutes> = {
+export const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
   describe: operation({
     summary: "Describes the agent.",
     responses: { "200": json(ref("AgentDescriptor"), "The agent.") },

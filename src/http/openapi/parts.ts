@@ -11,8 +11,8 @@ export const whole: JsonObject = { type: "integer", minimum: 0 };
 /** The schema of a boolean. */
 export const flag: JsonObject = { type: "boolean" };
 
-/** Operations by the names of their routes. */
-export type Operations<Name extends string> = { readonly [name in Name]: JsonObject };
+/** RouteOperations by the names of their routes. */
+export type RouteOperations<Name extends string> = { readonly [name in Name]: JsonObject };
 
 /** What an operation is made of. */
 export interface OperationParts {
@@ -101,7 +101,7 @@ export function inQuery(name: string, schema: JsonObject, description: string): 
 /** The path items of routes: their methods and the parameters of their paths. */
 export function toPaths<Name extends string>(
   routes: Routes<Name>,
-  operations: Operations<NoInfer<Name>>,
+  operations: RouteOperations<NoInfer<Name>>,
   shared: JsonObject = {},
 ): JsonObject {
   const items: Record<string, JsonObject> = {};

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../protocol/json.ts";
 import type { serverRoutes } from "../../protocol/routes.ts";
 import { anyOf, empty, flag, inQuery, json, listOf, object, operation, ref, text, whole } from "./parts.ts";
-import type { Operations } from "./parts.ts";
+import type { RouteOperations } from "./parts.ts";
 
 /** The name and the path of an agent. */
 const pair: JsonObject = { type: "array", prefixItems: [text, text], minItems: 2, maxItems: 2 };
@@ -20,7 +20,7 @@ const health = object(
 const forkedFrom = object({ run_id: text, id: whole }, ["run_id", "id"]);
 
 /** The routes of the server itself, by the names of the route table. */
-export const serverOperations: Operations<keyof typeof serverRoutes> = {
+export const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   agents: operation({
     summary: "Lists the agents.",
     responses: { "200": json(anyOf(listOf(ref("AgentEntry")), listOf(pair)), "All agents.") },

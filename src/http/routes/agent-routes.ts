@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { Refusal } from "../../protocol/schema/issue.ts";
+import type { RefusalKind } from "../../protocol/schema/issue.ts";
 import { queryFields } from "../../protocol/requests/incoming.ts";
 import { parseRequest } from "../../protocol/requests/parse.ts";
 import type { IncomingRequest, Parsed } from "../../protocol/requests/parse.ts";
@@ -107,7 +107,7 @@ function asIs(text: string): Parsed<string> {
   return { ok: true, value: text };
 }
 
-const REFUSALS: Readonly<Record<Refusal, ErrorCode>> = {
+const REFUSALS: Readonly<Record<RefusalKind, ErrorCode>> = {
   invalid: "invalid_request",
   unprocessable: "unprocessable",
   too_large: "too_large",

@@ -42,7 +42,7 @@ export class NodeWriter implements ResponseWriter {
    * The target of the next bytes: the response until the headers are sent and the connection belongs to it,
    * then the socket itself, which saves a third of Node's work per event.
    */
-  get #target(): Target {
+  get #target(): WriteTarget {
     const { socket } = this.#outgoing;
     return this.#isOpen && socket?.writable === true ? socket : this.#outgoing;
   }
@@ -84,7 +84,7 @@ type Outgoing = HttpBindings["outgoing"];
 function ignore(): void {}
 
 /** A response or its socket. */
-interface Target {
+interface WriteTarget {
   readonly writableNeedDrain: boolean;
   write(text: string, encoding: "latin1" | "utf8"): boolean;
   on(event: "drain" | "close", listener: () => void): unknown;

@@ -20,7 +20,7 @@ export class Conversation {
 
   /** Starts with the conversation that the agent remembers. */
   constructor(remembered: Json | undefined, budgetBytes: number) {
-    const { summary, messages } = (remembered ?? {}) as Partial<Remembered>;
+    const { summary, messages } = (remembered ?? {}) as Partial<RememberedConversation>;
     this.#budgetBytes = budgetBytes;
     this.#summary = typeof summary === "string" ? summary : undefined;
     this.#messages = Array.isArray(messages) ? (messages as readonly Message[]) : [];
@@ -40,7 +40,7 @@ export class Conversation {
 
   /** The part to store in the agent's memory. */
   toJson(): Json {
-    const remembered: Remembered = {
+    const remembered: RememberedConversation = {
       ...(this.#summary !== undefined && { summary: this.#summary }),
       messages: this.#messages,
     };
@@ -81,7 +81,7 @@ export class Conversation {
 }
 
 /** The format of the agent's memory. */
-interface Remembered {
+interface RememberedConversation {
   readonly summary?: string;
   readonly messages: readonly Message[];
 }

@@ -1,8 +1,6 @@
 import type { Beside } from "./request-schemas.ts";
 import type { Delivery, Request } from "./requests.ts";
-
-/** The unchecked fields of a request. */
-export type Fields = { readonly [name: string]: unknown };
+import type { Fields } from "../json.ts";
 
 /**
  * Merges a body over its query, drops `null`, and converts each accepted spelling to the one that the schemas

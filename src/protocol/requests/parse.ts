@@ -1,12 +1,12 @@
 import type * as z from "zod";
 import { checkJson } from "../schema/check-json.ts";
 import { toDelivery, toFields, withContext } from "./incoming.ts";
-import type { Fields } from "./incoming.ts";
-import type { Issue, Refusal } from "../schema/issue.ts";
+import type { Issue, RefusalKind } from "../schema/issue.ts";
 import { besideSchema, requestSchemas } from "./request-schemas.ts";
 import type { Delivery, Request } from "./requests.ts";
 import { describeIssue, toIssues } from "../schema/schema-issues.ts";
 import { isObject } from "../json.ts";
+import type { Fields } from "../json.ts";
 
 /** A parsed value, or what is wrong with it. */
 export type Parsed<Value> =
@@ -16,7 +16,7 @@ export type Parsed<Value> =
       readonly message: string;
       readonly issues: readonly Issue[];
       /** Absent means `invalid`. */
-      readonly kind?: Refusal;
+      readonly kind?: RefusalKind;
     };
 
 export interface IncomingRequest {
@@ -67,9 +67,9 @@ export function parseRequest(
 }
 
 /** The first kind found in this order is reported. */
-const REFUSALS: readonly Refusal[] = ["too_large", "invalid", "unprocessable"];
+const REFUSALS: readonly RefusalKind[] = ["too_large", "invalid", "unprocessable"];
 
-function refuse(issues: readonly Issue[], kind: Refusal = "invalid"): Parsed<never> {
+function refuse(issues: readonly Issue[], kind: RefusalKind = "invalid"): Parsed<never> {
   const faults = issues.map(({ path, message }) => `${path === "" ? "the body" : path} ${message}`);
   return { ok: false, message: faults.join("; "), issues, kind };
 }

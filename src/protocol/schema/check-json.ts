@@ -1,8 +1,8 @@
-import type { Issue, Refusal } from "./issue.ts";
+import type { Issue, RefusalKind } from "./issue.ts";
 
 /** A fault of a JSON value that makes us refuse it, and how it is refused. */
 export interface JsonIssue extends Issue {
-  readonly kind: Refusal;
+  readonly kind: RefusalKind;
 }
 
 /**
@@ -104,7 +104,7 @@ function reportText(text: string, prefix: string, walk: Walk): void {
   }
 }
 
-function report(kind: Refusal, message: string, walk: Walk): void {
+function report(kind: RefusalKind, message: string, walk: Walk): void {
   const path = walk.path.map((step) => String(step).slice(0, STEP_LIMIT).toWellFormed()).join(".");
   walk.issues.push({ kind, path, message });
   if (kind === "too_large" || walk.issues.length >= ISSUES_LIMIT) walk.over = true;

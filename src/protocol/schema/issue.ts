@@ -6,4 +6,4 @@ export interface Issue {
 }
 
 /** How a value is refused: not what was expected, cannot be stored as it is, or above a limit. */
-export type Refusal = "invalid" | "unprocessable" | "too_large";
+export type RefusalKind = "invalid" | "unprocessable" | "too_large";

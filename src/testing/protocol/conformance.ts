@@ -69,7 +69,7 @@ export async function runCase(
   const elapsedMs = (): number => Math.round(performance.now() - start);
   const missing = lacking(needs, target);
   if (missing !== undefined) return { outcome: "skipped", reason: missing, elapsedMs: 0 };
-  const context = new Context(target.wire, target);
+  const context = new Context(target.http, target);
   try {
     await run(context);
     return { outcome: "passed", elapsedMs: elapsedMs() };

@@ -1,8 +1,9 @@
+import type { Fields } from "../../protocol/json.ts";
 import { check } from "./mismatch.ts";
 import type { EventStream } from "./event-stream.ts";
 import type { Role } from "./roles.ts";
-import { bodyOf, checkStatus } from "./wire.ts";
-import type { Answer, Query, Wire } from "./wire.ts";
+import { bodyOf, checkStatus } from "./http-client.ts";
+import type { HttpAnswer, Query, HttpClient } from "./http-client.ts";
 import { toEvent, toEvents } from "./wire-event.ts";
 import type { WireEvent } from "./wire-event.ts";
 
@@ -20,12 +21,12 @@ export interface StartedTurn {
 
 /** The client operations of a case, with timeouts and without checks of their own. */
 export class Context {
-  readonly wire: Wire;
+  readonly http: HttpClient;
   readonly #host: ContextHost;
   readonly #endless: StartedTurn[] = [];
 
-  constructor(wire: Wire, host: ContextHost) {
-    this.wire = wire;
+  constructor(http: HttpClient, host: ContextHost) {
+    this.http = http;
     this.#host = host;
   }
 
@@ -50,8 +51,8 @@ export class Context {
   }
 
   /** Sends a request to the agent for a role. */
-  process(role: Role, body: unknown, query: Query = {}): Promise<Answer> {
-    return this.wire.ask("POST", `${this.path(role)}/process`, { body, query });
+  process(role: Role, body: unknown, query: Query = {}): Promise<HttpAnswer> {
+    return this.http.ask("POST", `${this.path(role)}/process`, { body, query });
   }
 
   /** Starts a turn with a text, or with the fields of a request, and waits for its RequestStarted. */
@@ -83,7 +84,7 @@ export class Context {
   /** Opens a stream of a turn's events. */
   stream(turn: StartedTurn, query: Query = {}, headers: Headers = {}): Promise<EventStream> {
     const path = `${this.path(turn.role)}/getevents/${turn.requestId}`;
-    return this.wire.stream(path, { query: { stream: true, ...query }, headers });
+    return this.http.stream(path, { query: { stream: true, ...query }, headers });
   }
 
   /** Reads a stream of a turn's events up to its end. */
@@ -95,30 +96,30 @@ export class Context {
   /** Polls a turn's events once. */
   async poll(turn: StartedTurn, query: Query = {}): Promise<WireEvent[]> {
     const path = `${this.path(turn.role)}/getevents/${turn.requestId}`;
-    return eventsOf(await this.wire.ask("GET", path, { query }));
+    return eventsOf(await this.http.ask("GET", path, { query }));
   }
 
   /** Reads the first page of a run's history, from its first event. */
   async history(turn: StartedTurn): Promise<WireEvent[]> {
     const path = `${this.path(turn.role)}/getevents/${turn.runId}`;
-    return eventsOf(await this.wire.ask("GET", path, { query: { since: 0 } }));
+    return eventsOf(await this.http.ask("GET", path, { query: { since: 0 } }));
   }
 
   /** Reads the state of a request. */
   async status(turn: StartedTurn): Promise<Fields> {
     const path = `${this.path(turn.role)}/request/${turn.requestId}`;
-    return bodyOf(await this.wire.ask("GET", path), 200);
+    return bodyOf(await this.http.ask("GET", path), 200);
   }
 
   /** Answers a wait. */
-  resume(turn: StartedTurn, keys: unknown, extra: Fields = {}, query: Query = {}): Promise<Answer> {
+  resume(turn: StartedTurn, keys: unknown, extra: Fields = {}, query: Query = {}): Promise<HttpAnswer> {
     const { role, requestId: request_id } = turn;
     const body = { type: "ResumeWithInput", request_id, request_keys: keys, ...extra };
     return this.process(role, body, query);
   }
 
   /** Cancels a request. */
-  cancel(turn: StartedTurn, query: Query = {}): Promise<Answer> {
+  cancel(turn: StartedTurn, query: Query = {}): Promise<HttpAnswer> {
     return this.process(turn.role, { type: "CancelRequest", request_id: turn.requestId }, query);
   }
 
@@ -132,7 +133,7 @@ export class Context {
 export interface ContextHost {
   readonly thorough: boolean;
   path(role: Role): string;
-  restart(): Promise<Wire>;
+  restart(): Promise<HttpClient>;
 }
 
 /** The turn of a RequestStarted. */
@@ -144,7 +145,7 @@ export function toTurn(role: Role, started: WireEvent | undefined): StartedTurn 
   return { role, requestId, runId, started };
 }
 
-export function eventsOf(answer: Answer): WireEvent[] {
+export function eventsOf(answer: HttpAnswer): WireEvent[] {
   checkStatus(answer, 200);
   return toEvents(answer.json, answer.asked);
 }
@@ -164,5 +165,4 @@ export async function repeat<Result>(
   return results;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
 type Headers = Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
+import { isObject } from "../../protocol/json.ts";
 import type { ContextHost } from "./context.ts";
 import type { Role, RoleNames } from "./roles.ts";
-import { Wire, isRecord } from "./wire.ts";
+import { HttpClient } from "./http-client.ts";
 
 /** The server to check, and options. */
 export interface TargetOptions {
@@ -23,7 +24,7 @@ export interface TargetOptions {
 
 /** A server under test: its current address and its agents. */
 export interface Target extends ContextHost {
-  readonly wire: Wire;
+  readonly http: HttpClient;
   readonly canRestart: boolean;
   has(role: Role): boolean;
   nameOf(role: Role): string;
@@ -38,12 +39,12 @@ export async function createTarget({
   timeoutMs = 10_000,
   token,
 }: TargetOptions): Promise<Target> {
-  let wire = new Wire(baseUrl, { timeoutMs, token });
-  const paths = await discover(wire);
+  let http = new HttpClient(baseUrl, { timeoutMs, token });
+  const paths = await discover(http);
   const nameOf = (role: Role): string => agents[role] ?? role;
   return {
-    get wire() {
-      return wire;
+    get http() {
+      return http;
     },
     thorough,
     canRestart: restart !== undefined,
@@ -52,17 +53,17 @@ export async function createTarget({
     path: (role) => paths.get(nameOf(role)) ?? `/${nameOf(role)}`,
     async restart() {
       if (restart === undefined) throw new Error("the option restart is missing");
-      wire = new Wire(await restart(), { timeoutMs, token });
-      return wire;
+      http = new HttpClient(await restart(), { timeoutMs, token });
+      return http;
     },
   };
 }
 
-async function discover(wire: Wire): Promise<ReadonlyMap<string, string>> {
+async function discover(http: HttpClient): Promise<ReadonlyMap<string, string>> {
   const paths = new Map<string, string>();
-  const { json } = await wire.ask("GET", "/");
+  const { json } = await http.ask("GET", "/");
   for (const entry of Array.isArray(json) ? json : []) {
-    if (!isRecord(entry)) continue;
+    if (!isObject(entry)) continue;
     const { name, path } = entry;
     if (typeof name === "string" && typeof path === "string") {
       paths.set(name, path.replace(/\/+$/, ""));

@@ -1,10 +1,10 @@
 import type { Case } from "../../case.ts";
 import { repeatRequest } from "../../roles.ts";
-import { checkProblem } from "../../wire.ts";
+import { checkProblem } from "../../http-client.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { eventsOf } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import type { Query } from "../../wire.ts";
+import type { Query } from "../../http-client.ts";
 import { checkGapless, ofType } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
 
@@ -81,7 +81,7 @@ export const polling: readonly Case[] = [
         `/events?run_id=${turn.runId}`,
       ]) {
         const poll = async (query: Query = {}): Promise<WireEvent[]> =>
-          eventsOf(await context.wire.ask("GET", `${context.path("echo")}${path}`, { query }));
+          eventsOf(await context.http.ask("GET", `${context.path("echo")}${path}`, { query }));
         checkEqual(await poll(), wanted, `the first poll of ${path}`);
         checkEqual(await poll(), wanted, `the second poll of ${path}`);
         const consumer = crypto.randomUUID();
@@ -114,7 +114,7 @@ export const polling: readonly Case[] = [
       const path = `${context.path("echo")}/getevents/${turn.requestId}`;
       for (const since of ["-1", "1.5", "NaN", "abc", "0x1", ["1", "2"]]) {
         for (const stream of [false, true]) {
-          checkProblem(await context.wire.ask("GET", path, { query: { since, stream } }), 400);
+          checkProblem(await context.http.ask("GET", path, { query: { since, stream } }), 400);
         }
       }
     },
@@ -147,12 +147,12 @@ async function readPages(
   for (; url !== undefined; pages += 1) {
     check(pages < 10, "at most ten pages", url);
     const asked: string = url;
-    const answer = await context.wire.ask("GET", asked);
+    const answer = await context.http.ask("GET", asked);
     const page = eventsOf(answer);
     check(page.length <= 1000, "at most 1,000 events a page", page.length);
     events.push(...page);
     const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(answer.headers.get("link") ?? "")?.[1];
-    url = next === undefined ? undefined : new URL(next, context.wire.resolve(asked)).href;
+    url = next === undefined ? undefined : new URL(next, context.http.resolve(asked)).href;
   }
   return { events, pages };
 }

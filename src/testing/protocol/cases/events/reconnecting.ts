@@ -4,8 +4,8 @@ import { repeat } from "../../context.ts";
 import type { EventStream } from "../../event-stream.ts";
 import type { Frame } from "../../frames.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkStatus } from "../../wire.ts";
-import type { Query } from "../../wire.ts";
+import { checkStatus } from "../../http-client.ts";
+import type { Query } from "../../http-client.ts";
 import { ofType, only, toEvent } from "../../wire-event.ts";
 
 /** Readers that reconnect. */
@@ -179,7 +179,7 @@ function lastEventId(id: string | undefined): Readonly<Record<string, string>> {
 async function checkNothing(context: Context, turn: StartedTurn, query: Query, id?: string): Promise<void> {
   const path = `${context.path(turn.role)}/getevents/${turn.requestId}`;
   const ask = { query: { stream: true, ...query }, headers: lastEventId(id) };
-  const answer = await context.wire.ask("GET", path, ask);
+  const answer = await context.http.ask("GET", path, ask);
   checkStatus(answer, 204);
 }
 

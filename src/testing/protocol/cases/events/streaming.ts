@@ -2,7 +2,7 @@ import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { eventsOf, repeat } from "../../context.ts";
 import type { Frame } from "../../frames.ts";
-import { checkStatus, checkProblem } from "../../wire.ts";
+import { checkStatus, checkProblem } from "../../http-client.ts";
 import { checkWholeTurn, ofType, toEvent } from "../../wire-event.ts";
 
 /** Streaming events. */
@@ -53,7 +53,7 @@ export const streaming: readonly Case[] = [
       const later = await (await context.stream(turn)).restOfFrames();
       checkEqual(later.map(toData), live.map(toData), "the later stream");
       const path = `${context.path("ticker")}/getevents/${turn.requestId}`;
-      const polled = await context.wire.ask("GET", path, { query: { since: 0 } });
+      const polled = await context.http.ask("GET", path, { query: { since: 0 } });
       for (const { data } of live) check(polled.text.includes(String(data)), `${data}`, polled);
     },
   },
@@ -65,7 +65,7 @@ export const streaming: readonly Case[] = [
       const turn = await context.start("echo", "hello there");
       for (let read = 0; read < 3; read += 1) checkWholeTurn(await context.read(turn), "success");
       checkEqual((await context.poll(turn, { since: 0 })).length, 4, "the number of polled events");
-      const answer = await context.wire.ask("GET", `${context.path("echo")}/describe`);
+      const answer = await context.http.ask("GET", `${context.path("echo")}/describe`);
       checkStatus(answer, 200);
     },
   },
@@ -102,10 +102,10 @@ export const streaming: readonly Case[] = [
         `//getevents//${requestId}`,
       ]) {
         for (const prefix of [context.path("echo"), ""]) {
-          const polled = await context.wire.ask("GET", `${prefix}${path}`, { query: { since: 0 } });
+          const polled = await context.http.ask("GET", `${prefix}${path}`, { query: { since: 0 } });
           checkEqual(eventsOf(polled), wanted, `the poll of ${prefix}${path}`);
           const query = { since: 0, stream: "True" };
-          const stream = await context.wire.stream(`${prefix}${path}`, { query });
+          const stream = await context.http.stream(`${prefix}${path}`, { query });
           checkEqual(await stream.rest(), wanted, `the stream of ${prefix}${path}`);
         }
       }
@@ -118,7 +118,7 @@ export const streaming: readonly Case[] = [
     async run(context) {
       const { requestId, runId } = await context.start("echo", "hello");
       for (const path of [`/getevents/${requestId}`, `/events/${runId}`, `/request/${requestId}`]) {
-        checkProblem(await context.wire.ask("GET", `${context.path("notebook")}${path}`), 404);
+        checkProblem(await context.http.ask("GET", `${context.path("notebook")}${path}`), 404);
       }
     },
   },
@@ -134,9 +134,9 @@ export const streaming: readonly Case[] = [
         `/events/${id}`,
         `/request/${id}`,
       ]) {
-        checkProblem(await context.wire.ask("GET", `${context.path("echo")}${path}`), 404);
+        checkProblem(await context.http.ask("GET", `${context.path("echo")}${path}`), 404);
         const ask = { query: { stream: true } };
-        checkProblem(await context.wire.ask("GET", `${context.path("echo")}${path}`, ask), 404);
+        checkProblem(await context.http.ask("GET", `${context.path("echo")}${path}`, ask), 404);
       }
       checkWholeTurn(await context.read(await context.start("echo", "still here")), "success");
     },
@@ -151,9 +151,9 @@ export const streaming: readonly Case[] = [
       const second = await context.start("echo", "two", { run_id: first.runId });
       const latest = await context.read(second);
       const path = `${context.path("echo")}/getevents/${first.runId}`;
-      const byRun = await context.wire.stream(path, { query: { stream: true } });
+      const byRun = await context.http.stream(path, { query: { stream: true } });
       checkEqual(await byRun.rest(), latest, "the stream of the run");
-      const whole = await context.wire.stream(path, { query: { stream: true, since: 0 } });
+      const whole = await context.http.stream(path, { query: { stream: true, since: 0 } });
       checkEqual(await whole.rest(), [...events, ...latest], "the stream of the whole run");
     },
   },
@@ -164,7 +164,7 @@ export const streaming: readonly Case[] = [
     async run(context) {
       const turn = await context.start("echo", "one");
       const path = `${context.path("echo")}/getevents/${turn.runId}`;
-      const stream = await context.wire.stream(path, { query: { stream: true, follow: true, since: 0 } });
+      const stream = await context.http.stream(path, { query: { stream: true, follow: true, since: 0 } });
       const isEnd = ({ type }: { type: string }): boolean => type === "RequestCompleted";
       await stream.until(isEnd, "the first end");
       await context.start("echo", "two", { run_id: turn.runId });

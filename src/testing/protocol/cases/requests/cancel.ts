@@ -1,6 +1,6 @@
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkProblem } from "../../wire.ts";
+import { bodyOf, checkProblem } from "../../http-client.ts";
 import { checkGapless, checkWholeTurn, ofType, only, textOf, checkBrackets } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
 

@@ -1,8 +1,8 @@
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
-import type { Answer } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../http-client.ts";
+import type { HttpAnswer } from "../../http-client.ts";
 import { checkWholeTurn, ofType, toEvent } from "../../wire-event.ts";
 
 /** Sending the same request again. */
@@ -13,7 +13,7 @@ export const idempotency: readonly Case[] = [
     needs: ["echo"],
     async run(context) {
       const body = chat(context, "only once");
-      const send = (): Promise<Answer> => context.process("echo", body, { wait: true });
+      const send = (): Promise<HttpAnswer> => context.process("echo", body, { wait: true });
       const answers = await Promise.all(Array.from({ length: context.times(20, 50) }, send));
       for (const answer of answers) {
         checkStatus(answer, 200);
@@ -72,9 +72,9 @@ export const idempotency: readonly Case[] = [
     async run(context) {
       const ask = { method: "POST", body: chat(context, "only once") };
       const path = `${context.path("echo")}/stream_request`;
-      const first = await (await context.wire.stream(path, ask)).restOfFrames();
+      const first = await (await context.http.stream(path, ask)).restOfFrames();
       checkWholeTurn(first.map(({ data }) => toEvent(data, path)));
-      const again = await (await context.wire.stream(path, ask)).restOfFrames();
+      const again = await (await context.http.stream(path, ask)).restOfFrames();
       checkEqual(again, first, "the stream of the repeat");
     },
   },
@@ -85,12 +85,12 @@ export const idempotency: readonly Case[] = [
     async run(context) {
       const body = chat(context, "one two three");
       const path = `${context.path("echo")}/stream_request`;
-      const first = await (await context.wire.stream(path, { method: "POST", body })).rest();
+      const first = await (await context.http.stream(path, { method: "POST", body })).rest();
       const headers = { "last-event-id": "3" };
-      const again = await context.wire.stream(path, { method: "POST", body, headers });
+      const again = await context.http.stream(path, { method: "POST", body, headers });
       checkEqual(await again.rest(), first.slice(3), "the stream of the repeat");
       const all = { headers: { "last-event-id": String(first.length) }, body };
-      checkStatus(await context.wire.ask("POST", path, all), 204);
+      checkStatus(await context.http.ask("POST", path, all), 204);
       await checkRanOnce(context, body.request_id);
     },
   },
@@ -107,10 +107,10 @@ export const idempotency: readonly Case[] = [
         { body: unnamed, headers: { "last-event-id": "3" } },
         { body, query: { last_event_id: 3 } },
       ]) {
-        checkProblem(await context.wire.ask("POST", path, ask), 409);
+        checkProblem(await context.http.ask("POST", path, ask), 409);
       }
       const events = `${context.path("echo")}/getevents/${body.request_id}`;
-      checkProblem(await context.wire.ask("GET", events), 404);
+      checkProblem(await context.http.ask("GET", events), 404);
     },
   },
   {
@@ -157,13 +157,13 @@ function chat(context: Context, input: string): Chat {
   return { type: "ChatRequest", input, request_id: context.newId() };
 }
 
-function isReplayed({ headers }: Answer): boolean {
+function isReplayed({ headers }: HttpAnswer): boolean {
   return headers.get("idempotent-replayed") === "true";
 }
 
 async function checkRanOnce(context: Context, requestId: string): Promise<void> {
   const path = `${context.path("echo")}/getevents/${requestId}`;
-  const events = await (await context.wire.stream(path, { query: { stream: true } })).rest();
+  const events = await (await context.http.stream(path, { query: { stream: true } })).rest();
   checkEqual(ofType(events, "RequestStarted").length, 1, "the number of RequestStarted");
   checkEqual(ofType(events, "RequestCompleted").length, 1, "the number of RequestCompleted");
   checkEqual(events[0]?.id, 1, "the id of the first event in a run of its own");

@@ -2,7 +2,7 @@ import type { Case } from "../../case.ts";
 import { SLOW } from "../../context.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../http-client.ts";
 import { checkGapless, checkWholeTurn, only, textOf } from "../../wire-event.ts";
 
 /** Several requests to one run, and parallel runs. */
@@ -88,7 +88,7 @@ export const queue: readonly Case[] = [
         await context.poll(busy, { since: 2, timeout: 60_000 });
         polls += 1;
       });
-      const answer = await context.wire.ask("GET", `${context.path("echo")}/describe`);
+      const answer = await context.http.ask("GET", `${context.path("echo")}/describe`);
       checkStatus(answer, 200);
       checkWholeTurn(await context.read(await context.start("echo", "hello")), "success");
       checkEqual(polls, 0, "the number of long polls that had to end first");

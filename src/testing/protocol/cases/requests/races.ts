@@ -1,7 +1,7 @@
 import type { Case } from "../../case.ts";
 import { repeat } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkStatus } from "../../wire.ts";
+import { checkStatus } from "../../http-client.ts";
 import { checkGapless, checkWholeTurn, ofType } from "../../wire-event.ts";
 
 /** A cancel that races with other events. */

@@ -1,8 +1,8 @@
 import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
-import type { Answer } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../http-client.ts";
+import type { HttpAnswer } from "../../http-client.ts";
 import { checkGapless, ofType } from "../../wire-event.ts";
 
 /** Accepted and refused answers. */
@@ -88,7 +88,7 @@ export const resume: readonly Case[] = [
     async run(context) {
       const turn = await ask(context);
       const resume_id = context.newId();
-      const send = (approved: boolean): Promise<Answer> =>
+      const send = (approved: boolean): Promise<HttpAnswer> =>
         context.resume(turn, { approved }, { resume_id }, { wait: true });
       const first = await send(true);
       checkEqual(first.headers.get("idempotent-replayed"), null, "Idempotent-Replayed of the first answer");

@@ -123,7 +123,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 async function checkFields(context: Context, role: keyof typeof INPUTS & Role): Promise<void> {
-  const descriptor = await context.wire.ask("GET", `${context.path(role)}/describe`);
+  const descriptor = await context.http.ask("GET", `${context.path(role)}/describe`);
   const { name } = Object(descriptor.json) as { name?: unknown };
   const turn = await context.start(role, INPUTS[role]);
   const events = await context.read(turn);

@@ -1,7 +1,8 @@
+import { isObject } from "../../../../protocol/json.ts";
 import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, isRecord } from "../../wire.ts";
+import { bodyOf } from "../../http-client.ts";
 import { checkGapless, ofType, only, textOf, toEvent, checkBrackets } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
 
@@ -16,7 +17,7 @@ export const waits: readonly Case[] = [
       const events = await context.read(turn);
       const wait = only(events, "WaitForInput");
       checkEqual(events.at(-1), wait, "the last event");
-      check(isRecord(wait.request_keys), "request_keys", wait);
+      check(isObject(wait.request_keys), "request_keys", wait);
       checkEqual(Object.keys(wait.request_keys), ["approved"], "the asked keys");
       const status = await context.status(turn);
       checkEqual(status.status, "waiting", "the status");
@@ -80,7 +81,7 @@ export const waits: readonly Case[] = [
       await context.read(turn);
       const body = { type: "ResumeWithInput", run_id: turn.runId, request_keys: { approved: true } };
       const path = `${context.path("payments")}/stream_request`;
-      const events = await (await context.wire.stream(path, { method: "POST", body })).rest();
+      const events = await (await context.http.stream(path, { method: "POST", body })).rest();
       checkEqual(events[0]?.type, "ResumeWithInput", "the first type");
       checkEqual(events.at(-1)?.type, "RequestCompleted", "the last type");
     },
@@ -194,6 +195,6 @@ async function answerAll(
 }
 
 function answerTo(wait: WireEvent, value: string | ((key: string) => unknown)): Record<string, unknown> {
-  const keys = Object.keys(isRecord(wait.request_keys) ? wait.request_keys : {});
+  const keys = Object.keys(isObject(wait.request_keys) ? wait.request_keys : {});
   return Object.fromEntries(keys.map((key) => [key, typeof value === "string" ? value : value(key)]));
 }

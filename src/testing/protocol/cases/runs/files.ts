@@ -1,6 +1,6 @@
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus, checkProblem } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../http-client.ts";
 import { checkWholeTurn, only } from "../../wire-event.ts";
 
 /** Files of agents and of clients. */
@@ -16,7 +16,7 @@ export const files: readonly Case[] = [
       check(typeof name === "string" && name !== "", "a name", name);
       checkEqual(mime_type, "application/pdf", "mime_type");
       check(typeof url === "string" && url.includes(String(artifact_id)), "a url with the artifact_id", url);
-      const answer = await context.wire.ask("GET", context.wire.resolve(url));
+      const answer = await context.http.ask("GET", context.http.resolve(url));
       checkStatus(answer, 200);
       checkEqual(answer.headers.get("content-type"), "application/pdf", "the content-type");
       check(answer.text.startsWith("%PDF-"), "the bytes of a PDF", answer.text.slice(0, 20));
@@ -33,9 +33,9 @@ export const files: readonly Case[] = [
     async run(context) {
       const events = await context.read(await context.start("pdf-writer", "Moon: it is far away"));
       const path = String(only(events, "ArtifactGenerated").url);
-      const before = await context.wire.ask("GET", context.wire.resolve(path));
-      const { wire } = await context.restart();
-      const after = await wire.ask("GET", wire.resolve(path));
+      const before = await context.http.ask("GET", context.http.resolve(path));
+      const { http } = await context.restart();
+      const after = await http.ask("GET", http.resolve(path));
       checkStatus(after, 200);
       const equal = after.bytes.length === before.bytes.length && after.text === before.text;
       check(equal, `the same ${before.bytes.length} bytes`, after.bytes.length);
@@ -46,7 +46,7 @@ export const files: readonly Case[] = [
     title: "an unknown artifact is a 404",
     needs: [],
     async run(context) {
-      checkProblem(await context.wire.ask("GET", `/artifacts/${crypto.randomUUID()}`), 404);
+      checkProblem(await context.http.ask("GET", `/artifacts/${crypto.randomUUID()}`), 404);
     },
   },
   {
@@ -56,11 +56,11 @@ export const files: readonly Case[] = [
     async run(context) {
       const raw = crypto.getRandomValues(new Uint8Array(10_000));
       const headers = { "content-type": "application/x-anything" };
-      const uploaded = await context.wire.ask("POST", "/artifacts", { raw, headers });
+      const uploaded = await context.http.ask("POST", "/artifacts", { raw, headers });
       checkStatus(uploaded, 200, 201);
       const { artifact_id, url } = bodyOf(uploaded, uploaded.status);
       check(typeof artifact_id === "string" && typeof url === "string", "artifact_id and url", uploaded);
-      const { bytes } = await context.wire.ask("GET", context.wire.resolve(url));
+      const { bytes } = await context.http.ask("GET", context.http.resolve(url));
       const equal = bytes.length === raw.length && bytes.every((byte, index) => byte === raw[index]);
       check(equal, "the uploaded bytes", bytes.length);
       const turn = await context.start("echo", "hello", { attachments: [artifact_id] });

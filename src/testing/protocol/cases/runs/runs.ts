@@ -1,8 +1,9 @@
+import { isObject } from "../../../../protocol/json.ts";
 import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkStatus, isRecord, checkProblem } from "../../wire.ts";
-import type { Query } from "../../wire.ts";
+import { checkStatus, checkProblem } from "../../http-client.ts";
+import type { Query } from "../../http-client.ts";
 
 /** Runs and requests as seen later. */
 export const runs: readonly Case[] = [
@@ -69,7 +70,7 @@ export const runs: readonly Case[] = [
     async run(context) {
       const turn = await context.startEndless("payments", "pay 30 to bob");
       const newest = (await context.read(turn)).at(-1)?.id;
-      const uploaded = await context.wire.ask("POST", `${context.path("payments")}/artifacts`, {
+      const uploaded = await context.http.ask("POST", `${context.path("payments")}/artifacts`, {
         query: { name: "a.txt", run_id: turn.runId },
         raw: "hello",
         headers: { "content-type": "text/plain" },
@@ -110,11 +111,11 @@ export const runs: readonly Case[] = [
       const turn = await context.startEndless("payments", "pay 30 to bob");
       await context.read(turn);
       const path = `/runs/${turn.runId}`;
-      checkProblem(await context.wire.ask("DELETE", path), 409);
+      checkProblem(await context.http.ask("DELETE", path), 409);
       await context.cancel(turn, { wait: true });
-      const deleted = await context.wire.ask("DELETE", path);
+      const deleted = await context.http.ask("DELETE", path);
       checkStatus(deleted, 200, 204);
-      checkProblem(await context.wire.ask("GET", `${context.path("payments")}/getevents/${turn.runId}`), 410);
+      checkProblem(await context.http.ask("GET", `${context.path("payments")}/getevents/${turn.runId}`), 410);
       const rows = await listRuns(context);
       check(!rows.some(({ run_id }) => run_id === turn.runId), "a list without the run", rows.slice(0, 5));
     },
@@ -127,7 +128,7 @@ export const runs: readonly Case[] = [
       const waiting = await context.startEndless("payments", "pay 30 to bob");
       await context.read(waiting);
       await context.read(await context.start("echo", "hello"));
-      const answer = await context.wire.ask("GET", "/runs", { query: { limit: 1 } });
+      const answer = await context.http.ask("GET", "/runs", { query: { limit: 1 } });
       check(Array.isArray(answer.json) && answer.json.length === 1, "one run on a page", answer);
       const link = answer.headers.get("link") ?? "";
       check(/rel="?next"?/.test(link), "a Link to the next page", link);
@@ -146,9 +147,9 @@ export const runs: readonly Case[] = [
 type Row = Readonly<Record<string, unknown>>;
 
 async function listRuns(context: Context, query: Query = {}): Promise<readonly Row[]> {
-  const answer = await context.wire.ask("GET", "/runs", { query });
+  const answer = await context.http.ask("GET", "/runs", { query });
   checkStatus(answer, 200);
-  check(Array.isArray(answer.json) && answer.json.every(isRecord), "a list of runs", answer);
+  check(Array.isArray(answer.json) && answer.json.every(isObject), "a list of runs", answer);
   return answer.json;
 }
 
@@ -158,7 +159,7 @@ async function lookBack(context: Context, turns: readonly StartedTurn[]): Promis
   return Promise.all(
     turns.map(async (turn) => {
       const path = `${context.path(turn.role)}/getevents/${turn.runId}`;
-      const { text } = await context.wire.ask("GET", path, { query: { since: 0 } });
+      const { text } = await context.http.ask("GET", path, { query: { since: 0 } });
       const row = rows.find(({ run_id }) => run_id === turn.runId);
       return { text, row, status: await context.status(turn) };
     }),

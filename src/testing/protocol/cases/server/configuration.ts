@@ -1,7 +1,7 @@
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkProblem } from "../../wire.ts";
+import { bodyOf, checkProblem } from "../../http-client.ts";
 import { checkGapless } from "../../wire-event.ts";
 
 /** Configuring agents and runs. */
@@ -48,7 +48,7 @@ export const configuration: readonly Case[] = [
       const body = { type: "ConfigureRequest", args: { style: "plain" } };
       bodyOf(await context.process("echo", body), 202);
       const path = `${context.path("echo")}/configure`;
-      const answer = await context.wire.ask("POST", path, { body, query: { wait: true } });
+      const answer = await context.http.ask("POST", path, { body, query: { wait: true } });
       checkConfigured(bodyOf(answer, 200), null);
     },
   },

@@ -1,8 +1,9 @@
+import { isObject } from "../../../../protocol/json.ts";
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkStatus, isRecord, checkProblem } from "../../wire.ts";
-import type { Answer } from "../../wire.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../http-client.ts";
+import type { HttpAnswer } from "../../http-client.ts";
 
 /** The list of agents and their descriptions. */
 export const discovery: readonly Case[] = [
@@ -22,7 +23,7 @@ export const discovery: readonly Case[] = [
     needs: [],
     async run(context) {
       const { agents } = await listAgents(context);
-      const { json } = await context.wire.ask("GET", "/", { query: { format: "pairs" } });
+      const { json } = await context.http.ask("GET", "/", { query: { format: "pairs" } });
       checkEqual(
         json,
         agents.map(({ name, path }) => [name, path]),
@@ -72,7 +73,7 @@ export const discovery: readonly Case[] = [
     title: "an unknown agent is a 404 with a problem document",
     needs: [],
     async run(context) {
-      const answer = await context.wire.ask("GET", "/no-such-agent/describe");
+      const answer = await context.http.ask("GET", "/no-such-agent/describe");
       checkProblem(answer, 404);
     },
   },
@@ -82,7 +83,7 @@ export const discovery: readonly Case[] = [
     needs: [],
     async run(context) {
       const { agents } = await listAgents(context);
-      const answer = await context.wire.ask("GET", "/describe");
+      const answer = await context.http.ask("GET", "/describe");
       const { name } = bodyOf(answer, 200);
       check(
         agents.some((agent) => agent.name === name),
@@ -96,11 +97,11 @@ export const discovery: readonly Case[] = [
     title: "the server describes its routes as OpenAPI 3.1 and its messages as JSON Schema",
     needs: [],
     async run(context) {
-      const answer = await context.wire.ask("GET", "/openapi.json");
+      const answer = await context.http.ask("GET", "/openapi.json");
       const { openapi, paths } = bodyOf(answer, 200);
       check(typeof openapi === "string" && openapi.startsWith("3.1"), "openapi 3.1", answer);
-      check(isRecord(paths) && Object.keys(paths).length > 0, "paths", answer);
-      bodyOf(await context.wire.ask("GET", "/schemas/ChatRequest.json"), 200);
+      check(isObject(paths) && Object.keys(paths).length > 0, "paths", answer);
+      bodyOf(await context.http.ask("GET", "/schemas/ChatRequest.json"), 200);
     },
   },
   {
@@ -109,7 +110,7 @@ export const discovery: readonly Case[] = [
     needs: [],
     async run(context) {
       for (const path of ["/healthz", "/readyz"]) {
-        const answer = await context.wire.ask("GET", path);
+        const answer = await context.http.ask("GET", path);
         checkStatus(answer, 200);
       }
     },
@@ -121,8 +122,8 @@ interface Listed {
   readonly path: string;
 }
 
-async function listAgents({ wire }: Context): Promise<{ answer: Answer; agents: Listed[] }> {
-  const answer = await wire.ask("GET", "/");
+async function listAgents({ http }: Context): Promise<{ answer: HttpAnswer; agents: Listed[] }> {
+  const answer = await http.ask("GET", "/");
   checkStatus(answer, 200);
   check(isList(answer.json, isListed), "a list of {name, path}", answer);
   return { answer, agents: [...answer.json] };
@@ -135,7 +136,7 @@ async function describeAll(
   check(agents.length > 0, "at least one agent", answer);
   return Promise.all(
     agents.map(async ({ name, path }) => {
-      const answer = await context.wire.ask("GET", `${path.replace(/\/+$/, "")}/describe`);
+      const answer = await context.http.ask("GET", `${path.replace(/\/+$/, "")}/describe`);
       return { name, descriptor: bodyOf(answer, 200) };
     }),
   );
@@ -150,9 +151,9 @@ function isString(value: unknown): value is string {
 }
 
 function isListed(value: unknown): value is Listed {
-  return isRecord(value) && isString(value.name) && isString(value.path);
+  return isObject(value) && isString(value.name) && isString(value.path);
 }
 
 function isOperation(value: unknown): value is { name: string; description: string } {
-  return isRecord(value) && isString(value.name) && isString(value.description);
+  return isObject(value) && isString(value.name) && isString(value.description);
 }

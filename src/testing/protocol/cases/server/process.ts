@@ -2,7 +2,7 @@ import type { Case } from "../../case.ts";
 import { repeatRequest } from "../../roles.ts";
 import { toTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf, checkProblem } from "../../wire.ts";
+import { bodyOf, checkProblem } from "../../http-client.ts";
 import { checkWholeTurn, ofType, textOf, toEvent } from "../../wire-event.ts";
 
 /** Starting turns, in new and existing runs. */
@@ -58,7 +58,7 @@ export const process: readonly Case[] = [
         const answer = await context.process("echo", body, { wait: true });
         checkProblem(answer, 409);
         checkEqual(bodyOf(answer, 409).code, "too_deep", "the code");
-        checkProblem(await context.wire.ask("GET", `${context.path("echo")}/request/${request_id}`), 404);
+        checkProblem(await context.http.ask("GET", `${context.path("echo")}/request/${request_id}`), 404);
       }
       for (const fields of [
         { depth: -1 },
@@ -80,8 +80,8 @@ export const process: readonly Case[] = [
       checkEqual(Object.keys(body).toSorted(), ["request_id", "run_id"], "the keys of the body");
       const location = answer.headers.get("location");
       check(location !== null, "a Location", answer);
-      const { wire } = context;
-      const stream = await wire.stream(wire.resolve(location), { query: { stream: true } });
+      const { http } = context;
+      const stream = await http.stream(http.resolve(location), { query: { stream: true } });
       const events = await stream.rest();
       checkWholeTurn(events, "success");
       checkEqual(events[0]?.request_id, body.request_id, "the request_id of the events");
@@ -172,7 +172,7 @@ export const process: readonly Case[] = [
     needs: ["echo"],
     async run(context) {
       const body = { type: "ChatRequest", input: "the very same words" };
-      const stream = await context.wire.stream(`${context.path("echo")}/stream_request`, {
+      const stream = await context.http.stream(`${context.path("echo")}/stream_request`, {
         method: "POST",
         body,
       });
@@ -199,7 +199,7 @@ export const process: readonly Case[] = [
         { type: "CancelRequest", request_id: context.newId() },
         { type: "ConfigureRequest", args: {} },
       ]) {
-        checkProblem(await context.wire.ask("POST", path, { body }), 400);
+        checkProblem(await context.http.ask("POST", path, { body }), 400);
       }
     },
   },

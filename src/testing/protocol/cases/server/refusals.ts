@@ -1,7 +1,7 @@
 import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkStatus, checkProblem } from "../../wire.ts";
+import { checkStatus, checkProblem } from "../../http-client.ts";
 import { textOf } from "../../wire-event.ts";
 
 /** Refusals, and that they start nothing. */
@@ -15,7 +15,7 @@ export const refusals: readonly Case[] = [
       const whole = JSON.stringify({ type: "ChatRequest", input: "hello", request_id: id });
       for (const raw of ["", "{", whole.slice(0, -1), `${whole}}`, `\u0000${whole}`]) {
         const path = `${context.path("echo")}/process`;
-        checkProblem(await context.wire.ask("POST", path, { raw, query: { wait: true } }), 400);
+        checkProblem(await context.http.ask("POST", path, { raw, query: { wait: true } }), 400);
       }
       await checkUnknown(context, id);
     },
@@ -79,9 +79,9 @@ export const refusals: readonly Case[] = [
     async run(context) {
       const path = `${context.path("echo")}/process`;
       const ask = { raw: '{"type":"ChatRequest","input":"a"}', headers: { "content-type": "text/plain" } };
-      checkProblem(await context.wire.ask("POST", path, ask), 415);
+      checkProblem(await context.http.ask("POST", path, ask), 415);
       const huge = { type: "ChatRequest", input: "a".repeat(1_100_000) };
-      checkProblem(await context.wire.ask("POST", path, { body: huge }), 413);
+      checkProblem(await context.http.ask("POST", path, { body: huge }), 413);
     },
   },
   {
@@ -89,8 +89,8 @@ export const refusals: readonly Case[] = [
     title: "another method on a known path is a 405",
     needs: ["echo"],
     async run(context) {
-      checkProblem(await context.wire.ask("GET", `${context.path("echo")}/process`), 405);
-      checkProblem(await context.wire.ask("POST", `${context.path("echo")}/describe`, { body: {} }), 405);
+      checkProblem(await context.http.ask("GET", `${context.path("echo")}/process`), 405);
+      checkProblem(await context.http.ask("POST", `${context.path("echo")}/describe`, { body: {} }), 405);
     },
   },
   {
@@ -100,9 +100,9 @@ export const refusals: readonly Case[] = [
     async run(context) {
       const headers = { origin: "http://elsewhere.example" };
       const path = context.path("echo");
-      checkProblem(await context.wire.ask("GET", `${path}/describe`, { headers }), 403);
+      checkProblem(await context.http.ask("GET", `${path}/describe`, { headers }), 403);
       const body = { type: "ChatRequest", input: "a" };
-      checkProblem(await context.wire.ask("POST", `${path}/process`, { headers, body }), 403);
+      checkProblem(await context.http.ask("POST", `${path}/process`, { headers, body }), 403);
     },
   },
   {
@@ -112,9 +112,9 @@ export const refusals: readonly Case[] = [
     async run(context) {
       const path = `${context.path("echo")}/process`;
       const deep = `{"type":"ChatRequest","input":"a","request_metadata":{"a":${"[".repeat(5000)}${"]".repeat(5000)}}}`;
-      checkStatus(await context.wire.ask("POST", path, { raw: deep }), 400, 413);
+      checkStatus(await context.http.ask("POST", path, { raw: deep }), 400, 413);
       const raw = '{"type":"ChatRequest","input":"a","request_metadata":{"__proto__":{"polluted":true}}}';
-      checkProblem(await context.wire.ask("POST", path, { raw }), 400);
+      checkProblem(await context.http.ask("POST", path, { raw }), 400);
       checkEqual(
         textOf(await context.read(await context.start("echo", "still here"))),
         "still here",
@@ -138,7 +138,7 @@ export const refusals: readonly Case[] = [
     async run(context) {
       for (const id of ["..%2f..%2fetc", "a%00b", "%0d%0aset-cookie:a", "x".repeat(500), "%C3%A4"]) {
         for (const path of [`/getevents/${id}`, `/request/${id}`, `/artifacts/${id}`]) {
-          checkStatus(await context.wire.ask("GET", path), 400, 404);
+          checkStatus(await context.http.ask("GET", path), 400, 404);
         }
       }
       const body = { type: "ChatRequest", input: "hello", request_id: "../etc/passwd" };
@@ -149,5 +149,5 @@ export const refusals: readonly Case[] = [
 
 async function checkUnknown(context: Context, requestId: string): Promise<void> {
   const path = `${context.path("echo")}/request/${requestId}`;
-  checkStatus(await context.wire.ask("GET", path), 404);
+  checkStatus(await context.http.ask("GET", path), 404);
 }

@@ -1,7 +1,7 @@
 import type { ReceivedEvent } from "./received-events.ts";
 
 /** The waits of a stream that are not answered yet. */
-export class OpenWaits {
+export class UnansweredWaits {
   readonly #open = new Set<unknown>();
 
   get size(): number {

@@ -1,8 +1,9 @@
+import { isObject } from "../../protocol/json.ts";
 import { Mismatch, check } from "./mismatch.ts";
 import { EventStream } from "./event-stream.ts";
 
 /** An answer of the server: status, headers and the whole body. */
-export interface Answer {
+export interface HttpAnswer {
   /** The request, for messages. */
   readonly asked: string;
   readonly status: number;
@@ -14,7 +15,7 @@ export interface Answer {
 }
 
 /** The parts of a request besides method and path. */
-export interface Ask {
+export interface RequestParts {
   readonly query?: Query;
   /** Sent as JSON, unless it is bytes or `raw` is given. */
   readonly body?: unknown;
@@ -27,12 +28,12 @@ export interface Ask {
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 /** The connection to the server under test; every wait has a time limit. */
-export class Wire {
+export class HttpClient {
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly #token: string | undefined;
 
-  constructor(baseUrl: string, { timeoutMs, token }: WireOptions) {
+  constructor(baseUrl: string, { timeoutMs, token }: HttpClientOptions) {
     this.baseUrl = baseUrl.replace(/\/+$/, "");
     this.timeoutMs = timeoutMs;
     this.#token = token;
@@ -47,7 +48,7 @@ export class Wire {
    * Sends a request and reads the whole answer; a path is appended to the base URL, an absolute URL is used
    * as it is.
    */
-  async ask(method: string, path: string, options: Ask = {}): Promise<Answer> {
+  async ask(method: string, path: string, options: RequestParts = {}): Promise<HttpAnswer> {
     const stop = new AbortController();
     const asked = `${method} ${withQuery(path, options.query)}`;
     const timer = this.#limit(stop, asked);
@@ -62,7 +63,7 @@ export class Wire {
   }
 
   /** Sends a request for an event stream; any other answer is a Mismatch. */
-  async stream(path: string, { method = "GET", ...options }: AskForStream = {}): Promise<EventStream> {
+  async stream(path: string, { method = "GET", ...options }: StreamRequestParts = {}): Promise<EventStream> {
     const stop = new AbortController();
     const asked = `${method} ${withQuery(path, options.query)}`;
     const timer = this.#limit(stop, asked);
@@ -86,7 +87,7 @@ export class Wire {
     }, this.timeoutMs);
   }
 
-  #fetch(method: string, path: string, ask: Ask, signal: AbortSignal): Promise<Response> {
+  #fetch(method: string, path: string, ask: RequestParts, signal: AbortSignal): Promise<Response> {
     const { query, body, raw, headers } = ask;
     const content = raw ?? (body === undefined ? null : JSON.stringify(body));
     const url = path.startsWith("http") ? path : `${this.baseUrl}${path}`;
@@ -109,42 +110,37 @@ export class Wire {
 }
 
 /** The limits and credentials for a server. */
-export interface WireOptions {
+export interface HttpClientOptions {
   readonly timeoutMs: number;
   readonly token: string | undefined;
 }
 
 /** A request whose answer is a stream. */
-export interface AskForStream extends Ask {
+export interface StreamRequestParts extends RequestParts {
   readonly method?: string;
 }
 
 /** Checks that an answer has one of the given statuses. */
-export function checkStatus(answer: Answer, ...statuses: readonly number[]): void {
+export function checkStatus(answer: HttpAnswer, ...statuses: readonly number[]): void {
   check(statuses.includes(answer.status), `status ${statuses.join(" or ")}`, answer);
 }
 
 /** Checks the status of an answer and returns its body, which must be a JSON object. */
-export function bodyOf(answer: Answer, status: number): Readonly<Record<string, unknown>> {
+export function bodyOf(answer: HttpAnswer, status: number): Readonly<Record<string, unknown>> {
   checkStatus(answer, status);
   const { json } = answer;
-  check(isRecord(json), "a JSON object as body", answer);
+  check(isObject(json), "a JSON object as body", answer);
   return json;
 }
 
 /** Checks that an answer is a problem: a status, a code for programs, and a sentence for people. */
-export function checkProblem(answer: Answer, status: number): Readonly<Record<string, unknown>> {
+export function checkProblem(answer: HttpAnswer, status: number): Readonly<Record<string, unknown>> {
   const problem = bodyOf(answer, status);
   const type = answer.headers.get("content-type") ?? "";
   check(type.startsWith("application/problem+json"), "application/problem+json", { type, ...problem });
   check(typeof problem.code === "string" && problem.code !== "", "a code", answer);
   check(typeof problem.detail === "string" && problem.detail !== "", "a detail", answer);
   return problem;
-}
-
-/** Whether a value is an object with keys. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function withQuery(path: string, query: Query = {}): string {
@@ -157,7 +153,7 @@ function withQuery(path: string, query: Query = {}): string {
   return `${path}${path.includes("?") ? "&" : "?"}${text}`;
 }
 
-async function toAnswer(asked: string, response: Response): Promise<Answer> {
+async function toAnswer(asked: string, response: Response): Promise<HttpAnswer> {
   const bytes = new Uint8Array(await response.arrayBuffer());
   const text = new TextDecoder().decode(bytes);
   const { status, headers } = response;

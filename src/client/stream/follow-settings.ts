@@ -18,7 +18,7 @@ export interface FollowLimits {
 }
 
 /** What to follow, and from where. */
-export interface FollowOptions {
+export interface FollowSettings {
   readonly path: string;
   /** Sent only until there is an event id to resume from. */
   readonly query: Query;

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { Wire } from "../../../src/testing/protocol/wire.ts";
+import { HttpClient } from "../../../src/testing/protocol/http-client.ts";
 
 test("the token goes only to the server under test, not to other hosts that it names", async () => {
   const seen: (string | undefined)[] = [];
   const [tested, other] = [await listen(seen), await listen(seen)];
-  const wire = new Wire(tested, { timeoutMs: 10_000, token: "secret" });
-  await wire.ask("GET", "/artifacts/art_1");
-  await wire.ask("GET", wire.resolve("/artifacts/art_1"));
-  await wire.ask("GET", wire.resolve(`${other}/artifacts/art_1`));
+  const http = new HttpClient(tested, { timeoutMs: 10_000, token: "secret" });
+  await http.ask("GET", "/artifacts/art_1");
+  await http.ask("GET", http.resolve("/artifacts/art_1"));
+  await http.ask("GET", http.resolve(`${other}/artifacts/art_1`));
   expect(seen).toEqual(["Bearer secret", "Bearer secret", undefined]);
 });
 
