@@ -8,7 +8,7 @@ import type { ContentFile } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
-import { digest } from "./digest.ts";
+import { digest } from "../wire/digest.ts";
 import { findOpenWait, toAnswer, toPrompt } from "./open-wait.ts";
 import type { OpenWait } from "./open-wait.ts";
 

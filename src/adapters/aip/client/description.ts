@@ -1,0 +1,43 @@
+import { pause, systemClock } from "../rpc/clock.ts";
+import type { Peer } from "../wire/messages.ts";
+import type { Target } from "./target.ts";
+
+/** How old a description may be, how soon a failed attempt is repeated, and how long a caller waits for the first. */
+const MS = { refresh: 60_000, retry: 5_000, patience: 3_000 };
+
+/** The description of a node, fetched from its gateway when it is needed, and cached. */
+export class NodeDescription {
+  readonly #target: Target;
+  #peer: Peer | undefined;
+  #asking: Promise<void> | undefined;
+  #askedAt = -Infinity;
+
+  constructor(target: Target) {
+    this.#target = target;
+  }
+
+  get peer(): Peer | undefined {
+    return this.#peer;
+  }
+
+  /** Resolves when the description is known, or cannot be fetched now. An old one is refreshed in the background. */
+  async ready(): Promise<void> {
+    const isDue = systemClock.monotonic() - this.#askedAt > (this.#peer ? MS.refresh : MS.retry);
+    if (isDue) this.#asking ??= this.#ask();
+    if (this.#peer || this.#asking === undefined) return;
+    const enough = new AbortController();
+    await Promise.race([this.#asking, pause(systemClock, MS.patience, enough.signal)]);
+    enough.abort();
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      this.#peer = (await this.#target.describe()) ?? this.#peer;
+    } catch {
+      // The error is reported when the node is called; until then the last description is used.
+    } finally {
+      this.#askedAt = systemClock.monotonic();
+      this.#asking = undefined;
+    }
+  }
+}

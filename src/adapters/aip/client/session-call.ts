@@ -1,0 +1,263 @@
+import { AgentError } from "../../../errors.ts";
+import type { ArtifactId, CallId } from "../../../protocol/ids.ts";
+import { isObject } from "../../../protocol/json.ts";
+import type { Json, JsonObject } from "../../../protocol/json.ts";
+import type {
+  RemoteEnd,
+  RemoteFile,
+  RemoteRequest,
+  RemoteSession,
+} from "../../../runtime/agent/remote-port.ts";
+import { checkText } from "../../../runtime/journal/json-limits.ts";
+import type { ByteStream } from "../rpc/channel.ts";
+import { digest } from "../wire/digest.ts";
+import { CONTENT_BYTES, filesOf, textOf, toItem } from "../wire/content.ts";
+import type { Codecs } from "../wire/codec.ts";
+import { SESSION, TASK } from "../wire/messages.ts";
+import type { AgentMessage, ContentItem } from "../wire/messages.ts";
+import { Answers } from "./answers.ts";
+import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
+import { SENDER } from "./target.ts";
+import type { Target } from "./target.ts";
+
+/** How long the other side may be silent, and how long it may take to end the session. */
+const MS = { silence: 600_000, end: 10_000 };
+
+/** The most messages and characters of one call. */
+const LIMITS = { messages: 100_000, characters: 64 * 1_048_576 };
+
+/** One call of a far agent: a session with one quest, and one more for each answer to a question. */
+export class SessionCall {
+  readonly #target: Target;
+  readonly #name: string;
+  readonly #asked: RemoteRequest;
+  readonly #session: RemoteSession;
+  #sessionId = "";
+  #sent = 0;
+  #files = 0;
+  #characters = 0;
+  #received = 0;
+
+  /** `name` is the local name of the agent. */
+  constructor(target: Target, name: string, asked: RemoteRequest, session: RemoteSession) {
+    this.#target = target;
+    this.#name = name;
+    this.#asked = asked;
+    this.#session = session;
+  }
+
+  /** Performs the call. An error ends only this call. */
+  async run(): Promise<RemoteEnd> {
+    const { kept, signal } = this.#session;
+    const agent = `agent ${this.#name}`;
+    if (kept !== undefined) return this.#interrupted(kept);
+    let stream: ByteStream | undefined;
+    let isSent = false;
+    const cancel = (): void => stream?.cancel();
+    try {
+      const content = await this.#toContent();
+      this.#sessionId = `session_${await digest(this.#session.key)}`;
+      const { channel, library } = await this.#target.connect();
+      // From here on a crash leaves open whether the agent has got the quest.
+      await this.#session.keep({ sent: true } satisfies SentState);
+      signal.throwIfAborted();
+      isSent = true;
+      stream = channel.stream(this.#target.sessionPath);
+      signal.addEventListener("abort", cancel);
+      return await this.#converse(stream, library.codecs, content);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      stream?.cancel();
+      return toFailedEnd(thrown, agent, isSent);
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Ends a call of an earlier process. Its session is gone, so a question that is still open cannot be answered. */
+  #interrupted(kept: Json): RemoteEnd {
+    const { wait } = kept as SentState;
+    const message = `the session with agent ${this.#name} has ended, so its question cannot be answered`;
+    const refuse = (): Promise<void> => Promise.reject(new AgentError("conflict", message));
+    if (wait !== undefined) void this.#session.askedBefore(wait, refuse);
+    return toInterrupted(`agent ${this.#name}`);
+  }
+
+  async #converse(stream: ByteStream, codecs: Codecs, content: readonly ContentItem[]): Promise<RemoteEnd> {
+    const { environment: clock, signal } = this.#session;
+    const send = (status: number, items: readonly ContentItem[]): void =>
+      void stream.write(codecs.AgentMessage.encode(this.#toMessage(status, items)));
+    const answers = new Answers(stream, codecs);
+    this.#session.busy(true);
+    send(SESSION.startQuest, content);
+    for (;;) {
+      const message = await answers.next(clock, MS.silence, signal);
+      const status = message?.task_info?.task_status ?? TASK.create;
+      const isStopped = message === undefined || message.session_status === SESSION.stopResponse;
+      const isEmpty = isStopped && this.#received === 0 && (message?.content.length ?? 0) === 0;
+      if (status === TASK.broken || isEmpty) {
+        if (!isStopped) await this.#stop(answers, send, stream);
+        const why = textOf(message?.content ?? []);
+        const reason = why === "" ? "it ended the session without an answer" : why;
+        return toFailure("failed", `agent ${this.#name} failed: ${reason}`);
+      }
+      if (message !== undefined && status === TASK.waiting && !isStopped) {
+        await this.#ask(message, answers, (text) => send(SESSION.holdQuest, [{ text }]));
+        continue;
+      }
+      if (message !== undefined) await this.#log(message);
+      if (status === TASK.executing && !isStopped) continue;
+      if (!isStopped) await this.#stop(answers, send, stream);
+      return { ok: true, result: null, output: null, truncated: false };
+    }
+  }
+
+  /** Asks the caller of the turn what the far agent asks, and sends the answer there. Resolves when either goes on. */
+  async #ask(message: AgentMessage, answers: Answers, give: (text: string) => void): Promise<void> {
+    const { signal } = this.#session;
+    const prompt = textOf(message.content);
+    checkText(prompt);
+    let isGiven = false;
+    const callId = this.#session.newCall();
+    const asked = this.#session.ask(
+      { agent: this.#name, depth: 0 },
+      {
+        callId,
+        questions: { answer: prompt },
+        schema: ANSWER,
+        // A promise, so that an error refuses the answer.
+        give: async (values) => {
+          give(toAnswerText(values));
+          isGiven = true;
+        },
+      },
+    );
+    await this.#session.keep({ sent: true, wait: callId } satisfies SentState);
+    this.#session.busy(false);
+    await Promise.race([asked, answers.news(), aborted(signal)]);
+    // The far agent may reply before the answer is logged here.
+    if (isGiven) await Promise.race([asked, aborted(signal)]);
+    signal.throwIfAborted();
+    this.#session.busy(true);
+  }
+
+  /** Logs the texts and files of a message. */
+  async #log({ content }: AgentMessage): Promise<void> {
+    const speaker = { agent: this.#name, depth: 0 };
+    this.#received += 1;
+    const text = textOf(content);
+    this.#characters += text.length;
+    if (this.#received > LIMITS.messages || this.#characters > LIMITS.characters)
+      throw new AgentError("too_large", "it says more than a call may hold");
+    for (const content of toParts(text)) this.#session.say(speaker, { type: "TextOutput", content });
+    for (const { kind, mimeType, bytes } of filesOf(content)) {
+      this.#files += 1;
+      const artifactId = `art_${await digest(this.#session.key, String(this.#files))}` as ArtifactId;
+      const name = `${kind}-${this.#files}`;
+      this.#session.say(
+        speaker,
+        await this.#session.store({ artifactId, name, mimeType, body: inOne(bytes) }),
+      );
+    }
+    await this.#session.committed();
+  }
+
+  /** Ends the session after its answer. What the agent still says to the quest belongs to the answer. */
+  async #stop(
+    answers: Answers,
+    send: (status: number, items: readonly ContentItem[]) => void,
+    stream: ByteStream,
+  ): Promise<void> {
+    const { environment: clock, signal } = this.#session;
+    send(SESSION.stopQuest, FAREWELL);
+    stream.end();
+    try {
+      for (;;) {
+        const message = await answers.next(clock, MS.end, signal);
+        if (message === undefined || message.session_status === SESSION.stopResponse) return;
+        await this.#log(message);
+      }
+    } catch {
+      signal.throwIfAborted();
+      // The answer is complete; only the end of the session is missing.
+      stream.cancel();
+    }
+  }
+
+  async #toContent(): Promise<readonly ContentItem[]> {
+    const { operation, input, attachments } = this.#asked;
+    const text = isObject(input) ? input["input"] : undefined;
+    if (operation !== "chat" || typeof text !== "string")
+      throw new AgentError("unprocessable", `agent ${this.#name} has only a chat, whose input is a text`);
+    const files = await Promise.all(attachments.map(readFile));
+    const items = [...(text === "" && files.length > 0 ? [] : [{ text }]), ...files];
+    const size = items.reduce((sum, item) => sum + sizeOf(item), 0);
+    if (size > CONTENT_BYTES)
+      throw new AgentError(
+        "unprocessable",
+        `the input of agent ${this.#name} is larger than ${CONTENT_BYTES} bytes`,
+      );
+    return items;
+  }
+
+  #toMessage(status: number, content: readonly ContentItem[]): AgentMessage {
+    this.#sent += 1;
+    return {
+      sender_id: SENDER,
+      receiver_id: this.#target.id,
+      session_id: this.#sessionId,
+      session_status: status,
+      task_info: { task_id: `task_${this.#sessionId}`, task_status: TASK.create },
+      message_id: `${this.#sessionId}_${this.#sent}`,
+      reply_to_message_id: "",
+      content,
+    };
+  }
+}
+
+/** What is saved of a call: that it was sent, and its newest question. */
+type SentState = { readonly sent: true; readonly wait?: CallId };
+
+/** Some agents read the text of every message, that of the last one too. */
+const FAREWELL: readonly ContentItem[] = [{ text: "GoodBye!" }];
+
+/** The schema of an answer: the protocol has only texts. */
+const ANSWER: JsonObject = {
+  type: "object",
+  properties: { answer: { type: "string" } },
+  required: ["answer"],
+};
+
+/** Parts of a text, each of which fits into one event. */
+function toParts(text: string): readonly string[] {
+  return text.match(/[^]{1,32768}(?![\uDC00-\uDFFF])/g) ?? [];
+}
+
+function toAnswerText({ answer }: JsonObject): string {
+  if (typeof answer === "string") return answer;
+  throw new AgentError("unprocessable", "the answer is not a text", {
+    issues: [{ path: "answer", message: "must be a string" }],
+  });
+}
+
+async function readFile(file: RemoteFile): Promise<ContentItem> {
+  const { mimeType, body } = await file.open();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return toItem(mimeType, Buffer.concat(chunks));
+}
+
+function sizeOf({ text, image, audio, embedded }: ContentItem): number {
+  return (text === undefined ? (image ?? audio ?? embedded)?.length : Buffer.byteLength(text)) ?? 0;
+}
+
+async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

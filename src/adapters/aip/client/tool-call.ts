@@ -1,0 +1,85 @@
+import { isObject } from "../../../protocol/json.ts";
+import type { Json } from "../../../protocol/json.ts";
+import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
+import type { ArtifactId } from "../../../protocol/ids.ts";
+import { toJson } from "../../../runtime/journal/json-limits.ts";
+import { digest } from "../wire/digest.ts";
+import { filesOf, textOf } from "../wire/content.ts";
+import type { ToolResponse } from "../wire/messages.ts";
+import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
+import { SENDER } from "./target.ts";
+import type { Target } from "./target.ts";
+
+/** How long a tool may take. */
+const LIMIT_MS = 600_000;
+
+/** Calls a tool of a far toolbox. `name` is the local name of the toolbox. */
+export async function callFarTool(
+  target: Target,
+  name: string,
+  { operation, input }: RemoteRequest,
+  session: RemoteSession,
+): Promise<RemoteEnd> {
+  const tool = `tool ${operation} of ${name}`;
+  if (session.kept !== undefined) return toInterrupted(tool);
+  const over = new AbortController();
+  let isSent = false;
+  let isLate = false;
+  const stopTimer = session.environment.timer(LIMIT_MS, () => {
+    isLate = true;
+    over.abort();
+  });
+  try {
+    const { channel, library } = await target.connect();
+    // From here on a crash leaves open whether the tool was called.
+    await session.keep({ sent: true });
+    isSent = true;
+    session.busy(true);
+    const bytes = library.codecs.ToolRequest.encode({
+      sender_id: SENDER,
+      receiver_id: target.id,
+      session_id: `tool_${await digest(session.key)}`,
+      tool_name: operation,
+      arguments: JSON.stringify(input),
+    });
+    const signal = AbortSignal.any([over.signal, session.signal]);
+    signal.throwIfAborted();
+    const answer = library.codecs.ToolResponse.decode(await channel.pass(target.toolPath, bytes, signal));
+    if (answer.is_error) return toFailure("failed", answer.error_message || `${tool} failed`);
+    await storeFiles(answer, session, name);
+    return toResult(answer, tool);
+  } catch (thrown) {
+    session.signal.throwIfAborted();
+    if (isLate) return toFailure("timeout", `${tool} gave no answer within ${LIMIT_MS / 1_000} s`);
+    return toFailedEnd(thrown, tool, isSent);
+  } finally {
+    stopTimer();
+  }
+}
+
+function toResult({ content }: ToolResponse, tool: string): RemoteEnd {
+  const text = textOf(content);
+  const output = toJson(parse(text), `what ${tool} returned`);
+  return { ok: true, result: text, output, truncated: false };
+}
+
+/** The value of a JSON object or list; any other text stays a text, because peers write numbers and texts alike. */
+function parse(text: string): Json {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isObject(value) || Array.isArray(value) ? value : text;
+  } catch {
+    return text;
+  }
+}
+
+async function storeFiles({ content }: ToolResponse, session: RemoteSession, agent: string): Promise<void> {
+  for (const [index, { kind, mimeType, bytes }] of filesOf(content).entries()) {
+    const artifactId = `art_${await digest(session.key, String(index))}` as ArtifactId;
+    const body = (async function* () {
+      yield bytes;
+    })();
+    const stored = await session.store({ artifactId, name: `${kind}-${index + 1}`, mimeType, body });
+    session.say({ agent, depth: 0 }, stored);
+  }
+}
