@@ -38,11 +38,10 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const { state, journal } = loading;
   const open = startedOf(state);
   if (open === undefined || journal === undefined) return { state };
-  const { phase, wakeAt } = (await log.lookup(open.accepted.requestId)) ?? {};
-  return {
-    state,
-    passivated: { journal, waiting: phase === "waiting", ...(wakeAt !== undefined && { wakeAt }) },
-  };
+  const sleeps = journal.wakeTimes.size > 0;
+  const wakeAt = sleeps ? (await log.lookup(open.accepted.requestId))?.wakeAt : undefined;
+  const waiting = run.status === "waiting";
+  return { state, passivated: { journal, waiting, ...(wakeAt !== undefined && { wakeAt }) } };
 }
 
 /** The state of a run when the event with this id was the newest, before later records. */
