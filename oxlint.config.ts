@@ -84,7 +84,7 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["api", "limits", "run-context"],
+    shared: ["api", "lazy", "limits", "run-context"],
     rooms: {
       secrets: [],
       agent: ["secrets"],

@@ -26,30 +26,31 @@ import {
   waitSignature,
 } from "./signature.ts";
 import { addSpared, addUsage } from "./turn-journal.ts";
+import { LazyMap, LazySet } from "../lazy.ts";
 
 /** Builds a turn's journal from the entries of its run's log. */
 export class JournalBuilder {
   readonly #root: string;
-  readonly #items = new Map<string, Item[]>();
+  readonly #items = new LazyMap<string, Item[]>();
   readonly #order: Delivery[] = [];
-  readonly #outcomes = new Map<CallId, Outcome>();
-  readonly #attempts = new Map<CallId, number>();
-  #spared = new Map<CallId, number>();
-  #tried = new Set<CallId>();
-  readonly #wakeTimes = new Map<CallId, number>();
-  readonly #openCalls = new Map<CallId, LoggedCall>();
-  readonly #waits = new Map<CallId, Wait>();
-  readonly #callOfWait = new Map<number, CallId>();
-  readonly #callOfArtifact = new Map<ArtifactId, CallId>();
-  readonly #transcripts = new Map<string, Transcript>();
-  readonly #staged = new Map<string, Json>();
-  readonly #holders = new Map<string, CallId>();
-  readonly #configs = new Map<CallId, JsonObject>();
-  readonly #configOf = new Map<string, JsonObject>();
-  readonly #machines = new Map<string, MachineState>();
-  readonly #remote = new Map<string, LoggedRemoteWork>();
-  readonly #iterated = new Set<CallId>();
-  readonly #resumeIds = new Set<string>();
+  readonly #outcomes = new LazyMap<CallId, Outcome>();
+  readonly #attempts = new LazyMap<CallId, number>();
+  #spared: ReadonlyMap<CallId, number> = NONE_SPARED;
+  readonly #tried = new LazySet<CallId>();
+  readonly #wakeTimes = new LazyMap<CallId, number>();
+  readonly #openCalls = new LazyMap<CallId, LoggedCall>();
+  readonly #waits = new LazyMap<CallId, Wait>();
+  readonly #callOfWait = new LazyMap<number, CallId>();
+  readonly #callOfArtifact = new LazyMap<ArtifactId, CallId>();
+  readonly #transcripts = new LazyMap<string, Transcript>();
+  readonly #staged = new LazyMap<string, Json>();
+  readonly #holders = new LazyMap<string, CallId>();
+  readonly #configs = new LazyMap<CallId, JsonObject>();
+  readonly #configOf = new LazyMap<string, JsonObject>();
+  readonly #machines = new LazyMap<string, MachineState>();
+  readonly #remote = new LazyMap<string, LoggedRemoteWork>();
+  readonly #iterated = new LazySet<CallId>();
+  readonly #resumeIds = new LazySet<string>();
   readonly #texts = new PlainTexts();
   #lastResume = 0;
   #canceled = false;
@@ -81,8 +82,8 @@ export class JournalBuilder {
   record(record: RecordBody): void {
     switch (record.type) {
       case "RecoveryStarted":
-        if (record.spared) this.#spared = addSpared(this.#spared, this.#tried);
-        this.#tried = new Set();
+        if (record.spared) this.#spared = addSpared(this.#spared, this.#tried.readonly);
+        this.#tried.clear();
         return;
       case "Sleep":
         // A second record of a sleep has its new end only.
@@ -130,29 +131,34 @@ export class JournalBuilder {
   }
 
   journal(): TurnJournal {
-    const logged = { outcomes: this.#outcomes, machines: this.#machines, remote: this.#remote };
+    const outcomes = this.#outcomes.readonly;
+    const machines = this.#machines.readonly;
+    const remote = this.#remote.readonly;
+    const logged = { outcomes, machines, remote };
     const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
+    const waits = new LazyMap<CallId, Wait>();
+    for (const [callId, wait] of this.#waits) if (!isPast(callId)) waits.set(callId, wait);
     return {
       isNew: false,
-      items: orNone(this.#items),
+      items: this.#items.readonly,
       deliveries: this.#order.filter(({ callId }) => !isPast(callId)),
-      outcomes: orNone(this.#outcomes),
-      attempts: orNone(this.#attempts),
-      spared: orNone(this.#spared),
-      tried: this.#tried.size === 0 ? NO_SET : this.#tried,
-      wakeTimes: orNone(this.#wakeTimes),
-      waits: orNone(new Map([...this.#waits].filter(([callId]) => !isPast(callId)))),
-      openCalls: orNone(this.#openCalls),
-      transcripts: orNone(this.#transcripts),
+      outcomes,
+      attempts: this.#attempts.readonly,
+      spared: this.#spared,
+      tried: this.#tried.readonly,
+      wakeTimes: this.#wakeTimes.readonly,
+      waits: waits.readonly,
+      openCalls: this.#openCalls.readonly,
+      transcripts: this.#transcripts.readonly,
       usage: this.#usage,
-      staged: orNone(this.#staged),
-      holders: orNone(this.#holders),
-      configs: orNone(this.#configs),
-      machines: orNone(this.#machines),
-      remote: orNone(this.#remote),
-      iterated: this.#iterated.size === 0 ? NO_SET : this.#iterated,
+      staged: this.#staged.readonly,
+      holders: this.#holders.readonly,
+      configs: this.#configs.readonly,
+      machines,
+      remote,
+      iterated: this.#iterated.readonly,
       lastResume: this.#lastResume,
-      resumeIds: this.#resumeIds.size === 0 ? NO_SET : this.#resumeIds,
+      resumeIds: this.#resumeIds.readonly,
       canceled: this.#canceled,
       agentVersion: this.#agentVersion,
     };
@@ -281,10 +287,4 @@ export class JournalBuilder {
   }
 }
 
-/** A continued turn keeps its journal in memory, and most of its maps are usually empty. */
-function orNone<Key, Value>(map: Map<Key, Value>): ReadonlyMap<Key, Value> {
-  return map.size === 0 ? NO_MAP : map;
-}
-
-const NO_MAP: ReadonlyMap<never, never> = new Map<never, never>();
-const NO_SET: ReadonlySet<never> = new Set<never>();
+const NONE_SPARED: ReadonlyMap<CallId, number> = new Map();

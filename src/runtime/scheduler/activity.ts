@@ -1,4 +1,5 @@
 import type { CallId } from "../../protocol/ids.ts";
+import { LazyMap, LazySet } from "../lazy.ts";
 
 /** Called when a sequence may have started or stopped working. */
 export interface ActivityListener {
@@ -14,9 +15,9 @@ export class Activity {
   /** Set while the turn may become quiescent. */
   listener: ActivityListener | undefined;
   /** The sequences by their scope. */
-  readonly #sequences = new Map<string, SequenceActivity>();
+  readonly #sequences = new LazyMap<string, SequenceActivity>();
   /** The sequences activated since the last look. */
-  readonly #noted = new Set<SequenceActivity>();
+  readonly #noted = new LazySet<SequenceActivity>();
   #activeCount = 0;
   #count = 0;
 

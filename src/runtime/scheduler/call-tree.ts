@@ -4,6 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
+import { LazySet } from "../lazy.ts";
 
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
@@ -33,7 +34,7 @@ export class OpenCall {
   readonly abort: () => void;
   /** False once it is closed, or its turn is passivated. Changed only by `close`. */
   open: boolean;
-  readonly #children = new Set<OpenCall>();
+  readonly #children = new LazySet<OpenCall>();
   readonly #busy: BusyCount;
   #queued = false;
   #isCounted = false;

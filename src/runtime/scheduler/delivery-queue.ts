@@ -3,6 +3,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";
 import type { Activity } from "./activity.ts";
+import { LazyMap, LazySet } from "../lazy.ts";
 
 /**
  * Delivers the outcomes of calls, and the events of followed calls, to the code of a turn: one at a time, in the
@@ -13,16 +14,16 @@ export class DeliveryQueue {
   readonly #macrotask: (run: () => void) => void;
   readonly #activity: Activity;
   readonly #queue: Delivery[];
-  readonly #waiting = new Map<CallId, (outcome: Outcome) => void>();
+  readonly #waiting = new LazyMap<CallId, (outcome: Outcome) => void>();
   /** The number of waiting calls by scope. */
-  readonly #waitingIn = new Map<string, number>();
-  readonly #following = new Map<CallId, (event: Event) => void>();
+  readonly #waitingIn = new LazyMap<string, number>();
+  readonly #following = new LazyMap<CallId, (event: Event) => void>();
   /** The number of deliveries by call whose commit is pending. */
-  readonly #uncommitted = new Map<CallId, number>();
+  readonly #uncommitted = new LazyMap<CallId, number>();
   /** The calls whose logged deliveries are skipped. Empty when the logged deliveries are over. */
-  readonly #forgotten = new Set<CallId>();
+  readonly #forgotten = new LazySet<CallId>();
   /** The calls under which the code makes no more calls, so that logged deliveries under them are skipped. */
-  readonly #closed = new Set<string>();
+  readonly #closed = new LazySet<string>();
   /** The length of the part of the queue that came from the log. */
   #logged: number;
   #isPaused = false;

@@ -1,12 +1,13 @@
 import type { CallId } from "../../protocol/ids.ts";
+import { LazyMap, LazySet } from "../lazy.ts";
 
 /** Minimum sleep for passivation, in milliseconds. Shorter sleeps do not pay for the two extra commits. */
 export const LONG_SLEEP_MS = 5_000;
 
 /** The open sleeps of a turn. */
 export class OpenSleeps {
-  readonly #ends = new Map<CallId, number>();
-  readonly #long = new Set<CallId>();
+  readonly #ends = new LazyMap<CallId, number>();
+  readonly #long = new LazySet<CallId>();
 
   get size(): number {
     return this.#ends.size;

@@ -6,6 +6,7 @@ import { isUnder } from "../journal/call-id.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { LiveWait } from "./call-tree.ts";
 import { checkWith } from "../agent/schema.ts";
+import { LazyMap } from "../lazy.ts";
 
 /** The open waits of a turn: live ones, and those of the log that the replayed code has not reached yet. */
 export class OpenWaits {
@@ -13,12 +14,12 @@ export class OpenWaits {
   readonly resumeIds: Set<string>;
   /** The id of the newest ResumeWithInput, 0 for none. */
   lastResume: number;
-  readonly #live = new Map<CallId, LiveWait>();
-  readonly #unreplayed: Map<CallId, Wait>;
-  readonly #awaited = new Map<CallId, PromiseWithResolvers<LiveWait | undefined>>();
+  readonly #live = new LazyMap<CallId, LiveWait>();
+  readonly #unreplayed: LazyMap<CallId, Wait>;
+  readonly #awaited = new LazyMap<CallId, PromiseWithResolvers<LiveWait | undefined>>();
 
   constructor({ waits, resumeIds, lastResume }: TurnJournal) {
-    this.#unreplayed = new Map(waits);
+    this.#unreplayed = new LazyMap(waits);
     this.resumeIds = new Set(resumeIds);
     this.lastResume = lastResume;
   }

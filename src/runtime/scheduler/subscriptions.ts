@@ -4,14 +4,15 @@ import type { CallId } from "../../protocol/ids.ts";
 import { pathTo } from "../journal/call-id.ts";
 import type { EventSubscriber, Recorder } from "../journal/recorder.ts";
 import type { DeliveryQueue } from "./delivery-queue.ts";
+import { LazyMap, LazySet } from "../lazy.ts";
 
 /** The calls of a turn whose events its code iterates, and the speakers under them. */
 export class Subscriptions implements EventSubscriber {
   readonly #recorder: Recorder;
   readonly #deliveries: DeliveryQueue;
-  readonly #followed = new Set<CallId>();
+  readonly #followed = new LazySet<CallId>();
   /** The iterated calls above each speaker. */
-  readonly #heard = new Map<Speaker, readonly CallId[]>();
+  readonly #heard = new LazyMap<Speaker, readonly CallId[]>();
 
   constructor(recorder: Recorder, deliveries: DeliveryQueue) {
     this.#recorder = recorder;

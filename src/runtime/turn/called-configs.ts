@@ -4,6 +4,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
+import { LazyMap } from "../lazy.ts";
 
 /** A call of an agent, made for the first time or again after a crash. */
 export interface CalledAgent {
@@ -19,7 +20,7 @@ export class CalledConfigs {
   readonly #journal: TurnJournal;
   readonly #recorder: Recorder;
   /** The newest recorded configuration of each agent. A call with the same one records no copy. */
-  readonly #written = new Map<string, JsonObject>();
+  readonly #written = new LazyMap<string, JsonObject>();
 
   constructor(context: RunContext, journal: TurnJournal, recorder: Recorder) {
     this.#context = context;

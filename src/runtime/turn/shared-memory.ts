@@ -1,6 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { isUnder, pathTo } from "../journal/call-id.ts";
+import { LazyMap } from "../lazy.ts";
 
 /** A call that waits until the memory of its agent is free. */
 interface Waiting {
@@ -16,12 +17,12 @@ interface Waiting {
 export class SharedMemory {
   /** The memory that ended calls have set, by agent. */
   readonly values: Map<string, Json>;
-  readonly #holders: Map<string, CallId>;
-  readonly #waiting = new Map<CallId, Waiting>();
+  readonly #holders: LazyMap<string, CallId>;
+  readonly #waiting = new LazyMap<CallId, Waiting>();
   /** The waiting calls by agent, oldest first. */
-  readonly #waitingFor = new Map<string, Set<Waiting>>();
+  readonly #waitingFor = new LazyMap<string, Set<Waiting>>();
   /** The number of waiting calls by call above them and by agent. */
-  readonly #waitingUnder = new Map<string, Map<string, number>>();
+  readonly #waitingUnder = new LazyMap<string, Map<string, number>>();
 
   constructor({
     staged,
@@ -31,7 +32,7 @@ export class SharedMemory {
     readonly holders: ReadonlyMap<string, CallId>;
   }) {
     this.values = new Map(staged);
-    this.#holders = new Map(holders);
+    this.#holders = new LazyMap(holders);
   }
 
   /**

@@ -4,6 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 import { isUnder, pathTo } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
+import { LazyMap } from "../lazy.ts";
 import type { LoggedCall, LoggedRemoteWork, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import { toolCanceled } from "../scheduler/call-tree.ts";
@@ -22,16 +23,16 @@ export interface UnreplayedOptions {
 /** The calls, and the work on other servers, that the log has open and the replayed code has not reached again. */
 export class Unreplayed {
   readonly #options: UnreplayedOptions;
-  readonly #calls: Map<CallId, LoggedCall>;
+  readonly #calls: LazyMap<CallId, LoggedCall>;
   /** All open calls of the log by the calls and scopes above them, themselves included. */
   #callsUnder: Map<string, LoggedCall[]> | undefined;
-  readonly #remote: Map<string, LoggedRemoteWork>;
+  readonly #remote: LazyMap<string, LoggedRemoteWork>;
 
   constructor(options: UnreplayedOptions) {
     const { openCalls, outcomes, remote } = options.journal;
     this.#options = options;
-    this.#calls = new Map(openCalls);
-    this.#remote = new Map(remote);
+    this.#calls = new LazyMap(openCalls);
+    this.#remote = new LazyMap(remote);
     for (const scope of remote.keys()) if (outcomes.has(scope)) this.#remote.delete(scope);
   }
 
