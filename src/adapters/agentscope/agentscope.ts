@@ -1,5 +1,7 @@
 import type { Adapter } from "../../http/adapter.ts";
+import { AgentError } from "../../errors.ts";
 import { reply } from "../../http/messages/reply.ts";
+import type { Runtime } from "../../runtime/api.ts";
 import type { Served } from "./routes/accept-request.ts";
 import type { AgentScopeOptions } from "./routes/options.ts";
 import { processRequest, processShared, sessionStream } from "./routes/process-routes.ts";
@@ -30,7 +32,12 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
         app.get(`${path}/task/:task_id`, (c) => readTask(c, served));
         app.get(`${path}/sessions/:session_id/stream`, (c) => sessionStream(c, served));
         app.post(`${base}/stop`, (c) => stopSession(c, served));
-        for (const probe of PROBES) app.get(`${base}/${probe}`, (c) => reply(c, '{"status":"healthy"}'));
+        for (const probe of PROBES) {
+          app.get(`${base}/${probe}`, (c) => {
+            if (probe === "readiness") checkReady(host.runtime);
+            return reply(c, '{"status":"healthy"}');
+          });
+        }
       }
       if (agent !== undefined) return;
       app.get(BASE, (c) => {
@@ -40,6 +47,12 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
       });
     },
   };
+}
+
+/** Refuses requests that nothing would take. */
+function checkReady(runtime: Runtime): void {
+  const { ready, closing, log } = runtime.health();
+  if (closing || !ready || !log.writable) throw new AgentError("unavailable", "the server is not ready");
 }
 
 const PROBES = ["health", "readiness", "liveness"];

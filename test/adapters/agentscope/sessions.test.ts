@@ -2,9 +2,20 @@ import { expect, test } from "vitest";
 import { notebook } from "../../../agents/notebook.ts";
 import { echo } from "../../../agents/echo.ts";
 import * as agents from "./agents.ts";
+import { AnswerStream } from "./answer-stream.ts";
 import { anyNumber, anyText, checkResponse, lastOf, responsesOf, textsOf, unnumbered } from "./objects.ts";
 import { say, TestServer } from "./server.ts";
 import { show, shownTexts } from "./web-ui.ts";
+
+/** Opens the stream of a session when it has a response. */
+async function watch(server: TestServer, session: string): Promise<AnswerStream> {
+  const path = `/agentscope/process/sessions/${session}/stream`;
+  for (;;) {
+    const answer = await server.get(path);
+    if (answer.status === 200) return AnswerStream.of(answer);
+    await answer.text();
+  }
+}
 
 test("13: requests without a session are independent, so both complete", async () => {
   const gates = new agents.Gates();
@@ -105,6 +116,50 @@ test("17: a client that disconnects leaves the request running, or cancels it wh
   await leave(other);
   const objects = await (await other.openUrl("/agentscope/process/sessions/s/stream")).all();
   expect(lastOf(objects)).toMatchObject({ status: "canceled", id: "r" });
+
+  const client = new AbortController();
+  const body = say("go", { id: "r2", session_id: "t", stream: false });
+  const asked = other.post("/agentscope/process", body, { signal: client.signal });
+  await (await watch(other, "t")).until(({ object }) => object === "content");
+  client.abort();
+  await expect(asked).rejects.toThrow(/aborted/);
+  const second = await (await other.openUrl("/agentscope/process/sessions/t/stream")).all();
+  expect(lastOf(second).status).toBe("canceled");
+});
+
+test("a reader that only watches a session cancels nothing when it leaves", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)], { disconnect: "cancel" });
+  const stream = await server.open(say("go", { session_id: "s" }));
+  await stream.until(({ object }) => object === "content");
+  const watcher = new AbortController();
+  const path = `${server.url}/agentscope/process/sessions/s/stream`;
+  await (await fetch(path, { signal: watcher.signal })).body?.getReader().read();
+  watcher.abort();
+  gates.get("go").resolve();
+  expect(lastOf(await stream.all()).status).toBe("completed");
+});
+
+test("two first requests of a session at once share its run", async () => {
+  await using server = await TestServer.start([notebook], { busy: "queue" });
+  const bodies = ["a", "b"].map((text) => say(text, { session_id: "s", user_id: "u" }));
+  const streams = await Promise.all(bodies.map((body) => server.open(body)));
+  const texts = await Promise.all(
+    streams.map(async (stream) => textsOf(lastOf(await stream.all())).join("")),
+  );
+  expect(texts.map((text) => text.split("\n").length).toSorted((a, b) => a - b)).toEqual([1, 2]);
+  expect((await server.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+});
+
+test("the session of a removed run begins anew", async () => {
+  await using server = await TestServer.start([notebook]);
+  const note = async (text: string) =>
+    textsOf(lastOf(await (await server.open(say(text, { session_id: "s" }))).all())).join("");
+  expect(await note("a")).toBe("1. a");
+  const [run] = (await server.runtime.runs({ limit: 1 })).runs;
+  await server.runtime.removeRun(run?.run_id ?? "");
+  expect((await server.get("/agentscope/process/sessions/s/stream")).status).toBe(404);
+  expect(await note("b")).toBe("1. b");
 });
 
 test("19: without streaming the answer is the last object of the stream", async () => {

@@ -149,6 +149,13 @@ test("25: a file becomes the content of its media type, and its address gives th
   const [shown] = image?.content ?? [];
   const path = shown?.type === "image" ? shown.image_url : "";
   expect(await (await server.get(path)).text()).toBe("png");
+
+  await using proxied = await TestServer.start([agents.publisher], { serve: { trustProxy: true } });
+  const headers = { "x-forwarded-prefix": "/below" };
+  const below = await (await proxied.open(say("go"), "/agentscope/process", { headers })).all();
+  expect(lastOf(below).output?.[1]?.content).toMatchObject([
+    { image_url: expect.stringMatching(/^\/below\/artifacts\//) as string },
+  ]);
 });
 
 test("26: a message has the usage of its completion, and the response that of the turn", async () => {

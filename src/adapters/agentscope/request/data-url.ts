@@ -25,8 +25,9 @@ export function parseDataUrl(text: string, field: string): Omit<InlineFile, "nam
 
 /** Parses Base64 in either alphabet; `unprocessable` for any other text. */
 export function parseBase64(text: string, field: string): Uint8Array {
-  if (!BASE64.test(text)) throw wrongField(field, "is not Base64");
-  return new Uint8Array(Buffer.from(text, "base64"));
+  const data = text.replace(/\s+/g, "");
+  if (!BASE64.test(data)) throw wrongField(field, "is not Base64");
+  return new Uint8Array(Buffer.from(data, "base64"));
 }
 
 function parsePercent(text: string, field: string): Uint8Array {
@@ -38,4 +39,4 @@ function parsePercent(text: string, field: string): Uint8Array {
 }
 
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/;
-const BASE64 = /^[A-Za-z0-9+/_\s-]*={0,2}\s*$/;
+const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;

@@ -18,7 +18,11 @@ export async function processRequest(c: Context<AppEnv>, served: Served): Promis
   const request = parseProcessRequest(await readJson(c, served.host.bodyLimitBytes));
   if (request.reconnect) return resumeStream(c, served, request, request.after);
   if (!request.stream) return sendResponse(c, served, await acceptRequest(served, request));
-  return streamResponse(c, served, { id: request.id, find: () => acceptRequest(served, request) });
+  return streamResponse(c, served, {
+    id: request.id,
+    isOwner: true,
+    find: () => acceptRequest(served, request),
+  });
 }
 
 /** The same at a path that the native protocol also has: only a body with a list as `input` is ours. */
@@ -49,7 +53,7 @@ function resumeStream(
   name: SessionName,
   after: number | undefined,
 ): Promise<Response> {
-  return streamResponse(c, served, { id: undefined, after, find: () => newestResponse(served, name) });
+  return streamResponse(c, served, { id: name.sessionId, after, find: () => newestResponse(served, name) });
 }
 
 async function newestResponse({ host, agent }: Served, name: SessionName): Promise<ResponsePlace> {

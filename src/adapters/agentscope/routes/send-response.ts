@@ -1,7 +1,9 @@
 import type { Context } from "hono";
+import { nodeOf } from "../../../http/messages/app-env.ts";
 import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { reply } from "../../../http/messages/reply.ts";
 import { replyWithStream } from "../../../http/sse/reply-with-stream.ts";
+import type { RequestId } from "../../../protocol/ids.ts";
 import type { Feed, FeedReader, PageSink } from "../../../runtime/api.ts";
 import { encodeObject, pickDialect } from "../dialect/dialect.ts";
 import type { Dialect } from "../dialect/dialect.ts";
@@ -17,6 +19,8 @@ export interface ResponseSource {
   readonly id: string | undefined;
   /** The last sequence number that the reader has. Default: none. */
   readonly after?: number | undefined;
+  /** Whether the request is canceled when this reader leaves, where the server is told to. Default false. */
+  readonly isOwner?: boolean;
   /** Finds the response; an error is a refusal, because nothing was sent yet. */
   find(): Promise<ResponsePlace>;
 }
@@ -24,9 +28,10 @@ export interface ResponseSource {
 /** Answers with the objects of a response as they happen. */
 export function streamResponse(
   c: Context<AppEnv>,
-  { host, agent, options }: Served,
-  { id, after = -1, find }: ResponseSource,
+  served: Served,
+  { id, after = -1, isOwner = false, find }: ResponseSource,
 ): Promise<Response> {
+  const { host, options } = served;
   const dialect = dialectOf(c, options.dialect);
   return replyWithStream(c, host, {
     id,
@@ -44,18 +49,11 @@ export function streamResponse(
         ended: () => feed.end(),
         isGone() {
           if (!signal.aborted) return false;
-          if (options.disconnect === "cancel") cancel();
+          if (isOwner) leave(served, requestId);
           return true;
         },
       });
       return { feed, format, after: undefined };
-
-      function cancel(): void {
-        const canceled = host.runtime.process(agent, { type: "CancelRequest", request_id: requestId });
-        canceled.catch((thrown: unknown) =>
-          host.report("canceling a request without a reader failed", thrown),
-        );
-      }
     },
   });
 }
@@ -63,13 +61,27 @@ export function streamResponse(
 /** Answers with the last object of a response, when there is one. */
 export async function sendResponse(
   c: Context<AppEnv>,
-  { host, options }: Served,
+  served: Served,
   place: ResponsePlace,
 ): Promise<Response> {
+  const { host, options } = served;
   const dialect = dialectOf(c, options.dialect);
   const prefix = host.mount.prefixOf(c);
-  const last = await host.waits.until(c, (signal) => readResponse(host.runtime, place, { prefix, signal }));
-  return reply(c, encodeObject(last, dialect));
+  try {
+    const last = await host.waits.until(c, (signal) => readResponse(host.runtime, place, { prefix, signal }));
+    return reply(c, encodeObject(last, dialect));
+  } catch (thrown) {
+    if (nodeOf(c)?.outgoing.destroyed === true) leave(served, place.requestId);
+    throw thrown;
+  }
+}
+
+/** Cancels a request whose reader has disconnected, where the server is told to. */
+function leave({ host, agent, options }: Served, requestId: RequestId): void {
+  if (options.disconnect !== "cancel") return;
+  host.runtime
+    .process(agent, { type: "CancelRequest", request_id: requestId })
+    .catch((thrown: unknown) => host.report("a request without a reader could not be canceled", thrown));
 }
 
 /** The dialect of an answer. */
