@@ -1,4 +1,5 @@
 export { nodeEnvironment } from "./environment.ts";
+export type { Listener, ListenerAddress, Listening } from "./listener.ts";
 export { serve } from "./serve.ts";
 export type { ServeOptions, Server } from "./serve.ts";
 export { drainOnSignals } from "./signals.ts";

@@ -1,75 +1,57 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { getRequestListener } from "@hono/node-server";
-import type { HttpBindings } from "@hono/node-server";
-import { AgentError } from "../errors.ts";
-import { toProblem } from "../http/messages/problem.ts";
-import { ALREADY_SENT, API_HEADERS } from "../http/messages/reply.ts";
+import type { Runtime } from "../runtime/api.ts";
+import type { ReportFault } from "./request-listener.ts";
 
-/** Answers a request like a `fetch` handler, with Node's request and response as bindings. */
-type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
-
-/** Reports an unexpected error. */
-type ReportFault = (where: string, thrown: unknown) => void;
-
-/**
- * Creates the listener of an HTTP server. It never throws or rejects: an unhandled error becomes a problem
- * document, or closes the connection if the answer has started.
- */
-export function createListener(
-  fetch: Fetch,
-  report: ReportFault,
-): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
-  const listener = getRequestListener(
-    async (request, bindings) => {
-      try {
-        return await fetch(request, bindings as HttpBindings);
-      } catch (thrown) {
-        const { incoming, outgoing } = bindings as HttpBindings;
-        report(`${String(incoming.method)} failed`, thrown);
-        refuse(incoming, outgoing, thrown);
-        return ALREADY_SENT;
-      }
-    },
-    {
-      hostname: "localhost",
-      overrideGlobalObjects: false,
-      // For HEAD the adapter would send a Response with a body and fail. Throwing leads to `refuse`.
-      errorHandler: (thrown) => {
-        throw thrown;
-      },
-    },
-  );
-
-  return (incoming, outgoing) => {
-    listener(incoming, outgoing).catch((thrown: unknown) => {
-      const isRequestError = thrown instanceof Error && thrown.name === "RequestError";
-      if (!isRequestError) report(`${String(incoming.method)} failed`, thrown);
-      refuse(incoming, outgoing, isRequestError ? UNCLEAR : thrown);
-    });
-  };
+/** A protocol with a socket of its own. It starts and stops with the server. */
+export interface Listener {
+  /** The name of the protocol. */
+  readonly name: string;
+  /** Starts to listen; `report` gets unexpected errors from then on. */
+  listen(runtime: Runtime, options: { readonly report: ReportFault }): Promise<Listening>;
 }
 
-const UNCLEAR = new AgentError(
-  "invalid_request",
-  "the request's target or its Host header is not part of a valid URL",
-);
+/** A listener that accepts connections. */
+export interface Listening {
+  /** Where clients reach it, for people. */
+  readonly address: string;
+  /** Stops properly: it waits for running answers, and cuts the rest after `graceMs`. */
+  close(options: { readonly graceMs: number }): Promise<void>;
+}
 
-function refuse(
-  incoming: HttpBindings["incoming"],
-  outgoing: HttpBindings["outgoing"],
-  thrown: unknown,
-): void {
-  try {
-    if (outgoing.headersSent) throw thrown;
-    const { status, headers, body } = toProblem(thrown);
-    outgoing.writeHead(status, {
-      ...API_HEADERS,
-      ...headers,
-      "content-type": "application/problem+json",
-      "content-length": Buffer.byteLength(body),
-    });
-    outgoing.end(incoming.method === "HEAD" ? undefined : body);
-  } catch {
-    outgoing.destroy();
+/** Where a protocol is served. */
+export interface ListenerAddress {
+  readonly name: string;
+  readonly address: string;
+}
+
+/** Started listeners. */
+export interface StartedListeners {
+  readonly addresses: readonly ListenerAddress[];
+  close(options: { readonly graceMs: number }): Promise<void>;
+}
+
+/** Starts listeners one after the other. If one fails, those before it are stopped again. */
+export async function startListeners(
+  listeners: readonly Listener[],
+  runtime: Runtime,
+  report: ReportFault,
+): Promise<StartedListeners> {
+  const addresses: ListenerAddress[] = [];
+  const started: Listening[] = [];
+
+  async function close(options: { readonly graceMs: number }): Promise<void> {
+    const ends = await Promise.allSettled(started.map((listening) => listening.close(options)));
+    for (const end of ends) if (end.status === "rejected") report("stopping a listener failed", end.reason);
   }
+
+  try {
+    for (const listener of listeners) {
+      const listening = await listener.listen(runtime, { report });
+      started.push(listening);
+      addresses.push({ name: listener.name, address: listening.address });
+    }
+  } catch (thrown) {
+    await close({ graceMs: 0 });
+    throw thrown;
+  }
+  return { addresses, close };
 }

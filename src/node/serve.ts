@@ -7,7 +7,9 @@ import type { AppOptions } from "../http/app.ts";
 import { createMetrics } from "../http/metrics/metrics.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { answerClientError, refuseConnect } from "./client-error.ts";
-import { createListener } from "./listener.ts";
+import { createListener } from "./request-listener.ts";
+import { startListeners } from "./listener.ts";
+import type { Listener, ListenerAddress } from "./listener.ts";
 import { drainOnSignals } from "./signals.ts";
 import type { DrainOptions } from "./signals.ts";
 
@@ -21,10 +23,14 @@ export interface ServeOptions extends Omit<AppOptions, "signal"> {
    * 5 s for running turns. `false` leaves signals to the program.
    */
   readonly drain?: DrainOptions | false;
+  /** Protocols with sockets of their own, which start and stop with the server. Default: none. */
+  readonly listeners?: readonly Listener[];
 }
 
 export interface Server {
   readonly url: string;
+  /** Where the protocols with sockets of their own are served. */
+  readonly listeners: readonly ListenerAddress[];
   /**
    * Stops accepting connections, ends all streams properly, and waits for running answers; after `graceMs`
    * (default 1 s) the rest is cut. The runtime keeps running.
@@ -38,7 +44,14 @@ export interface Server {
  */
 export async function serve(
   runtime: Runtime,
-  { hostname = "127.0.0.1", port = 0, metrics = createMetrics(), drain = {}, ...options }: ServeOptions = {},
+  {
+    hostname = "127.0.0.1",
+    port = 0,
+    metrics = createMetrics(),
+    drain = {},
+    listeners = [],
+    ...options
+  }: ServeOptions = {},
 ): Promise<Server> {
   if (!isLoopback(hostname) && options.token === undefined) {
     throw new AgentError(
@@ -69,9 +82,13 @@ export async function serve(
   server.on("clientError", answerClientError);
   await listen(server, hostname, port);
   const { port: bound } = server.address() as AddressInfo;
+  const started = await startListeners(listeners, runtime, metrics.fault).catch(async (thrown: unknown) => {
+    await close(server, 0);
+    throw thrown;
+  });
   const stop = async (graceMs: number): Promise<void> => {
     stopping.abort();
-    await close(server, graceMs);
+    await Promise.all([close(server, graceMs), started.close({ graceMs })]);
   };
   const stopDraining =
     drain === false
@@ -79,6 +96,7 @@ export async function serve(
       : drainOnSignals({ close: ({ graceMs = GRACE_MS } = {}) => stop(graceMs) }, runtime, drain);
   return {
     url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${bound}`,
+    listeners: started.addresses,
     close: ({ graceMs = GRACE_MS } = {}) => {
       stopDraining?.();
       return stop(graceMs);

@@ -1,87 +1,74 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { expect, test, vi } from "vitest";
-import { createListener } from "../../src/node/listener.ts";
-import { RawClient } from "./raw-client.ts";
+import { createRuntime } from "troupe";
+import { createMetrics } from "troupe/http";
+import { serve } from "troupe/node";
+import type { Listener } from "troupe/node";
+import { expect, onTestFinished, test } from "vitest";
+import { echo } from "../../agents/echo.ts";
 
-type Fetch = Parameters<typeof createListener>[0];
-
-const HANDLERS: readonly (readonly [string, Fetch])[] = [
-  ["throws a text", () => thrown("odd")],
-  ["throws undefined", () => thrown(undefined)],
-  ["rejects", () => Promise.reject(new Error("late"))],
-  ["gives no answer", () => undefined as unknown as Response],
-  ["gives null", async () => null as unknown as Response],
-  ["gives a status that does not exist", () => ({ status: 9_999, headers: {}, body: null }) as Response],
-  ["gives a body that fails at once", () => new Response(failing())],
-  ["gives a body whose reader is taken", () => taken(new Response("text"))],
-  [
-    "throws after the head of its answer",
-    (_, { outgoing }) => {
-      outgoing.writeHead(200, { "content-length": 5 });
-      outgoing.flushHeaders();
-      throw new Error("too late");
+/** A protocol over TCP: the answer to a connection is the list of agents. */
+function lines(name: string, told: string[]): Listener {
+  return {
+    name,
+    async listen(runtime, { report }) {
+      const server = createServer((socket) => socket.end(`${runtime.agents.join()}\n`));
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      report("listening", port);
+      return {
+        address: `127.0.0.1:${port}`,
+        async close({ graceMs }) {
+          told.push(`${name} closed in ${graceMs} ms`);
+          server.close();
+          await once(server, "close");
+        },
+      };
     },
-  ],
-  [
-    "throws after its answer",
-    (_, { outgoing }) => {
-      outgoing.end();
-      throw new Error("too late");
-    },
-  ],
-];
+  };
+}
 
-test.each(
-  ["HEAD", "GET", "POST"].flatMap((method) => HANDLERS.map((handler) => [method, ...handler] as const)),
-)("a %s whose handler %s has an end, and no rejection is left", async (method, _, fetch) => {
-  // The adapter prints an error that breaks the body of an answer.
-  const printed = vi.spyOn(console, "error").mockImplementation(() => {});
-  const server = createServer(
-    { rejectNonStandardBodyWrites: true },
-    createListener(fetch, () => {}),
-  );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  await using client = new RawClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  client.send(`${method} / HTTP/1.1`, "Host: localhost", "Connection: close");
-  await client.closed();
-  // At most one answer: if the adapter fails in the middle, the connection is cut.
-  expect(client.text).toMatch(/^(?:HTTP\/1\.1 (?:200|500) (?![^]*HTTP\/1\.1)|$)/);
-  server.close();
-  printed.mockRestore();
+async function read(address: string): Promise<string> {
+  const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+  let text = "";
+  socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+  await once(socket, "close");
+  return text;
+}
+
+test("a listener starts and stops with the server, and its faults are reported", async () => {
+  const runtime = createRuntime({ agents: [echo] });
+  onTestFinished(() => runtime.close());
+  const told: string[] = [];
+  const faults: string[] = [];
+  const server = await serve(runtime, {
+    listeners: [lines("first", told), lines("second", told)],
+    metrics: createMetrics({ log: (message) => faults.push(message) }),
+    drain: false,
+  });
+  expect(server.listeners.map(({ name }) => name)).toEqual(["first", "second"]);
+  for (const { address } of server.listeners) expect(await read(address)).toBe("echo\n");
+  expect(faults).toContain("listening");
+  await server.close({ graceMs: 70 });
+  expect(told.sort()).toEqual(["first closed in 70 ms", "second closed in 70 ms"]);
+  for (const { address } of server.listeners) await expect(read(address)).rejects.toThrow("ECONNREFUSED");
 });
 
-test("an error of a handler is reported, and its text is not sent", async () => {
-  const reported: unknown[] = [];
-  const cause = new Error("secret");
-  const server = createServer(
-    createListener(
-      () => Promise.reject(cause),
-      (...fault) => void reported.push(fault),
-    ),
-  );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  expect(answer.status).toBe(500);
-  expect(answer.headers.get("content-type")).toBe("application/problem+json");
-  expect(await answer.json()).toMatchObject({ code: "internal", detail: "an unexpected error occurred" });
-  expect(reported).toEqual([["GET failed", cause]]);
-  server.close();
+test("if a listener cannot start, the server and the listeners before it are stopped again", async () => {
+  const runtime = createRuntime({ agents: [echo] });
+  onTestFinished(() => runtime.close());
+  const told: string[] = [];
+  const broken: Listener = { name: "broken", listen: () => Promise.reject(new Error("no socket")) };
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address() as AddressInfo;
+  taken.close();
+  await once(taken, "close");
+  const starting = serve(runtime, { port, listeners: [lines("first", told), broken], drain: false });
+  await expect(starting).rejects.toThrow("no socket");
+  expect(told).toEqual(["first closed in 0 ms"]);
+  const server = await serve(runtime, { port, drain: false });
+  await server.close();
 });
-
-function thrown(value: unknown): never {
-  // oxlint-disable-next-line typescript/only-throw-error -- handlers may throw anything
-  throw value;
-}
-
-function failing(): ReadableStream {
-  return new ReadableStream({ start: (controller) => controller.error(new Error("no body")) });
-}
-
-function taken(response: Response): Response {
-  response.body?.getReader();
-  return response;
-}

@@ -6,19 +6,19 @@ import type { ServerOptions } from "./server-options.ts";
 import type { ReadyReport } from "./server-report.ts";
 
 /** What the start-up lines name. */
-type Served = Pick<ReadyReport, "url" | "agents" | "defaultAgent">;
+type Served = Pick<ReadyReport, "url" | "agents" | "defaultAgent" | "listeners">;
 
 /** Prints the server's address, its data and its agents: some lines for people, or one JSON object. */
 export function printBanner(served: Served, options: ServerOptions, log: Log): void {
-  const { url, agents } = served;
+  const { url, agents, listeners } = served;
   const version = readVersion();
   if (options.logFormat === "text") console.log(toBanner(served, options, version));
-  else log.info("serving", { url, agents, version, data: options.data });
+  else log.info("serving", { url, agents, version, data: options.data, wires: options.wires, listeners });
 }
 
 function toBanner(
-  { url, agents, defaultAgent }: Served,
-  { data, durability }: ServerOptions,
+  { url, agents, defaultAgent, listeners }: Served,
+  { data, durability, wires }: ServerOptions,
   version: string,
 ): string {
   const names = agents.map((name) => (name === defaultAgent ? `${name} (default)` : name));
@@ -28,6 +28,8 @@ function toBanner(
     `${styleText("bold", `troupe ${version}`)}  ${styleText("cyan", url)}`,
     `agents        ${names.join(", ")}`,
     `data          ${shortPath(data)} (${kept})`,
+    `wires         ${["native", ...wires].join(", ")}`,
+    ...listeners.map(({ name, address }) => `${name.padEnd(13)} ${address}`),
   ].join("\n");
 }
 

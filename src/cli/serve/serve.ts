@@ -25,7 +25,8 @@ async function serveAlone(options: ServerOptions): Promise<void> {
   for (const file of withoutAgent) log.info(toNoAgent(file));
   const { runtime, server } = await startServer(options, agents, log);
   drainOnSignals(server, runtime);
-  printBanner({ url: server.url, agents: runtime.agents, defaultAgent: runtime.defaultAgent }, options, log);
+  const { agents: names, defaultAgent } = runtime;
+  printBanner({ ...server, agents: names, defaultAgent }, options, log);
 }
 
 /**
@@ -61,7 +62,14 @@ async function serveForParent(options: ServerOptions): Promise<void> {
   stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]);
   const { agents: names, defaultAgent } = runtime;
   const open = await countOpenRuns(runtime);
-  await tell({ type: "ready", url: server.url, agents: names, defaultAgent, open });
+  await tell({
+    type: "ready",
+    url: server.url,
+    listeners: server.listeners,
+    agents: names,
+    defaultAgent,
+    open,
+  });
 }
 
 /** How long the parent may take to send a command. */

@@ -2,6 +2,8 @@ import { resolve } from "node:path";
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 import type { LogFormat } from "./log.ts";
+import { WIRES } from "./wires.ts";
+import type { WireName } from "./wires.ts";
 
 /** The command line options of `dev` and `serve`. */
 export interface ServerOptions {
@@ -13,6 +15,8 @@ export interface ServerOptions {
   readonly allowedHost: readonly string[];
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
+  /** The protocols beside the native one. */
+  readonly wires: readonly WireName[];
   readonly acceptLoss: boolean;
   /** How the server logs: lines for people, or one JSON object each. */
   readonly logFormat: LogFormat;
@@ -53,6 +57,11 @@ export function addServerOptions(command: Command): Command {
       [],
     )
     .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", collect, [])
+    .addOption(
+      new Option("--wires <names>", "the protocols beside the native one, separated by commas, or none")
+        .argParser(parseWires)
+        .default(WIRES, WIRES.join(",")),
+    )
     .option("--trust-proxy", "trust the X-Forwarded headers of a proxy", false)
     .addOption(
       new Option("--log-format <format>", "how the server logs: lines for people, or one JSON object each")
@@ -75,6 +84,7 @@ export function toArguments(options: ServerOptions): string[] {
     `--log-format=${options.logFormat}`,
     ...options.allowedHost.map((name) => `--allowed-host=${name}`),
     ...options.allowedOrigin.map((origin) => `--allowed-origin=${origin}`),
+    `--wires=${options.wires.join(",") || NO_WIRES}`,
     ...(options.trustProxy ? ["--trust-proxy"] : []),
     ...(options.acceptLoss ? ["--accept-loss"] : []),
     ...(options.retainDays === undefined ? [] : [`--retain-days=${options.retainDays}`]),
@@ -94,6 +104,18 @@ function parsePort(text: string): number {
   }
   return port;
 }
+
+function parseWires(text: string): readonly WireName[] {
+  if (text === NO_WIRES) return [];
+  return text.split(",").map((name) => {
+    const wire = WIRES.find((known) => known === name);
+    if (wire !== undefined) return wire;
+    throw new InvalidArgumentError(`The wires are ${WIRES.join(", ")}; ${NO_WIRES} turns them off.`);
+  });
+}
+
+/** The word for a server with the native protocol alone. */
+const NO_WIRES = "none";
 
 function parseAmount(text: string): number {
   const amount = Number(text);

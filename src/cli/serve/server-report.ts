@@ -1,3 +1,5 @@
+import type { ListenerAddress } from "../../node/listener.ts";
+
 /** A server process has loaded its agents and waits for `StartMessage`. */
 export interface LoadedReport {
   readonly type: "loaded";
@@ -13,6 +15,8 @@ export interface ReadyReport {
   readonly url: string;
   readonly agents: readonly string[];
   readonly defaultAgent: string;
+  /** Where the protocols with sockets of their own are served. */
+  readonly listeners: readonly ListenerAddress[];
   /** The number of runs with an open request. */
   readonly open: number;
 }

@@ -15,6 +15,7 @@ import { EXIT, Exit } from "../exit.ts";
 import type { Log } from "./log.ts";
 import { openData } from "./open-data.ts";
 import type { ServerOptions } from "./server-options.ts";
+import { openWires } from "./wires.ts";
 
 /** A runtime with a data directory, and its HTTP server. */
 export interface StartedServer {
@@ -95,6 +96,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       allowedHosts: allowedHost,
       allowedOrigins: allowedOrigin,
       trustProxy,
+      adapters: await openWires(options.wires),
       ...(token !== "" && { token }),
     });
   } catch (thrown) {

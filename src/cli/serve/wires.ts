@@ -1,0 +1,17 @@
+import type { Adapter } from "../../http/adapter.ts";
+
+/** The name of an HTTP protocol beside the native one. */
+export type WireName = "agentscope";
+
+/** Each adapter is loaded only if it is served. */
+const LOADERS: { readonly [Name in WireName]: () => Promise<Adapter> } = {
+  agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
+};
+
+/** All protocols beside the native one. */
+export const WIRES: readonly WireName[] = Object.keys(LOADERS) as WireName[];
+
+/** Makes the adapters of some protocols. */
+export function openWires(names: readonly WireName[]): Promise<Adapter[]> {
+  return Promise.all([...new Set(names)].map((name) => LOADERS[name]()));
+}

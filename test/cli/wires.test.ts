@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { agentSaying, createProject, startCommand } from "./command.ts";
+
+const project = { "agents/speaker.ts": agentSaying("hello") };
+
+test("all wires are on, and the banner names them", async () => {
+  const command = startCommand(["serve", "--port=0"], { cwd: await createProject(project) });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await command.match(/^wires {9}native, .*agentscope/m);
+  expect(await (await fetch(`${url}/agentscope`)).json()).toMatchObject({ name: "agentscope" });
+  expect((await fetch(`${url}/speaker/describe`)).status).toBe(200);
+});
+
+test("--wires names the wires to serve, and none turns them off", async () => {
+  const cwd = await createProject(project);
+  const some = startCommand(["serve", "--port=0", "--wires=agentscope"], { cwd });
+  const [url] = await some.match(/http:\/\/127\.0\.0\.1:\d+/);
+  expect((await fetch(`${url}/agentscope`)).status).toBe(200);
+  some.kill("SIGTERM");
+  await some.exited;
+  const none = startCommand(["dev", "--port=0", "--wires=none"], { cwd });
+  const [native] = await none.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await none.match(/^wires {9}native$/m);
+  expect((await fetch(`${native}/agentscope`)).status).toBe(404);
+});
+
+test("an unknown wire is refused with the known ones", async () => {
+  const cwd = await createProject(project);
+  const command = startCommand(["serve", "--port=0", "--wires=soap"], { cwd });
+  expect(await command.exited).toBe(2);
+  expect(command.output()).toContain("agentscope");
+  expect(command.output()).toContain("none turns them off");
+});
+
+test("an agent with the name of a wire is refused, and served without that wire", async () => {
+  const agent = agentSaying("hello").replaceAll("speaker", "agentscope");
+  const cwd = await createProject({ "agents/speaker.ts": agent });
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  expect(await command.exited).toBe(78);
+  expect(command.output()).toContain("the agent agentscope has the name of a path of the wire agentscope");
+  const without = startCommand(["serve", "--port=0", "--wires=none"], { cwd });
+  const [url] = await without.match(/http:\/\/127\.0\.0\.1:\d+/);
+  expect((await fetch(`${url}/agentscope/describe`)).status).toBe(200);
+});
