@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { RemoteFile, RemoteSession } from "../../runtime/agent/remote-port.ts";
+import { errorMessage } from "../../runtime/agent/error-message.ts";
 import { toBlob } from "../../runtime/artifacts/artifact.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
 import { retry } from "../wire/retry.ts";
@@ -59,14 +60,26 @@ export async function fetchFile(
       });
     const stop = clock.timer(limits.unreachableMs, () => reply.close());
     try {
-      return await session.store({ ...file, body: chunksOf(reply.response) });
+      return await session.store({ ...file, body: received(wire, reply.response) });
     } catch (thrown) {
-      throw wire.toFault(thrown);
+      if (signal.aborted || thrown instanceof AgentError) throw thrown;
+      // Only the store here throws other errors; the other server is not at fault.
+      const message = `a file of agent ${agent} could not be stored: ${errorMessage(thrown)}`;
+      throw new AgentError("call_failed", message, { cause: thrown });
     } finally {
       stop();
       reply.close();
     }
   });
+}
+
+/** The bytes of a response; an error of the connection becomes an AgentError. */
+async function* received(wire: Wire, response: Response): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* chunksOf(response);
+  } catch (thrown) {
+    throw wire.toFault(thrown);
+  }
 }
 
 function isGone(thrown: unknown): boolean {
