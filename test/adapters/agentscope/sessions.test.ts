@@ -83,6 +83,23 @@ test("a stop also ends the requests that wait for their turn", async () => {
   });
 });
 
+test("a request that is canceled while it waits for its turn hides nothing of the one that runs", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)], { busy: "queue" });
+  const body = say("go", { session_id: "s" });
+  const first = await server.open(body);
+  await first.until(({ object }) => object === "content");
+  const queued = { ...body, id: "second" };
+  await server.post("/agentscope/process/task", queued);
+  await server.post("/process?wait=true", { type: "CancelRequest", request_id: "second" });
+  const again = await server.openUrl("/agentscope/process/sessions/s/stream");
+  expect(await again.until(({ object }) => object === "content")).toMatchObject({ text: "one " });
+  await server.post("/agentscope/stop", { session_id: "s" });
+  const objects = await first.all();
+  expect(lastOf(objects).status).toBe("canceled");
+  expect(await again.all()).toEqual(objects);
+});
+
 test("16: a stop of an idle or unknown session is 200, creates nothing and has no later effect", async () => {
   await using server = await TestServer.start([echo]);
   const before = (await server.runtime.runs({ limit: 10 })).runs.length;

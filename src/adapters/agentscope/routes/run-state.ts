@@ -1,7 +1,7 @@
-import { typeOf } from "../../../protocol/events/encode.ts";
+import { requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import type { Runtime } from "../../../runtime/api.ts";
+import type { Address, Runtime } from "../../../runtime/api.ts";
 import type { WaitEvent } from "../response/wait-message.ts";
 
 /** What a run is doing. */
@@ -24,24 +24,46 @@ export interface Began {
   readonly began: number;
 }
 
+/** Reads what a run is doing from its log, mostly from the events of its newest request. */
+export async function readRunState(runtime: Runtime, agent: string, runId: RunId): Promise<RunState> {
+  const run: Address = { kind: "run", runId, agent };
+  const { status, last_event_id: head } = await runtime.run(runId);
+  const requestId = head === 0 ? undefined : await newestRequest(runtime, run);
+  if (requestId === undefined)
+    return { cursor: head, waits: [], open: [], newest: undefined, answers: new Map() };
+  const state = await readState(runtime, { kind: "request", runId, requestId, agent });
+  // A request that was canceled in the queue can be newer than the one that is open.
+  return status === "idle" || state.open.length > 0 ? state : readState(runtime, run);
+}
+
+/** The request of the newest events; undefined for a run in which none has begun. */
+async function newestRequest(runtime: Runtime, run: Address): Promise<RequestId | undefined> {
+  const feed = await runtime.follow(run, { filter: { level: "all" } });
+  for await (const { events } of feed.pages) {
+    for (const text of events) {
+      const requestId = requestIdOf(text);
+      if (requestId !== null) return requestId;
+    }
+    return undefined;
+  }
+  return undefined;
+}
+
 interface RequestState {
   readonly waits: Map<number, WaitEvent>;
   began: number;
   isOpen: boolean;
 }
 
-/** Reads what a run is doing from its log. */
-export async function readRunState(runtime: Runtime, agent: string, runId: RunId): Promise<RunState> {
+async function readState(runtime: Runtime, address: Address): Promise<RunState> {
   const requests = new Map<RequestId, RequestState>();
   const answers = new Map<string, Began>();
   let cursor = 0;
   for (let more = true; more;) {
-    const page = await runtime.read(
-      { kind: "run", runId, agent },
-      { after: cursor, filter: { types: ["WaitForInput"] } },
-    );
-    for (const text of page.events)
-      if (typeOf(text) !== "CancelRequest") add(requests, answers, JSON.parse(text) as Event);
+    const page = await runtime.read(address, { after: cursor, filter: { types: ["WaitForInput"] } });
+    for (const text of page.events) {
+      if (typeOf(text) !== "CancelRequest") addEvent(requests, answers, JSON.parse(text) as Event);
+    }
     cursor = page.cursor;
     more = page.more;
   }
@@ -52,26 +74,26 @@ export async function readRunState(runtime: Runtime, agent: string, runId: RunId
     cursor,
     waits: open.flatMap(([, { waits }]) => [...waits.values()]),
     open: open.map(([requestId]) => requestId),
-    answers,
     newest: newest && { requestId: newest[0], began: newest[1].began },
+    answers,
   };
 }
 
-function add(requests: Map<RequestId, RequestState>, answers: Map<string, Began>, event: Event): void {
+function addEvent(requests: Map<RequestId, RequestState>, answers: Map<string, Began>, event: Event): void {
   if (event.request_id === null) return;
-  const known = requests.get(event.request_id);
+  const { request_id: requestId, id: began } = event;
+  const known = requests.get(requestId);
   switch (event.type) {
     case "RequestStarted":
-      requests.set(event.request_id, { waits: new Map(), began: event.id, isOpen: true });
+      requests.set(requestId, { waits: new Map(), began, isOpen: true });
       break;
     case "WaitForInput":
       known?.waits.set(event.wait_id, event);
       break;
     case "ResumeWithInput":
       known?.waits.delete(event.wait_id);
-      if (known) known.began = event.id;
-      if (event.resume_id !== undefined)
-        answers.set(event.resume_id, { requestId: event.request_id, began: event.id });
+      if (known) known.began = began;
+      if (event.resume_id !== undefined) answers.set(event.resume_id, { requestId, began });
       break;
     case "RequestCompleted":
       known?.waits.clear();
