@@ -28,4 +28,12 @@ export function skipWithoutSmallDisk(skip: Skip): never {
   );
 }
 
+/** Skips a test that talks to gRPC programs in Python. */
+export function skipWithoutPythonGrpc(skip: Skip): never {
+  return skipWithout(
+    skip,
+    "needs gRPC for Python: install it (apt-get install python3-grpcio python3-protobuf protobuf-compiler protobuf-compiler-grpc)",
+  );
+}
+
 type Skip = (note: string) => never;

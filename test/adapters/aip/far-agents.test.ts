@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { calculator } from "../../../agents/calculator.ts";
 import { payments } from "../../../agents/payments.ts";
 import { aipAgent, aipToolbox } from "../../../src/adapters/aip/index.ts";
-import { copier, speaker, worker } from "./agents.ts";
-import { reply, startNode } from "./node.ts";
-import { start } from "./start.ts";
+import { copier, speaker, worker } from "./peers/agents.ts";
+import { reply, startNode } from "./peers/node.ts";
+import { start } from "./peers/start.ts";
 
 /** A runtime with an agent that calls another one, and reports how the call ended. */
 function startNear(far: Agent, call = "chat", more: Partial<Parameters<typeof createRuntime>[0]> = {}) {

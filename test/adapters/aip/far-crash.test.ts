@@ -7,8 +7,8 @@ import type { Event, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { payments } from "../../../agents/payments.ts";
 import { aipAgent, aipToolbox } from "../../../src/adapters/aip/index.ts";
-import { speaker, worker } from "./agents.ts";
-import { start } from "./start.ts";
+import { speaker, worker } from "./peers/agents.ts";
+import { start } from "./peers/start.ts";
 
 /** A process whose agent calls another one; it can die and start again on the same log. */
 class Process implements AsyncDisposable {

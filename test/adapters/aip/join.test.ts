@@ -5,10 +5,10 @@ import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
 import { joinAipGateway } from "../../../src/adapters/aip/index.ts";
 import type { AipNode, JoinAipGatewayOptions } from "../../../src/adapters/aip/index.ts";
-import { speaker } from "./agents.ts";
-import { statusOf, textOf } from "./client.ts";
-import { ManualClock } from "./manual-clock.ts";
-import { start } from "./start.ts";
+import { speaker } from "./peers/agents.ts";
+import { statusOf, textOf } from "./peers/client.ts";
+import { ManualClock } from "./peers/manual-clock.ts";
+import { start } from "./peers/start.ts";
 
 /** Joins the gateway with a runtime of its own. */
 async function join(

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { calculator } from "../../../agents/calculator.ts";
 import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
-import { speaker, worker } from "./agents.ts";
-import { textOf } from "./client.ts";
-import type { Client } from "./client.ts";
-import { ManualClock } from "./manual-clock.ts";
-import { startNode } from "./node.ts";
-import { startOldGateway } from "./old-gateway.ts";
-import { start } from "./start.ts";
+import { speaker, worker } from "./peers/agents.ts";
+import { textOf } from "./peers/client.ts";
+import type { Client } from "./peers/client.ts";
+import { ManualClock } from "./peers/manual-clock.ts";
+import { startNode } from "./peers/node.ts";
+import { startOldGateway } from "./peers/old-gateway.ts";
+import { start } from "./peers/start.ts";
 
 async function nodes(client: Client): Promise<readonly string[]> {
   const { peers } = await client.call("GetNodes", "GetNodesRequest", "GetNodesResponse", {

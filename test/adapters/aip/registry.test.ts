@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { calculator } from "../../../agents/calculator.ts";
 import { echo } from "../../../agents/echo.ts";
 import type { Messages } from "../../../src/adapters/aip/wire/messages.ts";
-import type { Client } from "./client.ts";
-import { ManualClock } from "./manual-clock.ts";
-import { startNode } from "./node.ts";
-import { start } from "./start.ts";
+import type { Client } from "./peers/client.ts";
+import { ManualClock } from "./peers/manual-clock.ts";
+import { startNode } from "./peers/node.ts";
+import { start } from "./peers/start.ts";
 
 const registerAgent = (client: Client, info: object) =>
   client.call("RegisterAgent", "AgentInfo", "RegisterAgentResponse", info);
@@ -236,11 +236,15 @@ test("25 an address that accepts connections and says nothing is given up after 
 });
 
 test.each([
-  [{ agent_id: "", address: "127.0.0.1:1" }, 3],
-  [{ agent_id: "far", address: "" }, 3],
-  [{ agent_id: "far", address: "unix:/tmp/socket" }, 3],
-  [{ agent_id: "far", address: "127.0.0.1:1", description: "x".repeat(300_000) }, 8],
-])("a registration is refused: %j", async (info, code) => {
+  ["no id", { agent_id: "", address: "127.0.0.1:1" }, 3],
+  ["no address", { agent_id: "far", address: "" }, 3],
+  ["the path of a socket", { agent_id: "far", address: "unix:/tmp/socket" }, 3],
+  [
+    "a description of 300 KB",
+    { agent_id: "far", address: "127.0.0.1:1", description: "x".repeat(300_000) },
+    8,
+  ],
+])("a registration with %s is refused", async (_name, info, code) => {
   await using started = await start([echo]);
   await expect(registerAgent(started.client, info)).rejects.toMatchObject({ code });
   expect(await nodes(started.client)).toEqual(["echo", "troupe"]);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
-import { statusOf, textOf } from "./client.ts";
-import type { Client } from "./client.ts";
-import { ManualClock } from "./manual-clock.ts";
-import { reply, startNode } from "./node.ts";
-import type { FakeNode } from "./node.ts";
-import { start } from "./start.ts";
+import { statusOf, textOf } from "./peers/client.ts";
+import type { Client } from "./peers/client.ts";
+import { ManualClock } from "./peers/manual-clock.ts";
+import { reply, startNode } from "./peers/node.ts";
+import type { FakeNode } from "./peers/node.ts";
+import { start } from "./peers/start.ts";
 
 async function register(client: Client, node: FakeNode, agent = "far"): Promise<void> {
   await client.call("RegisterAgent", "AgentInfo", "RegisterAgentResponse", node.agent(agent));

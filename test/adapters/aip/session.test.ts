@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
-import { statusOf, textOf } from "./client.ts";
-import { start } from "./start.ts";
+import { statusOf, textOf } from "./peers/client.ts";
+import { start } from "./peers/start.ts";
 
 test.each([
   [

@@ -16,8 +16,6 @@ export interface AnswerPart {
 }
 
 interface ReadOptions {
-  /** Events up to this id were answered before. */
-  readonly skip: number;
   /** Whether each text is a part of its own. */
   readonly stream: boolean;
   /** Whether a result is told as JSON even if there are texts. */
@@ -50,44 +48,37 @@ export class AnswerReader {
   /** Reads until the request is completed or waits; the last part says which. */
   async *read(
     receipt: Receipt,
-    { skip, stream, structured = false, signal }: ReadOptions,
+    { stream, structured = false, signal }: ReadOptions,
   ): AsyncGenerator<AnswerPart> {
-    const { requestId, runId } = receipt;
-    if (runId === null) return;
-    const address = { kind: "request", runId, requestId, agent: this.#agent } as const;
+    const { requestId } = receipt;
+    const filter = { types: stream ? (["TextOutput", ...TYPES] as const) : TYPES };
     const files: ContentItem[] = [];
     let streamed = "";
-    let last = 0;
     let { after } = receipt;
     for (;;) {
-      const feed = await this.#runtime.follow(address, {
-        after,
-        signal,
-        filter: { types: stream ? ["TextOutput", ...TYPES] : TYPES },
-      });
+      const feed = await this.#runtime.answers({ ...receipt, after }, { filter, signal });
       for await (const { events, cursor } of feed.pages) {
         after = cursor;
         for (const text of events) {
           const event = JSON.parse(text) as Event;
-          if (event.request_id !== requestId || event.id <= skip) continue;
-          last = event.id;
-          if (event.type === "RequestCompleted" && event.depth === 0) {
+          if (event.depth > 0) continue;
+          if (event.type === "RequestCompleted") {
             yield { eventId: event.id, ...toEnd(event, files, { streamed, structured }) };
             return;
           }
-          if (event.depth > 0) continue;
           if (event.type === "ArtifactGenerated") files.push(await this.#toItem(event));
-          if (!stream || event.type !== "TextOutput") continue;
+          if (event.type !== "TextOutput") continue;
           streamed += event.content;
           const content = [...files.splice(0), { text: event.content }];
           yield { eventId: event.id, status: TASK.executing, content };
         }
       }
       if (signal.aborted) return;
+      // The request is parked, unless it has continued in the meantime.
       const wait = await findOpenWait(this.#runtime, requestId);
       if (wait !== undefined) {
         const content = [...files, { text: toPrompt(wait) }];
-        yield { eventId: Math.max(last, wait.waitId), status: TASK.waiting, content };
+        yield { eventId: Math.max(after, wait.waitId), status: TASK.waiting, content };
         return;
       }
     }

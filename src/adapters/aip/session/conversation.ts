@@ -1,5 +1,5 @@
 import { AgentError } from "../../../errors.ts";
-import { ID_PATTERN } from "../../../protocol/ids.ts";
+import { isId } from "../../../protocol/ids.ts";
 import type { ArtifactId, RequestId, RunId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
@@ -36,6 +36,8 @@ export class Conversation {
   readonly #runtime: Runtime;
   readonly #first: AgentMessage;
   readonly #reader: AnswerReader;
+  /** Whether the log was searched for the run of the session. */
+  #isFound = false;
   #runId: RunId | undefined;
   #requestId: RequestId | undefined;
 
@@ -49,29 +51,24 @@ export class Conversation {
   async *ask(quest: AgentMessage, options: AskOptions): AsyncGenerator<Reply> {
     let wait: OpenWait | undefined;
     let receipt: Receipt;
-    let after: number;
     try {
       wait = await this.#findWait();
       const isEmpty = quest.content.length === 0;
-      if (isEmpty && this.#requestId !== undefined) {
-        receipt = { ...JOINED, runId: this.#runId ?? null, requestId: this.#requestId };
-        after = 0;
-      } else {
-        receipt = await (wait === undefined ? this.#request(quest) : this.#resume(wait, quest));
-        after = wait === undefined ? receipt.after : Math.min(wait.waitId, receipt.after);
-      }
+      if (isEmpty && this.#runId !== undefined && this.#requestId !== undefined)
+        receipt = { ...JOINED, runId: this.#runId, requestId: this.#requestId };
+      else receipt = await (wait === undefined ? this.#request(quest) : this.#resume(wait, quest));
     } catch (thrown) {
       if (!(thrown instanceof AgentError) || ENDING.has(thrown.code)) throw thrown;
       yield this.#toRefusal(quest, thrown, wait);
       return;
     }
-    yield* this.#read(quest, { ...receipt, after }, receipt.after, options);
+    this.#runId = receipt.runId ?? undefined;
+    yield* this.#read(quest, receipt, options);
   }
 
   async *#read(
     quest: AgentMessage,
     receipt: Receipt,
-    skip: number,
     { gone, stopping, stream }: AskOptions,
   ): AsyncGenerator<Reply> {
     const { requestId } = receipt;
@@ -86,7 +83,7 @@ export class Conversation {
     else gone.addEventListener("abort", cancel, { once: true });
     try {
       const signal = AbortSignal.any([gone, stopping]);
-      for await (const part of this.#reader.read(receipt, { skip, stream, signal })) {
+      for await (const part of this.#reader.read(receipt, { stream, signal })) {
         yield {
           id: `${requestId}_${part.eventId}`,
           taskId: taskOf(quest, requestId),
@@ -103,20 +100,25 @@ export class Conversation {
 
   /** The open wait of the session's run, whoever asked for it. */
   async #findWait(): Promise<OpenWait | undefined> {
-    if (this.#runId === undefined) {
+    if (!this.#isFound) {
+      this.#isFound = true;
       this.#runId = await this.#findRun();
-      this.#requestId = await this.#reader.latestRequest(this.#runId);
+      this.#requestId = this.#runId && (await this.#reader.latestRequest(this.#runId));
     }
     return this.#requestId && findOpenWait(this.#runtime, this.#requestId);
   }
 
   /** The run whose id is the session id, or else the run of this sender, receiver and session id. */
-  async #findRun(): Promise<RunId> {
-    const { sender_id: sender, receiver_id: agent, session_id: session } = this.#first;
-    const address = await this.#runtime.resolve(session).catch(() => undefined);
+  async #findRun(): Promise<RunId | undefined> {
+    const { receiver_id: agent, session_id: session } = this.#first;
+    const address = isId(session) ? await this.#runtime.resolve(session).catch(() => undefined) : undefined;
     if (address?.kind === "run" && address.agent === agent) return address.runId;
-    const key = `aip_${await digest(sender, agent, session)}`;
-    return this.#runtime.createRun(agent, { key, metadata: metadataOf(this.#first) });
+    return this.#runtime.find(agent, await this.#key());
+  }
+
+  #key(): Promise<string> {
+    const { sender_id: sender, receiver_id: agent, session_id: session } = this.#first;
+    return digest("aip", sender, agent, session).then((hash) => `aip_${hash}`);
   }
 
   async #request(quest: AgentMessage): Promise<Receipt> {
@@ -124,13 +126,13 @@ export class Conversation {
     const request: TurnRequest = {
       type: "ChatRequest",
       input: textOf(quest.content),
-      ...(this.#runId !== undefined && { run_id: this.#runId }),
+      ...(this.#runId === undefined ? { key: await this.#key() } : { run_id: this.#runId }),
       on_busy: "enqueue",
       request_metadata: metadataOf({ ...quest, session_id: this.#first.session_id }),
       ...(attachments.length > 0 && { attachments }),
     };
     const { receiver_id: agent } = this.#first;
-    if (!ID_PATTERN.test(quest.message_id)) return this.#runtime.process(agent, request);
+    if (!isId(quest.message_id)) return this.#runtime.process(agent, request);
     const named = { ...request, request_id: quest.message_id as RequestId };
     return this.#runtime.process(agent, named).catch((thrown: unknown) => {
       // Another message had this id. Message ids are short and chosen by callers who do not know each other.

@@ -46,7 +46,7 @@ async function perform(
   if (signal.aborted) cancel();
   else signal.addEventListener("abort", cancel, { once: true });
   const reader = new AnswerReader(runtime, agent);
-  const options = { skip: receipt.after, stream: false, structured: true, signal: NEVER };
+  const options = { stream: false, structured: true, signal: NEVER };
   for await (const part of reader.read(receipt, options)) {
     signal.removeEventListener("abort", cancel);
     const { content, status } = part;

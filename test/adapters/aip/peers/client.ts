@@ -1,7 +1,7 @@
 import type * as grpc from "@grpc/grpc-js";
-import { loadLibrary } from "../../../src/adapters/aip/wire/load.ts";
-import { SESSION } from "../../../src/adapters/aip/wire/messages.ts";
-import type { AgentMessage, MessageName, Messages } from "../../../src/adapters/aip/wire/messages.ts";
+import { loadLibrary } from "../../../../src/adapters/aip/wire/load.ts";
+import { SESSION } from "../../../../src/adapters/aip/wire/messages.ts";
+import type { AgentMessage, MessageName, Messages } from "../../../../src/adapters/aip/wire/messages.ts";
 
 const { codecs, grpc: library } = await loadLibrary();
 

@@ -1,6 +1,6 @@
 import type * as grpc from "@grpc/grpc-js";
-import { loadLibrary } from "../../../src/adapters/aip/wire/load.ts";
-import type { Messages } from "../../../src/adapters/aip/wire/messages.ts";
+import { loadLibrary } from "../../../../src/adapters/aip/wire/load.ts";
+import type { Messages } from "../../../../src/adapters/aip/wire/messages.ts";
 import { startProxy } from "./proxy.ts";
 import type { Proxy } from "./proxy.ts";
 

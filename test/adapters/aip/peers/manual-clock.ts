@@ -1,4 +1,4 @@
-import type { Clock } from "../../../src/adapters/aip/rpc/clock.ts";
+import type { Clock } from "../../../../src/adapters/aip/rpc/clock.ts";
 
 /** A clock that stands still until it is advanced. */
 export class ManualClock implements Clock {

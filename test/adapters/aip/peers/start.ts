@@ -1,7 +1,7 @@
 import { createRuntime } from "troupe";
 import type { Agent, CreateRuntimeOptions, Runtime } from "troupe";
-import { createAipGateway } from "../../../src/adapters/aip/index.ts";
-import type { AipGateway, AipGatewayOptions } from "../../../src/adapters/aip/index.ts";
+import { createAipGateway } from "../../../../src/adapters/aip/index.ts";
+import type { AipGateway, AipGatewayOptions } from "../../../../src/adapters/aip/index.ts";
 import { Client } from "./client.ts";
 
 /** A runtime, its gateway on a free port, and a client of the gateway. */
