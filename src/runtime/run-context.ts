@@ -12,7 +12,6 @@ import type { Limits } from "./limits.ts";
 /** The shared objects of all runs of a runtime, created once. */
 export interface RunContext {
   readonly log: EventLog;
-  readonly router: Router;
   /** The secret values of configurations. */
   readonly secrets: StoredSecrets;
   readonly environment: Environment;
@@ -25,6 +24,9 @@ export interface RunContext {
   readonly groupCommit: GroupCommitTimer | undefined;
   /** Decides when handlers run. */
   readonly gate: StartGate;
-  /** The current time as in events. */
-  readonly timestamp: () => string;
+}
+
+/** The context of the parts above the runs, which send messages to the owners of runs. */
+export interface HostContext extends RunContext {
+  readonly router: Router;
 }

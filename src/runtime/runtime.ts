@@ -15,9 +15,8 @@ import { Queries } from "./queries/queries.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
-import type { RunContext } from "./run-context.ts";
+import type { HostContext } from "./run-context.ts";
 import { RunCommands } from "./commands/run-commands.ts";
-import { createTimestamp } from "./journal/timestamp.ts";
 import { Uploads } from "./commands/uploads.ts";
 
 /**
@@ -36,7 +35,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   } = options;
   const agents = new AgentDirectory(options);
   const groupCommit = commitIntervalMs > 0 ? new GroupCommitTimer(environment, commitIntervalMs) : undefined;
-  const context: RunContext = {
+  const context: HostContext = {
     log,
     router,
     secrets: new StoredSecrets({ log, secrets, telemetry, agents }),
@@ -47,7 +46,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     files: new RunArtifacts({ artifacts, log, telemetry }),
     groupCommit,
     gate: new StartGate({ environment, telemetry }),
-    timestamp: createTimestamp(environment.now),
   };
   const queries = new Queries(log, environment);
   const keyed = new KeyedRuns(log);

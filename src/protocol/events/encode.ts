@@ -62,6 +62,21 @@ export function encodeEvent(speaker: Speaker, id: number, ts: string, body: Even
   return `${head},${own.slice(1, -1)}${wait}}`;
 }
 
+/**
+ * Formats a time in milliseconds since 1970 as in events. The last text is cached, because many events of all runs
+ * share a millisecond, and formatting the time costs more than an event.
+ */
+export function toTimestamp(ms: number): string {
+  if (ms !== lastMs) {
+    lastMs = ms;
+    lastText = new Date(ms).toISOString();
+  }
+  return lastText;
+}
+
+let lastMs = Number.NaN;
+let lastText = "";
+
 export function idOf(text: string): number {
   let id = 0;
   for (let at = '{"id":'.length; ; at += 1) {

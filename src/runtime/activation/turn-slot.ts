@@ -196,6 +196,7 @@ export class TurnSlot implements TurnListener {
   release(): void {
     this.#continuation?.end();
     this.#turn?.release();
+    this.#turn = undefined;
     this.#handler?.stop();
   }
 
@@ -227,10 +228,11 @@ export class TurnSlot implements TurnListener {
   }
 
   #run(turn: ActiveTurn): void {
-    if (turn.ended) return;
+    if (this.#turn !== turn) return;
     const handler = runHandler(turn);
-    if (turn.ended) handler.stop();
-    else this.#handler = handler;
+    // The handler may have ended the turn already.
+    if (this.#turn === turn) this.#handler = handler;
+    else handler.stop();
   }
 
   /** Runs the handler of the passivated turn again. */

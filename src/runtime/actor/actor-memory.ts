@@ -32,7 +32,7 @@ export function createMemory({
     if (changed !== undefined) return changed;
     const before = turn.memory[agent.name];
     if (depth === 0) return before;
-    return kept ? (turn.shared.values.get(agent.name) ?? before) : undefined;
+    return kept ? (turn.calls.staged.get(agent.name) ?? before) : undefined;
   }
 
   return {

@@ -126,6 +126,7 @@ export class Actor implements ActorContext {
   /** Sends a text; resolves when it is in the log. */
   say(content: string, scope: ReplayScope): Promise<void> {
     const { recorder } = this.turn;
+    const body = this.#toText(content, scope);
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
@@ -134,7 +135,7 @@ export class Actor implements ActorContext {
       return this.turn.over();
     }
     this.transcript.add(content);
-    const { id } = recorder.event(this.speaker, this.#toText(content, scope));
+    const { id } = recorder.event(this.speaker, body);
     scope.backlog.add(id, content.length);
     this.turn.activity.activate(scope.path);
     return recorder.committed();

@@ -101,7 +101,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
     return;
   }
   turn.quiescence.queue(open, true);
-  const isAdmitted = turn.shared.enter(callId, agent.name, (isNew) => {
+  const isAdmitted = turn.calls.shared.enter(callId, agent.name, (isNew) => {
     turn.quiescence.queue(open, false);
     if (!open.open) return;
     if (isNew) turn.recorder.record({ type: "MemoryTaken", agent: agent.name, call_id: callId });
@@ -198,7 +198,7 @@ function stageMemory({ turn, agent, call, memory }: Actor): void {
   const changed = memory.changed();
   if (changed === undefined || !call.open) return;
   const { name } = agent;
-  turn.shared.values.set(name, changed);
+  turn.calls.shared.values.set(name, changed);
   turn.recorder.record({
     type: "MemoryCommitted",
     agent: name,

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { createSpeaker, encodeEvent } from "../../protocol/events/encode.ts";
+import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type {
@@ -18,7 +18,7 @@ import { configRunId } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { checkWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../secrets/config-secrets.ts";
@@ -27,12 +27,12 @@ import { toJson } from "../journal/json-limits.ts";
 
 /** Performs the requests of clients: checks them, finds their run, and sends them to the run's owner. */
 export class Commands {
-  readonly #context: RunContext;
+  readonly #context: HostContext;
   readonly #queries: Queries;
   readonly #keyed: KeyedRuns;
   readonly #acceptance: IdempotencyGuard;
 
-  constructor(context: RunContext, queries: Queries, keyed: KeyedRuns) {
+  constructor(context: HostContext, queries: Queries, keyed: KeyedRuns) {
     this.#context = context;
     this.#queries = queries;
     this.#keyed = keyed;
@@ -190,7 +190,7 @@ export class Commands {
     const reply = await this.#record(agentName, named, args);
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
-    const event = encodeEvent(createSpeaker(address), 0, new Date(environment.now()).toISOString(), {
+    const event = encodeEvent(createSpeaker(address), 0, toTimestamp(environment.now()), {
       type: "RequestCompleted",
       finish_reason: "success",
       result: null,

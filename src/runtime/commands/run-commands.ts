@@ -5,16 +5,16 @@ import { checkForkPoint } from "../run/fork.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { Message } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext } from "../run-context.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 
 /** Creates runs without a request, and forks and removes runs. */
 export class RunCommands {
-  readonly #context: RunContext;
+  readonly #context: HostContext;
   readonly #queries: Queries;
   readonly #keyed: KeyedRuns;
 
-  constructor(context: RunContext, queries: Queries, keyed: KeyedRuns) {
+  constructor(context: HostContext, queries: Queries, keyed: KeyedRuns) {
     this.#context = context;
     this.#queries = queries;
     this.#keyed = keyed;

@@ -3,7 +3,7 @@ import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext } from "../run-context.ts";
 
 /** How long a file without a run waits for a request that attaches it. */
 const WAIT_MS = 86_400_000;
@@ -13,13 +13,13 @@ const LOOKS_MS = 3_600_000;
 
 /** Stores client files, and removes those that no request attaches within a day. */
 export class Uploads {
-  readonly #context: RunContext;
+  readonly #context: HostContext;
   readonly #queries: Queries;
   #stopTimer: (() => void) | undefined;
   #stopped = false;
 
   /** Checks for files that were left by an earlier process. */
-  constructor(context: RunContext, queries: Queries) {
+  constructor(context: HostContext, queries: Queries) {
     this.#context = context;
     this.#queries = queries;
     this.#look();

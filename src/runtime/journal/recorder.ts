@@ -6,7 +6,7 @@ import type {
   RunAlias,
   RunRow,
 } from "../../ports/event-log.ts";
-import { encodeEvent } from "../../protocol/events/encode.ts";
+import { encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
@@ -117,7 +117,7 @@ export class Recorder {
   /** Records an event. A text may wait for the group commit; every other event is committed at once. */
   event(speaker: Speaker, body: EventBody): Recorded {
     const id = this.#nextId;
-    const text = encodeEvent(speaker, id, this.#context.timestamp(), body);
+    const text = encodeEvent(speaker, id, toTimestamp(this.#context.environment.now()), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
     if (isRetry(body)) this.#retries += 1;

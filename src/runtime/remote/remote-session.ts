@@ -87,7 +87,7 @@ class LocalSession implements RemoteSession {
     actor.turn.activity.end(actor.scope.path);
     // Logged events are not repeated on replay, so there is nothing to compare.
     actor.scope.skip();
-    const before = actor.turn.unreplayed?.takeRemote(actor.scope.path);
+    const before = actor.turn.calls.unreplayed?.takeRemote(actor.scope.path);
     this.kept = before?.kept;
     this.#count = before?.calls ?? 0;
     actor.files.push(...(before?.files ?? []));

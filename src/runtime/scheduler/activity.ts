@@ -1,5 +1,4 @@
 import type { CallId } from "../../protocol/ids.ts";
-import { LazyMap, LazySet } from "../lazy.ts";
 
 /** Called when a sequence may have started or stopped working. */
 export interface ActivityListener {
@@ -15,9 +14,9 @@ export class Activity {
   /** Set while the turn may become quiescent. */
   listener: ActivityListener | undefined;
   /** The sequences by their scope. */
-  readonly #sequences = new LazyMap<string, SequenceActivity>();
+  readonly #sequences = new Map<string, SequenceActivity>();
   /** The sequences activated since the last look. */
-  readonly #noted = new LazySet<SequenceActivity>();
+  readonly #noted = new Set<SequenceActivity>();
   #activeCount = 0;
   #count = 0;
 

@@ -1,13 +1,13 @@
 import type { RunId } from "../../protocol/ids.ts";
 import { sendMessage } from "../run/messages.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext } from "../run-context.ts";
 
 /** The number of runs that are processed concurrently: enough that each commit contains many of them. */
 const AT_ONCE = 64;
 
 /** Has the owner of a run continue its open requests; does nothing for a turn in memory. Never rejects. */
 export async function recoverRun(
-  { router, telemetry }: RunContext,
+  { router, telemetry }: HostContext,
   runId: RunId,
   alone = false,
 ): Promise<void> {

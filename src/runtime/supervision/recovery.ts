@@ -2,7 +2,7 @@ import type { RequestEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext } from "../run-context.ts";
 import { inLanes, recoverRun } from "./recover-runs.ts";
 import { removeUnfinishedRuns } from "./retention.ts";
 import { WakeTimer } from "./wake-timer.ts";
@@ -18,7 +18,7 @@ const RETRY_MS = { first: 1_000, most: 60_000 };
  * started, and a sleeping one is woken in time. A waiting request is not loaded until its answer comes.
  */
 export class Recovery {
-  readonly #context: RunContext;
+  readonly #context: HostContext;
   readonly #runs: RunCommands;
   readonly #wakeTimer: WakeTimer;
   #stopProbe: (() => void) | undefined;
@@ -28,7 +28,7 @@ export class Recovery {
   #retryMs = RETRY_MS.first;
   #stopLater: (() => void) | undefined;
 
-  constructor(context: RunContext, runs: RunCommands) {
+  constructor(context: HostContext, runs: RunCommands) {
     this.#context = context;
     this.#runs = runs;
     this.#wakeTimer = new WakeTimer(context);

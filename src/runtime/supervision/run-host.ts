@@ -6,13 +6,13 @@ import type { Json } from "../../protocol/json.ts";
 import type { Message } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext } from "../run-context.ts";
 import { recoverRun } from "./recover-runs.ts";
 import type { Recovery } from "./recovery.ts";
 
 /** Loaded runs. The least recently used idle run is passivated first. */
 export class RunHost implements RouterHandler, RunListener {
-  readonly #context: RunContext;
+  readonly #context: HostContext;
   readonly #recovery: Recovery;
   readonly #entries = new Map<RunId, Entry>();
   /** The runs that can be passivated, the longest idle first. */
@@ -21,7 +21,7 @@ export class RunHost implements RouterHandler, RunListener {
   #checkDrained: (() => void) | undefined;
   #closed = false;
 
-  constructor(context: RunContext, recovery: Recovery) {
+  constructor(context: HostContext, recovery: Recovery) {
     this.#context = context;
     this.#recovery = recovery;
   }

@@ -1,5 +1,5 @@
 import type { RunId } from "../../protocol/ids.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext } from "../run-context.ts";
 import { inLanes, recoverRun } from "./recover-runs.ts";
 
 /** The delay before a log that could not be read is read again, in milliseconds. */
@@ -10,7 +10,7 @@ const RETRY_MS = 1_000;
  * the log's index.
  */
 export class WakeTimer {
-  readonly #context: RunContext;
+  readonly #context: HostContext;
   /** All runs with a wake time up to this one have been woken. */
   #wokenMs = 0;
   /** When the timer fires. */
@@ -18,7 +18,7 @@ export class WakeTimer {
   #stopTimer = (): void => {};
   #stopped = false;
 
-  constructor(context: RunContext) {
+  constructor(context: HostContext) {
     this.#context = context;
   }
 

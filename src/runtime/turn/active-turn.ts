@@ -11,7 +11,6 @@ import { CANCELED_CALL, OpenCalls } from "./open-calls.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import { Unreplayed } from "./unreplayed.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
@@ -19,7 +18,6 @@ import type { AcceptedRequest } from "../journal/records.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { Divergence } from "../replay/scope.ts";
-import { SharedMemory } from "./shared-memory.ts";
 import type { Activity } from "../scheduler/activity.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
@@ -67,14 +65,10 @@ export class ActiveTurn implements QuiescenceListener {
   readonly speaker: Speaker;
   readonly deliveries: DeliveryQueue;
   readonly activity: Activity;
-  /** The shared memories of called agents. */
-  readonly shared: SharedMemory;
   readonly waits: OpenWaits;
   readonly quiescence: Quiescence;
   readonly calls: OpenCalls;
   readonly subscriptions: Subscriptions;
-  /** What the log has open and the code has not reached again; absent for a new turn. */
-  readonly unreplayed: Unreplayed | undefined;
   readonly #listener: TurnListener;
   #configs: CalledConfigs | undefined;
   #usage: Usage;
@@ -103,9 +97,8 @@ export class ActiveTurn implements QuiescenceListener {
       ...(config && { config: secrets.reveal(config.args) }),
     });
     this.#usage = journal.usage;
-    this.shared = new SharedMemory(journal);
     this.waits = new OpenWaits(journal);
-    const { root, shared, waits } = this;
+    const { root, waits } = this;
     const quiescence = new Quiescence(
       { root, waits, recorder, environment, deliveries: journal.deliveries },
       this,
@@ -117,11 +110,16 @@ export class ActiveTurn implements QuiescenceListener {
     const subscriptions = new Subscriptions(recorder, deliveries);
     this.subscriptions = subscriptions;
     const address = { runId, requestId: accepted.requestId };
-    this.unreplayed = journal.isNew
-      ? undefined
-      : new Unreplayed({ context, address, recorder, journal, parts: { shared, subscriptions } });
-    const { unreplayed } = this;
-    this.calls = new OpenCalls({ context, root, recorder, quiescence, waits, shared, unreplayed });
+    this.calls = new OpenCalls({
+      context,
+      address,
+      root,
+      recorder,
+      journal,
+      quiescence,
+      waits,
+      subscriptions,
+    });
   }
 
   get requestId(): RequestId {
@@ -210,8 +208,7 @@ export class ActiveTurn implements QuiescenceListener {
     const text = this.#listener.complete(this, {
       ...end,
       ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
-      memory:
-        end.finishReason === "success" ? new Map([...this.shared.values, ...(memory ?? [])]) : new Map(),
+      memory: end.finishReason === "success" ? new Map([...this.calls.staged, ...(memory ?? [])]) : new Map(),
     });
     this.deliveries.end(CANCELED_CALL);
     this.quiescence.stop();

@@ -1,26 +1,29 @@
+import type { TurnAddress } from "../../ports/environment.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
-import type { Outcome } from "../replay/turn-journal.ts";
+import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import { canceledBody } from "../scheduler/call-tree.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { OpenWaits } from "../scheduler/open-waits.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
-import type { SharedMemory } from "./shared-memory.ts";
-import type { Unreplayed } from "./unreplayed.ts";
+import type { Subscriptions } from "../scheduler/subscriptions.ts";
+import { SharedMemory } from "./shared-memory.ts";
+import { Unreplayed } from "./unreplayed.ts";
 
 /** The parts of a turn that the end of a call changes. */
 export interface OpenCallsOptions {
   readonly context: RunContext;
+  readonly address: TurnAddress;
   readonly root: OpenCall;
   readonly recorder: Recorder;
+  readonly journal: TurnJournal;
   readonly quiescence: Quiescence;
   readonly waits: OpenWaits;
-  readonly shared: SharedMemory;
-  /** Absent for a new turn. */
-  readonly unreplayed: Unreplayed | undefined;
+  readonly subscriptions: Subscriptions;
 }
 
 /** The outcome of a canceled call, for the code that waits for it. */
@@ -31,15 +34,31 @@ export const CANCELED_CALL: Outcome = { ok: false, code: "canceled", message: "t
  * need it. The end of a call cancels all calls under it.
  */
 export class OpenCalls {
+  /** What the log has open and the code has not reached again; absent for a new turn. */
+  readonly unreplayed: Unreplayed | undefined;
   readonly #options: OpenCallsOptions;
+  #shared: SharedMemory | undefined;
 
   constructor(options: OpenCallsOptions) {
+    const { journal, subscriptions } = options;
     this.#options = options;
+    if (!journal.isNew)
+      this.unreplayed = new Unreplayed({ ...options, parts: { shared: this.shared, subscriptions } });
+  }
+
+  /** The shared memories of called agents. */
+  get shared(): SharedMemory {
+    return (this.#shared ??= new SharedMemory(this.#options.journal));
+  }
+
+  /** The memories that ended calls have set, by agent. */
+  get staged(): ReadonlyMap<string, Json> {
+    return this.#shared?.values ?? this.#options.journal.staged;
   }
 
   /** Notes that a call is open. */
   opened(call: OpenCall): void {
-    this.#options.unreplayed?.reached(call.callId);
+    this.unreplayed?.reached(call.callId);
     this.#options.quiescence.opened(call);
   }
 
@@ -115,9 +134,9 @@ export class OpenCalls {
 
   /** Cancels what the log has open under a call and the code has not reached again. */
   #cancelUnreplayed(above: CallId): void {
-    const { quiescence, unreplayed, waits } = this.#options;
-    if (unreplayed === undefined) return;
-    unreplayed.cancel(above);
+    const { quiescence, waits } = this.#options;
+    if (this.unreplayed === undefined) return;
+    this.unreplayed.cancel(above);
     waits.dropUnreplayed(above);
     quiescence.deliveries.dropUnreplayed(above);
   }
@@ -135,10 +154,10 @@ export class OpenCalls {
   }
 
   #close(call: OpenCall): void {
-    const { quiescence, shared, waits } = this.#options;
+    const { quiescence, waits } = this.#options;
     if (call.kind === "agent") {
       quiescence.activity.endWithin(call.callId);
-      shared.leave(call.callId);
+      this.#shared?.leave(call.callId);
     }
     waits.remove(call.callId);
     call.close();
