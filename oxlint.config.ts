@@ -125,8 +125,9 @@ const ROOMS: readonly Rooms[] = [
     rooms: {
       format: [],
       reader: ["format"],
-      directory: ["format", "reader"],
-      writer: ["format"],
+      recent: ["format"],
+      writer: ["format", "recent"],
+      directory: ["format", "reader", "recent", "writer"],
     },
   },
   {

@@ -91,7 +91,7 @@ function crowdTheDisk(): void {
   const headFile = openHeadFile(join(log, "head"));
   const writer = new DiskWriter(database, headFile, head, true);
   const body = Buffer.from("x".repeat(2 * 1024 * 1024));
-  const first = writer.commit([[1, 1, 1, 0, body.length, null, null]], body);
+  const first = writer.commit([[1, 1, 1, 0, body.length, null, null, false]], body);
   const ballast = join(directory, "ballast");
   try {
     for (;;) appendFileSync(ballast, "x".repeat(64 * 1024));

@@ -26,7 +26,7 @@ import type { ListPosition } from "../shared/run-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { memorySecrets } from "./secrets.ts";
-import { countFitting, surelyFit } from "../shared/utf8.ts";
+import { firstOf } from "../shared/utf8.ts";
 
 /** A log in memory, whose data can be opened again. */
 export interface MemoryLog extends EventLog {
@@ -315,11 +315,8 @@ function readPage(
   run: Run,
   { after, limit, limitBytes, records = false, afterRecord = 0 }: ReadOptions,
 ): Page {
-  let events = run.events.slice(after, limit === undefined ? undefined : after + limit);
-  if (limitBytes !== undefined && !surelyFit(events, limitBytes)) {
-    const { count } = countFitting(events, limitBytes, 1);
-    if (count < events.length) events = events.slice(0, count);
-  }
+  const rest = run.events.slice(after, limit === undefined ? undefined : after + limit);
+  const events = firstOf(rest, { ...(limitBytes !== undefined && { limitBytes }) });
   return {
     events,
     records: records ? recordsBetween(run.records, after, after + events.length, afterRecord) : [],

@@ -1,5 +1,17 @@
+/** The first texts, up to a number of them and of their UTF-8 bytes; at least `least`, also if they do not fit. */
+export function firstOf(
+  texts: readonly string[],
+  { limit = Infinity, limitBytes = Infinity }: { readonly limit?: number; readonly limitBytes?: number },
+  least = 1,
+): readonly string[] {
+  const some = texts.length > limit ? texts.slice(0, Math.max(limit, 0)) : texts;
+  if (limitBytes === Infinity || surelyFit(some, limitBytes)) return some;
+  const { count } = countFitting(some, limitBytes, least);
+  return count < some.length ? some.slice(0, count) : some;
+}
+
 /** Whether texts certainly fit into a number of UTF-8 bytes, judged only by their lengths. */
-export function surelyFit(texts: readonly string[], limitBytes: number): boolean {
+function surelyFit(texts: readonly string[], limitBytes: number): boolean {
   let characters = 0;
   for (const text of texts) characters += text.length;
   // A UTF-16 code unit takes at most three bytes.

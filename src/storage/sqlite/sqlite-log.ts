@@ -6,10 +6,12 @@ import type { RunId } from "../../protocol/ids.ts";
 import { fsArtifacts } from "../fs/artifacts.ts";
 import { fsSecrets } from "../fs/secrets.ts";
 import { Tails } from "../shared/tails.ts";
-import { advance, Claims } from "./writer/claims.ts";
+import { countFitting, firstOf } from "../shared/utf8.ts";
+import { advance, Claims, nothingAfter } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
-import type { Job } from "./writer/job.ts";
+import type { Append, Job } from "./writer/job.ts";
+import type { Chunked } from "./writer/message.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { SqliteLogOptions } from "./options.ts";
 import { TailCache } from "./tail-cache.ts";
@@ -45,6 +47,7 @@ export function sqliteLog(
         appended = [];
         for (const runId of runIds) tails.wake(runId);
       },
+      onChunked,
       onRecovered() {
         for (const runId of claims.clear()) cache.drop(runId);
       },
@@ -53,11 +56,13 @@ export function sqliteLog(
 
   async function claim(runId: RunId): Promise<Claim> {
     await claims.fence(runId);
+    const owned = claims.get(runId);
     const found = reader.ask((tables) => {
       const stored = tables.checked(runId);
       return stored && { stored, entry: tables.run(runId), snapshot: tables.snapshot(stored.rid) };
     });
-    const { rid, removed, head, records } = found?.stored ?? NEW_RUN;
+    const { rid, removed, records, ...stored } = found?.stored ?? NEW_RUN;
+    const head = owned?.head ?? stored.head;
     cache.drop(runId);
     const { epoch } = claims.take({
       runId,
@@ -69,11 +74,12 @@ export function sqliteLog(
       stored: found !== undefined,
       pending: undefined,
       ...(found?.entry && { agent: found.entry.agent, createdAt: found.entry.createdAt }),
+      recent: owned?.recent ?? nothingAfter(head),
       requests: new Set(),
     });
     return {
       cursor: { runId, epoch, head, records },
-      ...(found?.entry && { run: found.entry }),
+      ...(found?.entry && { run: acknowledged(found.entry) }),
       ...(found?.snapshot && { snapshot: found.snapshot }),
     };
   }
@@ -90,11 +96,8 @@ export function sqliteLog(
     }
     const encoded = encodeAppend(run, batch);
     return commit(run, { rid: run.rid, append: encoded }, () => {
-      const first = run.head + 1;
       advance(run, batch);
-      if (batch.events.length > 0) {
-        cache.add(run.runId, first, batch.events, encoded.body.length);
-      }
+      keep(run, batch.events, encoded);
       return { runId: run.runId, epoch: cursor.epoch, head: run.head, records: run.records };
     });
   }
@@ -109,8 +112,34 @@ export function sqliteLog(
     const things = reader.ask((tables) => tables.references(run.rid));
     await commit(run, { rid: run.rid }, () => {
       run.epoch = 0;
+      run.recent = nothingAfter(run.head);
     });
     return unreferenced(things);
+  }
+
+  /** Keeps committed events for readers: recent ones with the run, because no chunk has them, and others in the cache. */
+  function keep(run: OwnedRun, events: readonly string[], { isRecent, bytes }: Append): void {
+    const { recent } = run;
+    if (isRecent) {
+      for (const event of events) recent.events.push(event);
+      recent.bytes += bytes;
+      return;
+    }
+    const all = recent.events.length === 0 ? events : [...recent.events, ...events];
+    if (all.length > 0) cache.add(run.runId, recent.after + 1, all, recent.bytes + bytes);
+    run.recent = nothingAfter(run.head);
+  }
+
+  /** Moves recent events, which are in chunks now, to the cache. */
+  function onChunked(chunked: readonly Chunked[]): void {
+    const ends = new Map(chunked);
+    for (const run of claims.withRecent()) {
+      if (ends.get(run.rid) !== run.head) continue;
+      const { after, events, bytes } = run.recent;
+      cache.add(run.runId, after + 1, events, bytes);
+      run.recent = nothingAfter(run.head);
+      if (claims.settle(run)) cache.drop(run.runId);
+    }
   }
 
   function unreferenced(things: readonly string[]): readonly string[] {
@@ -153,17 +182,23 @@ export function sqliteLog(
     const run = claims.get(runId);
     const { records = false, after } = options;
     if (run !== undefined && !records) {
-      if (after >= run.head) return { events: [], records: [], head: run.head };
-      const page = cache.read(runId, options);
-      if (page !== undefined) return page;
+      const { recent, head } = run;
+      if (after >= head) return { events: [], records: [], head };
+      if (after >= recent.after)
+        return { events: firstOf(recent.events.slice(after - recent.after), options), records: [], head };
+      const events = cache.read(runId, options);
+      if (events !== undefined) return addRecent({ events, records: [], head }, run, options);
     }
     return readStored(runId, options);
   }
 
   async function readStored(runId: RunId, options: ReadOptions): Promise<Page> {
     const run = claims.get(runId);
-    const isKnown = run !== undefined && !run.removed && !run.leaving;
-    return reader.ask((tables) => (isKnown ? tables.pageOf(run, options) : tables.page(runId, options)));
+    if (run === undefined || run.removed || run.leaving) {
+      return reader.ask((tables) => tables.page(runId, options));
+    }
+    const page = reader.ask((tables) => tables.pageOf({ rid: run.rid, head: run.recent.after }, options));
+    return addRecent(page, run, options);
   }
 
   /**
@@ -175,10 +210,10 @@ export function sqliteLog(
     await claims.get(runId)?.pending;
   }
 
-  /** The row of a run without unacknowledged commits, to agree with `read`. */
+  /** The row of a run with the number of acknowledged events, to agree with `read`. */
   function acknowledged(entry: RunEntry): RunEntry {
-    const head = Math.min(entry.head, claims.get(entry.runId)?.head ?? Infinity);
-    return head === entry.head ? entry : { ...entry, head };
+    const head = claims.get(entry.runId)?.head ?? entry.head;
+    return head === entry.head || entry.removed === true ? entry : { ...entry, head };
   }
 
   function health() {
@@ -207,14 +242,18 @@ export function sqliteLog(
     },
     async run(runId) {
       await settled(runId);
-      return reader.ask((tables) => tables.run(runId));
+      const entry = reader.ask((tables) => tables.run(runId));
+      return entry && acknowledged(entry);
     },
     find: async (alias) => reader.ask((tables) => tables.find(alias)),
     async list(query) {
       const page = reader.ask((tables) => tables.list(query));
       return { ...page, runs: page.runs.map(acknowledged) };
     },
-    size: async (runId) => reader.ask((tables) => tables.size(runId)),
+    size: async (runId) => {
+      const recentBytes = runId === undefined ? 0 : (claims.get(runId)?.recent.bytes ?? 0);
+      return reader.ask((tables) => tables.size(runId)) + recentBytes;
+    },
     open: async () => reader.ask((tables) => tables.open()),
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
     snapshot: async (runId) =>
@@ -229,6 +268,21 @@ export function sqliteLog(
     secrets: () => fsSecrets(join(directory, "secrets.json")),
     close: () => (closing ??= close()),
   };
+}
+
+/** Adds the recent events of a run to a page that ends where they begin. */
+function addRecent(page: Page, { recent, head }: OwnedRun, options: ReadOptions): Page {
+  const { after, limit = Infinity, limitBytes = Infinity } = options;
+  const end = after + page.events.length;
+  if (recent.events.length === 0) return page;
+  if (page.cut === true || end < recent.after) return { ...page, head };
+  const { bytes } = countFitting(page.events, limitBytes, page.events.length);
+  const more = firstOf(
+    recent.events.slice(end - recent.after),
+    { limit: limit - page.events.length, limitBytes: limitBytes - bytes },
+    page.events.length === 0 ? 1 : 0,
+  );
+  return { ...page, events: [...page.events, ...more], head };
 }
 
 const NEW_RUN = { rid: 0, removed: false, head: 0, records: 0 };

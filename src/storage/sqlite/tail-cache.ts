@@ -1,6 +1,6 @@
-import type { Page, ReadOptions } from "../../ports/event-log.ts";
+import type { ReadOptions } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { countFitting, surelyFit } from "../shared/utf8.ts";
+import { firstOf } from "../shared/utf8.ts";
 
 /**
  * The newest events of active runs, so that live readers need no database. It has a limit over all runs; the
@@ -27,15 +27,16 @@ export class TailCache {
       this.#runs.set(runId, tail);
     }
     const cost = bytes + CHUNK_BYTES;
-    tail.chunks.push({ first, last: first + events.length - 1, events });
+    tail.chunks.push({ first, last: first + events.length - 1, events, bytes });
     tail.bytes += cost;
     this.#order.push({ tail, bytes: cost });
     this.#bytes += cost;
     while (this.#bytes > this.#limitBytes) this.#removeOldest();
   }
 
-  /** Reads a page of events; `undefined` if some of them are not cached. */
-  read(runId: RunId, { after, limit = Infinity, limitBytes }: ReadOptions): Page | undefined {
+  /** Reads events; `undefined` if some of them are not cached. */
+  read(runId: RunId, options: ReadOptions): readonly string[] | undefined {
+    const { after, limit = Infinity, limitBytes = Infinity } = options;
     const chunks = this.#runs.get(runId)?.chunks;
     const oldest = chunks?.at(0);
     const newest = chunks?.at(chunks.length - 1);
@@ -44,17 +45,12 @@ export class TailCache {
 
     const index = findAfter(chunks, after);
     const chunk = chunks.at(index);
-    let events = chunk?.events ?? [];
+    if (chunk === undefined) return [];
     // A reader at the newest chunk (the usual case) gets it without a copy.
-    if (index < chunks.length - 1 || chunk?.first !== after + 1) {
-      events = gather(chunks, index, after, limit);
+    if (chunk === newest && chunk.bytes <= limitBytes && chunk.events.length <= limit) {
+      return chunk.first === after + 1 ? chunk.events : chunk.events.slice(after + 1 - chunk.first);
     }
-    if (events.length > limit) events = events.slice(0, limit);
-    if (limitBytes !== undefined && !surelyFit(events, limitBytes)) {
-      const { count } = countFitting(events, limitBytes, 1);
-      if (count < events.length) events = events.slice(0, count);
-    }
-    return { events, records: [], head: newest.last };
+    return firstOf(gather(chunks, index, after, limit), options);
   }
 
   /** Removes a run from the cache. */
@@ -103,6 +99,7 @@ interface Chunk {
   readonly first: number;
   readonly last: number;
   readonly events: readonly string[];
+  readonly bytes: number;
 }
 
 /** The overhead of a chunk besides its events. */

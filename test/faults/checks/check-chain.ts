@@ -14,13 +14,13 @@ export function checkChain(directory: string): string[] {
     if (database.prepare("PRAGMA user_version").get()?.["user_version"] === 0) return [];
     const wrong: string[] = [];
     const batches = database
-      .prepare("SELECT n, hash, first_chunk FROM batch ORDER BY n")
+      .prepare("SELECT n, hash, first_chunk, recent FROM batch ORDER BY n")
       .all() as unknown as Row[];
     const checksums = readChecksums(database, new Set(batches.map(({ first_chunk }) => first_chunk)));
     let previous = "";
-    for (const { n, hash, first_chunk } of batches) {
+    for (const { n, hash, first_chunk, recent } of batches) {
       const own = first_chunk === null ? [] : (checksums.get(first_chunk) ?? []);
-      if (toHash(previous, n, own) !== hash) wrong.push(`batch ${n} is not what its hash says`);
+      if (toHash(previous, n, own, recent) !== hash) wrong.push(`batch ${n} is not what its hash says`);
       previous = hash;
     }
     const head = readHeadFile(join(directory, "head"));
@@ -41,6 +41,7 @@ interface Row {
   readonly n: number;
   readonly hash: string;
   readonly first_chunk: number | null;
+  readonly recent: string | null;
 }
 
 /** The checksums of all chunks, by the first chunk of their batch. */

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import type { RequestMark } from "../../../src/ports/event-log.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { requestId, row, startRun } from "../../../src/testing/event-log/subject.ts";
+import { events, nextEvents, requestId, row, startRun } from "../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../directories.ts";
 
 test("a log of format 1 is opened, and its requests can sleep", async () => {
@@ -93,6 +93,25 @@ test("a log of the fourth form is opened, and each alias is one of its run's age
   expect(await again.find({ agent: "second", name: "first" })).toBe("second");
 });
 
+test("a log of format 7 is opened, and its runs continue", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const { runId } = await startRun(log, "run", 3);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toSeventhForm(database);
+  database.close();
+
+  for (let head = 3; head < 6; head += 1) {
+    const again = sqliteLog(directory);
+    const { cursor } = await again.claim(runId);
+    expect(cursor.head).toBe(head);
+    await again.append(cursor, nextEvents(cursor, 1));
+    expect((await again.read(runId, { after: 0 })).events).toEqual(events(1, head + 1));
+    await again.close();
+  }
+});
+
 test("a log of a form that this program does not know is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -119,8 +138,14 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+/** Converts a database to format 7. */
+function toSeventhForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE recent; ALTER TABLE batch DROP COLUMN recent; PRAGMA user_version = 7");
+}
+
 /** Makes of a database what the sixth version would have written. */
 function toSixthForm(database: DatabaseSync): void {
+  toSeventhForm(database);
   database.exec("DROP INDEX run_created; PRAGMA user_version = 6");
 }
 

@@ -15,7 +15,7 @@ test("dropped runs use no memory", () => {
   comeAndGo(cache, 100_000);
 
   expect(heapBytes() - before).toBeLessThan(4 * 1024 * 1024);
-  expect(cache.read("kept", { after: 0 })).toEqual({ events: ["first"], records: [], head: 1 });
+  expect(cache.read("kept", { after: 0 })).toEqual(["first"]);
 });
 
 test("the oldest events are removed first, also after many runs were dropped", () => {
@@ -29,7 +29,7 @@ test("the oldest events are removed first, also after many runs were dropped", (
   expect(cache.read("newer", { after: 0 })).toBeDefined();
   cache.add("large", 2, ["more"], 100);
   expect(cache.read("newer", { after: 0 })).toBeUndefined();
-  expect(cache.read("large", { after: 0 })).toMatchObject({ head: 2 });
+  expect(cache.read("large", { after: 0 })).toEqual(["much", "more"]);
 });
 
 function comeAndGo(cache: TailCache, runs: number): void {

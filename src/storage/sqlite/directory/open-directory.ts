@@ -14,6 +14,8 @@ import { createReader } from "../reader/reader.ts";
 import type { Reader } from "../reader/reader.ts";
 import { createSchema, openDatabase } from "../format/schema.ts";
 import type { Durability } from "../format/schema.ts";
+import { RecentEvents } from "../recent/recent-events.ts";
+import { DiskWriter } from "../writer/disk-writer.ts";
 
 /** An open and locked data directory. */
 export interface OpenDirectory {
@@ -76,7 +78,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
       if (size % PAGE_BYTES !== 0) checkAll(database);
       checkNames(database);
     }
-    const head = raiseHead(database, known, join(directory, "head"));
+    const head = raiseHead(database, known, join(directory, "head"), durability);
     syncDirectory(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
     const lastRid = Number(database.prepare("SELECT max(rid) AS rid FROM run").get()?.["rid"] ?? 0);
@@ -102,10 +104,13 @@ function checkHead(database: DatabaseSync, known: Head | undefined): void {
   if (same !== undefined && same.hash !== known.hash) {
     throw new DamagedLog(`transaction ${known.batch} is not the one that was committed`);
   }
+  const isRecentWhole = new RecentEvents(database).load(newest.recent);
   const before = findBatch(database, "SELECT * FROM batch WHERE n = ?", newest.n - 1);
-  if (before === undefined && newest.n > 1) return;
   const checksums = newest.first_chunk === null ? [] : readChecksums(database, newest.first_chunk);
-  if (toHash(before?.hash ?? "", newest.n, checksums) !== newest.hash) {
+  const isSame =
+    (before === undefined && newest.n > 1) ||
+    toHash(before?.hash ?? "", newest.n, checksums, newest.recent) === newest.hash;
+  if (!isSame || !isRecentWhole) {
     throw new DamagedLog(`the newest transaction, ${newest.n}, is not as it was committed`);
   }
 }
@@ -119,8 +124,16 @@ function checkAll(database: DatabaseSync): void {
   if (result !== "ok") throw new DamagedLog("the database has been cut short");
 }
 
-/** Increments the epoch in the log and then in the head file. */
-function raiseHead(database: DatabaseSync, known: Head | undefined, path: string): Head {
+/**
+ * Increments the epoch in the log and then in the head file, and moves the recent events that the process before left
+ * into the chunks of their runs.
+ */
+function raiseHead(
+  database: DatabaseSync,
+  known: Head | undefined,
+  path: string,
+  durability: Durability,
+): Head {
   const headFile = openHeadFile(path);
   try {
     if (known === undefined) {
@@ -128,22 +141,31 @@ function raiseHead(database: DatabaseSync, known: Head | undefined, path: string
       headFile.reset({ epoch: 0, batch: 0, hash: "" });
       headFile.sync();
     }
-    const head = raiseEpoch(database, known);
-    headFile.reset(head);
+    const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
+    const raised = raiseEpoch(database, known, newest);
+    headFile.reset(raised);
     headFile.sync();
-    return head;
+    if (newest === undefined || newest.recent === null) return raised;
+    const writer = new DiskWriter(database, headFile, raised, durability === "full");
+    const moved = writer.moveRecent(newest.recent);
+    if (moved.type === "failed")
+      throw new AgentError("unavailable", `the log cannot be opened: ${moved.reason}`);
+    headFile.reset(writer.head);
+    headFile.sync();
+    return writer.head;
   } finally {
     headFile.close();
   }
 }
 
 /** Commits an empty transaction with a new epoch, which fences cursors of an earlier process. */
-function raiseEpoch(database: DatabaseSync, known: Head | undefined): Head {
-  const newest = findBatch(database, "SELECT * FROM batch ORDER BY n DESC LIMIT 1");
+function raiseEpoch(database: DatabaseSync, known: Head | undefined, newest: BatchRow | undefined): Head {
   const epoch = Math.max(newest?.epoch ?? 0, known?.epoch ?? 0) + 1;
   const batch = (newest?.n ?? 0) + 1;
-  const hash = toHash(newest?.hash ?? "", batch, []);
-  database.prepare("INSERT INTO batch (n, epoch, hash) VALUES (?, ?, ?)").run(batch, epoch, hash);
+  const recent = newest?.recent ?? null;
+  const hash = toHash(newest?.hash ?? "", batch, [], recent);
+  const insert = database.prepare("INSERT INTO batch (n, epoch, hash, recent) VALUES (?, ?, ?, ?)");
+  insert.run(batch, epoch, hash, recent);
   return { epoch, batch, hash };
 }
 
@@ -152,6 +174,7 @@ interface BatchRow {
   readonly epoch: number;
   readonly hash: string;
   readonly first_chunk: number | null;
+  readonly recent: string | null;
 }
 
 function findBatch(database: DatabaseSync, sql: string, ...n: number[]): BatchRow | undefined {

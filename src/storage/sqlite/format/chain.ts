@@ -24,9 +24,15 @@ export function toChecksum(
 }
 
 /**
- * The hash of a transaction. It covers the checksums of its chunks and, through the previous hash, the whole
- * history.
+ * The hash of a transaction. It covers the checksums of its chunks, the recent events that are in no chunk, and, through
+ * the previous hash, the whole history.
  */
-export function toHash(previous: string, batch: number, checksums: readonly number[]): string {
-  return hash("sha256", `${previous} ${batch} ${checksums.join(" ")}`);
+export function toHash(
+  previous: string,
+  batch: number,
+  checksums: readonly number[],
+  recent: string | null,
+): string {
+  const own = `${previous} ${batch} ${checksums.join(" ")}`;
+  return hash("sha256", recent === null ? own : `${own} ${recent}`);
 }

@@ -37,7 +37,7 @@ export function createSchema(database: DatabaseSync): void {
   database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
 }
 
-const VERSION = 7;
+const VERSION = 8;
 
 // Partial indexes: waiting and sleeping requests are not in the index that a start reads, nor in the one that
 // finds open requests.
@@ -59,14 +59,21 @@ const REFERENCES = `
   CREATE TABLE reference (thing TEXT NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY (thing, rid)) WITHOUT ROWID;
   CREATE INDEX reference_run ON reference (rid)`;
 
-// A chunk contains the events of one append, joined by line breaks: one row per run and commit costs half of
+// Small appends of many runs, as one row per commit until each run's events become a chunk. `parts` has the run, the
+// first and the last event, the number of records and the bytes of each append; `body` has a line break after each
+// event.
+const RECENT = `
+  CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL)`;
+
+// A chunk contains successive events of a run, joined by line breaks: one row for many events costs much less than
 // one row per event. Tables with a rowid and a narrow index are about 1.4 times as fast as clustered ones.
 const SCHEMA = `
   CREATE TABLE batch (
     n INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL,
     hash TEXT NOT NULL,
-    first_chunk INTEGER
+    first_chunk INTEGER,
+    recent TEXT
   );
 
   CREATE TABLE chunk (
@@ -117,6 +124,7 @@ const SCHEMA = `
 
   ${ALIASES};
   ${REFERENCES};
+  ${RECENT};
 
   CREATE TABLE snapshot (
     rid INTEGER PRIMARY KEY,
@@ -155,6 +163,8 @@ const FROM = [
       (run.run_id NOT LIKE 'config-%' OR
         chunk.seq = (SELECT max(newest.seq) FROM chunk AS newest WHERE newest.rid = chunk.rid))`,
   BY_CREATION,
+  // In format 7 each append is a chunk.
+  `${RECENT}; ALTER TABLE batch ADD COLUMN recent TEXT`,
 ] as const;
 
 /**

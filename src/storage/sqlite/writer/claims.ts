@@ -19,6 +19,8 @@ export interface OwnedRun {
   stored: boolean;
   /** The running append or removal; never rejects. */
   pending: Promise<void> | undefined;
+  /** The newest committed events, which the database has in no chunk yet. */
+  recent: Recent;
   /** Values that the row already has; sent again only when they change. */
   agent?: string;
   createdAt?: number;
@@ -26,6 +28,18 @@ export interface OwnedRun {
   metadata?: JsonObject;
   /** Incomplete requests that this claim has marked. */
   readonly requests: Set<RequestId>;
+}
+
+/** Events after a position. */
+export interface Recent {
+  readonly after: number;
+  readonly events: string[];
+  bytes: number;
+}
+
+/** No events after a position. */
+export function nothingAfter(after: number): Recent {
+  return { after, events: [], bytes: 0 };
 }
 
 /** The currently claimed runs. */
@@ -80,9 +94,14 @@ export class Claims {
     return this.settle(run);
   }
 
-  /** Removes a run without an owner, unless an append is still running. */
+  /** The runs with recent events. */
+  withRecent(): OwnedRun[] {
+    return [...this.#runs.values()].filter((run) => run.recent.events.length > 0);
+  }
+
+  /** Removes a run without an owner, unless an append is still running or not all of its events are in chunks. */
   settle(run: OwnedRun): boolean {
-    if (run.epoch !== 0 || run.pending !== undefined) return false;
+    if (run.epoch !== 0 || run.pending !== undefined || run.recent.events.length > 0) return false;
     if (this.#runs.get(run.runId) !== run) return false;
     return this.#runs.delete(run.runId);
   }

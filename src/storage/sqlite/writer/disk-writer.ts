@@ -1,8 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import { toChecksum, toHash } from "../format/chain.ts";
+import type { ChunkPosition } from "../format/chain.ts";
 import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
-import type { Changes, FromWriter, Item, Refusal } from "./message.ts";
+import type { Changes, Chunked, FromWriter, Item, Refusal } from "./message.ts";
+import { RecentEvents } from "../recent/recent-events.ts";
+import type { Gathered, Part } from "../recent/recent-events.ts";
 import { createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
@@ -13,18 +16,28 @@ export class DiskWriter {
   readonly #headFile: HeadFile;
   readonly #writeEveryHead: boolean;
   #head: Head;
+  readonly #recent: RecentEvents;
+  /** The recent events as of the newest transaction. */
+  #range: string | null = null;
   #refused: Refusal[] = [];
+  #chunked: Chunked[] = [];
   #firstChunk: number | bigint | null = null;
   #checksums: number[] = [];
-  /** The failure of the newest checkpoint. */
+  /** The failure because of which nothing more is committed. */
   #trouble: FromWriter | undefined;
 
   constructor(database: DatabaseSync, headFile: HeadFile, head: Head, writeEveryHead: boolean) {
     this.#database = database;
     this.#statements = createStatements(database);
+    this.#recent = new RecentEvents(database);
     this.#headFile = headFile;
     this.#head = head;
     this.#writeEveryHead = writeEveryHead;
+  }
+
+  /** The newest transaction. */
+  get head(): Head {
+    return this.#head;
   }
 
   /** Commits appends; leaves out those that conflict with stored data. */
@@ -35,16 +48,37 @@ export class DiskWriter {
         const body = bodies.subarray(at, at + item[4]);
         at += item[4];
         const clash = this.#findClash(item);
-        if (clash === undefined) this.#apply(item, body);
-        else this.#refused.push([index, clash]);
+        if (clash !== undefined) this.#refused.push([index, clash]);
+        else if (item[7]) this.#recent.add(toPart(item), body);
+        else this.#apply(item, body);
       }
+      this.#recent.write();
+      for (const gathered of this.#recent.takeOld()) this.#addGathered(gathered);
+      this.#recent.trim();
     });
+  }
+
+  /** Whether there are recent events to move. */
+  get hasRecent(): boolean {
+    return this.#trouble === undefined && this.#recent.exist;
+  }
+
+  /** Moves all recent events into chunks. `recent` is given at the start: the events that another process left. */
+  moveRecent(recent?: string): FromWriter {
+    if (recent !== undefined) {
+      this.#range = recent;
+      this.#recent.load(recent);
+    }
+    const reply = this.#transact(() => this.#chunkAll());
+    if (reply.type === "failed") this.#trouble = reply;
+    return reply;
   }
 
   /** Commits the removal of a run; `purge` deletes its chunks later. */
   remove(rid: number): FromWriter {
     const { removeRun, removeRequests, removeAliases, removeReferences, removeSnapshot } = this.#statements;
     return this.#transact(() => {
+      this.#recent.take(rid);
       removeRun.run(rid);
       removeRequests.run(rid);
       removeAliases.run(rid);
@@ -53,9 +87,9 @@ export class DiskWriter {
     });
   }
 
-  /** Makes an empty commit to test whether the disk accepts writes. */
+  /** Tests whether the disk accepts writes. Afterwards all events are in chunks. */
   probe(): FromWriter {
-    return this.#transact(() => {});
+    return this.#transact(() => this.#chunkAll());
   }
 
   /** Deletes some chunks of a removed run. Returns whether there was anything to delete. */
@@ -93,23 +127,30 @@ export class DiskWriter {
     if (this.#trouble !== undefined) return this.#trouble;
     const { begin, addBatch, forgetBatches, commit } = this.#statements;
     this.#refused = [];
+    this.#chunked = [];
     this.#firstChunk = null;
     this.#checksums = [];
     try {
       begin.run();
       change();
       const batch = this.#head.batch + 1;
-      const hash = toHash(this.#head.hash, batch, this.#checksums);
+      const { range } = this.#recent;
+      const hash = toHash(this.#head.hash, batch, this.#checksums, range);
       // The number of the transaction is unique: if another process wrote to the directory, this fails.
-      addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk);
+      addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk, range);
       if (batch % FORGET_EVERY === 0) forgetBatches.run(batch - KEPT_BATCHES);
       commit.run();
+      this.#range = range;
       this.#head = { epoch: this.#head.epoch, batch, hash };
       if (this.#writeEveryHead) this.#headFile.write(this.#head);
     } catch (error) {
       return this.#fail(error);
     }
-    return this.#refused.length === 0 ? { type: "committed" } : { type: "committed", refused: this.#refused };
+    return {
+      type: "committed",
+      ...(this.#refused.length > 0 && { refused: this.#refused }),
+      ...(this.#chunked.length > 0 && { chunked: this.#chunked }),
+    };
   }
 
   /** Finds a conflict of an item before its first change, so that nothing must be rolled back. */
@@ -128,11 +169,32 @@ export class DiskWriter {
     return undefined;
   }
 
+  /** Writes an append as a chunk, together with the run's recent events. */
   #apply([rid, first, last, recordsEnd, , records, changes]: Item, body: Uint8Array): void {
-    const { addChunk } = this.#statements;
     if (changes !== null) this.#applyChanges(rid, last, recordsEnd, changes);
+    const recent = this.#recent.take(rid);
+    if (recent === undefined) this.#addChunk({ rid, first, last, records: recordsEnd }, body, records);
+    else {
+      const position = { rid, first: recent.first, last, records: recordsEnd };
+      this.#addChunk(position, joinBodies(recent.body, body), records);
+    }
+  }
+
+  #chunkAll(): void {
+    for (const gathered of this.#recent.takeAll()) this.#addGathered(gathered);
+    this.#recent.trim(1);
+  }
+
+  #addGathered({ rid, first, last, recordsEnd, body }: Gathered): void {
+    this.#addChunk({ rid, first, last, records: recordsEnd }, joinBodies(body, NOTHING), null);
+    this.#chunked.push([rid, last]);
+  }
+
+  #addChunk(position: ChunkPosition, body: Uint8Array, records: string | null): void {
     if (body.length === 0 && records === null) return;
-    const checksum = toChecksum({ rid, first, last, records: recordsEnd }, body, records);
+    const { addChunk } = this.#statements;
+    const { rid, first, last, records: recordsEnd } = position;
+    const checksum = toChecksum(position, body, records);
     const { lastInsertRowid } = addChunk.run(rid, first, last, recordsEnd, checksum, body, records);
     this.#firstChunk ??= lastInsertRowid;
     this.#checksums.push(checksum);
@@ -181,11 +243,23 @@ export class DiskWriter {
   #fail(error: unknown): FromWriter {
     try {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#recent.load(this.#range);
     } catch {
       // The transaction is then lost with its connection, which has the same effect.
     }
-    return toFailure("a commit", error);
+    const failure = toFailure("a commit", error);
+    if (!isFull(failure)) this.#trouble = failure;
+    return failure;
   }
+}
+
+function toPart([rid, first, last, recordsEnd]: Item): Part {
+  return { rid, first, last, recordsEnd };
+}
+
+/** Joins recent events, which end with a line break, and the events of an append. */
+function joinBodies(recent: Buffer, body: Uint8Array): Uint8Array {
+  return body.length > 0 ? Buffer.concat([recent, body]) : recent.subarray(0, -1);
 }
 
 function toFailure(what: string, error: unknown): FromWriter {

@@ -13,13 +13,19 @@ export function encodeAppend(run: OwnedRun, batch: Batch): Append {
     batch.references !== undefined ||
     batch.alias !== undefined ||
     batch.snapshot !== undefined;
+  const body = events.length === 1 ? (events[0] ?? "") : events.join("\n");
   return {
     position: [run.head + 1, run.head + events.length, run.records + records.length],
-    body: events.length === 1 ? (events[0] ?? "") : events.join("\n"),
+    body,
     records: records.length === 0 ? null : JSON.stringify(records),
     changes: changes ? encodeChanges(run, batch) : null,
+    isRecent: !changes && records.length === 0 && events.length > 0 && body.length <= RECENT_CHARACTERS,
+    bytes: 0,
   };
 }
+
+/** Longer appends become chunks at once, because their bytes cost more than the row. */
+const RECENT_CHARACTERS = 4_096;
 
 function encodeChanges(run: OwnedRun, { run: row, requests, references, alias, snapshot }: Batch): Changes {
   return {

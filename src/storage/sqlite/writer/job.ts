@@ -16,10 +16,21 @@ export interface Append {
   /** The records as JSON. */
   readonly records: string | null;
   readonly changes: Changes | null;
+  /** Whether it shares a row with appends of other runs. */
+  readonly isRecent: boolean;
+  /** The bytes of the body, known when it is sent to the writer. */
+  bytes: number;
 }
 
 /** An empty append. */
-export const NOTHING: Append = { position: [1, 0, 0], body: "", records: null, changes: null };
+export const NOTHING: Append = {
+  position: [1, 0, 0],
+  body: "",
+  records: null,
+  changes: null,
+  isRecent: false,
+  bytes: 0,
+};
 
 /**
  * The number of jobs at the front that go into one commit: only appends, up to a limit, and at least one job.

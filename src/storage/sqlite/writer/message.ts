@@ -31,6 +31,8 @@ export type Item = readonly [
   bodyBytes: number,
   records: string | null,
   changes: Changes | null,
+  /** Whether it shares a row with appends of other runs. */
+  isRecent: boolean,
 ];
 
 /** The changes of an append besides new entries; JSON values are already encoded. */
@@ -72,10 +74,18 @@ export type RequestChange = readonly [
 
 /** Messages from the writer. */
 export type FromWriter =
-  | { readonly type: "committed"; readonly refused?: readonly Refusal[] }
+  | {
+      readonly type: "committed";
+      readonly refused?: readonly Refusal[];
+      readonly chunked?: readonly Chunked[];
+    }
+  | { readonly type: "chunked"; readonly runs: readonly Chunked[] }
   | { readonly type: "failed"; readonly reason: string }
   | { readonly type: "recovered" }
   | { readonly type: "closed" };
+
+/** A run whose recent events are in chunks now, up to this one. */
+export type Chunked = readonly [rid: number, last: number];
 
 /** The index of an item that was left out of its commit, and the reason. */
 export type Refusal = readonly [index: number, message: string];

@@ -13,7 +13,7 @@ const SQL = {
   commit: "COMMIT",
   checkpoint: "PRAGMA wal_checkpoint(PASSIVE)",
 
-  addBatch: "INSERT INTO batch (n, epoch, hash, first_chunk) VALUES (?, ?, ?, ?)",
+  addBatch: "INSERT INTO batch (n, epoch, hash, first_chunk, recent) VALUES (?, ?, ?, ?, ?)",
   forgetBatches: "DELETE FROM batch WHERE n <= ?",
 
   // The body arrives as UTF-8 bytes and is stored as text, so that it is readable with any SQLite tool.

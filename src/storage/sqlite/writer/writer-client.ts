@@ -5,7 +5,7 @@ import type { LogHealth } from "../../../ports/event-log.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
 import { countForCommit, NOTHING } from "./job.ts";
 import type { Job } from "./job.ts";
-import type { FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
+import type { Chunked, FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
 import { SharedBodies } from "./shared-bodies.ts";
 
 /**
@@ -17,6 +17,7 @@ export class WriterClient {
   readonly #signal: Int32Array;
   readonly #bodies = new SharedBodies();
   readonly #onCommitted: () => void;
+  readonly #onChunked: (runs: readonly Chunked[]) => void;
   readonly #onRecovered: () => void;
   readonly #commitIntervalMs: number;
   #queue: Job[] = [];
@@ -33,11 +34,14 @@ export class WriterClient {
     options: {
       readonly commitIntervalMs: number;
       readonly onCommitted: () => void;
+      /** Called when the writer has moved recent events into chunks. */
+      readonly onChunked: (runs: readonly Chunked[]) => void;
       readonly onRecovered: () => void;
     },
   ) {
     this.#commitIntervalMs = options.commitIntervalMs;
     this.#onCommitted = options.onCommitted;
+    this.#onChunked = options.onChunked;
     this.#onRecovered = options.onRecovered;
     this.#signal = new Int32Array(new SharedArrayBuffer(4));
     // In the source tree the thread is TypeScript like this file; in the package both are JavaScript.
@@ -106,8 +110,9 @@ export class WriterClient {
     }
     const jobs = this.#queue.splice(0, countForCommit(this.#queue));
     const items = jobs.map(({ rid, append = NOTHING }): Item => {
-      const bodyBytes = this.#bodies.write(append.body);
-      return [rid, ...append.position, bodyBytes, append.records, append.changes];
+      const { position, body, records, changes, isRecent } = append;
+      append.bytes = this.#bodies.write(body);
+      return [rid, ...position, append.bytes, records, changes, isRecent];
     });
     const memory = this.#bodies.take();
     this.#sent = jobs;
@@ -124,7 +129,9 @@ export class WriterClient {
   #hear(message: FromWriter): void {
     switch (message.type) {
       case "committed":
-        return this.#settle(message.refused);
+        return this.#settle(message);
+      case "chunked":
+        return this.#onChunked(message.runs);
       case "failed":
         return this.#fail(message.reason);
       case "recovered":
@@ -139,7 +146,13 @@ export class WriterClient {
     }
   }
 
-  #settle(refused: readonly Refusal[] | undefined): void {
+  #settle({
+    refused,
+    chunked,
+  }: {
+    readonly refused?: readonly Refusal[];
+    readonly chunked?: readonly Chunked[];
+  }): void {
     const jobs = this.#sent ?? [];
     this.#sent = undefined;
     this.#worker.unref();
@@ -148,6 +161,7 @@ export class WriterClient {
       const message = messages?.get(index);
       job.settle(message === undefined ? undefined : new AgentError("conflict", message));
     }
+    if (chunked !== undefined) this.#onChunked(chunked);
     this.#onCommitted();
     if (this.#queue.length > 0) this.#schedule();
   }

@@ -76,7 +76,7 @@ function answer(reply: FromWriter): void {
 /** How long the thread can sleep if no message comes. */
 function pauseMs(): number {
   if (purging) return 0;
-  const waiting = full || unsyncedSince !== undefined || checkpoints.waiting;
+  const waiting = full || unsyncedSince !== undefined || checkpoints.waiting || writer.hasRecent;
   return waiting ? PAUSE_MS : Infinity;
 }
 
@@ -91,6 +91,7 @@ function lookAfter(idle: boolean): void {
         say({ type: "recovered" });
       }
     }
+    if (idle && writer.hasRecent) moveRecent();
     if (unsyncedSince !== undefined && now - unsyncedSince >= HEAD_SYNC_MS) {
       unsyncedSince = undefined;
       headFile.sync();
@@ -106,6 +107,15 @@ function lookAfter(idle: boolean): void {
   }
 }
 
+/** Moves the recent events into chunks, because nothing else is to do. */
+function moveRecent(): void {
+  checkpoints.count(REMOVAL_PAGES);
+  const moved = writer.moveRecent();
+  if (moved.type === "committed" && moved.chunked !== undefined) {
+    say({ type: "chunked", runs: moved.chunked });
+  }
+}
+
 function say(message: FromWriter): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origins
   port.postMessage(message);
@@ -115,6 +125,7 @@ function close(): void {
   closed = true;
   try {
     checkpoints.end();
+    if (writer.hasRecent) writer.moveRecent();
     writer.checkpoint();
   } finally {
     database.close();

@@ -1,0 +1,217 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { toChecksum } from "../format/chain.ts";
+import { ByteQueue } from "./byte-queue.ts";
+
+/** An append that has only events. */
+export interface Part {
+  readonly rid: number;
+  readonly first: number;
+  readonly last: number;
+  /** The number of records of the run. */
+  readonly recordsEnd: number;
+}
+
+/** Events of one run that are to become one chunk. */
+export interface Gathered extends Part {
+  /** The events, with a line break after each. */
+  readonly body: Buffer;
+}
+
+/**
+ * The newest events of all runs. A commit writes its small appends as one row of the table `recent`, because a row with
+ * an index entry for each append costs more than the events. Later the events of a run become one chunk, and rows
+ * whose events are all in chunks are deleted.
+ */
+export class RecentEvents {
+  readonly #insert: StatementSync;
+  readonly #select: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #newestChunk: StatementSync;
+  /** The runs with events that are not in a chunk, in the order of their oldest rows. */
+  readonly #runs = new Map<number, Waiting>();
+  /** The newest row. */
+  #row: { readonly seq: number; readonly checksum: number };
+  /** Rows before this one are deleted. */
+  #start = 0;
+  /** The end of the newest row's body. */
+  #end = 0;
+  /** The bodies of all rows with events that are not in a chunk. */
+  readonly #bodies = new ByteQueue();
+  /** The appends of the next row: five numbers for each. */
+  #parts: number[] = [];
+
+  constructor(database: DatabaseSync) {
+    this.#insert = database.prepare(
+      "INSERT INTO recent (seq, checksum, parts, body) VALUES (?, ?, ?, CAST(? AS TEXT))",
+    );
+    // As for chunks, a value whose type was changed becomes a text with a wrong checksum.
+    this.#select = database.prepare(
+      `SELECT seq, checksum, CAST(parts AS TEXT) AS parts, CAST(coalesce(body, '') AS BLOB) AS body
+       FROM recent WHERE seq BETWEEN ? AND ? ORDER BY seq`,
+    );
+    this.#delete = database.prepare("DELETE FROM recent WHERE seq < ?");
+    this.#newestChunk = database.prepare(
+      `SELECT removed, coalesce((SELECT max(last) FROM chunk WHERE chunk.rid = run.rid), 0) AS last
+       FROM run WHERE rid = ?`,
+    );
+    // A killed process leaves rows that it had no time to delete.
+    const newest = database.prepare("SELECT coalesce(max(seq), 0) AS seq FROM recent").get();
+    this.#row = { seq: Number(newest?.["seq"]), checksum: 0 };
+    if (this.#row.seq === 0) this.#start = 1;
+  }
+
+  /** Whether there are rows. */
+  get exist(): boolean {
+    return this.#start <= this.#row.seq;
+  }
+
+  /** The rows that are needed, as the transaction stores it; `null` if all events are in chunks. */
+  get range(): string | null {
+    const [oldest] = this.#runs.values();
+    return oldest === undefined ? null : `${oldest.row} ${this.#row.seq} ${this.#row.checksum}`;
+  }
+
+  /** Adds an append to the next row; its body is a part of the bytes. */
+  add({ rid, first, last, recordsEnd }: Part, bytes: Uint8Array): void {
+    this.#parts.push(rid, first, last, recordsEnd, bytes.length);
+    this.#bodies.push(bytes);
+    this.#bodies.push(LINE_BREAK);
+  }
+
+  /** Writes the next row, if anything was added to it. */
+  write(): void {
+    if (this.#parts.length === 0) return;
+    const seq = this.#row.seq + 1;
+    const parts = JSON.stringify(this.#parts);
+    const body = this.#bodies.read(this.#end, this.#bodies.end);
+    const checksum = toRowChecksum(seq, body, parts);
+    this.#insert.run(seq, checksum, parts, body);
+    this.#row = { seq, checksum };
+    this.#keep(seq, this.#parts);
+    this.#parts = [];
+  }
+
+  /** Takes the events of a run; they must become a chunk in the same transaction. */
+  take(rid: number): Gathered | undefined {
+    const waiting = this.#runs.get(rid);
+    if (waiting === undefined) return undefined;
+    this.#runs.delete(rid);
+    return this.#toGathered(waiting);
+  }
+
+  /** Takes the events of the runs whose oldest row is too old. */
+  takeOld(): readonly Gathered[] {
+    const old: Gathered[] = [];
+    for (const waiting of this.#runs.values()) {
+      if (this.#row.seq - waiting.row < ROWS && this.#end - waiting.rowStart < BYTES) break;
+      old.push(this.#toGathered(waiting));
+    }
+    for (const { rid } of old) this.#runs.delete(rid);
+    return old;
+  }
+
+  /** Takes the events of all runs. */
+  takeAll(): readonly Gathered[] {
+    const all = [...this.#runs.values()].map((waiting) => this.#toGathered(waiting));
+    this.#runs.clear();
+    return all;
+  }
+
+  /** Deletes rows that are not needed: at least so many at once. */
+  trim(least: number = TRIMMED): void {
+    const [oldest] = this.#runs.values();
+    const start = oldest?.row ?? this.#row.seq + 1;
+    this.#bodies.dropBefore(oldest?.rowStart ?? this.#end);
+    if (start - this.#start < least) return;
+    this.#delete.run(start);
+    this.#start = start;
+  }
+
+  /**
+   * Reads the rows of a range from the database: at the start, and after a transaction was rolled back. Returns whether
+   * all of them are as they were written.
+   */
+  load(range: string | null): boolean {
+    this.#runs.clear();
+    this.#parts = [];
+    this.#end = this.#bodies.end;
+    if (range === null) return true;
+    const [start = 0, end = 0, checksum = 0] = range.split(" ").map(Number);
+    this.#row = { seq: end, checksum };
+    this.#start = start;
+    let next = start;
+    for (const found of this.#select.iterate(start, end)) {
+      const row = found as unknown as StoredRow;
+      const isNewest = row.seq === end;
+      if (row.seq !== next || toRowChecksum(row.seq, row.body, row.parts) !== row.checksum) break;
+      if (isNewest && row.checksum !== checksum) break;
+      this.#keepStored(row);
+      next += 1;
+    }
+    return next === end + 1;
+  }
+
+  /** Keeps the events of a stored row that are not in a chunk. */
+  #keepStored({ seq, parts, body }: StoredRow): void {
+    this.#bodies.push(body);
+    this.#keep(seq, JSON.parse(parts) as number[], ({ rid, last }) => {
+      const newest = this.#newestChunk.get(rid);
+      return newest?.["removed"] === 0 && Number(newest["last"]) < last;
+    });
+  }
+
+  /** Keeps the appends of a row, whose body is the newest. */
+  #keep(row: number, parts: readonly number[], isNeeded?: (part: Part) => boolean): void {
+    const rowStart = this.#end;
+    let start = rowStart;
+    for (let index = 0; index < parts.length; index += 5) {
+      const [rid = 0, first = 0, last = 0, recordsEnd = 0, bytes = 0] = parts.slice(index, index + 5);
+      const end = start + bytes + 1;
+      const waiting = this.#runs.get(rid);
+      if (isNeeded !== undefined && !isNeeded({ rid, first, last, recordsEnd })) {
+        // It is in a chunk, or its run was removed.
+      } else if (waiting === undefined) {
+        this.#runs.set(rid, { rid, first, last, recordsEnd, bodies: [start, end], row, rowStart });
+      } else {
+        waiting.last = last;
+        waiting.bodies.push(start, end);
+      }
+      start = end;
+    }
+    this.#end = this.#bodies.end;
+  }
+
+  #toGathered({ rid, first, last, recordsEnd, bodies }: Waiting): Gathered {
+    return { rid, first, last, recordsEnd, body: this.#bodies.join(bodies) };
+  }
+}
+
+/** The events of a run that are not in a chunk. */
+interface Waiting extends Part {
+  last: number;
+  /** The start and the end of each body. */
+  readonly bodies: number[];
+  /** The oldest row with its events, and the start of its body. */
+  readonly row: number;
+  readonly rowStart: number;
+}
+
+interface StoredRow {
+  readonly seq: number;
+  readonly checksum: number;
+  readonly parts: string;
+  readonly body: Uint8Array;
+}
+
+function toRowChecksum(seq: number, body: Uint8Array, parts: string): number {
+  return toChecksum({ rid: 0, first: seq, last: seq, records: 0 }, body, parts);
+}
+
+const LINE_BREAK = Buffer.from("\n");
+
+/** How many rows, and bytes of them, are written before the events of a run become a chunk. */
+const ROWS = 1_024;
+const BYTES = 4 * 1024 * 1024;
+
+/** How many rows are deleted at once. */
+const TRIMMED = 256;

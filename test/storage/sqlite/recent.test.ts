@@ -1,0 +1,210 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Cursor, EventLog } from "../../../src/ports/event-log.ts";
+import { memoryLog } from "../../../src/storage/memory/log.ts";
+import { DamagedLog, sqliteLog } from "../../../src/storage/sqlite/index.ts";
+import { createRandom } from "../../../src/testing/event-log/random.ts";
+import { events, nextEvents, record, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { startLogChild, temporaryDirectory } from "../directories.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Appends one event at a time to each run, all runs at the same time. */
+async function appendToAll(log: EventLog, cursors: Cursor[], times: number): Promise<Cursor[]> {
+  let next = cursors;
+  for (let time = 0; time < times; time += 1) {
+    next = await Promise.all(next.map((cursor) => log.append(cursor, nextEvents(cursor, 1))));
+  }
+  return next;
+}
+
+function countRows(database: DatabaseSync, table: "chunk" | "recent"): number {
+  return Number(database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.["count"]);
+}
+
+function openReading(directory: string): DatabaseSync {
+  const database = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
+  onTestFinished(() => database.close());
+  return database;
+}
+
+test("small appends of many runs are one row per commit, and later one chunk per run", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const names = Array.from({ length: 20 }, (_, index) => `run-${index}`);
+  const started = await Promise.all(names.map((name) => startRun(log, name, 1)));
+  const database = openReading(directory);
+  const cursors = await appendToAll(log, started, 30);
+  const written = countRows(database, "chunk") + countRows(database, "recent");
+  await Promise.all(
+    cursors.map((cursor) => log.append(cursor, { ...nextEvents(cursor, 1), records: [record(1, 31)] })),
+  );
+
+  // With a chunk for each append there are 620 rows, and 20 more at the end.
+  expect(written).toBeLessThan(100);
+  expect(countRows(database, "chunk")).toBeLessThan(100);
+  for (const name of names) {
+    expect(await log.read(runId(name), { after: 0, records: true })).toMatchObject({
+      events: events(1, 32),
+      records: [record(1, 31)],
+    });
+  }
+  await log.close();
+});
+
+test("when nothing is appended for a moment, all events are in chunks and no other row is left", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const cursor = await startRun(log, "run", 1);
+  const removed = await startRun(log, "removed", 1);
+  const [next] = await appendToAll(log, [cursor], 3);
+  const [last] = await appendToAll(log, [removed], 3);
+  await log.remove(last ?? removed);
+  const database = openReading(directory);
+
+  await expect.poll(() => countRows(database, "recent")).toBe(0);
+  const stored = database.prepare(
+    "SELECT max(last) AS last FROM chunk JOIN run USING (rid) WHERE run_id = 'run'",
+  );
+  expect(stored.get()?.["last"]).toBe(4);
+  await log.append(next ?? cursor, nextEvents(next ?? cursor, 1));
+  expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 5));
+  await log.close();
+});
+
+test("a run that is released or claimed again keeps its recent events", async () => {
+  const log = sqliteLog(temporaryDirectory());
+  const [cursor] = await appendToAll(log, [await startRun(log, "run", 1)], 2);
+  const first = await log.claim(runId("run"));
+  expect(first).toMatchObject({ cursor: { head: 3 }, run: { head: 3 } });
+  await expect(async () => log.append(cursor ?? first.cursor, nextEvents(first.cursor, 1))).rejects.toThrow(
+    "has another owner",
+  );
+  const next = await log.append(first.cursor, nextEvents(first.cursor, 1));
+  log.release(next);
+  expect(await log.run(runId("run"))).toMatchObject({ head: 4 });
+  expect((await log.list({ limit: 1 })).runs).toMatchObject([{ head: 4 }]);
+  expect(await log.size(runId("run"))).toBeGreaterThan(4 * 20);
+  expect((await log.claim(runId("run"))).cursor.head).toBe(4);
+  expect(await log.read(runId("run"), { after: 0 })).toEqual({ events: events(1, 4), records: [], head: 4 });
+  await log.close();
+});
+
+test("a process that is killed leaves recent events, which the next one moves into chunks", async () => {
+  const directory = temporaryDirectory();
+  const child = startLogChild("append", directory);
+  const heads = new Map<string, number>();
+  for await (const line of child.lines) {
+    const { run, head } = JSON.parse(line) as { readonly run: string; readonly head: number };
+    heads.set(run, head);
+    if (head > 100) child.process.kill("SIGKILL");
+  }
+  const left = new DatabaseSync(join(directory, "log.db"));
+  const [before, newest] = [
+    countRows(left, "recent"),
+    left.prepare("SELECT max(last) AS last FROM chunk").get(),
+  ];
+  left.close();
+  expect(before).toBeGreaterThan(0);
+  expect(Number(newest?.["last"])).toBeLessThan(100);
+
+  const log = sqliteLog(directory);
+  const database = openReading(directory);
+  expect(countRows(database, "recent")).toBe(0);
+  for (const [run, head] of heads) {
+    const page = await log.read(runId(run), { after: 0 });
+    expect(page.head).toBeGreaterThanOrEqual(head);
+    expect(page.events).toEqual(events(1, page.head));
+  }
+  await log.close();
+});
+
+test("rows that a killed process had no time to delete are deleted by the next one", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const { runId } = await startRun(log, "run", 1);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  onTestFinished(() => database.close());
+  for (const seq of [1, 2, 3]) {
+    database.prepare("INSERT INTO recent (seq, checksum, parts, body) VALUES (?, 0, '[]', '')").run(seq);
+  }
+
+  const again = sqliteLog(directory);
+  const { cursor } = await again.claim(runId);
+  await appendToAll(again, [cursor], 3);
+  expect((await again.read(runId, { after: 0 })).events).toEqual(events(1, 4));
+  await expect.poll(() => countRows(database, "recent")).toBe(0);
+  await again.close();
+});
+
+test.each(["DELETE FROM recent WHERE seq = (SELECT max(seq) FROM recent)", "UPDATE recent SET parts = '[]'"])(
+  "a log whose recent events are not as they were written is refused (%s)",
+  async (change) => {
+    const directory = temporaryDirectory();
+    const child = startLogChild("append", directory);
+    let lines = 0;
+    for await (const _ of child.lines) {
+      lines += 1;
+      if (lines === 100) child.process.kill("SIGKILL");
+    }
+    const database = new DatabaseSync(join(directory, "log.db"));
+    database.exec(change);
+    database.close();
+
+    expect(() => sqliteLog(directory)).toThrow(DamagedLog);
+    const log = sqliteLog(directory, { acceptLoss: true });
+    const page = await log.read(runId("run-0"), { after: 0 });
+    expect(page.events).toEqual(events(1, page.head));
+    await log.close();
+  },
+);
+
+test.each([1, 2, 3])(
+  "any mix of small and other appends reads like a log in memory (seed %i)",
+  async (seed) => {
+    const random = createRandom(seed);
+    const directory = temporaryDirectory();
+    // Without a cache, so that reads use the database.
+    let log = sqliteLog(directory, { cacheBytes: 0 });
+    const model = memoryLog();
+    const names = ["a", "b", "c"].map(runId);
+    const cursors = new Map<string, readonly [Cursor, Cursor]>();
+    const claimAll = async (): Promise<void> => {
+      for (const name of names)
+        cursors.set(name, [(await log.claim(name)).cursor, (await model.claim(name)).cursor]);
+    };
+    await claimAll();
+    for (let step = 0; step < 300; step += 1) {
+      const name = names[random.below(names.length)] ?? runId("a");
+      const [own, other] = cursors.get(name) ?? [];
+      if (own === undefined || other === undefined) throw new Error("not claimed");
+      const batch = {
+        ...nextEvents(own, random.below(20) === 0 ? 300 : 1 + random.below(3)),
+        ...(random.below(8) === 0 && {
+          records: [record(own.records + 1, own.head + random.below(2))],
+          run: row(),
+        }),
+      };
+      cursors.set(name, [await log.append(own, batch), await model.append(other, batch)]);
+      const options = {
+        after: random.below(own.head + 2),
+        ...(random.below(2) === 0 && { limit: 1 + random.below(40) }),
+      };
+      expect(await log.read(name, options)).toEqual(await model.read(name, options));
+      const limitBytes = random.below(2_000);
+      const some = await log.read(name, { ...options, limitBytes });
+      const all = (await model.read(name, options)).events;
+      expect(some.events).toEqual(all.slice(0, Math.max(some.events.length, Math.min(all.length, 1))));
+      expect(some.events.length > 1 ? some.events.join("").length : 0).toBeLessThanOrEqual(limitBytes);
+      const records = { after: options.after, records: true };
+      expect(await log.read(name, records)).toEqual(await model.read(name, records));
+      if (random.below(100) > 0) continue;
+      await log.close();
+      log = sqliteLog(directory, { cacheBytes: 0 });
+      await claimAll();
+    }
+    await log.close();
+  },
+);
