@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { FaultProxy } from "../fault-proxy.ts";
 import type { Fault } from "../fault-proxy.ts";
-import { hastyEnvironment } from "./hasty.ts";
+import { hastyEnvironment } from "../hasty.ts";
 import { start } from "../servers.ts";
 import type { Served } from "../servers.ts";
 

@@ -1,5 +1,5 @@
 import { nodeEnvironment } from "troupe/node";
-import type { Environment } from "../../../src/ports/environment.ts";
+import type { Environment } from "../../src/ports/environment.ts";
 
 /** The speed of the clock relative to real time. */
 const TIMES = 20;
