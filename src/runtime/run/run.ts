@@ -49,7 +49,7 @@ export class Run implements RecorderListener {
       const loaded = await loadRun(log, claim);
       const { open } = loaded.state;
       const named = open.flatMap(({ accepted }) => accepted.request.attachments ?? []);
-      await context.files.keep(named, runId);
+      if (named.length > 0) await context.files.keep(named, runId);
       return new Run(context, listener, claim, loaded);
     } catch (error) {
       log.release(claim.cursor);
