@@ -48,6 +48,8 @@ export interface Usage {
 export interface Report {
   readonly heapUsed: number;
   readonly rss: number;
+  /** The part of `rss` that is the heap's young generation. */
+  readonly young: number;
   /** The 99th percentile of the event loop delay since the previous report. */
   readonly loopDelayP99Ms?: number;
 }

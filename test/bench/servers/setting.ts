@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { getHeapSpaceStatistics } from "node:v8";
 
 /** The port to listen on. */
 export const PORT: number = Number(process.env["PORT"] ?? 4000);
@@ -30,8 +31,16 @@ export function obeySignals(close: () => Promise<unknown> = async () => undefine
     const loopDelayP99Ms = delay && delay.percentile(99) / 1e6;
     globalThis.gc?.();
     globalThis.gc?.();
-    console.log(`MEM ${JSON.stringify({ ...process.memoryUsage(), loopDelayP99Ms })}`);
+    const memory = { ...process.memoryUsage(), young: youngBytes() };
+    console.log(`MEM ${JSON.stringify({ ...memory, loopDelayP99Ms })}`);
     delay?.reset();
   });
   process.on("SIGTERM", () => void close().finally(() => process.exit(0)));
+}
+
+/** The resident bytes of the heap's young generation. */
+function youngBytes(): number {
+  return getHeapSpaceStatistics()
+    .filter(({ space_name: name }) => name.startsWith("new_"))
+    .reduce((sum, { physical_space_size: bytes }) => sum + bytes, 0);
 }
