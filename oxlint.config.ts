@@ -24,7 +24,15 @@ const NESTED = ["!./**", "!../**", "../../**"];
 const NODE = ["node:*", "node:*/*"];
 
 const RUNTIME = ["../protocol/**", "../errors.ts", "../ports/**", "../runtime/**"];
-const EDGES = ["../storage/**", "../cluster/**", "../http/**", "../adapters/**", "../client/**", "../llm/**"];
+const EDGES = [
+  "../projection/**",
+  "../storage/**",
+  "../cluster/**",
+  "../http/**",
+  "../adapters/**",
+  "../client/**",
+  "../llm/**",
+];
 
 /** The layers, from left to right. An import may only point to the left. */
 const LAYERS: readonly Layer[] = [
@@ -35,6 +43,7 @@ const LAYERS: readonly Layer[] = [
     ours: ["../protocol/**", "../errors.ts", "../ports/**"],
     packages: ["xstate", "@standard-schema/spec"],
   },
+  { folder: "projection", ours: RUNTIME, packages: [] },
   { folder: "storage", ours: RUNTIME, packages: ["eventemitter3"] },
   { folder: "cluster", ours: RUNTIME, packages: [] },
   { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
@@ -50,7 +59,12 @@ const LAYERS: readonly Layer[] = [
       "zod",
     ],
   },
-  { folder: "adapters", ours: [...RUNTIME, "../http/**"], packages: ["hono", "hono/**", "zod"], apart: true },
+  {
+    folder: "adapters",
+    ours: [...RUNTIME, "../projection/**", "../http/**"],
+    packages: ["hono", "hono/**", "zod"],
+    apart: true,
+  },
   {
     folder: "node",
     ours: [...RUNTIME, "../http/**", "../adapters/**"],

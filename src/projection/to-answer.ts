@@ -1,0 +1,75 @@
+import { AgentError } from "../errors.ts";
+import { isObject } from "../protocol/json.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import type { AskedWait } from "./segment.ts";
+
+/**
+ * What a human typed as the answer to a wait: for one key the value that its schema asks for, for several keys a JSON
+ * object of them. `unprocessable` for another text; whether the values fit the schema is checked with the answer.
+ */
+export function toAnswer(
+  { questions, schema }: Pick<AskedWait, "questions" | "schema">,
+  text: string,
+): JsonObject {
+  const keys = Object.keys(questions);
+  const parsed = parse(text);
+  if (isObject(parsed) && keys.some((key) => Object.hasOwn(parsed, key))) return parsed as JsonObject;
+  const [only, ...others] = keys;
+  if (only !== undefined && others.length === 0) return { [only]: toValue(text, typesOf(schema, only)) };
+  throw new AgentError("unprocessable", `the question has the keys ${keys.join(", ")}`, {
+    hint: "answer with a JSON object of these keys",
+    issues: keys.map((path) => ({ path, message: "is missing" })),
+  });
+}
+
+/** The text that asks a human for the answer to a wait. */
+export function toQuestion({ questions }: Pick<AskedWait, "questions">): string {
+  const entries = Object.entries(questions);
+  const [only, ...others] = entries;
+  if (only !== undefined && others.length === 0) return only[1] === "" ? only[0] : only[1];
+  return entries.map(([key, question]) => `${key}: ${question}`).join("\n");
+}
+
+function toValue(text: string, types: ReadonlySet<unknown>): Json {
+  // A schema that takes a text takes it as it was typed.
+  if (types.size === 0 || types.has("string")) return text;
+  const word = text.trim().toLowerCase();
+  if (types.has("boolean") && YES.has(word)) return true;
+  if (types.has("boolean") && NO.has(word)) return false;
+  const number = word === "" ? Number.NaN : Number(word);
+  if ((types.has("number") || types.has("integer")) && Number.isFinite(number)) return number;
+  const parsed = parse(text);
+  if (types.has("array") && Array.isArray(parsed)) return parsed as Json;
+  if (types.has("object") && isObject(parsed)) return parsed as JsonObject;
+  return types.has("null") && word === "null" ? null : text;
+}
+
+const YES: ReadonlySet<string> = new Set(["yes", "y", "true"]);
+const NO: ReadonlySet<string> = new Set(["no", "n", "false"]);
+
+/** The JSON types that a schema allows for a key; empty if it does not say. */
+function typesOf(schema: JsonObject | undefined, key: string): ReadonlySet<unknown> {
+  const properties = schema?.["properties"];
+  return new Set(isObject(properties) ? collectTypes(properties[key]) : []);
+}
+
+function collectTypes(schema: unknown): readonly unknown[] {
+  if (!isObject(schema)) return [];
+  const { type, anyOf, oneOf, enum: values, const: value } = schema;
+  const parts = [...toList(anyOf), ...toList(oneOf)].flatMap(collectTypes);
+  if (type !== undefined) return [...(Array.isArray(type) ? toList(type) : [type]), ...parts];
+  const listed = value === undefined ? toList(values) : [value];
+  return [...listed.map((one) => (one === null ? "null" : typeof one)), ...parts];
+}
+
+function toList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,211 @@
+import { createRuntime, defineAgent } from "troupe";
+import type { Agent, Runtime } from "troupe";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { interviewer } from "../../agents/interviewer.ts";
+import { projectRun } from "../../src/projection/run-projection.ts";
+import { RunReader } from "../../src/projection/run-reader.ts";
+import type { Segment } from "../../src/projection/segment.ts";
+
+const maker = defineAgent({
+  name: "maker",
+  purpose: "Asks for a word, then makes a file of it.",
+  async chat(input, turn) {
+    await turn.text(`about ${input}: `);
+    const { word } = await turn.waitForInput(z.object({ word: z.string() }));
+    await turn.artifact({ name: "word.txt", mimeType: "text/plain", data: word });
+    await turn.text(word);
+  },
+});
+
+function start(agents: readonly Agent[]): Runtime {
+  const runtime = createRuntime({ agents });
+  onTestFinished(() => runtime.close());
+  return runtime;
+}
+
+/** Sends a request and waits until it is completed or parked. */
+async function ask(runtime: Runtime, agent: string, request: Parameters<Runtime["process"]>[1]) {
+  const receipt = await runtime.process(agent, request);
+  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+  return { requestId: receipt.requestId, runId: receipt.runId ?? "" };
+}
+
+const shown = ({ id, text, waits, end, isAnswered, answer }: Segment): unknown => ({
+  id,
+  text,
+  waits: waits.map(({ waitId }) => waitId),
+  end: end?.reason,
+  isAnswered,
+  ...(answer && { answer: answer.values }),
+});
+
+test("a request has a segment for its start and one for each answer", async () => {
+  const runtime = start([maker]);
+  const reader = new RunReader(runtime);
+  const { runId, requestId } = await ask(runtime, "maker", { type: "ChatRequest", input: "art" });
+  const first = await reader.read(runId);
+  expect(first.isParked).toBe(true);
+  expect(first.projection.segments.map(shown)).toEqual([
+    { id: 1, text: "about art: ", waits: [3], end: undefined, isAnswered: false },
+  ]);
+  await ask(runtime, "maker", {
+    type: "ResumeWithInput",
+    request_id: requestId,
+    request_keys: { word: "moon" },
+  });
+  const { projection, isParked, run } = await reader.read(runId);
+  expect(isParked).toBe(false);
+  expect(run).toMatchObject({ status: "idle", agent: "maker" });
+  expect(projection.segments.map(shown)).toEqual([
+    { id: 1, text: "about art: ", waits: [3], end: undefined, isAnswered: true },
+    { id: 4, text: "moon", waits: [], end: "success", isAnswered: false, answer: { word: "moon" } },
+  ]);
+  expect(projection.segments[0]).toMatchObject({ operation: "chat", input: "art", requestId });
+  expect(projection.segments[1]?.files).toMatchObject([
+    { name: "word.txt", isGenerated: true, sizeBytes: 4 },
+  ]);
+  expect(projection.request(requestId)?.end).toMatchObject({ reason: "success", result: "about art: moon" });
+});
+
+test("an answer to one of two waits parks the run again, although it asks nothing new", async () => {
+  const runtime = start([interviewer]);
+  const reader = new RunReader(runtime);
+  const { runId, requestId } = await ask(runtime, "interviewer", { type: "ChatRequest", input: "" });
+  const [name, colour] = (await reader.read(runId)).projection.segments[0]?.waits ?? [];
+  const resume = (waitId: number | undefined, values: Record<string, string>) =>
+    ask(runtime, "interviewer", {
+      type: "ResumeWithInput",
+      request_id: requestId,
+      wait_id: waitId ?? 0,
+      request_keys: values,
+    });
+  await resume(colour?.waitId, { colour: "red" });
+  const half = await reader.read(runId);
+  expect(half.isParked).toBe(true);
+  expect(half.projection.segments.map(({ waits }) => waits.map(({ questions }) => questions))).toEqual([
+    [name?.questions, colour?.questions],
+    [name?.questions],
+  ]);
+  await resume(name?.waitId, { name: "Ada" });
+  const whole = await reader.read(runId);
+  expect(whole.isParked).toBe(false);
+  expect(whole.projection.segments.at(-1)).toMatchObject({ text: "Ada likes red.", waits: [] });
+});
+
+test("a request that is canceled in the queue has its own segment, in the middle of another one's", async () => {
+  const runtime = start([maker]);
+  const { runId, requestId } = await ask(runtime, "maker", { type: "ChatRequest", input: "a" });
+  const queued = await runtime.process("maker", {
+    type: "ChatRequest",
+    input: "b",
+    run_id: runId,
+    on_busy: "enqueue",
+  });
+  await runtime.process("maker", { type: "CancelRequest", request_id: queued.requestId });
+  await ask(runtime, "maker", {
+    type: "ResumeWithInput",
+    request_id: requestId,
+    request_keys: { word: "x" },
+  });
+  const { projection } = await new RunReader(runtime).read(runId);
+  expect(projection.requests.map((request) => [request.requestId, request.segments.map(shown)])).toEqual([
+    [
+      requestId,
+      [
+        { id: 1, text: "about a: ", waits: [3], end: undefined, isAnswered: true },
+        expect.objectContaining({ text: "x", end: "success" }),
+      ],
+    ],
+    [queued.requestId, [expect.objectContaining({ text: "", end: "canceled", waits: [] })]],
+  ]);
+});
+
+test("the waits of a call that has ended are closed", async () => {
+  const hasty = defineAgent({
+    name: "hasty",
+    purpose: "Asks, and does not wait for the answer.",
+    async chat(_input, turn) {
+      turn.waitForInput({ word: "A word?" }).catch(() => {});
+      await turn.text("early");
+    },
+  });
+  const patient = defineAgent({
+    name: "patient",
+    purpose: "Calls an agent, then asks.",
+    uses: { hasty },
+    async chat(_input, turn) {
+      await turn.call(hasty, "chat", { input: "" });
+      await turn.waitForInput({ stop: "Stop?" });
+    },
+  });
+  const runtime = start([patient]);
+  const { runId, requestId } = await ask(runtime, "patient", { type: "ChatRequest", input: "" });
+  const { projection } = await new RunReader(runtime).read(runId);
+  const status = await runtime.status(requestId);
+  const [wait, ...others] = projection.segments[0]?.waits ?? [];
+  expect(wait).toMatchObject({ waitId: status.wait_id, questions: { stop: "Stop?" } });
+  expect(others).toEqual([]);
+  const { events } = await runtime.read({ kind: "run", runId, agent: "patient" }, { after: 0 });
+  expect(events.filter((text) => text.includes('"type":"WaitForInput"'))).toHaveLength(2);
+});
+
+test("files of clients, and what a run was created with, are part of it", async () => {
+  const runtime = start([maker]);
+  const runId = await runtime.createRun("maker", { input: "hi", metadata: { user: "ada" } });
+  const body = new Blob(["hello"]).stream();
+  await runtime.upload({ name: "a.txt", mimeType: "text/plain", body, limitBytes: 100, runId });
+  const { projection, run } = await new RunReader(runtime).read(runId);
+  expect(projection.created).toEqual({ input: "hi", metadata: { user: "ada" } });
+  expect(run.metadata).toEqual({ user: "ada" });
+  expect(projection.files).toMatchObject([{ name: "a.txt", isGenerated: false, sizeBytes: 5, eventId: 2 }]);
+  expect(projection.segments).toEqual([]);
+});
+
+test("a reader goes on from its cursor, and keeps a limited number of runs", async () => {
+  const runtime = start([maker]);
+  let events = 0;
+  const read: Runtime["read"] = async (address, options) => {
+    const page = await runtime.read(address, options);
+    events += page.events.length;
+    return page;
+  };
+  const reader = new RunReader({ ...runtime, read }, { runs: 2 });
+  const { runId } = await ask(runtime, "maker", { type: "ChatRequest", input: "a" });
+  await Promise.all([reader.read(runId), reader.read(runId), reader.read(runId)]);
+  expect(events).toBe(3);
+  for (const input of ["b", "c"]) {
+    const other = await ask(runtime, "maker", { type: "ChatRequest", input });
+    await reader.read(other.runId);
+  }
+  expect(reader.size).toBe(2);
+  await reader.read(runId);
+  expect(events).toBe(12);
+});
+
+test("a removed run is gone for the reader, also one that it has read before", async () => {
+  const runtime = start([maker]);
+  const reader = new RunReader(runtime);
+  const runId = await runtime.createRun("maker", {});
+  await reader.read(runId);
+  await runtime.removeRun(runId);
+  await expect(reader.read(runId)).rejects.toMatchObject({ code: "gone" });
+  await expect(reader.read("run_none")).rejects.toMatchObject({ code: "not_found" });
+  expect(reader.size).toBe(0);
+});
+
+test("the state is the same however the events are read", async () => {
+  const runtime = start([interviewer]);
+  const { runId, requestId } = await ask(runtime, "interviewer", { type: "ChatRequest", input: "" });
+  await ask(runtime, "interviewer", {
+    type: "ResumeWithInput",
+    request_id: requestId,
+    wait_id: 3,
+    request_keys: { colour: "red" },
+  });
+  const address = { kind: "run", runId, agent: "interviewer" } as const;
+  const { events } = await runtime.read(address, { after: 0 });
+  const reader = new RunReader(runtime);
+  const { projection } = await reader.read(runId);
+  expect(projectRun(events).segments.map(shown)).toEqual(projection.segments.map(shown));
+});
