@@ -3,6 +3,7 @@ import type { Agent } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import { ModelError } from "../../../src/ports/model.ts";
 import { z } from "zod";
+import { payments } from "../../../agents/payments.ts";
 
 /** Promises that a test settles, by name. */
 export class Gates {
@@ -191,5 +192,29 @@ export const boss: Agent = defineAgent({
   async chat(_input, turn) {
     const { done } = await turn.call(helper, "help", { parts: 40 });
     await turn.text(done ? "Helped." : "Not helped.");
+  },
+});
+
+const careless = defineAgent({
+  name: "careless",
+  purpose: "Leaves a question behind.",
+  uses: { payments },
+  async chat(_input, turn) {
+    const call = turn.call(payments, "pay", { to: "bob", amount: 1 });
+    call.catch(() => undefined);
+    for await (const event of call) if (event.type === "WaitForInput") break;
+  },
+});
+
+/** Asks two things, one after the other, after a called agent has left a question behind. */
+export const inheritor: Agent = defineAgent({
+  name: "inheritor",
+  purpose: "Asks two things.",
+  uses: { careless },
+  async chat(_input, turn) {
+    await turn.call(careless, "chat", { input: "go" });
+    const { name } = await turn.waitForInput(z.object({ name: z.string().describe("Your name?") }));
+    const { city } = await turn.waitForInput(z.object({ city: z.string().describe("Your city?") }));
+    await turn.text(`${name} of ${city}`);
   },
 });

@@ -51,6 +51,22 @@ test("14: a request to a busy session is 409, or waits for its turn", async () =
   await stream.all();
 });
 
+test("a request to a session with a full queue is 429", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)], { busy: "queue" });
+  const body = say("go", { session_id: "s" });
+  const first = await server.open(body);
+  await first.until(({ object }) => object === "content");
+  const answers = [];
+  for (let count = 0; count < 9; count += 1)
+    answers.push(await server.post("/agentscope/process/task", body));
+  expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 8 }, () => 200), 429]);
+  expect(await answers[8]?.json()).toEqual({ error: { code: "OVERLOADED", message: anyText } });
+  expect(answers[8]?.headers.get("retry-after")).toBe("1");
+  await server.post("/agentscope/stop", { session_id: "s" });
+  await first.all();
+});
+
 test("15: a stop ends the stream as canceled with its text until then, and frees the session", async () => {
   await using server = await TestServer.start([agents.gatedAgent(new agents.Gates())]);
   const body = say("go", { session_id: "s", user_id: "u" });

@@ -132,6 +132,13 @@ test("an answer with several keys comes as data; a text for them is 422 and name
   expect(textsOf(await send(server, { input: [right], ...SESSION }))).toEqual(["Ada is 36"]);
 });
 
+test("a question whose call was canceled is open no more", async () => {
+  await using server = await TestServer.start([agents.inheritor]);
+  await send(server, say("go", SESSION));
+  expect(textsOf(await send(server, say("Ada", SESSION)))).toEqual(["Your city?"]);
+  expect(textsOf(await send(server, say("Paris", SESSION)))).toEqual(["Ada of Paris"]);
+});
+
 test("a yes in words answers a request for approval", async () => {
   await using server = await TestServer.start([payments]);
   await send(server, say("pay 30 to bob", SESSION));

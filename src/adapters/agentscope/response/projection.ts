@@ -7,9 +7,9 @@ import type { OpenResponse } from "./add-event.ts";
 import type { Ending } from "./end-message.ts";
 import { Texts } from "./texts.ts";
 import { Calls, Tools } from "./tools.ts";
+import { OpenWaits } from "./open-waits.ts";
 import { addUsage, toUsage } from "./usage.ts";
 import { askQuestion } from "./wait-message.ts";
-import type { WaitEvent } from "./wait-message.ts";
 
 /** The response to show. */
 export interface ProjectedResponse {
@@ -26,8 +26,7 @@ export interface ProjectedResponse {
 export class Projection {
   readonly #wanted: ProjectedResponse;
   readonly #calls = new Calls();
-  /** The open questions, oldest first. */
-  readonly #waits = new Map<number, WaitEvent>();
+  readonly #waits = new OpenWaits();
   /** The usage of the turn until now. */
   #usage: UsageObject | null = null;
   /** The texts of earlier responses of the request. */
@@ -60,6 +59,7 @@ export class Projection {
     if (this.#hasEnded) return ended;
     this.#cursor = event.id;
     this.#timeMs = Date.parse(event.ts);
+    this.#waits.saw(event);
     const objects = this.#objectsOf(event);
     return this.#isWanted ? objects : [];
   }
@@ -93,7 +93,6 @@ export class Projection {
       case "RequestStarted":
         return this.#begin(event.request_id, event.run_id);
       case "ResumeWithInput":
-        this.#waits.delete(event.wait_id);
         return this.#begin(event.resume_id ?? `${event.request_id}_${event.id}`, event.run_id);
       case "RequestCompleted":
         return this.#complete(event);
@@ -102,9 +101,6 @@ export class Projection {
         break;
       case "CompletionResult":
         this.#usage = addUsage(this.#usage, toUsage(event.usage));
-        break;
-      case "WaitForInput":
-        this.#waits.set(event.wait_id, event);
         break;
       default:
         break;
@@ -138,7 +134,6 @@ export class Projection {
     result_truncated,
     error,
   }: Extract<Event, { readonly type: "RequestCompleted" }>): AgentScopeObject[] {
-    this.#waits.clear();
     if (reason === "canceled") return this.#end({ status: "canceled" });
     if (reason === "error") return this.#end({ status: "failed", error: toError(error) });
     // An agent can return its text instead of sending it.
@@ -166,7 +161,7 @@ export class Projection {
     const usage = this.#usage;
     switch (ending.status) {
       case "completed": {
-        const [oldest] = this.#waits.values();
+        const { oldest } = this.#waits;
         if (oldest !== undefined && !asked.has(oldest.wait_id))
           objects.push(...askQuestion(response, oldest));
         // Clients wait for ever for the text of an empty response.

@@ -1,7 +1,8 @@
-import { requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
-import type { Event } from "../../../protocol/events/events.ts";
+import { requestIdOf } from "../../../protocol/events/encode.ts";
+import type { Event, EventType } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Address, Runtime } from "../../../runtime/api.ts";
+import { OpenWaits } from "../response/open-waits.ts";
 import type { WaitEvent } from "../response/wait-message.ts";
 
 /** What a run is doing. */
@@ -49,8 +50,11 @@ async function newestRequest(runtime: Runtime, run: Address): Promise<RequestId 
   return undefined;
 }
 
+/** The events that open and close questions. Those that begin and end requests are always read. */
+const TYPES: readonly EventType[] = ["WaitForInput", "ToolResult", "ToolError"];
+
 interface RequestState {
-  readonly waits: Map<number, WaitEvent>;
+  readonly waits: OpenWaits;
   began: number;
   isOpen: boolean;
 }
@@ -60,9 +64,9 @@ async function readState(runtime: Runtime, address: Address): Promise<RunState> 
   const answers = new Map<string, Began>();
   let cursor = 0;
   for (let more = true; more;) {
-    const page = await runtime.read(address, { after: cursor, filter: { types: ["WaitForInput"] } });
+    const page = await runtime.read(address, { after: cursor, filter: { types: TYPES } });
     for (const text of page.events) {
-      if (typeOf(text) !== "CancelRequest") addEvent(requests, answers, JSON.parse(text) as Event);
+      addEvent(requests, answers, JSON.parse(text) as Event);
     }
     cursor = page.cursor;
     more = page.more;
@@ -72,7 +76,7 @@ async function readState(runtime: Runtime, address: Address): Promise<RunState> 
   const [newest] = [...open, ...all];
   return {
     cursor,
-    waits: open.flatMap(([, { waits }]) => [...waits.values()]),
+    waits: open.flatMap(([, { waits }]) => waits.all),
     open: open.map(([requestId]) => requestId),
     newest: newest && { requestId: newest[0], began: newest[1].began },
     answers,
@@ -83,20 +87,16 @@ function addEvent(requests: Map<RequestId, RequestState>, answers: Map<string, B
   if (event.request_id === null) return;
   const { request_id: requestId, id: began } = event;
   const known = requests.get(requestId);
+  known?.waits.saw(event);
   switch (event.type) {
     case "RequestStarted":
-      requests.set(requestId, { waits: new Map(), began, isOpen: true });
-      break;
-    case "WaitForInput":
-      known?.waits.set(event.wait_id, event);
+      requests.set(requestId, { waits: new OpenWaits(), began, isOpen: true });
       break;
     case "ResumeWithInput":
-      known?.waits.delete(event.wait_id);
       if (known) known.began = began;
       if (event.resume_id !== undefined) answers.set(event.resume_id, { requestId, began });
       break;
     case "RequestCompleted":
-      known?.waits.clear();
       if (known) known.isOpen = false;
       break;
     default:
