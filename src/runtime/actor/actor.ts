@@ -7,7 +7,7 @@ import type { ActorContext } from "../turn/actor-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { toAnswer, toRemoteAnswer } from "./answer.ts";
-import type { Answer } from "./answer.ts";
+import type { HandlerResult } from "./answer.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { performRemotely } from "../remote/remote-session.ts";
@@ -25,7 +25,7 @@ import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** Receives the end of a handler: one of the two, once. */
 export interface HandlerEnd {
-  done(answer: Answer): void;
+  done(answer: HandlerResult): void;
   /** `unfit` means that the input did not fit, so the handler never ran. */
   failed(thrown: unknown, unfit: boolean): void;
 }

@@ -5,7 +5,7 @@ import type { Transcript } from "../replay/transcript.ts";
 import { cut } from "../journal/json-limits.ts";
 
 /** The result of a handler. */
-export interface Answer {
+export interface HandlerResult {
   /** The structured result; for a chat, `{output}`. */
   readonly value: Json;
   /** The result as text; `null` if there is none. */
@@ -30,7 +30,7 @@ const RESULT_LIMIT_BYTES = 128 * 1024;
  * Converts the return value of a handler to a result. Its text is the transcript or the returned text,
  * otherwise the output as JSON.
  */
-export function toAnswer(value: Json, answering: Answering): Answer {
+export function toAnswer(value: Json, answering: Answering): HandlerResult {
   const isChat = answering.operation === CHAT;
   const result = (isChat ? chatText(value) : typeof value === "string" ? value : undefined) ?? null;
   const output = isChat && isText(value) ? null : value;
@@ -41,7 +41,7 @@ export function toAnswer(value: Json, answering: Answering): Answer {
 export function toRemoteAnswer(
   { result, output, truncated }: Omit<RemoteResult, "ok">,
   { operation, transcript }: Answering,
-): Answer {
+): HandlerResult {
   const isChat = operation === CHAT;
   const json = output === null ? undefined : toSummary(output);
   const { text: said, isWhole } = transcript;

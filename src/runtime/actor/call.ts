@@ -7,7 +7,7 @@ import type { Agent, Effect } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { isInterruption, isPassedOn } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
-import type { Answer } from "./answer.ts";
+import type { HandlerResult } from "./answer.ts";
 import { noChat } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
@@ -18,7 +18,7 @@ import { cut, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import type { EffectContext } from "../agent/turn-api.ts";
 
 /** A new call, made for the first time or again after a crash. */
-export interface Call {
+export interface NewCall {
   readonly callId: CallId;
   /** The name in its events. */
   readonly name: string;
@@ -28,7 +28,7 @@ export interface Call {
 }
 
 /** A call of another agent. */
-export interface AgentCall extends Call {
+export interface AgentCall extends NewCall {
   readonly agent: Agent;
   readonly operationName: string;
   /** The operation and input; `undefined` for a chat that the agent cannot handle. */
@@ -119,7 +119,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
 /** Runs an effect and journals its result. */
 export async function performEffect(
   caller: Actor,
-  call: Call,
+  call: NewCall,
   effect: Effect,
   perform: (context: EffectContext) => unknown,
 ): Promise<void> {
@@ -146,7 +146,7 @@ export async function performEffect(
 /** Opens a call under an actor. */
 export function openCall(
   caller: Actor,
-  { callId, name }: Call,
+  { callId, name }: NewCall,
   kind: OpenCall["kind"],
   abort: () => void,
 ): OpenCall {
@@ -168,7 +168,7 @@ function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPo
  * Logs the start of a call and resolves after the commit, because nothing may happen outside that the log
  * does not contain. Returns the number of the attempt, or 0 if the call must not run.
  */
-async function announce(caller: Actor, open: OpenCall, call: Call, policy: RepeatPolicy): Promise<number> {
+async function announce(caller: Actor, open: OpenCall, call: NewCall, policy: RepeatPolicy): Promise<number> {
   const { recorder, journal } = caller.turn;
   const { limits } = caller.turn.context;
   const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
@@ -210,7 +210,7 @@ function stageMemory({ turn, agent, call, memory }: Actor): void {
 function finish(
   caller: Actor,
   open: OpenCall,
-  answer: Pick<Answer, "value" | "summary">,
+  answer: Pick<HandlerResult, "value" | "summary">,
   files: readonly PublishedFile[],
 ): void {
   const { turn } = caller;

@@ -12,7 +12,7 @@ import { toBlob } from "../artifacts/artifact.ts";
 import { checkText, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** A completion, requested for the first time or again after a crash. */
-export interface Completion {
+export interface NewCompletion {
   readonly callId: CallId;
   readonly logged: boolean;
   readonly model: Model;
@@ -32,7 +32,10 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
  * Asks a model, streams its text, and journals its result. Repeating a completion costs money but does no
  * harm, so an interrupted one is repeated; its text then replaces the text of earlier attempts.
  */
-export async function complete(caller: Actor, { callId, logged, model, input }: Completion): Promise<void> {
+export async function complete(
+  caller: Actor,
+  { callId, logged, model, input }: NewCompletion,
+): Promise<void> {
   const { turn, speaker, transcript } = caller;
   const { recorder, journal } = turn;
   const { environment, files, limits } = turn.context;

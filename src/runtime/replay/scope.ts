@@ -1,7 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { Limits } from "../limits.ts";
-import type { Call, Item } from "./turn-journal.ts";
+import type { Item, LoggedStep } from "./turn-journal.ts";
 import { toSignature } from "./turn-journal.ts";
 import { textSignature } from "./signature.ts";
 import type { Signature } from "./signature.ts";
@@ -63,7 +63,7 @@ export class ReplayScope {
   }
 
   /** Takes the next position for a logged step that is not a text. Only while replaying. */
-  replay(signature: Signature): Call | Divergence {
+  replay(signature: Signature): LoggedStep | Divergence {
     const item = this.#next();
     if (typeof item === "object" && item.signature === signature) return item;
     return { scope: this.path, expected: toSignature(item), actual: signature };

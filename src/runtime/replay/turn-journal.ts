@@ -23,10 +23,10 @@ export type Delivery =
   | { readonly callId: CallId; readonly event: Event };
 
 /** A logged step of a scope. A text is a bare string, because texts are so many. */
-export type Item = string | Call;
+export type Item = string | LoggedStep;
 
 /** A logged step other than a text. */
-export interface Call {
+export interface LoggedStep {
   /** What a replay must do again. */
   readonly signature: Signature;
   /** The immediate result: the time, a number, or the id of a file. */
