@@ -20,6 +20,11 @@ export class RequestProjection implements ProjectedRequest {
     return this.#newest.end;
   }
 
+  /** Adds a text of the agent itself. */
+  addText(text: string): void {
+    this.#newest.texts.add(text);
+  }
+
   add(event: Event): void {
     switch (event.type) {
       case "TextOutput":

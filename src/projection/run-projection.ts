@@ -1,4 +1,4 @@
-import { depthOf, requestIdOf, typeOf } from "../protocol/events/encode.ts";
+import { depthOf, plainTextOf, requestIdOf, typeOf } from "../protocol/events/encode.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
@@ -49,8 +49,17 @@ export class RunProjection {
   /** Adds the next encoded event. */
   add(text: string): void {
     const type = typeOf(text);
-    // Most events are shown nowhere and need not be parsed.
-    if (!SHOWN.has(type) || (type === "TextOutput" && depthOf(text) > 0)) return;
+    // Most events are texts, or shown nowhere; neither must be parsed as a whole.
+    if (!SHOWN.has(type)) return;
+    if (type === "TextOutput") {
+      const plain = plainTextOf(text);
+      if (plain !== undefined) {
+        this.#length += plain.length;
+        this.#requests.get(requestIdOf(text) ?? "")?.addText(plain);
+        return;
+      }
+      if (depthOf(text) > 0) return;
+    }
     this.#length += text.length;
     const event = JSON.parse(text) as Event;
     switch (event.type) {

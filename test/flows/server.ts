@@ -10,6 +10,7 @@ import { createRuntime } from "troupe";
 import type { Runtime } from "troupe";
 import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
+import { openWires, WIRES } from "../../src/cli/serve/wires.ts";
 import { agents } from "./agents.ts";
 
 /** A server in this process. */
@@ -37,7 +38,8 @@ async function startDurableServer(): Promise<Server> {
 }
 
 async function start(runtime: Runtime): Promise<Server> {
-  const server = await serve(runtime, { port: 0 });
+  // With all wires on: none of them may change the native protocol.
+  const server = await serve(runtime, { port: 0, adapters: await openWires(WIRES) });
   return {
     url: server.url,
     async close() {
