@@ -1,7 +1,8 @@
 import { AgentError } from "../../../errors.ts";
 import type { Event } from "../../../protocol/events/events.ts";
-import { isObject } from "../../../protocol/json.ts";
-import type { Json, JsonObject } from "../../../protocol/json.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import type { AskedWait } from "../../../projection/segment.ts";
+import { toAnswer } from "../../../projection/to-answer.ts";
 import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { InputAnswer } from "../request/answer.ts";
@@ -87,12 +88,8 @@ function toValues(wait: WaitEvent, answer: InputAnswer): JsonObject {
       if (asked.length === 0) throw misfit(wait);
       return Object.fromEntries(asked);
     }
-    case "text": {
-      const [only, ...others] = Object.keys(wait.request_keys);
-      const key = approvalKeyOf(wait) ?? (others.length === 0 ? only : undefined);
-      if (key === undefined) throw misfit(wait);
-      return { [key]: toTyped(wait, key, answer.text) };
-    }
+    case "text":
+      return toAnswer(askedBy(wait), answer.text);
     default: {
       const never: never = answer;
       return never;
@@ -110,22 +107,10 @@ function misfit({ request_keys: keys }: WaitEvent): AgentError {
   );
 }
 
-/** A text as the value that the schema asks for; the text itself if it is none. */
-function toTyped({ schema }: WaitEvent, key: string, text: string): Json {
-  const properties = schema?.["properties"];
-  const property = isObject(properties) ? properties[key] : undefined;
-  const type = isObject(property) ? property["type"] : undefined;
-  const word = text.trim().toLowerCase();
-  if (type === "boolean") return WORDS.get(word) ?? text;
-  if (type !== "number" && type !== "integer") return text;
-  return word !== "" && Number.isFinite(Number(word)) ? Number(word) : text;
+/** What a text answers: of a question for yes or no, that alone. */
+function askedBy(wait: WaitEvent): Pick<AskedWait, "questions" | "schema"> {
+  const { request_keys: questions, schema } = wait;
+  const key = approvalKeyOf(wait);
+  const asked = key === undefined ? questions : { [key]: questions[key] ?? "" };
+  return { questions: asked, ...(schema && { schema }) };
 }
-
-const WORDS = new Map([
-  ["yes", true],
-  ["y", true],
-  ["true", true],
-  ["no", false],
-  ["n", false],
-  ["false", false],
-]);
