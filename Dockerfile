@@ -17,6 +17,8 @@ ENV NODE_ENV=production
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+# The schema of AIP; to serve it, also install @grpc/grpc-js and @grpc/proto-loader.
+COPY --from=build /app/src/adapters/aip/wire/aip.proto ./src/adapters/aip/wire/aip.proto
 COPY agents ./agents
 RUN install -d -o node -g node -m 700 /data
 USER node

@@ -11,6 +11,7 @@ import { canPin, pinClient } from "./harness/server-process.ts";
 import { QUICK, THOROUGH } from "./harness/setup.ts";
 import type { Setup } from "./harness/setup.ts";
 import type { Trial } from "./harness/trial.ts";
+import { measureAip } from "./aip/measure.ts";
 import { measureChildCalls } from "./parts/child-calls.ts";
 import { READER_TRIAL, measureIdleReaders } from "./parts/idle-readers.ts";
 import { measureLongRuns } from "./parts/long-runs.ts";
@@ -44,6 +45,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   readiness: { measure: measureReadiness },
   waiting: { measure: measureWaiting, trials: [WAITING_TRIAL] },
   wires: { measure: measureWires },
+  aip: { measure: measureAip },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
 

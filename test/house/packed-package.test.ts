@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { access, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createProjectWithPackage, root, run, tsc } from "./packed.ts";
@@ -29,7 +29,12 @@ test("every source map names files that are in the package", async () => {
 });
 
 test("every TypeScript block of the documentation compiles in a project made by tsc --init", async () => {
-  const blocks = findBlocks(["README.md", "docs/adapters.md", "docs/protocols/agentscope.md"]);
+  const blocks = findBlocks([
+    "README.md",
+    "docs/adapters.md",
+    "docs/protocols/agentscope.md",
+    "docs/protocols/aip.md",
+  ]);
   expect(blocks.length).toBeGreaterThan(5);
   await compile("documentation", Object.fromEntries(blocks));
 });
@@ -86,6 +91,33 @@ test("the adapter of the documentation serves an agent, and refuses in its words
     '421 {"sorry":"this server is not \\"evil.test\\""}',
     "",
   ]);
+});
+
+test("AIP says which packages to install, and works with them", async () => {
+  await writeFile(
+    join(project, "aip.mjs"),
+    `import { createRuntime, defineAgent } from "troupe";
+import { createAipGateway } from "troupe/adapters/aip";
+const echo = defineAgent({ name: "echo", purpose: "Repeats.", chat: (input) => input });
+const runtime = createRuntime({ agents: [echo] });
+const gateway = createAipGateway(runtime);
+try {
+  await gateway.start();
+  console.log(gateway.nodes().length);
+} catch (thrown) {
+  console.log(JSON.stringify(thrown));
+}
+await gateway.stop();
+await runtime.close();
+`,
+  );
+  const said = JSON.parse(await run(process.execPath, ["aip.mjs"], project)) as object;
+  expect(said).toMatchObject({
+    code: "unavailable",
+    details: { hint: "npm install @grpc/grpc-js@1.14 @grpc/proto-loader@0.8" },
+  });
+  await symlink(join(root, "node_modules/@grpc"), join(project, "node_modules/@grpc"));
+  expect(await run(process.execPath, ["aip.mjs"], project)).toBe("2\n");
 });
 
 /** Compiles files in the project with the settings of `tsc --init`; rejects with the errors. */

@@ -17,6 +17,12 @@ export interface ServerOptions {
   readonly trustProxy: boolean;
   /** The protocols beside the native one. */
   readonly wires: readonly WireName[];
+  /** HOST:PORT of an AIP gateway to serve. */
+  readonly aip?: string;
+  /** HOST:PORT of an AIP gateway to register the agents at. */
+  readonly aipJoin?: string;
+  /** Whether AIP may listen where other machines can connect. */
+  readonly aipInsecure: boolean;
   readonly acceptLoss: boolean;
   /** How the server logs: lines for people, or one JSON object each. */
   readonly logFormat: LogFormat;
@@ -62,6 +68,12 @@ export function addServerOptions(command: Command): Command {
         .argParser(parseWires)
         .default(WIRES, WIRES.join(",")),
     )
+    .option("--aip <host:port>", "also serve an AIP gateway (gRPC); port 0 uses any free port")
+    .option(
+      "--aip-join <host:port>",
+      "register the agents at this AIP gateway; they listen on the host of --aip",
+    )
+    .option("--aip-insecure", "let other machines use AIP, which has no authentication", false)
     .option("--trust-proxy", "trust the X-Forwarded headers of a proxy", false)
     .addOption(
       new Option("--log-format <format>", "how the server logs: lines for people, or one JSON object each")
@@ -85,6 +97,9 @@ export function toArguments(options: ServerOptions): string[] {
     ...options.allowedHost.map((name) => `--allowed-host=${name}`),
     ...options.allowedOrigin.map((origin) => `--allowed-origin=${origin}`),
     `--wires=${options.wires.join(",") || NO_WIRES}`,
+    ...(options.aip === undefined ? [] : [`--aip=${options.aip}`]),
+    ...(options.aipJoin === undefined ? [] : [`--aip-join=${options.aipJoin}`]),
+    ...(options.aipInsecure ? ["--aip-insecure"] : []),
     ...(options.trustProxy ? ["--trust-proxy"] : []),
     ...(options.acceptLoss ? ["--accept-loss"] : []),
     ...(options.retainDays === undefined ? [] : [`--retain-days=${options.retainDays}`]),

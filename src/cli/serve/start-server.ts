@@ -12,6 +12,7 @@ import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
+import { toAipListeners } from "./aip.ts";
 import type { Log } from "./log.ts";
 import { openData } from "./open-data.ts";
 import type { ServerOptions } from "./server-options.ts";
@@ -97,6 +98,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       allowedOrigins: allowedOrigin,
       trustProxy,
       adapters: await openWires(options.wires),
+      listeners: toAipListeners(options),
       ...(token !== "" && { token }),
     });
   } catch (thrown) {
@@ -105,8 +107,8 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       throw new Exit(EXIT.refused, message, details.hint);
     }
     if (code !== "unavailable") throw thrown;
-    const taken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
-    const hint = taken ? `try --port ${await findFreePort(host, port + 1)}` : undefined;
+    const taken = (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+    const hint = taken ? `try --port ${await findFreePort(host, port + 1)}` : details.hint;
     throw new Exit(EXIT.port, message, hint);
   }
 }

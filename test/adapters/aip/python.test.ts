@@ -1,3 +1,9 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { createRuntime } from "troupe";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { calculator } from "../../../agents/calculator.ts";
@@ -125,4 +131,20 @@ test("our agents join a Python gateway, each by an address of its own, and are c
   await node.stop();
   expect([await gateway.line(), await gateway.line()].sort()).toEqual(["left echo", "left payments"]);
   await runtime.close();
+});
+
+test("the commands of the page work as described", async () => {
+  await using here = await start([payments, calculator]);
+  const root = resolve(import.meta.dirname, "../../..");
+  const page = readFileSync(join(root, "docs/protocols/aip.md"), "utf8");
+  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, script = ""]) => script);
+  const [, printed = ""] = /^prints\n\n```\n(.*?)^```$/ms.exec(page) ?? [];
+  const cwd = await mkdtemp(join(tmpdir(), "troupe-aip-page-"));
+  const script = blocks
+    .join("\n")
+    .replaceAll("127.0.0.1:50051", here.gateway.address)
+    .replaceAll("node_modules/troupe", root);
+  const { stdout } = await promisify(execFile)("bash", ["-euc", script], { cwd });
+  expect(stdout.replaceAll(/ +$/gm, "")).toBe(printed);
+  await rm(cwd, { recursive: true });
 });

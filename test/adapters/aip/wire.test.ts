@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { loadLibrary } from "../../../src/adapters/aip/wire/load.ts";
 import { pathOf, SERVICES } from "../../../src/adapters/aip/rpc/methods.ts";
+import { allowManyResets } from "../../../src/adapters/aip/rpc/stream-resets.ts";
 import type { MessageName, Messages } from "../../../src/adapters/aip/wire/messages.ts";
 import { peekSessionStatus } from "../../../src/adapters/aip/wire/peek.ts";
 import { readToolArguments } from "../../../src/adapters/aip/wire/tool-arguments.ts";
@@ -142,3 +143,7 @@ test.each(["two numbers", "{'a': 1}", "[1]", "", `{'a': "x`])(
     expect(readToolArguments(text)).toEqual({ text });
   },
 );
+
+test("23 a library in which the limit of resets cannot be raised is reported", () => {
+  expect(allowManyResets({} as Parameters<typeof allowManyResets>[0])()).toContain("use Node 24 or newer");
+});

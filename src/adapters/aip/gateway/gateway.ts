@@ -1,6 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
+import type { HostPort } from "../rpc/address.ts";
 import { systemClock } from "../rpc/clock.ts";
 import type { Clock } from "../rpc/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
@@ -20,7 +21,7 @@ import type { GatewayParts } from "./service.ts";
 export interface AipGatewayOptions {
   /** HOST:PORT to listen on; port 0 uses any free port. Default `127.0.0.1:0`. */
   readonly host?: string;
-  /** HOST:PORT that other nodes use for this gateway. Default: the address that it listens on. */
+  /** HOST:PORT that other nodes use for this gateway; port 0 means its own. Default: the address that it listens on. */
   readonly advertise?: string;
   /** The id of the gateway. Default: a random one. */
   readonly id?: string;
@@ -57,6 +58,11 @@ export function createAipGateway(runtime: Runtime, options: AipGatewayOptions = 
 }
 
 const GRACE_MS = 1_000;
+
+function toAddress(advertise: string | undefined, listen: HostPort, bound: number): string {
+  const { host, port } = advertise === undefined ? listen : parseHostPort(advertise, "`advertise`");
+  return `${host}:${port === 0 || advertise === undefined ? bound : port}`;
+}
 
 class Gateway implements AipGateway {
   readonly id: string;
@@ -104,7 +110,7 @@ class Gateway implements AipGateway {
     server.serve("ToolService", ToolService);
     try {
       const port = await server.listen(listen, report);
-      this.#address = advertise ?? `${listen.host}:${port}`;
+      this.#address = toAddress(advertise, listen, port);
     } catch (thrown) {
       parts.leases.close();
       throw thrown;

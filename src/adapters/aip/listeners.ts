@@ -1,0 +1,43 @@
+import type { Runtime } from "../../runtime/api.ts";
+import { createAipGateway } from "./gateway/gateway.ts";
+import type { AipGatewayOptions } from "./gateway/gateway.ts";
+import { joinAipGateway } from "./node/join.ts";
+import type { JoinAipGatewayOptions } from "./node/join.ts";
+
+/** AIP as a protocol with a socket of its own, for the `listeners` of a server. */
+export interface AipListener {
+  readonly name: string;
+  listen(
+    runtime: Runtime,
+    options: { readonly report: (message: string, thrown: unknown) => void },
+  ): Promise<{
+    readonly address: string;
+    close(options: { readonly graceMs: number }): Promise<void>;
+  }>;
+}
+
+/** A gateway that starts and stops with the server. */
+export function aipGateway(options: Omit<AipGatewayOptions, "report"> = {}): AipListener {
+  return {
+    name: "aip",
+    async listen(runtime, { report }) {
+      const warn = (message: string): void => report(message, undefined);
+      const gateway = createAipGateway(runtime, { ...options, report: warn });
+      await gateway.start();
+      return { address: gateway.address, close: (how) => gateway.stop(how) };
+    },
+  };
+}
+
+/** Membership of another gateway that starts and ends with the server. */
+export function aipNode(options: Omit<JoinAipGatewayOptions, "report">): AipListener {
+  return {
+    name: "aip-join",
+    async listen(runtime, { report }) {
+      const warn = (message: string): void => report(message, undefined);
+      const { addresses, stop } = await joinAipGateway(runtime, { ...options, report: warn });
+      const nodes = [...addresses].map(([agent, address]) => `${agent} ${address}`);
+      return { address: `${options.gateway} (${nodes.join(", ")})`, close: (how) => stop(how) };
+    },
+  };
+}

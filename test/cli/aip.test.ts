@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { Client, textOf } from "../adapters/aip/peers/client.ts";
+import { agentSaying, createProject, startCommand } from "./command.ts";
+
+const project = { "agents/speaker.ts": agentSaying("hello") };
+
+test("--aip serves a gateway with the agents, and stops with a STOP_RESPONSE", async () => {
+  const cwd = await createProject(project);
+  const command = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], { cwd });
+  const [, address = ""] = await command.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
+  using client = new Client(address);
+  const session = client.session({ receiver_id: "speaker" });
+  session.start("hi");
+  expect(textOf(await session.next())).toContain("hello");
+  command.kill("SIGTERM");
+  expect(await session.next()).toMatchObject({ session_status: 4 });
+  expect(await command.exited).toBe(0);
+});
+
+test("--aip-join registers the agents of one server at the gateway of another", async () => {
+  const far = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], {
+    cwd: await createProject({ "agents/other.ts": agentSaying("other").replaceAll("speaker", "other") }),
+  });
+  const [, address = ""] = await far.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
+  const near = startCommand(["dev", "--port=0", `--aip-join=${address}`], {
+    cwd: await createProject(project),
+  });
+  await near.match(/^aip-join {6}127\.0\.0\.1:\d+ \(speaker 127\.0\.0\.1:\d+\)$/m);
+  using client = new Client(address);
+  const session = client.session({ receiver_id: "speaker" });
+  session.start("hi");
+  session.stop();
+  expect((await session.all()).map(textOf)[0]).toContain("hello");
+});
+
+test.each([
+  ["--aip=0.0.0.0:0", 78, "AIP has no authentication"],
+  ["--aip=nowhere", 78, "must be HOST:PORT"],
+  ["--aip-join=127.0.0.1:1", 69, "127.0.0.1:1"],
+])("%s is refused", async (option, code, message) => {
+  const command = startCommand(["serve", "--port=0", option], { cwd: await createProject(project) });
+  expect(await command.exited).toBe(code);
+  expect(command.output()).toContain(message);
+});
+
+test("--aip-insecure lets other machines use the gateway", async () => {
+  const args = ["serve", "--port=0", "--aip=0.0.0.0:0", "--aip-insecure"];
+  const command = startCommand(args, { cwd: await createProject(project) });
+  const [, port = ""] = await command.match(/^aip {11}\S+:(\d+)$/m);
+  using client = new Client(`127.0.0.1:${port}`);
+  expect(
+    await client.call("Heartbeat", "HeartbeatRequest", "HeartbeatResponse", { sender_id: "me" }),
+  ).toEqual({
+    success: false,
+    message: "Node me not registered",
+  });
+});
