@@ -6,6 +6,9 @@ import type {
   LogRecord,
   Page,
   ReadOptions,
+  Snapshot,
+} from "../../ports/event-log.ts";
+import type {
   ReferenceMark,
   RequestEntry,
   RequestMark,
@@ -14,8 +17,7 @@ import type {
   RunPage,
   RunQuery,
   RunRow,
-  Snapshot,
-} from "../../ports/event-log.ts";
+} from "../../ports/log-index.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Unavailable } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";

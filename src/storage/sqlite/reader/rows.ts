@@ -6,7 +6,7 @@ import type {
   RunPage,
   RunQuery,
   SleepQuery,
-} from "../../../ports/event-log.ts";
+} from "../../../ports/log-index.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
