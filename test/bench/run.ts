@@ -21,6 +21,7 @@ import { ONE_TEXT_TRIALS, measureOneText } from "./parts/one-text.ts";
 import { PACED_TRIALS, measurePaced } from "./parts/paced.ts";
 import { measureReadiness } from "./parts/readiness.ts";
 import { RECOVERY_TRIAL, measureRecovery } from "./parts/recovery.ts";
+import { measureRunList } from "./parts/run-list.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { TURN_TRIALS, measureTurns } from "./parts/turns.ts";
 import { measureWires } from "./parts/wires.ts";
@@ -40,6 +41,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   "long-turns": { measure: measureLongTurns },
   "long-runs": { measure: measureLongRuns },
   "many-runs": { measure: measureManyRuns },
+  "run-list": { measure: measureRunList },
   calls: { measure: measureChildCalls },
   readers: { measure: measureIdleReaders, trials: [READER_TRIAL] },
   readiness: { measure: measureReadiness },
