@@ -13,7 +13,6 @@ import type { Recorded } from "../journal/recorder.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "./recovery-attempt.ts";
 import { runHandler } from "./run-handler.ts";
-import type { RunningHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
@@ -40,7 +39,7 @@ export class TurnSlot implements TurnListener {
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
   #turn: ActiveTurn | undefined;
-  #handler: RunningHandler | undefined;
+  #stopHandler: (() => void) | undefined;
   #passivated: TurnJournal | undefined;
   readonly #entry: RequestIndexEntry;
   /** Set from when the turn is to be continued until it ends. */
@@ -182,9 +181,8 @@ export class TurnSlot implements TurnListener {
     if (this.#turn && !this.#turn.ended) this.#entry.beforeCommit(this.#turn);
   }
 
-  /** Updates the turn's timeout and the request index after a change of what the turn waits for. */
+  /** Updates the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
-    this.#handler?.clock.suspend(turn.quiescence.suspended);
     this.#entry.follow(turn);
   }
 
@@ -197,7 +195,7 @@ export class TurnSlot implements TurnListener {
     this.#continuation?.end();
     this.#turn?.release();
     this.#turn = undefined;
-    this.#handler?.stop();
+    this.#stopHandler?.();
   }
 
   #speakerOf({ requestId, agent }: AcceptedRequest): Speaker {
@@ -229,10 +227,11 @@ export class TurnSlot implements TurnListener {
 
   #run(turn: ActiveTurn): void {
     if (this.#turn !== turn) return;
-    const handler = runHandler(turn);
+    turn.startTime();
+    const stop = runHandler(turn);
     // The handler may have ended the turn already.
-    if (this.#turn === turn) this.#handler = handler;
-    else handler.stop();
+    if (this.#turn === turn) this.#stopHandler = stop;
+    else stop();
   }
 
   /** Runs the handler of the passivated turn again. */
@@ -274,8 +273,8 @@ export class TurnSlot implements TurnListener {
     });
     this.#continuation?.end();
     this.#continuation = undefined;
-    this.#handler?.stop();
-    this.#handler = undefined;
+    this.#stopHandler?.();
+    this.#stopHandler = undefined;
     this.#turn = undefined;
     this.#passivated = undefined;
     this.#entry.clear();

@@ -24,6 +24,7 @@ import type { RunContext } from "../run-context.ts";
 import type { TurnEnd } from "./turn-end.ts";
 import { addUsage, toSignature } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
+import { TurnTimeout } from "../scheduler/turn-timeout.ts";
 import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 
 /** Receives changes and the end of a turn. */
@@ -72,6 +73,7 @@ export class ActiveTurn implements QuiescenceListener {
   readonly #listener: TurnListener;
   #configs: CalledConfigs | undefined;
   #usage: Usage;
+  #timeout: TurnTimeout | undefined;
   #agentCalls = 0;
   #released = false;
 
@@ -141,7 +143,16 @@ export class ActiveTurn implements QuiescenceListener {
     return this.#released;
   }
 
+  /** The time of the turn runs from now on, except while the turn is suspended. */
+  startTime(): void {
+    const { environment, limits } = this.context;
+    this.#timeout = new TurnTimeout(environment, limits.turnMs, () =>
+      this.fail("timeout", `the turn ran for more than ${limits.turnMs} ms`),
+    );
+  }
+
   quiescenceChanged(): void {
+    this.#timeout?.suspend(this.quiescence.suspended);
     this.#listener.changed(this);
   }
 
@@ -205,6 +216,7 @@ export class ActiveTurn implements QuiescenceListener {
   end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
     if (this.ended) return undefined;
     this.calls.close();
+    this.#timeout?.stop();
     const text = this.#listener.complete(this, {
       ...end,
       ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
@@ -240,6 +252,7 @@ export class ActiveTurn implements QuiescenceListener {
   /** Passivates the turn without an end; it continues from the log later. */
   release(): void {
     this.#released = this.root.open;
+    this.#timeout?.stop();
     this.quiescence.stop();
     this.calls.release();
   }
