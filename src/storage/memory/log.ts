@@ -1,19 +1,34 @@
 import { AgentError } from "../../errors.ts";
+import type {
+  Batch,
+  Cursor,
+  EventLog,
+  LogRecord,
+  Page,
+  ReadOptions,
+  Snapshot,
+} from "../../ports/event-log.ts";
+import type {
+  ReferenceMark,
+  RequestEntry,
+  RequestMark,
+  RunAlias,
+  RunEntry,
+  RunPage,
+  RunQuery,
+  RunRow,
+} from "../../ports/log-index.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import type { Batch, Cursor, EventLog } from "../../ports/event-log.ts";
 import { Fenced, Unavailable } from "../../ports/event-log.ts";
-import type { RunAlias, RunEntry, RunQuery } from "../../ports/log-index.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
-import type { RunId } from "../../protocol/ids.ts";
-import { toRemovedEntry } from "../shared/run-list.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
+import { checkNoCursor, compareRuns, positionOf, toListCursor, toRemovedEntry } from "../shared/run-list.ts";
+import type { ListPosition } from "../shared/run-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
-import { listRuns } from "./list-runs.ts";
-import { References } from "./references.ts";
-import { RequestIndex } from "./request-index.ts";
-import { newRun, readPage, sizeOf } from "./run.ts";
-import type { Run } from "./run.ts";
 import { memorySecrets } from "./secrets.ts";
+import { firstOf } from "../shared/utf8.ts";
 
 /** A log in memory, whose data can be opened again. */
 export interface MemoryLog extends EventLog {
@@ -30,10 +45,14 @@ export interface MemoryLog extends EventLog {
 export function memoryLog(): MemoryLog {
   const runs = new Map<RunId, Run>();
   const removed = new Set<RunId>();
-  const requests = new RequestIndex();
+  const requests = new Map<RequestId, RequestEntry>();
+  // Only the ids of removed runs' requests are kept.
+  const removedRequests = new Map<RequestId, RunId>();
+  const openRequests = new Set<RequestId>();
   // By agent and name; the names of agents have no spaces.
   const aliases = new Map<string, RunId>();
-  const references = new References();
+  // For each thing outside the log the runs that refer to it.
+  const referrers = new Map<string, Set<RunId>>();
   const tails = new Tails();
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
@@ -63,7 +82,7 @@ export function memoryLog(): MemoryLog {
     if (alias !== undefined && (aliases.get(alias) ?? cursor.runId) !== cursor.runId) {
       throw new AgentError("conflict", `another run has the alias ${batch.alias?.name}`);
     }
-    const marked = batch.requests && requests.applyMarks(cursor.runId, batch.requests);
+    const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
 
     // Nothing below fails.
     if (run.row === undefined) {
@@ -82,12 +101,47 @@ export function memoryLog(): MemoryLog {
       run.aliases.push(alias);
     }
     for (const [requestId, entry] of marked ?? []) {
-      requests.store(entry);
+      requests.set(requestId, entry);
       run.requests.add(requestId);
+      if (entry.phase === "completed") openRequests.delete(requestId);
+      else openRequests.add(requestId);
     }
-    for (const mark of batch.references ?? []) references.apply(cursor.runId, run.references, mark);
+    for (const mark of batch.references ?? []) applyReference(cursor.runId, run, mark);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
+  }
+
+  function applyReference(runId: RunId, run: Run, { thing, dropped = false }: ReferenceMark): void {
+    const holders = referrers.get(thing) ?? new Set();
+    if (dropped) {
+      run.references.delete(thing);
+      holders.delete(runId);
+    } else {
+      run.references.add(thing);
+      holders.add(runId);
+    }
+    if (holders.size > 0) referrers.set(thing, holders);
+    else referrers.delete(thing);
+  }
+
+  /** Computes the new entries of requests without storing them. */
+  function applyMarks(runId: RunId, marks: readonly RequestMark[]): Map<RequestId, RequestEntry> {
+    const marked = new Map<RequestId, RequestEntry>();
+    for (const mark of marks) {
+      const entry = marked.get(mark.requestId) ?? lookup(mark.requestId);
+      marked.set(mark.requestId, applyMark(entry, runId, mark));
+    }
+    return marked;
+  }
+
+  function lookup(requestId: RequestId): RequestEntry | undefined {
+    const removedFrom = removedRequests.get(requestId);
+    return removedFrom === undefined ? requests.get(requestId) : toRemovedRequest(requestId, removedFrom);
+  }
+
+  function openEntries(): readonly RequestEntry[] {
+    const entries = [...openRequests].map((requestId) => requests.get(requestId));
+    return entries.filter((entry) => entry !== undefined);
   }
 
   function find(runId: RunId): RunEntry | undefined {
@@ -96,26 +150,60 @@ export function memoryLog(): MemoryLog {
     return run?.row && { ...run.row, runId, head: run.events.length };
   }
 
-  /** The rows that a query selects, in the order in which the runs were created. */
-  function* select({ agent, status }: RunQuery): Generator<RunEntry> {
+  function list(query: RunQuery): RunPage {
+    if (query.byCreation === true) return listByCreation(query);
+    const { agent, status, limit, oldestFirst = false, offset = 0 } = query;
+    const compare = (a: ListPosition, b: ListPosition): number =>
+      oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
+    const position = positionOf(query);
+    const found: RunEntry[] = [];
+    let total = 0;
     for (const [runId, { row, events }] of runs) {
       if (row === undefined) continue;
       if (agent !== undefined && row.agent !== agent) continue;
       if (status !== undefined && row.status !== status) continue;
-      yield { ...row, runId, head: events.length };
+      total += 1;
+      const entry = { ...row, runId, head: events.length };
+      if (position === undefined || compare(position, entry) < 0) found.push(entry);
     }
+    const page = found.sort(compare).slice(offset, offset + limit);
+    const last = page.at(-1);
+    return {
+      runs: page,
+      ...(found.length > offset + limit && last !== undefined && { next: toListCursor(last) }),
+      ...(query.total === true && { total }),
+    };
+  }
+
+  function listByCreation(query: RunQuery): RunPage {
+    checkNoCursor(query);
+    const { agent, status, limit, offset = 0 } = query;
+    const page: RunEntry[] = [];
+    let total = 0;
+    for (const [runId, { row, events }] of runs) {
+      if (row === undefined || row.agent === "") continue;
+      if (agent !== undefined && row.agent !== agent) continue;
+      if (status !== undefined && row.status !== status) continue;
+      if (total >= offset && page.length < limit) page.push({ ...row, runId, head: events.length });
+      total += 1;
+    }
+    return { runs: page, ...(query.total === true && { total }) };
   }
 
   function remove(cursor: Cursor): readonly string[] {
     const run = owned(cursor);
     const things = [...run.references];
-    for (const thing of things) references.apply(cursor.runId, run.references, { thing, dropped: true });
+    for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
     if (run.row !== undefined) removed.add(cursor.runId);
     for (const alias of run.aliases) aliases.delete(alias);
-    for (const requestId of run.requests) requests.remove(requestId, cursor.runId);
+    for (const requestId of run.requests) {
+      requests.delete(requestId);
+      removedRequests.set(requestId, cursor.runId);
+      openRequests.delete(requestId);
+    }
     tails.wake(cursor.runId);
-    return things.filter((thing) => !references.has(thing));
+    return things.filter((thing) => !referrers.has(thing));
   }
 
   function open(): MemoryLog {
@@ -157,18 +245,31 @@ export function memoryLog(): MemoryLog {
         return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
       },
       tail: (runId, wake) => tails.add(runId, wake),
-      lookup: async (requestId) => requests.find(requestId),
+      lookup: async (requestId) => lookup(requestId),
       run: async (runId) => find(runId),
       find: async (alias) => aliases.get(toKey(alias)),
-      list: async (query) => listRuns(select(query), query),
+      list: async (query) => list(query),
       async size(runId) {
         const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
         return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
       },
-      open: async () => requests.open(),
-      asleep: async (query) => requests.asleep(query),
+      async open() {
+        const entries = openEntries();
+        const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
+        return entries
+          .filter(({ phase, runId, wakeAt }) =>
+            phase === "queued" ? !begun.has(runId) : phase === "running" && wakeAt === undefined,
+          )
+          .sort((a, b) => a.createdAt - b.createdAt);
+      },
+      async asleep({ after = -Infinity, notAfter = Infinity, limit }) {
+        return openEntries()
+          .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
+          .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
+          .slice(0, limit);
+      },
       snapshot: async (runId) => runs.get(runId)?.snapshot,
-      unreferenced: async (things) => things.filter((thing) => !references.has(thing)),
+      unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
       async remove(cursor) {
         checkOpen();
         return remove(cursor);
@@ -186,6 +287,64 @@ export function memoryLog(): MemoryLog {
   return open();
 }
 
+interface Run {
+  /** The current claim; 0 if there is none. */
+  epoch: number;
+  readonly events: string[];
+  readonly records: LogRecord[];
+  readonly aliases: string[];
+  readonly requests: Set<RequestId>;
+  readonly references: Set<string>;
+  row?: RunRow;
+  snapshot?: Snapshot;
+}
+
+function newRun(): Run {
+  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
+}
+
 function toKey({ agent, name }: RunAlias): string {
   return `${agent} ${name}`;
+}
+
+/** The size of a run's entries in characters; most characters take one byte. */
+function sizeOf({ events, records }: Run): number {
+  const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+  return characters(events) + characters(records.map((record) => JSON.stringify(record)));
+}
+
+function readPage(
+  run: Run,
+  { after, limit, limitBytes, records = false, afterRecord = 0 }: ReadOptions,
+): Page {
+  const rest = run.events.slice(after, limit === undefined ? undefined : after + limit);
+  const events = firstOf(rest, { ...(limitBytes !== undefined && { limitBytes }) });
+  return {
+    events,
+    records: records ? recordsBetween(run.records, after, after + events.length, afterRecord) : [],
+    head: run.events.length,
+  };
+}
+
+/** The records with a greater number than `afterRecord` whose `after` is between `from` and `to`, both included. */
+function recordsBetween(
+  records: readonly LogRecord[],
+  from: number,
+  to: number,
+  afterRecord: number,
+): readonly LogRecord[] {
+  // Record n is at index n - 1.
+  return records.slice(Math.max(firstFrom(records, from), afterRecord), firstFrom(records, to + 1));
+}
+
+/** The index of the first record whose `after` is `id` or greater. */
+function firstFrom(records: readonly LogRecord[], id: number): number {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((records[middle]?.after ?? id) < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
