@@ -1,7 +1,6 @@
 import { createActor, fromTransition } from "xstate";
 import { AgentError } from "../../errors.ts";
-import type { Claim } from "../../ports/event-log.ts";
-import type { RecordPosition, RunRow } from "../../ports/log-index.ts";
+import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { RunId } from "../../protocol/ids.ts";

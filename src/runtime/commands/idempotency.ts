@@ -1,6 +1,5 @@
 import { AgentError, isInstance } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry } from "../../ports/log-index.ts";
+import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";

@@ -1,6 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { RunAlias } from "../../ports/log-index.ts";
+import type { EventLog, RunAlias } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
 

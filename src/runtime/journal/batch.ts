@@ -1,5 +1,11 @@
-import type { Batch, LogRecord } from "../../ports/event-log.ts";
-import type { ReferenceMark, RequestMark, RunAlias, RunRow } from "../../ports/log-index.ts";
+import type {
+  Batch,
+  LogRecord,
+  ReferenceMark,
+  RequestMark,
+  RunAlias,
+  RunRow,
+} from "../../ports/event-log.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** A batch that collects entries, and the promise of its commit. */

@@ -1,5 +1,11 @@
-import type { Cursor, LogRecord } from "../../ports/event-log.ts";
-import type { ReferenceMark, RequestMark, RunAlias, RunRow } from "../../ports/log-index.ts";
+import type {
+  Cursor,
+  LogRecord,
+  ReferenceMark,
+  RequestMark,
+  RunAlias,
+  RunRow,
+} from "../../ports/event-log.ts";
 import { encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";

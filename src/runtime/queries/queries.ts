@@ -1,7 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry, RunEntry } from "../../ports/log-index.ts";
+import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";

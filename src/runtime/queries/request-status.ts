@@ -1,6 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry } from "../../ports/log-index.ts";
+import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import { requestIdOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";

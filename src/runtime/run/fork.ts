@@ -1,6 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { RunEntry } from "../../ports/log-index.ts";
+import type { EventLog, RunEntry } from "../../ports/event-log.ts";
 import { depthOf, idOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event, EventType } from "../../protocol/events/events.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";

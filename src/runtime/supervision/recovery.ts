@@ -1,4 +1,4 @@
-import type { RequestEntry } from "../../ports/log-index.ts";
+import type { RequestEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";

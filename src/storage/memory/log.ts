@@ -6,9 +6,6 @@ import type {
   LogRecord,
   Page,
   ReadOptions,
-  Snapshot,
-} from "../../ports/event-log.ts";
-import type {
   ReferenceMark,
   RequestEntry,
   RequestMark,
@@ -17,7 +14,8 @@ import type {
   RunPage,
   RunQuery,
   RunRow,
-} from "../../ports/log-index.ts";
+  Snapshot,
+} from "../../ports/event-log.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Unavailable } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { RequestEntry, RequestMark } from "../../ports/log-index.ts";
+import type { RequestEntry, RequestMark } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
 /** Applies a mark to a request's entry; `conflict` if the request belongs to another run. */

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { RunEntry, RunQuery } from "../../ports/log-index.ts";
+import type { RunEntry, RunQuery } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
 /** A position in the list of runs: after this run. */

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog, Page, ReadOptions } from "../../ports/event-log.ts";
-import type { RunEntry } from "../../ports/log-index.ts";
+import type { Batch, Claim, Cursor, EventLog, Page, ReadOptions, RunEntry } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { fsArtifacts } from "../fs/artifacts.ts";
 import { fsSecrets } from "../fs/secrets.ts";

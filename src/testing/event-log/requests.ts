@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../errors.ts";
-import type { Cursor } from "../../ports/event-log.ts";
-import type { RequestMark, SleepQuery } from "../../ports/log-index.ts";
+import type { Cursor, RequestMark, SleepQuery } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { events, nextEvents, openFor, requestId, row, runId, startRun, alias } from "./subject.ts";
 

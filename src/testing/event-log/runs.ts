@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Fenced } from "../../ports/event-log.ts";
-import type { Cursor, EventLog } from "../../ports/event-log.ts";
-import type { ReferenceMark, RunQuery } from "../../ports/log-index.ts";
+import type { Cursor, EventLog, ReferenceMark, RunQuery } from "../../ports/event-log.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "./subject.ts";
 

@@ -1,6 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { Batch, Cursor, EventLog, LogRecord } from "../../ports/event-log.ts";
-import type { RunAlias, RunRow } from "../../ports/log-index.ts";
+import type { Batch, Cursor, EventLog, LogRecord, RunAlias, RunRow } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
 /** An engine under test. */

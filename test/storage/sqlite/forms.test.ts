@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import type { RequestMark } from "../../../src/ports/log-index.ts";
+import type { RequestMark } from "../../../src/ports/event-log.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { events, nextEvents, requestId, row, startRun } from "../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../directories.ts";

@@ -6,7 +6,7 @@ import type {
   RunPage,
   RunQuery,
   SleepQuery,
-} from "../../../ports/log-index.ts";
+} from "../../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";

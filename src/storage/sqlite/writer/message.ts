@@ -1,4 +1,4 @@
-import type { ReferenceMark, RunAlias } from "../../../ports/log-index.ts";
+import type { ReferenceMark, RunAlias } from "../../../ports/event-log.ts";
 import type { Head } from "../format/head-file.ts";
 import type { Durability } from "../format/schema.ts";
 
