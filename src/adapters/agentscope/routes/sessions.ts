@@ -1,5 +1,6 @@
 import { toAgentError } from "../../../errors.ts";
 import { isId } from "../../../protocol/ids.ts";
+import { isObject } from "../../../protocol/json.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { RunDetails, Runtime } from "../../../runtime/api.ts";
 import type { SessionName } from "../request/body.ts";
@@ -25,10 +26,9 @@ export async function findSession(
   if (keyed !== undefined) return { runId: keyed, sessionId };
   const run = isId(sessionId) ? await findRun(runtime, sessionId) : undefined;
   if (run === undefined || run.agent !== agent) return undefined;
-  const { user_id: owner = sessionId, session_id: named } = run.metadata;
-  return named === undefined && owner === (userId ?? sessionId)
-    ? { runId: run.run_id, sessionId }
-    : undefined;
+  const { user_id: owner = sessionId, session_id: named } = namesOf(run);
+  const isOwn = named === undefined && owner === (userId ?? sessionId);
+  return isOwn ? { runId: run.run_id, sessionId } : undefined;
 }
 
 /** Creates the run of a session, or finds the one that another request has created in the meantime. */
@@ -37,19 +37,30 @@ export async function createSession(
   agent: string,
   { sessionId, userId }: SessionName,
 ): Promise<Session> {
-  const metadata = {
+  const names = {
     ...(sessionId !== undefined && { session_id: sessionId }),
     ...(userId !== undefined && { user_id: userId }),
   };
   const key = sessionId === undefined ? undefined : toSessionKey(sessionId, userId);
-  const runId = await runtime.createRun(agent, { metadata, ...(key !== undefined && { key }) });
+  const runId = await runtime.createRun(agent, {
+    metadata: { [NAMES]: names },
+    ...(key !== undefined && { key }),
+  });
   return { runId, sessionId: sessionId ?? runId };
 }
 
 /** The name of the session of a run, also of one that another protocol created. */
 export async function sessionIdOf(runtime: Runtime, runId: RunId): Promise<string> {
-  const { session_id: named } = (await runtime.run(runId)).metadata;
+  const { session_id: named } = namesOf(await runtime.run(runId));
   return typeof named === "string" ? named : runId;
+}
+
+/** The key of the metadata of a run that has the names of its session and user. */
+const NAMES = "agentscope";
+
+function namesOf({ metadata }: RunDetails): { readonly [name: string]: unknown } {
+  const names = metadata[NAMES];
+  return isObject(names) ? names : {};
 }
 
 /** A run; undefined if there is none, or it was removed. */
