@@ -17,9 +17,39 @@ test("--aip serves a gateway with the agents, and stops with a STOP_RESPONSE", a
   expect(await command.exited).toBe(0);
 });
 
+test("26 a question survives kill -9 of the server, and a new session answers it", async () => {
+  const agent = `import { defineAgent } from "troupe";
+export const asker = defineAgent({
+  name: "asker",
+  purpose: "Asks.",
+  chat: async (_input, turn) => "Hello, " + (await turn.waitForInput({ name: "Who are you?" })).name,
+});
+`;
+  const cwd = await createProject({ "agents/asker.ts": agent });
+  const serve = async () => {
+    const command = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], { cwd });
+    const [, address = ""] = await command.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
+    return { command, client: new Client(address) };
+  };
+  const before = await serve();
+  const asked = before.client.session({ receiver_id: "asker", session_id: "one" });
+  asked.start("hi");
+  expect(textOf(await asked.next())).toBe("Who are you?");
+  before.command.kill("SIGKILL");
+  expect(await asked.status).toMatchObject({ code: 14 });
+  await before.command.exited;
+  using after = (await serve()).client;
+  before.client[Symbol.dispose]();
+  const session = after.session({ receiver_id: "asker", session_id: "one" });
+  session.start();
+  expect(textOf(await session.next())).toBe("Who are you?");
+  session.hold("Ada");
+  expect(textOf(await session.next())).toBe("Hello, Ada");
+});
+
 test("--aip-join registers the agents of one server at the gateway of another", async () => {
   const far = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], {
-    cwd: await createProject({ "agents/other.ts": agentSaying("other").replaceAll("speaker", "other") }),
+    cwd: await createProject({ "agents/other.ts": agentSaying("other", "other") }),
   });
   const [, address = ""] = await far.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
   const near = startCommand(["dev", "--port=0", `--aip-join=${address}`], {

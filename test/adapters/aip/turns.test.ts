@@ -191,6 +191,20 @@ test("24 the run of a session is readable over the native protocol, and its id i
   expect(await endsOf(here.runtime, "payments")).toEqual(["success"]);
 });
 
+test("26 a quest answers the question of a turn that another protocol has started in the run", async () => {
+  await using here = await start([payments]);
+  const session = here.client.session({ receiver_id: "payments" });
+  session.start("hello");
+  expect(statusOf(await session.next())).toBe("holdResponse FINISH");
+  const runId = await runIdOf(here.runtime, "payments");
+  const request = { type: "ChatRequest", input: "pay 30 to bob", run_id: runId } as const;
+  const receipt = await here.runtime.process("payments", request);
+  await here.runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+  session.hold("yes");
+  const answer = await session.next();
+  expect([statusOf(answer), textOf(answer)]).toEqual(["holdResponse FINISH", "Paid 30 to bob."]);
+});
+
 test("a turn that fails is answered with BREAK, and the session continues", async () => {
   await using here = await start([worker, speaker]);
   const session = here.client.session({ receiver_id: "worker" });

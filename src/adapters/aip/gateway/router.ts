@@ -1,3 +1,4 @@
+import { RunReader } from "../../../projection/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { CallerInfo } from "../rpc/server.ts";
 import type { Clock } from "../rpc/clock.ts";
@@ -26,12 +27,14 @@ export interface RouterOptions {
 /** Brings sessions and tool calls to the node that they are for. */
 export class Router {
   readonly sessions: Sessions;
+  readonly #runs: RunReader;
   readonly #options: RouterOptions;
   /** Aborted when a node is given up, by node. */
   readonly #evictions = new WeakMap<GatewayNode, AbortController>();
 
   constructor(options: RouterOptions) {
     this.#options = options;
+    this.#runs = new RunReader(options.runtime);
     this.sessions = new Sessions(options.library.codecs, options.clock, (first) => this.#find(first));
   }
 
@@ -43,7 +46,9 @@ export class Router {
     const node = registry.get(request.receiver_id);
     if (node?.kind !== "toolbox") throw new CallStatus(STATUS.notFound, "Receiver not found");
     if (node.channel === undefined)
-      return library.codecs.ToolResponse.encode(await callTool(runtime, request, signal));
+      return library.codecs.ToolResponse.encode(
+        await callTool({ runtime, runs: this.#runs }, request, signal),
+      );
     const path =
       node.origin === "learned"
         ? pathOf("GatewayService", "RouteToolCalling")
@@ -77,7 +82,8 @@ export class Router {
   async #perform(session: OpenSession): Promise<void> {
     const { runtime, library, clock, leases, stream } = this.#options;
     leases.renew(session.first.sender_id);
-    await new AgentSession({ runtime, codecs: library.codecs, clock, stream }, session).run();
+    const options = { runtime, runs: this.#runs, codecs: library.codecs, clock, stream };
+    await new AgentSession(options, session).run();
   }
 
   async #forward(session: OpenSession, node: GatewayNode): Promise<void> {

@@ -1,4 +1,5 @@
 import { AgentError } from "../../../errors.ts";
+import { RunReader } from "../../../projection/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
@@ -65,9 +66,10 @@ export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOp
 
   const library = await loadLibrary();
   const { codecs } = library;
+  const runs = new RunReader(runtime);
   const sessions = new Sessions(codecs, clock, ({ receiver_id: receiver }) =>
     agents.includes(receiver)
-      ? (session) => new AgentSession({ runtime, codecs, clock, stream }, session).run()
+      ? (session) => new AgentSession({ runtime, runs, codecs, clock, stream }, session).run()
       : undefined,
   );
   const server = new RpcServer(library);

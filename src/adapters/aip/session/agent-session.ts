@@ -1,3 +1,4 @@
+import type { RunReader } from "../../../projection/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { pause } from "../rpc/clock.ts";
 import type { Clock } from "../rpc/clock.ts";
@@ -13,6 +14,7 @@ import type { OpenSession } from "./sessions.ts";
 /** How sessions with the agents of a runtime are performed. */
 export interface AgentSessionOptions {
   readonly runtime: Runtime;
+  readonly runs: RunReader;
   readonly codecs: Codecs;
   readonly clock: Clock;
   /** Sends each text of an agent as it is said. Without it, a quest gets one answer. */
@@ -40,7 +42,7 @@ export class AgentSession {
     this.#options = options;
     this.#session = session;
     this.#quest = first;
-    this.#conversation = new Conversation(options.runtime, first);
+    this.#conversation = new Conversation(options.runtime, options.runs, first);
     // It also fires after the session's proper end.
     call.on("cancelled", () => {
       if (!this.#isEnded) this.#leave();

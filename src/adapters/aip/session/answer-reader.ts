@@ -1,11 +1,11 @@
 import { AgentError } from "../../../errors.ts";
+import type { RunReader } from "../../../projection/run-reader.ts";
 import type { Event } from "../../../protocol/events/events.ts";
-import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import { CONTENT_BYTES, toItem } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { ContentItem } from "../wire/messages.ts";
-import { findOpenWait, toPrompt } from "./open-wait.ts";
+import { readStanding, toPrompt } from "./open-wait.ts";
 
 /** A part of an answer. */
 export interface AnswerPart {
@@ -26,23 +26,11 @@ interface ReadOptions {
 /** Reads the answers to quests from the log. */
 export class AnswerReader {
   readonly #runtime: Runtime;
-  readonly #agent: string;
+  readonly #runs: RunReader;
 
-  constructor(runtime: Runtime, agent: string) {
+  constructor(runtime: Runtime, runs: RunReader) {
     this.#runtime = runtime;
-    this.#agent = agent;
-  }
-
-  /** The newest request of a run; `undefined` if it has none. */
-  async latestRequest(runId: RunId): Promise<RequestId | undefined> {
-    const feed = await this.#runtime.follow({ kind: "run", runId, agent: this.#agent }, {});
-    for await (const { events } of feed.pages) {
-      for (const text of events) {
-        const { request_id: requestId } = JSON.parse(text) as Event;
-        if (requestId !== null) return requestId;
-      }
-    }
-    return undefined;
+    this.#runs = runs;
   }
 
   /** Reads until the request is completed or waits; the last part says which. */
@@ -50,7 +38,7 @@ export class AnswerReader {
     receipt: Receipt,
     { stream, structured = false, signal }: ReadOptions,
   ): AsyncGenerator<AnswerPart> {
-    const { requestId } = receipt;
+    const { requestId, runId } = receipt;
     const filter = { types: stream ? (["TextOutput", ...TYPES] as const) : TYPES };
     const files: ContentItem[] = [];
     let streamed = "";
@@ -75,7 +63,8 @@ export class AnswerReader {
       }
       if (signal.aborted) return;
       // The request is parked, unless it has continued in the meantime.
-      const wait = await findOpenWait(this.#runtime, requestId);
+      const standing = runId === null ? undefined : await readStanding(this.#runs, runId);
+      const wait = standing?.requestId === requestId ? standing.waits[0] : undefined;
       if (wait !== undefined) {
         const content = [...files, { text: toPrompt(wait) }];
         yield { eventId: Math.max(after, wait.waitId), status: TASK.waiting, content };

@@ -1,4 +1,7 @@
 import { AgentError } from "../../../errors.ts";
+import type { RunReader } from "../../../projection/run-reader.ts";
+import type { AskedWait } from "../../../projection/segment.ts";
+import { toAnswer } from "../../../projection/to-answer.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { ArtifactId, RequestId, RunId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
@@ -9,8 +12,8 @@ import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { digest } from "../wire/digest.ts";
-import { findOpenWait, toAnswer, toPrompt } from "./open-wait.ts";
-import type { OpenWait } from "./open-wait.ts";
+import { chooseWait, readStanding, toPrompt } from "./open-wait.ts";
+import type { Standing } from "./open-wait.ts";
 
 /** A message to the caller. */
 export interface Reply {
@@ -35,32 +38,45 @@ export interface AskOptions {
 export class Conversation {
   readonly #runtime: Runtime;
   readonly #first: AgentMessage;
+  readonly #runs: RunReader;
   readonly #reader: AnswerReader;
+  /** Whether the newest request of the run may wait for an answer. */
+  #isParked = false;
   /** Whether the log was searched for the run of the session. */
   #isFound = false;
   #runId: RunId | undefined;
   #requestId: RequestId | undefined;
 
-  constructor(runtime: Runtime, first: AgentMessage) {
+  constructor(runtime: Runtime, runs: RunReader, first: AgentMessage) {
     this.#runtime = runtime;
+    this.#runs = runs;
     this.#first = first;
-    this.#reader = new AnswerReader(runtime, first.receiver_id);
+    this.#reader = new AnswerReader(runtime, runs);
   }
 
   /** Gives a quest to the agent and replies with what it says. The last reply says how its turn stands. */
   async *ask(quest: AgentMessage, options: AskOptions): AsyncGenerator<Reply> {
-    let wait: OpenWait | undefined;
-    let receipt: Receipt;
-    try {
-      wait = await this.#findWait();
-      const isEmpty = quest.content.length === 0;
-      if (isEmpty && this.#runId !== undefined && this.#requestId !== undefined)
-        receipt = { ...JOINED, runId: this.#runId, requestId: this.#requestId };
-      else receipt = await (wait === undefined ? this.#request(quest) : this.#resume(wait, quest));
-    } catch (thrown) {
-      if (!(thrown instanceof AgentError) || ENDING.has(thrown.code)) throw thrown;
-      yield this.#toRefusal(quest, thrown, wait);
-      return;
+    let wait: AskedWait | undefined;
+    let receipt: Receipt | undefined;
+    for (let isAgain = false; receipt === undefined; isAgain = true) {
+      try {
+        const { requestId, waits } = await this.#readStanding();
+        wait = chooseWait(waits, textOf(quest.content));
+        const isEmpty = quest.content.length === 0;
+        if (isEmpty && this.#runId !== undefined && requestId !== undefined)
+          receipt = { ...JOINED, runId: this.#runId, requestId };
+        else if (wait !== undefined && requestId !== undefined)
+          receipt = await this.#resume(quest, requestId, wait);
+        else receipt = await this.#request(quest);
+      } catch (thrown) {
+        if (!(thrown instanceof AgentError) || ENDING.has(thrown.code)) throw thrown;
+        // Another protocol may have made a request that waits now.
+        if (thrown.code === "conflict" && !isAgain && !this.#isParked) this.#isParked = true;
+        else {
+          yield this.#toRefusal(quest, thrown, wait);
+          return;
+        }
+      }
     }
     this.#runId = receipt.runId ?? undefined;
     yield* this.#read(quest, receipt, options);
@@ -84,28 +100,27 @@ export class Conversation {
     try {
       const signal = AbortSignal.any([gone, stopping]);
       for await (const part of this.#reader.read(receipt, { stream, signal })) {
-        yield {
-          id: `${requestId}_${part.eventId}`,
-          taskId: taskOf(quest, requestId),
-          status: part.status,
-          content: part.content,
-        };
+        const { eventId, status, content } = part;
         // A turn that only waits for an answer is not running: another session or wire may give the answer.
-        if (part.status !== TASK.executing) gone.removeEventListener("abort", cancel);
+        if (status !== TASK.executing) gone.removeEventListener("abort", cancel);
+        this.#isParked = status === TASK.waiting;
+        yield { id: `${requestId}_${eventId}`, taskId: taskOf(quest, requestId), status, content };
       }
     } finally {
       gone.removeEventListener("abort", cancel);
     }
   }
 
-  /** The open wait of the session's run, whoever asked for it. */
-  async #findWait(): Promise<OpenWait | undefined> {
+  /** How the newest request of the session's run stands, whoever made it. */
+  async #readStanding(): Promise<Standing> {
     if (!this.#isFound) {
       this.#isFound = true;
       this.#runId = await this.#findRun();
-      this.#requestId = this.#runId && (await this.#reader.latestRequest(this.#runId));
+      this.#isParked = this.#runId !== undefined;
     }
-    return this.#requestId && findOpenWait(this.#runtime, this.#requestId);
+    // A turn that has ended here has no waits.
+    if (this.#runId === undefined || !this.#isParked) return { requestId: this.#requestId, waits: [] };
+    return readStanding(this.#runs, this.#runId);
   }
 
   /** The run whose id is the session id, or else the run of this sender, receiver and session id. */
@@ -127,7 +142,6 @@ export class Conversation {
       type: "ChatRequest",
       input: textOf(quest.content),
       ...(this.#runId === undefined ? { key: await this.#key() } : { run_id: this.#runId }),
-      on_busy: "enqueue",
       request_metadata: metadataOf({ ...quest, session_id: this.#first.session_id }),
       ...(attachments.length > 0 && { attachments }),
     };
@@ -142,10 +156,10 @@ export class Conversation {
     });
   }
 
-  async #resume(wait: OpenWait, quest: AgentMessage): Promise<Receipt> {
+  #resume(quest: AgentMessage, requestId: RequestId, wait: AskedWait): Promise<Receipt> {
     return this.#runtime.process(this.#first.receiver_id, {
       type: "ResumeWithInput",
-      request_id: wait.requestId,
+      request_id: requestId,
       wait_id: wait.waitId,
       request_keys: toAnswer(wait, textOf(quest.content)),
     });
@@ -166,7 +180,7 @@ export class Conversation {
   }
 
   /** The reply to a quest that was not accepted. A wait that it does not fit stays open and is asked again. */
-  #toRefusal(quest: AgentMessage, { message, details }: AgentError, wait: OpenWait | undefined): Reply {
+  #toRefusal(quest: AgentMessage, { message, details }: AgentError, wait: AskedWait | undefined): Reply {
     const issues = (details.issues ?? []).map(({ path, message }) => `${path}: ${message}`);
     const hint = details.hint === undefined ? [] : [details.hint];
     const prompt = wait === undefined ? [] : [toPrompt(wait)];

@@ -1,66 +1,38 @@
-import { AgentError } from "../../../errors.ts";
-import type { Event, Questions } from "../../../protocol/events/events.ts";
-import type { RequestId } from "../../../protocol/ids.ts";
+import { toQuestion } from "../../../projection/to-answer.ts";
+import type { RunReader } from "../../../projection/run-reader.ts";
+import type { AskedWait } from "../../../projection/segment.ts";
 import { isObject } from "../../../protocol/json.ts";
-import type { Json, JsonObject } from "../../../protocol/json.ts";
-import type { Runtime } from "../../../runtime/api.ts";
+import type { RequestId, RunId } from "../../../protocol/ids.ts";
 
-/** A question that a request waits for. */
-export interface OpenWait {
-  readonly requestId: RequestId;
-  readonly waitId: number;
-  readonly questions: Questions;
-  readonly schema?: JsonObject;
+/** The newest request of a run, and what it waits for. */
+export interface Standing {
+  /** Absent if no turn has started. */
+  readonly requestId: RequestId | undefined;
+  /** The open waits, oldest first; none if the request is not parked. */
+  readonly waits: readonly AskedWait[];
 }
 
-/** The oldest open wait of a request; `undefined` if it does not wait. */
-export async function findOpenWait(runtime: Runtime, requestId: RequestId): Promise<OpenWait | undefined> {
-  const status = await runtime.status(requestId);
-  const { status: phase, wait_id: waitId, request_keys: questions, run_id: runId, agent } = status;
-  if (phase !== "waiting" || waitId === undefined || questions === undefined) return undefined;
-  const page = await runtime.read({ kind: "run", runId, agent }, { after: waitId - 1, limit: 1 });
-  const event = page.events[0] === undefined ? undefined : (JSON.parse(page.events[0]) as Event);
-  const schema = event?.type === "WaitForInput" ? event.schema : undefined;
-  return { requestId, waitId, questions, ...(schema && { schema }) };
+/** Reads how the newest request of a run stands. */
+export async function readStanding(reader: RunReader, runId: RunId): Promise<Standing> {
+  const { projection, isParked } = await reader.read(runId);
+  const request = projection.requests.at(-1);
+  const waits = isParked ? (request?.segments.at(-1)?.waits ?? []) : [];
+  return { requestId: request?.requestId, waits };
+}
+
+/** The wait that a text answers: the oldest one, unless the text is a JSON object with the keys of another one. */
+export function chooseWait(waits: readonly AskedWait[], text: string): AskedWait | undefined {
+  const given = parse(text);
+  const named = isObject(given)
+    ? waits.find(({ questions }) => Object.keys(questions).every((key) => Object.hasOwn(given, key)))
+    : undefined;
+  return named ?? waits[0];
 }
 
 /** The text that asks a person for an answer. */
-export function toPrompt({ questions }: OpenWait): string {
-  const entries = Object.entries(questions);
-  const [only] = entries;
-  if (entries.length === 1 && only) return only[1] === "" ? only[0] : only[1];
-  const lines = entries.map(([key, question]) => `${key}: ${question}`);
-  return [...lines, "(answer with a JSON object of these keys)"].join("\n");
-}
-
-/** The values that a text gives to a wait: a JSON object with its keys, or the value of its only key. */
-export function toAnswer({ questions, schema }: OpenWait, text: string): JsonObject {
-  const keys = Object.keys(questions);
-  const value = parse(text);
-  if (isObject(value) && keys.some((key) => Object.hasOwn(value, key))) return value as JsonObject;
-  const [only] = keys;
-  if (keys.length === 1 && only !== undefined) return { [only]: toValue(text, typeOf(schema, only)) };
-  throw new AgentError("unprocessable", `the question has the keys ${keys.join(", ")}`, {
-    hint: "answer with a JSON object of these keys",
-  });
-}
-
-function toValue(text: string, type: unknown): Json {
-  const word = text.trim().toLowerCase();
-  if (type === "boolean" && YES.has(word)) return true;
-  if (type === "boolean" && NO.has(word)) return false;
-  const number = Number(word);
-  if ((type === "number" || type === "integer") && word !== "" && Number.isFinite(number)) return number;
-  return text;
-}
-
-const YES: ReadonlySet<string> = new Set(["yes", "y", "true"]);
-const NO: ReadonlySet<string> = new Set(["no", "n", "false"]);
-
-function typeOf(schema: JsonObject | undefined, key: string): unknown {
-  const properties = schema?.["properties"];
-  const property = isObject(properties) ? properties[key] : undefined;
-  return isObject(property) ? property["type"] : undefined;
+export function toPrompt(wait: AskedWait): string {
+  const hint = Object.keys(wait.questions).length > 1 ? "\n(answer with a JSON object of these keys)" : "";
+  return toQuestion(wait) + hint;
 }
 
 function parse(text: string): unknown {

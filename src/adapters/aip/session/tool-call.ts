@@ -1,4 +1,5 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
+import type { RunReader } from "../../../projection/run-reader.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { Runtime } from "../../../runtime/api.ts";
@@ -6,16 +7,21 @@ import { TASK } from "../wire/messages.ts";
 import type { ToolRequest, ToolResponse } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
 
+export interface ToolCallOptions {
+  readonly runtime: Runtime;
+  readonly runs: RunReader;
+}
+
 /** Calls an operation of an agent as a tool with the name `agent.operation`. A failure is part of the answer. */
 export async function callTool(
-  runtime: Runtime,
+  { runtime, runs }: ToolCallOptions,
   request: ToolRequest,
   signal: AbortSignal,
 ): Promise<ToolResponse> {
   const { sender_id: sender, receiver_id: toolbox, session_id: session } = request;
   const base = { sender_id: toolbox, receiver_id: sender, session_id: session };
   try {
-    const answer = await perform(runtime, request, signal);
+    const answer = await perform({ runtime, runs }, request, signal);
     return { ...base, ...answer };
   } catch (thrown) {
     const { code, message, details } = toAgentError(thrown);
@@ -29,7 +35,7 @@ export async function callTool(
 type Answer = Pick<ToolResponse, "content" | "error_message" | "is_error">;
 
 async function perform(
-  runtime: Runtime,
+  { runtime, runs }: ToolCallOptions,
   { sender_id, session_id, tool_name: name, arguments: text }: ToolRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
@@ -45,7 +51,7 @@ async function perform(
   const cancel = (): void => cancelRequest(runtime, agent, receipt.requestId);
   if (signal.aborted) cancel();
   else signal.addEventListener("abort", cancel, { once: true });
-  const reader = new AnswerReader(runtime, agent);
+  const reader = new AnswerReader(runtime, runs);
   const options = { stream: false, structured: true, signal: NEVER };
   for await (const part of reader.read(receipt, options)) {
     signal.removeEventListener("abort", cancel);
