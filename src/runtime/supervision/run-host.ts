@@ -76,7 +76,7 @@ export class RunHost implements RouterHandler, RunListener {
       this.#recovery.recoverLater(run.runId);
       return;
     }
-    this.#context.telemetry.fault(`run ${run.runId} could not be written`, error);
+    this.#context.telemetry.fault(`run ${run.runId} could not be written or removed`, error);
     this.#recovery.runWhenWritable();
   }
 

@@ -107,6 +107,27 @@ test("a failed commit of one run does not affect the others", async () => {
   }
 });
 
+test.each([false, true])(
+  "a configuration whose commit failed holds if the log has it, without a restart (written: %s)",
+  async (written) => {
+    const shown = defineAgent({
+      name: "shown",
+      purpose: "Says its configuration.",
+      chat: (_input, turn) => JSON.stringify(turn.config),
+    });
+    const host = new TestHost({ agents: [shown] });
+    await host.runtime.ready();
+    host.planFault({ kind: "failure", written });
+    const configured = host.ask("shown", { type: "ConfigureRequest", args: { level: 2 } });
+    await expect(configured).rejects.toMatchObject({ code: "unavailable" });
+
+    host.repair();
+    await host.environment.advance(1_000);
+    await host.ask("shown", chat);
+    expect((await host.events(asked)).at(-1)).toMatchObject({ result: written ? '{"level":2}' : "{}" });
+  },
+);
+
 test("an answer whose commit failed can be repeated and counts once", async () => {
   const asker = defineAgent({
     name: "asker",

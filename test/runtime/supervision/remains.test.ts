@@ -32,6 +32,28 @@ test("a removal interrupted by a crash is finished at the next start, including 
   await expect(host.runtime.resolve(runId)).rejects.toMatchObject({ code: "gone" });
 });
 
+test("a removal whose files could not be removed is finished without a restart", async () => {
+  const host = new TestHost({ agents: [publisher] });
+  const receipt = await host.ask("publisher", { type: "ChatRequest", input: "content" });
+  const runId = receipt.runId as RunId;
+  const { removeRun } = host.artifacts;
+  let isAway = true;
+  Object.assign(host.artifacts, {
+    removeRun: (id: RunId) => (isAway ? Promise.reject(new Error("the store is away")) : removeRun(id)),
+  });
+  await host.restart();
+
+  const removal = host.runtime.removeRun(runId);
+  await expect(removal).rejects.toMatchObject({ code: "unavailable" });
+  expect(host.faults).toEqual([`run ${runId} could not be written or removed: Error: the store is away`]);
+  expect(await host.log.run(runId)).not.toMatchObject({ removed: true });
+
+  isAway = false;
+  await host.environment.advance(1_000);
+  expect(await host.artifacts.size()).toBe(0);
+  expect(await host.log.run(runId)).toMatchObject({ removed: true });
+});
+
 test("an incomplete copy of a run is removed at the next start", async () => {
   const host = new TestHost({ agents: [echo] });
   const receipt = await host.ask("echo", { type: "ChatRequest", input: "first" });
