@@ -137,6 +137,16 @@ export const form: Agent = defineAgent({
   },
 });
 
+/** Says something, asks something, and has nothing more to say. */
+export const terse: Agent = defineAgent({
+  name: "terse",
+  purpose: "Says little.",
+  async chat(_input, turn) {
+    await turn.text("Before.");
+    await turn.waitForInput(z.object({ name: z.string().describe("Your name?") }));
+  },
+});
+
 /** A model that thinks, says something, calls a tool, and answers. */
 export const thinker: Agent = llmAgent({
   name: "thinker",

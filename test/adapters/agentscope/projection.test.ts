@@ -154,6 +154,14 @@ test("a text that is returned after an answer is the text of the second response
   expect(textsOf(lastOf(await turn.objects(resumed?.id)))).toEqual(["Ada is 36"]);
 });
 
+test("a response without a text of its own does not repeat that of an earlier one", async () => {
+  await using turn = await ProjectedTurn.start(agents.terse, "go");
+  const wait = (await turn.events()).find(({ type }) => type === "WaitForInput");
+  await turn.answer(wait?.id ?? 0, { name: "Ada" });
+  const resumed = (await turn.events()).find(({ type }) => type === "ResumeWithInput");
+  expect(textsOf(lastOf(await turn.objects(resumed?.id)))).toEqual([""]);
+});
+
 test("a response that leaves an older question open asks it again", async () => {
   await using turn = await ProjectedTurn.start(interviewer, "go");
   const waits = (await turn.events()).filter(({ type }) => type === "WaitForInput").map(({ id }) => id);

@@ -37,10 +37,6 @@ export class MessageBuilder {
     this.#life = new Lifecycle(`message ${options.id}`);
   }
 
-  get type(): string {
-    return this.#options.type;
-  }
-
   get hasEnded(): boolean {
     return this.#life.hasEnded;
   }

@@ -1,5 +1,4 @@
 import type { Event, TurnError } from "../../../protocol/events/events.ts";
-import type { MessageBuilder } from "../builders/message.ts";
 import { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ObjectError, UsageObject } from "../objects.ts";
 import { addEvent } from "./add-event.ts";
@@ -137,27 +136,27 @@ export class Projection {
     if (reason === "canceled") return this.#end({ status: "canceled" });
     if (reason === "error") return this.#end({ status: "failed", error: toError(error) });
     // An agent can return its text instead of sending it.
-    const isNew = result !== null && result !== this.#saidBefore && result_truncated !== true;
-    const isUnsaid = this.#current?.texts.hasText === false && isNew && result !== "";
-    return this.#end({ status: "completed" }, isUnsaid ? result : undefined);
+    const isNew = result !== this.#saidBefore && result_truncated !== true;
+    const isUnsaid = isNew && this.#current?.texts.said === undefined;
+    return this.#end({ status: "completed" }, isUnsaid ? result : null);
   }
 
   /** Ends the current response; `text` is what is left to say. Returns nothing if it is not the wanted one. */
-  #end(ending: Ending, text?: string): AgentScopeObject[] {
+  #end(ending: Ending, text: string | null = null): AgentScopeObject[] {
     const wasWanted = this.#isWanted;
+    this.#saidBefore += this.#current?.texts.said ?? "";
     const objects = this.#closed(ending, text);
-    const { response } = this.#current ?? {};
-    this.#saidBefore += response?.messages.map(textOf).join("") ?? "";
     if (!wasWanted) return [];
     this.#hasEnded = true;
     return objects;
   }
 
-  #closed(ending: Ending, text?: string): AgentScopeObject[] {
+  #closed(ending: Ending, text: string | null = null): AgentScopeObject[] {
     if (this.#current === undefined) return [];
     const { response, texts, tools, asked } = this.#current;
     const objects = [...texts.closeAll(ending), ...tools.closeAll(ending)];
-    if (text !== undefined) objects.push(...texts.add(text, "message", undefined), ...texts.closeOwn());
+    if (text !== null && text !== "")
+      objects.push(...texts.add(text, "message", undefined), ...texts.closeOwn());
     const usage = this.#usage;
     switch (ending.status) {
       case "completed": {
@@ -180,10 +179,6 @@ export class Projection {
       }
     }
   }
-}
-
-function textOf(message: MessageBuilder): string {
-  return message.type === "message" ? message.textContent() : "";
 }
 
 /** The error of a turn; its codes are written in upper case. */

@@ -24,11 +24,16 @@ interface OpenText {
 export class Texts {
   readonly #response: ResponseBuilder;
   readonly #open = new Map<string, OpenText>();
-  /** Whether the response has a text for the reader. */
-  hasText = false;
+  /** The messages with what the agent says. */
+  #said: MessageBuilder[] = [];
 
   constructor(response: ResponseBuilder) {
     this.#response = response;
+  }
+
+  /** What the agent has said in the response; undefined for nothing. */
+  get said(): string | undefined {
+    return this.#said.length === 0 ? undefined : this.#said.map((message) => message.textContent()).join("");
   }
 
   /** Adds a text. */
@@ -44,7 +49,7 @@ export class Texts {
       objects.push(message.inProgress());
       open = { message, content: message.content({ type: "text", text: "" }), kind, callId };
       this.#open.set(key, open);
-      if (kind === "message") this.hasText = true;
+      if (kind === "message") this.#said.push(message);
     }
     objects.push(open.content.addDelta({ type: "text", text }));
     return objects;
@@ -72,6 +77,7 @@ export class Texts {
       this.#open.delete(key);
       const objects = [open.content.completed(), open.message.failed(REPEATED)];
       this.#response.withdraw(open.message);
+      this.#said = this.#said.filter((message) => message !== open.message);
       return objects;
     });
   }
