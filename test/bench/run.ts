@@ -4,27 +4,27 @@
 // npm run bench -- [--quick] [--only turns,recovery] --against REV      this checkout compared with another commit
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { pairWith } from "./harness/pair.ts";
+import { pairWith } from "./compare/pair.ts";
 import { toResultTable } from "./harness/result.ts";
 import type { Result } from "./harness/result.ts";
 import { canPin, pinClient } from "./harness/server-process.ts";
 import { QUICK, THOROUGH } from "./harness/setup.ts";
 import type { Setup } from "./harness/setup.ts";
-import type { Trial } from "./harness/trial.ts";
+import type { Trial } from "./compare/trial.ts";
 import { measureAip } from "./aip/measure.ts";
-import { measureChildCalls } from "./parts/child-calls.ts";
+import { measureChildCalls } from "./parts/turns/child-calls.ts";
 import { READER_TRIAL, measureIdleReaders } from "./parts/idle-readers.ts";
 import { measureLongRuns } from "./parts/long-runs.ts";
-import { measureLongTurns } from "./parts/long-turns.ts";
+import { measureLongTurns } from "./parts/turns/long-turns.ts";
 import { measureManyRuns } from "./parts/many-runs.ts";
-import { ONE_TEXT_TRIALS, measureOneText } from "./parts/one-text.ts";
-import { PACED_TRIALS, measurePaced } from "./parts/paced.ts";
+import { ONE_TEXT_TRIALS, measureOneText } from "./parts/turns/one-text.ts";
+import { PACED_TRIALS, measurePaced } from "./parts/turns/paced.ts";
 import { measureReadiness } from "./parts/readiness.ts";
 import { RECOVERY_TRIAL, measureRecovery } from "./parts/recovery.ts";
 import { measureRunList } from "./parts/run-list.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
-import { TURN_TRIALS, measureTurns } from "./parts/turns.ts";
-import { measureWires } from "./parts/wires.ts";
+import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
+import { measureWires } from "./parts/turns/wires.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
 /** A part of the benchmark, and what of it can be compared with another commit. */

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { TREE } from "./checkout.ts";
+import { TREE } from "../compare/checkout.ts";
 import { onAllCores } from "./server-process.ts";
 
 /**

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { cpus } from "node:os";
 import { createInterface } from "node:readline";
-import { TREE } from "./checkout.ts";
+import { TREE } from "../compare/checkout.ts";
 
 /** The servers that can be measured. */
 export type ServerName = "memory" | "durable" | "bare-hono" | "bare-node" | "raw-socket";

@@ -5,7 +5,7 @@ import { atMost, kilobytes } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { ServerProcess } from "../harness/server-process.ts";
 import type { Setup } from "../harness/setup.ts";
-import type { Trial } from "../harness/trial.ts";
+import type { Trial } from "../compare/trial.ts";
 
 /** The maximum number of readers of one request. */
 const EACH = 250;

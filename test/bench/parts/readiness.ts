@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { TREE } from "../harness/checkout.ts";
+import { TREE } from "../compare/checkout.ts";
 import { atMost, ms } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { median } from "../harness/statistics.ts";

@@ -5,7 +5,7 @@ import { atMost, ms } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { runProcess } from "../harness/run-process.ts";
 import type { Setup } from "../harness/setup.ts";
-import type { OpenTrial, Trial } from "../harness/trial.ts";
+import type { OpenTrial, Trial } from "../compare/trial.ts";
 import { EVENTS } from "../servers/runs.ts";
 
 export const RECOVERY_TRIAL: Trial = {

@@ -5,7 +5,7 @@ import { atMost, megabytes, ms } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { runProcess } from "../harness/run-process.ts";
 import type { Setup } from "../harness/setup.ts";
-import type { Trial } from "../harness/trial.ts";
+import type { Trial } from "../compare/trial.ts";
 import type { Memory } from "../servers/runs.ts";
 
 /** The number of waiting runs that are answered, spread over the log. */

@@ -1,7 +1,7 @@
 import { Checkout, TREE } from "./checkout.ts";
-import { toTable } from "./result.ts";
-import type { Setup } from "./setup.ts";
-import { median, percentile } from "./statistics.ts";
+import { toTable } from "../harness/result.ts";
+import type { Setup } from "../harness/setup.ts";
+import { median, percentile } from "../harness/statistics.ts";
 import type { OpenTrial, Trial } from "./trial.ts";
 
 /**

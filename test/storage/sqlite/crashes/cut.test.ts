@@ -1,9 +1,9 @@
 import { cpSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { DamagedLog, sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
-import { temporaryDirectory } from "../directories.ts";
+import { DamagedLog, sqliteLog } from "../../../../src/storage/sqlite/index.ts";
+import { nextEvents, runId, startRun } from "../../../../src/testing/event-log/subject.ts";
+import { temporaryDirectory } from "../../directories.ts";
 
 const names = Array.from({ length: 40 }, (_, index) => `run-${index}`);
 

@@ -1,9 +1,9 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Runtime, Turn } from "troupe";
-import { atMost } from "../harness/result.ts";
-import type { Result } from "../harness/result.ts";
-import type { Setup } from "../harness/setup.ts";
-import { median } from "../harness/statistics.ts";
+import { atMost } from "../../harness/result.ts";
+import type { Result } from "../../harness/result.ts";
+import type { Setup } from "../../harness/setup.ts";
+import { median } from "../../harness/statistics.ts";
 
 /** Calls in one turn. */
 const CALLS = 1_000;

@@ -1,8 +1,8 @@
-import { measure, warmUp } from "./load.ts";
-import type { Load } from "./load.ts";
-import { ServerProcess } from "./server-process.ts";
-import type { Setup } from "./setup.ts";
-import type { Row } from "./turn-table.ts";
+import { measure, warmUp } from "../harness/load.ts";
+import type { Load } from "../harness/load.ts";
+import { ServerProcess } from "../harness/server-process.ts";
+import type { Setup } from "../harness/setup.ts";
+import type { Row } from "../harness/turn-table.ts";
 
 /** Something that can be measured again and again on any checkout, to compare two of them. */
 export interface Trial {

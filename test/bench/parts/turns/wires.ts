@@ -1,10 +1,10 @@
-import { compare, middle, ratio, warmUp } from "../harness/load.ts";
-import type { Load, Wire } from "../harness/load.ts";
-import { toRequestText } from "../harness/connection.ts";
-import { atMost, ms, toTable } from "../harness/result.ts";
-import type { Result } from "../harness/result.ts";
-import { ServerProcess } from "../harness/server-process.ts";
-import type { Setup } from "../harness/setup.ts";
+import { compare, middle, ratio, warmUp } from "../../harness/load.ts";
+import type { Load, Wire } from "../../harness/load.ts";
+import { toRequestText } from "../../harness/connection.ts";
+import { atMost, ms, toTable } from "../../harness/result.ts";
+import type { Result } from "../../harness/result.ts";
+import { ServerProcess } from "../../harness/server-process.ts";
+import type { Setup } from "../../harness/setup.ts";
 
 const AGENTSCOPE: Wire = {
   request: () =>

@@ -1,12 +1,12 @@
-import { ratio } from "../harness/load.ts";
-import type { Sample } from "../harness/load.ts";
-import { atMost } from "../harness/result.ts";
-import type { Result } from "../harness/result.ts";
-import type { Setup } from "../harness/setup.ts";
-import { turnTrial } from "../harness/trial.ts";
-import type { Trial } from "../harness/trial.ts";
-import { TurnTable } from "../harness/turn-table.ts";
-import type { Row } from "../harness/turn-table.ts";
+import { ratio } from "../../harness/load.ts";
+import type { Sample } from "../../harness/load.ts";
+import { atMost } from "../../harness/result.ts";
+import type { Result } from "../../harness/result.ts";
+import type { Setup } from "../../harness/setup.ts";
+import { turnTrial } from "../../compare/trial.ts";
+import type { Trial } from "../../compare/trial.ts";
+import { TurnTable } from "../../harness/turn-table.ts";
+import type { Row } from "../../harness/turn-table.ts";
 
 /** The time between two texts of a turn: the pace of a fast model. */
 const paceMs = 10;

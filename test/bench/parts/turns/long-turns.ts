@@ -1,11 +1,11 @@
-import { compare, warmUp } from "../harness/load.ts";
-import type { Sample } from "../harness/load.ts";
-import { atMost } from "../harness/result.ts";
-import type { Result } from "../harness/result.ts";
-import { ServerProcess } from "../harness/server-process.ts";
-import type { ServerName } from "../harness/server-process.ts";
-import type { Setup } from "../harness/setup.ts";
-import { median } from "../harness/statistics.ts";
+import { compare, warmUp } from "../../harness/load.ts";
+import type { Sample } from "../../harness/load.ts";
+import { atMost } from "../../harness/result.ts";
+import type { Result } from "../../harness/result.ts";
+import { ServerProcess } from "../../harness/server-process.ts";
+import type { ServerName } from "../../harness/server-process.ts";
+import type { Setup } from "../../harness/setup.ts";
+import { median } from "../../harness/statistics.ts";
 
 const SHORT = 100;
 const LONG = 1_600;

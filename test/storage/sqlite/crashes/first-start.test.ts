@@ -1,9 +1,9 @@
 import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { startRun } from "../../../src/testing/event-log/subject.ts";
-import { temporaryDirectory } from "../directories.ts";
+import { sqliteLog } from "../../../../src/storage/sqlite/index.ts";
+import { startRun } from "../../../../src/testing/event-log/subject.ts";
+import { temporaryDirectory } from "../../directories.ts";
 
 test("a first start that ends before the head file is written leaves a directory that can be opened", async () => {
   const directory = temporaryDirectory();

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { AgentError } from "../../../src/errors.ts";
-import { Unavailable } from "../../../src/ports/event-log.ts";
-import type { RunId } from "../../../src/protocol/ids.ts";
-import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { events, nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
-import { skipWithoutSmallDisk } from "../../machine/skip-without.ts";
-import { startLogChild, temporaryDirectory } from "../directories.ts";
+import { AgentError } from "../../../../src/errors.ts";
+import { Unavailable } from "../../../../src/ports/event-log.ts";
+import type { RunId } from "../../../../src/protocol/ids.ts";
+import { sqliteLog } from "../../../../src/storage/sqlite/index.ts";
+import { events, nextEvents, runId, startRun } from "../../../../src/testing/event-log/subject.ts";
+import { skipWithoutSmallDisk } from "../../../machine/skip-without.ts";
+import { startLogChild, temporaryDirectory } from "../../directories.ts";
 
 // Mounts a disk that only one process sees; not every system allows that.
 const SMALL_DISK = ["unshare", "--map-root-user", "--mount", "sh", "-c"];

@@ -2,11 +2,11 @@ import { readFileSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
-import { Unavailable } from "../../../src/ports/event-log.ts";
-import type { RunId } from "../../../src/protocol/ids.ts";
-import { DamagedLog, DirectoryInUse, sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { events, nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
-import { damage, openUnlessDamaged, startLogChild, temporaryDirectory } from "../directories.ts";
+import { Unavailable } from "../../../../src/ports/event-log.ts";
+import type { RunId } from "../../../../src/protocol/ids.ts";
+import { DamagedLog, DirectoryInUse, sqliteLog } from "../../../../src/storage/sqlite/index.ts";
+import { events, nextEvents, runId, startRun } from "../../../../src/testing/event-log/subject.ts";
+import { damage, openUnlessDamaged, startLogChild, temporaryDirectory } from "../../directories.ts";
 
 // Each of these tests starts a process several times, which is slow on a loaded machine.
 vi.setConfig({ testTimeout: 60_000 });
