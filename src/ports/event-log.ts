@@ -2,6 +2,7 @@ import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { RequestPhase, RunPhase } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
+import type { ReadOptions, RunQuery, SleepQuery } from "./log-queries.ts";
 import type { SecretStore } from "./secret-store.ts";
 
 /**
@@ -35,8 +36,11 @@ export interface EventLog {
   /** Claims a known or new run and fences its previous owner. */
   claim(runId: RunId): Promise<Claim>;
 
-  /** Appends a batch at the cursor's head. Returns the cursor for the next append. */
-  append(cursor: Cursor, batch: Batch): Promise<Cursor>;
+  /**
+   * Appends a batch at the cursor's head. Returns the cursor for the next append. An engine that needs no time may return
+   * it without a promise; it never throws, but returns a rejected promise.
+   */
+  append(cursor: Cursor, batch: Batch): Cursor | Promise<Cursor>;
 
   /** Releases a claim; its cursor is invalid afterwards. */
   release(cursor: Cursor): void;
@@ -244,33 +248,6 @@ export interface RequestEntry {
   readonly removed?: boolean;
 }
 
-/** Selects sleeping requests. */
-export interface SleepQuery {
-  /** Only those with a wake time later than this, in milliseconds since 1970. */
-  readonly after?: number;
-  /** Only those with a wake time up to this. */
-  readonly notAfter?: number;
-  /** Maximum number; unlimited by default. */
-  readonly limit?: number;
-}
-
-/** Selects a part of a run's log. */
-export interface ReadOptions {
-  /** Events with a greater id. */
-  readonly after: number;
-  /** Maximum number of events; unlimited by default. */
-  readonly limit?: number;
-  /**
-   * Stops after this many bytes of events, but returns at least one event. An engine that reads records from a disk
-   * counts their bytes too, and may end a page between two records.
-   */
-  readonly limitBytes?: number;
-  /** Also returns the records from `after` to the last event of the page, both included. Default false. */
-  readonly records?: boolean;
-  /** Leaves out the records up to this number. Default 0. */
-  readonly afterRecord?: number;
-}
-
 /** A part of a run's log. */
 export interface Page {
   /** Encoded events as they were appended, the first with the id `after + 1`. */
@@ -284,26 +261,6 @@ export interface Page {
    * last record of this one.
    */
   readonly cut?: boolean;
-}
-
-/** Selects runs. */
-export interface RunQuery {
-  readonly agent?: string;
-  readonly status?: RunPhase;
-  /** Lists the least recently updated run first. */
-  readonly oldestFirst?: boolean;
-  /**
-   * Lists the runs in the order of their first appends, without those whose agent is empty. Such a list has no cursor,
-   * and a new run never appears before one that was listed.
-   */
-  readonly byCreation?: boolean;
-  readonly limit: number;
-  /** The `next` of the previous page. */
-  readonly cursor?: string;
-  /** Leaves out so many runs at the start. Default 0. */
-  readonly offset?: number;
-  /** Also counts all runs that the query selects. Default false. */
-  readonly total?: boolean;
 }
 
 /** A part of the list of runs. */

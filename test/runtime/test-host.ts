@@ -210,7 +210,9 @@ export class TestHost {
         if (this.#claimFaults >= 0) throw new Unavailable("the disk is gone");
         return log.claim(runId);
       }),
-      append: whileAlive((cursor, batch) => this.#append(life, () => log.append(cursor, throughJson(batch)))),
+      append: whileAlive((cursor, batch) =>
+        this.#append(life, async () => log.append(cursor, throughJson(batch))),
+      ),
       release: (cursor) => {
         if (life.alive) log.release(cursor);
       },

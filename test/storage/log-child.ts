@@ -163,11 +163,12 @@ function largeEvent(cursor: Cursor): Batch {
 }
 
 async function refusal(log: EventLog, cursor: Cursor): Promise<string> {
-  const append = log.append(cursor, nextEvents(cursor, 1));
-  return append.then(
-    () => "none",
-    (error: unknown) => (error as Error).name,
-  );
+  try {
+    await log.append(cursor, nextEvents(cursor, 1));
+    return "none";
+  } catch (error) {
+    return (error as Error).name;
+  }
 }
 
 /** A pipe is written synchronously, so no output is lost when the process is killed. */

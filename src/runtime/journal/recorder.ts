@@ -235,7 +235,9 @@ export class Recorder {
     this.#pending = undefined;
     this.#inFlight = pending;
     this.#startedMs = environment.monotonic();
-    log.append(this.#cursor, pending).then(this.#succeed, this.#fail);
+    const appended = log.append(this.#cursor, pending);
+    if (appended instanceof Promise) appended.then(this.#succeed, this.#fail);
+    else this.#committed(appended);
   }
 
   #committed(cursor: Cursor): void {

@@ -1,32 +1,26 @@
 import { AgentError } from "../../errors.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import { Fenced, Unavailable } from "../../ports/event-log.ts";
 import type {
   Batch,
   Cursor,
   EventLog,
-  LogRecord,
-  Page,
-  ReadOptions,
   ReferenceMark,
   RequestEntry,
   RequestMark,
   RunAlias,
   RunEntry,
-  RunPage,
-  RunQuery,
-  RunRow,
-  Snapshot,
 } from "../../ports/event-log.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import { Fenced, Unavailable } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
-import { checkNoCursor, compareRuns, positionOf, toListCursor, toRemovedEntry } from "../shared/run-list.ts";
-import type { ListPosition } from "../shared/run-list.ts";
+import { toRemovedEntry } from "../shared/run-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
+import { listRuns } from "./list-runs.ts";
+import { newRun, readPage, sizeOf } from "./memory-run.ts";
+import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
-import { firstOf } from "../shared/utf8.ts";
 
 /** A log in memory, whose data can be opened again. */
 export interface MemoryLog extends EventLog {
@@ -41,7 +35,7 @@ export interface MemoryLog extends EventLog {
 
 /** A log in memory, for tests and for agents whose history may be lost with the process. */
 export function memoryLog(): MemoryLog {
-  const runs = new Map<RunId, Run>();
+  const runs = new Map<RunId, MemoryRun>();
   const removed = new Set<RunId>();
   const requests = new Map<RequestId, RequestEntry>();
   // Only the ids of removed runs' requests are kept.
@@ -59,7 +53,7 @@ export function memoryLog(): MemoryLog {
   const artifacts = memoryArtifacts();
   const secrets = memorySecrets();
 
-  function owned(cursor: Cursor): Run {
+  function owned(cursor: Cursor): MemoryRun {
     const run = runs.get(cursor.runId);
     if (run === undefined || run.epoch !== cursor.epoch) {
       throw new Fenced(`run ${cursor.runId} has another owner`);
@@ -109,7 +103,7 @@ export function memoryLog(): MemoryLog {
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
   }
 
-  function applyReference(runId: RunId, run: Run, { thing, dropped = false }: ReferenceMark): void {
+  function applyReference(runId: RunId, run: MemoryRun, { thing, dropped = false }: ReferenceMark): void {
     const holders = referrers.get(thing) ?? new Set();
     if (dropped) {
       run.references.delete(thing);
@@ -146,46 +140,6 @@ export function memoryLog(): MemoryLog {
     if (removed.has(runId)) return toRemovedEntry(runId);
     const run = runs.get(runId);
     return run?.row && { ...run.row, runId, head: run.events.length };
-  }
-
-  function list(query: RunQuery): RunPage {
-    if (query.byCreation === true) return listByCreation(query);
-    const { agent, status, limit, oldestFirst = false, offset = 0 } = query;
-    const compare = (a: ListPosition, b: ListPosition): number =>
-      oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
-    const position = positionOf(query);
-    const found: RunEntry[] = [];
-    let total = 0;
-    for (const [runId, { row, events }] of runs) {
-      if (row === undefined) continue;
-      if (agent !== undefined && row.agent !== agent) continue;
-      if (status !== undefined && row.status !== status) continue;
-      total += 1;
-      const entry = { ...row, runId, head: events.length };
-      if (position === undefined || compare(position, entry) < 0) found.push(entry);
-    }
-    const page = found.sort(compare).slice(offset, offset + limit);
-    const last = page.at(-1);
-    return {
-      runs: page,
-      ...(found.length > offset + limit && last !== undefined && { next: toListCursor(last) }),
-      ...(query.total === true && { total }),
-    };
-  }
-
-  function listByCreation(query: RunQuery): RunPage {
-    checkNoCursor(query);
-    const { agent, status, limit, offset = 0 } = query;
-    const page: RunEntry[] = [];
-    let total = 0;
-    for (const [runId, { row, events }] of runs) {
-      if (row === undefined || row.agent === "") continue;
-      if (agent !== undefined && row.agent !== agent) continue;
-      if (status !== undefined && row.status !== status) continue;
-      if (total >= offset && page.length < limit) page.push({ ...row, runId, head: events.length });
-      total += 1;
-    }
-    return { runs: page, ...(query.total === true && { total }) };
   }
 
   function remove(cursor: Cursor): readonly string[] {
@@ -228,9 +182,13 @@ export function memoryLog(): MemoryLog {
           ...(run.snapshot && { snapshot: run.snapshot }),
         };
       },
-      async append(cursor, batch) {
-        checkOpen();
-        return append(cursor, batch);
+      append(cursor, batch) {
+        try {
+          checkOpen();
+          return append(cursor, batch);
+        } catch (error) {
+          return rejected(error);
+        }
       },
       release({ runId, epoch }) {
         const run = runs.get(runId);
@@ -246,7 +204,7 @@ export function memoryLog(): MemoryLog {
       lookup: async (requestId) => lookup(requestId),
       run: async (runId) => find(runId),
       find: async (alias) => aliases.get(toKey(alias)),
-      list: async (query) => list(query),
+      list: async (query) => listRuns(runs, query),
       async size(runId) {
         const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
         return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
@@ -285,64 +243,10 @@ export function memoryLog(): MemoryLog {
   return open();
 }
 
-interface Run {
-  /** The current claim; 0 if there is none. */
-  epoch: number;
-  readonly events: string[];
-  readonly records: LogRecord[];
-  readonly aliases: string[];
-  readonly requests: Set<RequestId>;
-  readonly references: Set<string>;
-  row?: RunRow;
-  snapshot?: Snapshot;
-}
-
-function newRun(): Run {
-  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
-}
-
 function toKey({ agent, name }: RunAlias): string {
   return `${agent} ${name}`;
 }
 
-/** The size of a run's entries in characters; most characters take one byte. */
-function sizeOf({ events, records }: Run): number {
-  const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
-  return characters(events) + characters(records.map((record) => JSON.stringify(record)));
-}
-
-function readPage(
-  run: Run,
-  { after, limit, limitBytes, records = false, afterRecord = 0 }: ReadOptions,
-): Page {
-  const rest = run.events.slice(after, limit === undefined ? undefined : after + limit);
-  const events = firstOf(rest, { ...(limitBytes !== undefined && { limitBytes }) });
-  return {
-    events,
-    records: records ? recordsBetween(run.records, after, after + events.length, afterRecord) : [],
-    head: run.events.length,
-  };
-}
-
-/** The records with a greater number than `afterRecord` whose `after` is between `from` and `to`, both included. */
-function recordsBetween(
-  records: readonly LogRecord[],
-  from: number,
-  to: number,
-  afterRecord: number,
-): readonly LogRecord[] {
-  // Record n is at index n - 1.
-  return records.slice(Math.max(firstFrom(records, from), afterRecord), firstFrom(records, to + 1));
-}
-
-/** The index of the first record whose `after` is `id` or greater. */
-function firstFrom(records: readonly LogRecord[], id: number): number {
-  let low = 0;
-  let high = records.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((records[middle]?.after ?? id) < id) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+async function rejected(error: unknown): Promise<never> {
+  throw error;
 }

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { RunEntry, RunQuery } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/event-log.ts";
+import type { RunQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
 /** A position in the list of runs: after this run. */

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog, Page, ReadOptions, RunEntry } from "../../ports/event-log.ts";
+import type { Batch, Claim, Cursor, EventLog, Page, RunEntry } from "../../ports/event-log.ts";
+import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { fsArtifacts } from "../fs/artifacts.ts";
 import { fsSecrets } from "../fs/secrets.ts";

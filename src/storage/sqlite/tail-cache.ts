@@ -1,4 +1,4 @@
-import type { ReadOptions } from "../../ports/event-log.ts";
+import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { firstOf } from "../shared/utf8.ts";
 

@@ -45,7 +45,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       await log.close();
 
       expect(log.health()).toMatchObject({ writable: false });
-      await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
+      await expect(async () => log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
     });
 
     test("closing twice has no further effect", async () => {
@@ -106,7 +106,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       const { cursor } = await again.claim(runId("run"));
       expect(cursor.epoch).toBeGreaterThan(old.epoch);
       await expect(again.append(old, nextEvents(old, 1))).rejects.toBeInstanceOf(Fenced);
-      await expect(again.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 3 });
+      expect(await again.append(cursor, nextEvents(cursor, 1))).toMatchObject({ head: 3 });
     });
   });
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Fenced } from "../../ports/event-log.ts";
-import type { Cursor, EventLog, ReferenceMark, RunQuery } from "../../ports/event-log.ts";
+import type { Cursor, EventLog, ReferenceMark } from "../../ports/event-log.ts";
+import type { RunQuery } from "../../ports/log-queries.ts";
 import type { EventLogSubject } from "./subject.ts";
 import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "./subject.ts";
 
@@ -218,7 +219,7 @@ export function testRuns(subject: EventLogSubject): void {
       expect(await log.open()).toEqual([]);
       expect(await log.find(alias("name"))).toBeUndefined();
       expect((await log.list({ limit: 10 })).runs).toEqual([]);
-      await expect(log.append(full, nextEvents(full, 1))).rejects.toBeInstanceOf(Fenced);
+      await expect(async () => log.append(full, nextEvents(full, 1))).rejects.toBeInstanceOf(Fenced);
     });
 
     test("the id of a removed run is not used again; its alias can be", async () => {

@@ -1,7 +1,8 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { collect } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
-import type { EventLog, ReadOptions } from "../../../src/ports/event-log.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import type { ReadOptions } from "../../../src/ports/log-queries.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { temporaryDirectory } from "../../storage/directories.ts";
 

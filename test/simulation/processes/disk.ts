@@ -1,6 +1,7 @@
 import { memoryLog } from "troupe";
 import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog, ReadOptions } from "../../../src/ports/event-log.ts";
+import type { Batch, Claim, Cursor, EventLog } from "../../../src/ports/event-log.ts";
+import type { ReadOptions } from "../../../src/ports/log-queries.ts";
 import type { RunId } from "../../../src/protocol/ids.ts";
 import type { Picker } from "../../laws/program.ts";
 import { copyOf, headAfter } from "./append.ts";

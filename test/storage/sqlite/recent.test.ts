@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 60_000 });
 async function appendToAll(log: EventLog, cursors: Cursor[], times: number): Promise<Cursor[]> {
   let next = cursors;
   for (let time = 0; time < times; time += 1) {
-    next = await Promise.all(next.map((cursor) => log.append(cursor, nextEvents(cursor, 1))));
+    next = await Promise.all(next.map(async (cursor) => log.append(cursor, nextEvents(cursor, 1))));
   }
   return next;
 }
@@ -38,7 +38,7 @@ test("small appends of many runs are one row per commit, and later one chunk per
   const cursors = await appendToAll(log, started, 30);
   const written = countRows(database, "chunk") + countRows(database, "recent");
   await Promise.all(
-    cursors.map((cursor) => log.append(cursor, { ...nextEvents(cursor, 1), records: [record(1, 31)] })),
+    cursors.map(async (cursor) => log.append(cursor, { ...nextEvents(cursor, 1), records: [record(1, 31)] })),
   );
 
   // With a chunk for each append there are 620 rows, and 20 more at the end.

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Unavailable } from "../../../ports/event-log.ts";
-import type { LogRecord, Page, ReadOptions, Snapshot } from "../../../ports/event-log.ts";
+import type { LogRecord, Page, Snapshot } from "../../../ports/event-log.ts";
+import type { ReadOptions } from "../../../ports/log-queries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import { countFitting } from "../../shared/utf8.ts";

@@ -1,12 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type {
-  RequestEntry,
-  RunAlias,
-  RunEntry,
-  RunPage,
-  RunQuery,
-  SleepQuery,
-} from "../../../ports/event-log.ts";
+import type { RequestEntry, RunAlias, RunEntry, RunPage } from "../../../ports/event-log.ts";
+import type { RunQuery, SleepQuery } from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";

@@ -163,7 +163,7 @@ test("a second opener is refused at once, in another process and in the same one
     expect(await child.ended).toBe(0);
     expect(() => sqliteLog(directory)).toThrow(DirectoryInUse);
   }
-  await expect(log.append(cursor, nextEvents(cursor, 1))).resolves.toMatchObject({ head: 2 });
+  expect(await log.append(cursor, nextEvents(cursor, 1))).toMatchObject({ head: 2 });
   await log.close();
   await sqliteLog(directory).close();
 });

@@ -108,7 +108,7 @@ test("a log whose thread could not start accepts no appends, and closes", async 
   rmSync(head);
   mkdirSync(head);
 
-  await expect(log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
+  await expect(async () => log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Unavailable);
   // The thread ends shortly after this is known, long before another one has started and ended.
   await once(new Worker("", { eval: true }), "exit");
   await log.close();
@@ -146,8 +146,8 @@ test("concurrent appends share a commit, up to a limit", async () => {
   const cursors = await Promise.all(
     Array.from({ length: 60 }, async (_, index) => (await log.claim(runId(`r-${index}`))).cursor),
   );
-  const started = await Promise.all(cursors.map((cursor) => log.append(cursor, nextEvents(cursor, 1))));
-  await Promise.all(started.map((cursor) => log.append(cursor, nextEvents(cursor, 100))));
+  const started = await Promise.all(cursors.map(async (cursor) => log.append(cursor, nextEvents(cursor, 1))));
+  await Promise.all(started.map(async (cursor) => log.append(cursor, nextEvents(cursor, 100))));
   await log.close();
 
   const database = new DatabaseSync(join(directory, "log.db"));

@@ -1,0 +1,48 @@
+import type { RunPhase } from "../protocol/answers/status.ts";
+
+/** Selects sleeping requests. */
+export interface SleepQuery {
+  /** Only those with a wake time later than this, in milliseconds since 1970. */
+  readonly after?: number;
+  /** Only those with a wake time up to this. */
+  readonly notAfter?: number;
+  /** Maximum number; unlimited by default. */
+  readonly limit?: number;
+}
+
+/** Selects a part of a run's log. */
+export interface ReadOptions {
+  /** Events with a greater id. */
+  readonly after: number;
+  /** Maximum number of events; unlimited by default. */
+  readonly limit?: number;
+  /**
+   * Stops after this many bytes of events, but returns at least one event. An engine that reads records from a disk
+   * counts their bytes too, and may end a page between two records.
+   */
+  readonly limitBytes?: number;
+  /** Also returns the records from `after` to the last event of the page, both included. Default false. */
+  readonly records?: boolean;
+  /** Leaves out the records up to this number. Default 0. */
+  readonly afterRecord?: number;
+}
+
+/** Selects runs. */
+export interface RunQuery {
+  readonly agent?: string;
+  readonly status?: RunPhase;
+  /** Lists the least recently updated run first. */
+  readonly oldestFirst?: boolean;
+  /**
+   * Lists the runs in the order of their first appends, without those whose agent is empty. Such a list has no cursor,
+   * and a new run never appears before one that was listed.
+   */
+  readonly byCreation?: boolean;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+  /** Leaves out so many runs at the start. Default 0. */
+  readonly offset?: number;
+  /** Also counts all runs that the query selects. Default false. */
+  readonly total?: boolean;
+}

@@ -1,0 +1,49 @@
+import type { RunEntry, RunPage } from "../../ports/event-log.ts";
+import type { RunQuery } from "../../ports/log-queries.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/run-list.ts";
+import type { ListPosition } from "../shared/run-list.ts";
+import type { MemoryRun } from "./memory-run.ts";
+
+type Runs = ReadonlyMap<RunId, MemoryRun>;
+
+/** Lists the runs of a log in memory. */
+export function listRuns(runs: Runs, query: RunQuery): RunPage {
+  if (query.byCreation === true) return listByCreation(runs, query);
+  const { agent, status, limit, oldestFirst = false, offset = 0 } = query;
+  const compare = (a: ListPosition, b: ListPosition): number =>
+    oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
+  const position = positionOf(query);
+  const found: RunEntry[] = [];
+  let total = 0;
+  for (const [runId, { row, events }] of runs) {
+    if (row === undefined) continue;
+    if (agent !== undefined && row.agent !== agent) continue;
+    if (status !== undefined && row.status !== status) continue;
+    total += 1;
+    const entry = { ...row, runId, head: events.length };
+    if (position === undefined || compare(position, entry) < 0) found.push(entry);
+  }
+  const page = found.sort(compare).slice(offset, offset + limit);
+  const last = page.at(-1);
+  return {
+    runs: page,
+    ...(found.length > offset + limit && last !== undefined && { next: toListCursor(last) }),
+    ...(query.total === true && { total }),
+  };
+}
+
+function listByCreation(runs: Runs, query: RunQuery): RunPage {
+  checkNoCursor(query);
+  const { agent, status, limit, offset = 0 } = query;
+  const page: RunEntry[] = [];
+  let total = 0;
+  for (const [runId, { row, events }] of runs) {
+    if (row === undefined || row.agent === "") continue;
+    if (agent !== undefined && row.agent !== agent) continue;
+    if (status !== undefined && row.status !== status) continue;
+    if (total >= offset && page.length < limit) page.push({ ...row, runId, head: events.length });
+    total += 1;
+  }
+  return { runs: page, ...(query.total === true && { total }) };
+}

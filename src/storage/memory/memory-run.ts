@@ -1,0 +1,64 @@
+import type { LogRecord, Page, RunRow, Snapshot } from "../../ports/event-log.ts";
+import type { ReadOptions } from "../../ports/log-queries.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import { firstOf } from "../shared/utf8.ts";
+
+/** A run and its part of the log. */
+export interface MemoryRun {
+  /** The current claim; 0 if there is none. */
+  epoch: number;
+  readonly events: string[];
+  readonly records: LogRecord[];
+  readonly aliases: string[];
+  readonly requests: Set<RequestId>;
+  readonly references: Set<string>;
+  row?: RunRow;
+  snapshot?: Snapshot;
+}
+
+export function newRun(): MemoryRun {
+  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
+}
+
+/** The size of a run's entries in characters; most characters take one byte. */
+export function sizeOf({ events, records }: MemoryRun): number {
+  const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+  return characters(events) + characters(records.map((record) => JSON.stringify(record)));
+}
+
+/** Reads a page of the events of a run. */
+export function readPage(
+  run: MemoryRun,
+  { after, limit, limitBytes, records = false, afterRecord = 0 }: ReadOptions,
+): Page {
+  const rest = run.events.slice(after, limit === undefined ? undefined : after + limit);
+  const events = firstOf(rest, { ...(limitBytes !== undefined && { limitBytes }) });
+  return {
+    events,
+    records: records ? recordsBetween(run.records, after, after + events.length, afterRecord) : [],
+    head: run.events.length,
+  };
+}
+
+/** The records with a greater number than `afterRecord` whose `after` is between `from` and `to`, both included. */
+function recordsBetween(
+  records: readonly LogRecord[],
+  from: number,
+  to: number,
+  afterRecord: number,
+): readonly LogRecord[] {
+  // Record n is at index n - 1.
+  return records.slice(Math.max(firstFrom(records, from), afterRecord), firstFrom(records, to + 1));
+}
+
+/** The index of the first record whose `after` is `id` or greater. */
+function firstFrom(records: readonly LogRecord[], id: number): number {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((records[middle]?.after ?? id) < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
