@@ -169,8 +169,8 @@ export function stutterer(): Agent {
     model: scriptedModel(() => {
       asked += 1;
       return asked === 1
-        ? { text: "It is fo", error: new ModelError("cut off", { transient: true }) }
-        : { text: "It is four." };
+        ? { reasoning: "Hm?", text: "It is fo", error: new ModelError("cut off", { transient: true }) }
+        : { reasoning: "Hm.", text: "It is four." };
     }),
   });
 }

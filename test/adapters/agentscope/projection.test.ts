@@ -128,12 +128,14 @@ test("a failed tool has a failed output and the response completes", async () =>
 test("the text of a repeated completion replaces the interrupted one in the output", async () => {
   await using turn = await ProjectedTurn.start(agents.stutterer(), "go");
   const objects = await turn.objects();
-  expect(messagesOf(objects).map(({ status }) => status)).toEqual([
-    "in_progress",
-    "failed",
-    "in_progress",
-    "completed",
+  const ends = messagesOf(objects).filter(({ status }) => status !== "in_progress");
+  expect(ends.map(({ type, status }) => `${type} ${status}`)).toEqual([
+    "reasoning completed",
+    "message failed",
+    "reasoning completed",
+    "message completed",
   ]);
+  expect(lastOf(objects).output).toEqual(ends.slice(2));
   expect(textsOf(lastOf(objects))).toEqual(["It is four."]);
 });
 

@@ -12,9 +12,6 @@ type Kind = "message" | "reasoning";
 interface OpenText {
   readonly message: MessageBuilder;
   readonly content: ContentBuilder;
-  readonly kind: Kind;
-  /** The completion that writes the text; undefined for the agent's own texts. */
-  readonly callId: string | undefined;
 }
 
 /**
@@ -24,6 +21,8 @@ interface OpenText {
 export class Texts {
   readonly #response: ResponseBuilder;
   readonly #open = new Map<string, OpenText>();
+  /** The ended thoughts of each running completion. */
+  readonly #thoughts = new Map<string, MessageBuilder>();
   /** The messages with what the agent says. */
   #said: MessageBuilder[] = [];
 
@@ -43,11 +42,10 @@ export class Texts {
     let open = this.#open.get(key);
     if (open === undefined) {
       // The thoughts of a completion end where its text begins.
-      if (kind === "message" && callId !== undefined)
-        objects.push(...this.#close(keyOf("reasoning", callId)));
+      if (kind === "message" && callId !== undefined) objects.push(...this.#closeThoughts(callId));
       const message = this.#response.message({ type: kind });
       objects.push(message.inProgress());
-      open = { message, content: message.content({ type: "text", text: "" }), kind, callId };
+      open = { message, content: message.content({ type: "text", text: "" }) };
       this.#open.set(key, open);
       if (kind === "message") this.#said.push(message);
     }
@@ -62,6 +60,7 @@ export class Texts {
 
   /** Ends the messages of a completion; the last one has its usage. */
   closeCompletion(callId: string, usage: UsageObject | null): AgentScopeObject[] {
+    this.#thoughts.delete(callId);
     const text = this.#open.has(keyOf("message", callId));
     return [
       ...this.#close(keyOf("reasoning", callId), text ? null : usage),
@@ -71,6 +70,9 @@ export class Texts {
 
   /** Ends the messages of a completion that is repeated, and leaves them out of the output. */
   withdraw(callId: string): AgentScopeObject[] {
+    const thoughts = this.#thoughts.get(callId);
+    if (thoughts !== undefined) this.#response.withdraw(thoughts);
+    this.#thoughts.delete(callId);
     return [keyOf("reasoning", callId), keyOf("message", callId)].flatMap((key) => {
       const open = this.#open.get(key);
       if (open === undefined) return [];
@@ -89,6 +91,13 @@ export class Texts {
     ]);
     this.#open.clear();
     return objects;
+  }
+
+  #closeThoughts(callId: string): AgentScopeObject[] {
+    const key = keyOf("reasoning", callId);
+    const message = this.#open.get(key)?.message;
+    if (message !== undefined) this.#thoughts.set(callId, message);
+    return this.#close(key);
   }
 
   #close(key: string, usage: UsageObject | null = null): AgentScopeObject[] {
