@@ -21,8 +21,8 @@ export function aipGateway(options: Omit<AipGatewayOptions, "report"> = {}): Aip
   return {
     name: "aip",
     async listen(runtime, { report }) {
-      const warn = (message: string): void => report(message, undefined);
-      const gateway = createAipGateway(runtime, { ...options, report: warn });
+      const note = (message: string, thrown?: unknown): void => report(message, thrown);
+      const gateway = createAipGateway(runtime, { ...options, report: note });
       await gateway.start();
       return { address: gateway.address, close: (how) => gateway.stop(how) };
     },
@@ -34,8 +34,8 @@ export function aipNode(options: Omit<JoinAipGatewayOptions, "report">): AipList
   return {
     name: "aip-join",
     async listen(runtime, { report }) {
-      const warn = (message: string): void => report(message, undefined);
-      const { addresses, stop } = await joinAipGateway(runtime, { ...options, report: warn });
+      const note = (message: string, thrown?: unknown): void => report(message, thrown);
+      const { addresses, stop } = await joinAipGateway(runtime, { ...options, report: note });
       const nodes = [...addresses].map(([agent, address]) => `${agent} ${address}`);
       return { address: `${options.gateway} (${nodes.join(", ")})`, close: (how) => stop(how) };
     },

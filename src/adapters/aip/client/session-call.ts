@@ -1,22 +1,18 @@
 import { AgentError } from "../../../errors.ts";
-import type { ArtifactId, CallId } from "../../../protocol/ids.ts";
-import { isObject } from "../../../protocol/json.ts";
+import type { CallId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
-import type {
-  RemoteEnd,
-  RemoteFile,
-  RemoteRequest,
-  RemoteSession,
-} from "../../../runtime/agent/remote-port.ts";
+import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
 import { checkText } from "../../../runtime/journal/json-limits.ts";
 import type { ByteStream } from "../rpc/channel.ts";
 import { digest } from "../wire/digest.ts";
-import { CONTENT_BYTES, filesOf, textOf, toItem } from "../wire/content.ts";
+import { textOf } from "../wire/content.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { Answers } from "./answers.ts";
+import { toParts, toQuest } from "./content.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
+import { storeFiles } from "./store-files.ts";
 import { SENDER } from "./target.ts";
 import type { Target } from "./target.ts";
 
@@ -55,7 +51,7 @@ export class SessionCall {
     let isSent = false;
     const cancel = (): void => stream?.cancel();
     try {
-      const content = await this.#toContent();
+      const content = await toQuest(this.#name, this.#asked);
       this.#sessionId = `session_${await digest(this.#session.key)}`;
       const { channel, library } = await this.#target.connect();
       // From here on a crash leaves open whether the agent has got the quest.
@@ -150,15 +146,8 @@ export class SessionCall {
     if (this.#received > LIMITS.messages || this.#characters > LIMITS.characters)
       throw new AgentError("too_large", "it says more than a call may hold");
     for (const content of toParts(text)) this.#session.say(speaker, { type: "TextOutput", content });
-    for (const { kind, mimeType, bytes } of filesOf(content)) {
-      this.#files += 1;
-      const artifactId = `art_${await digest(this.#session.key, String(this.#files))}` as ArtifactId;
-      const name = `${kind}-${this.#files}`;
-      this.#session.say(
-        speaker,
-        await this.#session.store({ artifactId, name, mimeType, body: inOne(bytes) }),
-      );
-    }
+    const session = this.#session;
+    this.#files = await storeFiles(content, { session, agent: this.#name, before: this.#files });
     await this.#session.committed();
   }
 
@@ -182,22 +171,6 @@ export class SessionCall {
       // The answer is complete; only the end of the session is missing.
       stream.cancel();
     }
-  }
-
-  async #toContent(): Promise<readonly ContentItem[]> {
-    const { operation, input, attachments } = this.#asked;
-    const text = isObject(input) ? input["input"] : undefined;
-    if (operation !== "chat" || typeof text !== "string")
-      throw new AgentError("unprocessable", `agent ${this.#name} has only a chat, whose input is a text`);
-    const files = await Promise.all(attachments.map(readFile));
-    const items = [...(text === "" && files.length > 0 ? [] : [{ text }]), ...files];
-    const size = items.reduce((sum, item) => sum + sizeOf(item), 0);
-    if (size > CONTENT_BYTES)
-      throw new AgentError(
-        "unprocessable",
-        `the input of agent ${this.#name} is larger than ${CONTENT_BYTES} bytes`,
-      );
-    return items;
   }
 
   #toMessage(status: number, content: readonly ContentItem[]): AgentMessage {
@@ -228,31 +201,11 @@ const ANSWER: JsonObject = {
   required: ["answer"],
 };
 
-/** Parts of a text, each of which fits into one event. */
-function toParts(text: string): readonly string[] {
-  return text.match(/[^]{1,32768}(?![\uDC00-\uDFFF])/g) ?? [];
-}
-
 function toAnswerText({ answer }: JsonObject): string {
   if (typeof answer === "string") return answer;
   throw new AgentError("unprocessable", "the answer is not a text", {
     issues: [{ path: "answer", message: "must be a string" }],
   });
-}
-
-async function readFile(file: RemoteFile): Promise<ContentItem> {
-  const { mimeType, body } = await file.open();
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return toItem(mimeType, Buffer.concat(chunks));
-}
-
-function sizeOf({ text, image, audio, embedded }: ContentItem): number {
-  return (text === undefined ? (image ?? audio ?? embedded)?.length : Buffer.byteLength(text)) ?? 0;
-}
-
-async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

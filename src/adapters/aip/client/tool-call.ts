@@ -1,12 +1,12 @@
 import { isObject } from "../../../protocol/json.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
-import type { ArtifactId } from "../../../protocol/ids.ts";
 import { toJson } from "../../../runtime/journal/json-limits.ts";
 import { digest } from "../wire/digest.ts";
-import { filesOf, textOf } from "../wire/content.ts";
+import { textOf } from "../wire/content.ts";
 import type { ToolResponse } from "../wire/messages.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
+import { storeFiles } from "./store-files.ts";
 import { SENDER } from "./target.ts";
 import type { Target } from "./target.ts";
 
@@ -46,7 +46,7 @@ export async function callFarTool(
     signal.throwIfAborted();
     const answer = library.codecs.ToolResponse.decode(await channel.pass(target.toolPath, bytes, signal));
     if (answer.is_error) return toFailure("failed", answer.error_message || `${tool} failed`);
-    await storeFiles(answer, session, name);
+    await storeFiles(answer.content, { session, agent: name, before: 0 });
     return toResult(answer, tool);
   } catch (thrown) {
     session.signal.throwIfAborted();
@@ -70,16 +70,5 @@ function parse(text: string): Json {
     return isObject(value) || Array.isArray(value) ? value : text;
   } catch {
     return text;
-  }
-}
-
-async function storeFiles({ content }: ToolResponse, session: RemoteSession, agent: string): Promise<void> {
-  for (const [index, { kind, mimeType, bytes }] of filesOf(content).entries()) {
-    const artifactId = `art_${await digest(session.key, String(index))}` as ArtifactId;
-    const body = (async function* () {
-      yield bytes;
-    })();
-    const stored = await session.store({ artifactId, name: `${kind}-${index + 1}`, mimeType, body });
-    session.say({ agent, depth: 0 }, stored);
   }
 }

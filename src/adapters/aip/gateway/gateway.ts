@@ -6,12 +6,13 @@ import { systemClock } from "../rpc/clock.ts";
 import type { Clock } from "../rpc/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { Report } from "../rpc/server.ts";
-import { TOOLBOX, toAgentInfo, toToolBoxInfo } from "../session/own-nodes.ts";
+import { TOOLBOX } from "../session/own-nodes.ts";
 import { loadLibrary } from "../wire/load.ts";
 import type { Library } from "../wire/load.ts";
 import type { AgentInfo, ToolBoxInfo } from "../wire/messages.ts";
 import { Leases } from "./leases.ts";
 import { Link } from "./link.ts";
+import { addOwnNodes } from "./own-nodes.ts";
 import { Registration } from "./registration.ts";
 import { Registry } from "./registry.ts";
 import { Router } from "./router.ts";
@@ -29,7 +30,7 @@ export interface AipGatewayOptions {
   readonly insecure?: boolean;
   /** Sends each text of an agent as it is said. Default false: a quest gets one answer. */
   readonly stream?: boolean;
-  /** Gets warnings for the operator. */
+  /** Gets warnings and faults for the operator. */
   readonly report?: Report;
   /** Measures leases and pauses. Default: the clock of the system. */
   readonly clock?: Clock;
@@ -115,7 +116,7 @@ class Gateway implements AipGateway {
       parts.leases.close();
       throw thrown;
     }
-    this.#addOwnNodes();
+    addOwnNodes(this.#registry, this.#runtime, this.#address);
     this.#started = { ...parts, server };
   }
 
@@ -162,7 +163,7 @@ class Gateway implements AipGateway {
   }
 
   #createParts(library: Library): GatewayParts {
-    const { stream = false } = this.#options;
+    const { report = () => {}, stream = false } = this.#options;
     const registry = this.#registry;
     const leases = new Leases(this.#clock, (id) => {
       const node = registry.get(id);
@@ -176,31 +177,9 @@ class Gateway implements AipGateway {
       registry,
       leases,
       stream,
+      report,
     });
-    return { library, registry, leases, router, registration: new Registration(library, registry, leases) };
-  }
-
-  /** The descriptions are read when they are told, because those of remote agents change. */
-  #addOwnNodes(): void {
-    const runtime = this.#runtime;
-    const address = this.#address;
-    for (const id of runtime.agents) {
-      this.#registry.put({
-        id,
-        kind: "agent",
-        origin: "own",
-        get peer() {
-          return { agent_info: toAgentInfo(runtime, id, address) };
-        },
-      });
-    }
-    this.#registry.put({
-      id: TOOLBOX,
-      kind: "toolbox",
-      origin: "own",
-      get peer() {
-        return { toolbox_info: toToolBoxInfo(runtime, address) };
-      },
-    });
+    const registration = new Registration(library, registry, leases);
+    return { library, registry, leases, router, registration, report };
   }
 }

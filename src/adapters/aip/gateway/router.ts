@@ -1,6 +1,7 @@
 import { RunReader } from "../../../projection/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
-import type { CallerInfo } from "../rpc/server.ts";
+import type { CallerInfo, Report } from "../rpc/server.ts";
+import type { Channel } from "../rpc/channel.ts";
 import type { Clock } from "../rpc/clock.ts";
 import { pathOf } from "../rpc/methods.ts";
 import { CallStatus, STATUS, toStatus } from "../rpc/status.ts";
@@ -22,6 +23,7 @@ export interface RouterOptions {
   readonly registry: Registry;
   readonly leases: Leases;
   readonly stream: boolean;
+  readonly report: Report;
 }
 
 /** Brings sessions and tool calls to the node that they are for. */
@@ -29,13 +31,19 @@ export class Router {
   readonly sessions: Sessions;
   readonly #runs: RunReader;
   readonly #options: RouterOptions;
-  /** Aborted when a node is given up, by node. */
-  readonly #evictions = new WeakMap<GatewayNode, AbortController>();
+  /** Aborted when a node is given up, by its connection. */
+  readonly #evictions = new WeakMap<Channel, AbortController>();
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#runs = new RunReader(options.runtime);
-    this.sessions = new Sessions(options.library.codecs, options.clock, (first) => this.#find(first));
+    const { library, clock, report } = options;
+    this.sessions = new Sessions({
+      codecs: library.codecs,
+      clock,
+      report,
+      find: (first) => this.#find(first),
+    });
   }
 
   /** Calls a tool and returns the encoded answer. */
@@ -68,7 +76,7 @@ export class Router {
     const { leases, registry } = this.#options;
     leases.end(node.id);
     registry.remove(node);
-    this.#evictionOf(node).abort();
+    if (node.channel) this.#evictionOf(node.channel).abort();
   }
 
   #find({ receiver_id: receiver }: AgentMessage): PerformSession | undefined {
@@ -102,7 +110,7 @@ export class Router {
           service === "GatewayService"
             ? pathOf("GatewayService", "RouteAgentCalling")
             : pathOf("AgentService", "CallAgent"),
-        evicted: this.#evictionOf(node).signal,
+        evicted: this.#evictionOf(channel).signal,
         heard: (side) => leases.renew(side === "caller" ? sender : node.id),
       }).run();
     } catch (thrown) {
@@ -116,10 +124,10 @@ export class Router {
     if (node.origin === "registered" && toStatus(thrown).code === STATUS.unavailable) this.evict(node);
   }
 
-  #evictionOf(node: GatewayNode): AbortController {
-    const known = this.#evictions.get(node) ?? new AbortController();
-    this.#evictions.set(node, known);
-    return known;
+  #evictionOf(channel: Channel): AbortController {
+    const eviction = this.#evictions.get(channel) ?? new AbortController();
+    this.#evictions.set(channel, eviction);
+    return eviction;
   }
 }
 

@@ -1,5 +1,6 @@
 import type * as grpc from "@grpc/grpc-js";
 import { answering, endWith, gatewayIdOf } from "../rpc/server.ts";
+import type { Report } from "../rpc/server.ts";
 import { CallStatus, STATUS } from "../rpc/status.ts";
 import type { Library } from "../wire/load.ts";
 import type { AgentInfo, Messages, NodeUpdate, ToolBoxInfo } from "../wire/messages.ts";
@@ -15,6 +16,7 @@ export interface GatewayParts {
   readonly leases: Leases;
   readonly registration: Registration;
   readonly router: Router;
+  readonly report: Report;
 }
 
 /** The most subscriptions at the same time. */
@@ -25,43 +27,43 @@ const UPDATES_LIMIT = 1_000;
 
 /** The handlers of the GatewayService. */
 export function toGatewayService(parts: GatewayParts): grpc.UntypedServiceImplementation {
-  const { registry, leases, registration, router } = parts;
+  const { registry, leases, registration, report, router } = parts;
   return {
     RouteAgentCalling: router.sessions.accept,
-    RouteToolCalling: answering((bytes: Buffer, caller) => router.callTool(bytes, caller)),
+    RouteToolCalling: answering(report, (bytes: Buffer, caller) => router.callTool(bytes, caller)),
 
-    RegisterAgent: answering(async (info: AgentInfo, { gatewayId }) => {
+    RegisterAgent: answering(report, async (info: AgentInfo, { gatewayId }) => {
       await registration.register({ agent_info: info });
       return { success: true, peers: registry.list("default", { learned: gatewayId === undefined }) };
     }),
 
-    RegisterTool: answering(async (info: ToolBoxInfo) => {
+    RegisterTool: answering(report, async (info: ToolBoxInfo) => {
       await registration.register({ toolbox_info: info });
       return { success: true };
     }),
 
-    DeregisterNode: answering(({ node_id: id }: Messages["DeregisterNodeRequest"]) => ({
+    DeregisterNode: answering(report, ({ node_id: id }: Messages["DeregisterNodeRequest"]) => ({
       success: registration.deregister(id),
     })),
 
-    GetNodes: answering(({ domain }: Messages["GetNodesRequest"], { gatewayId }) => ({
+    GetNodes: answering(report, ({ domain }: Messages["GetNodesRequest"], { gatewayId }) => ({
       peers: registry.list(domain, { learned: gatewayId === undefined }),
     })),
 
-    Heartbeat: answering(({ sender_id: id }: Messages["HeartbeatRequest"]) =>
+    Heartbeat: answering(report, ({ sender_id: id }: Messages["HeartbeatRequest"]) =>
       leases.renew(id)
         ? { success: true, message: "Heartbeat received" }
         : { success: false, message: `Node ${id} not registered` },
     ),
 
-    UpdateNodeInfo: answering(async ({ node_info: peer }: Messages["UpdateNodeInfoRequest"]) => {
+    UpdateNodeInfo: answering(report, async ({ node_info: peer }: Messages["UpdateNodeInfoRequest"]) => {
       await registration.update(peer ?? {});
       return { success: true, message: "Node info updated" };
     }),
 
     SubscribeToUpdates: (call: UpdatesCall) => subscribe(parts, call),
 
-    Unsubscribe: answering(({ subscriber_id: id, node_ids: ids }: Messages["UnsubscribeRequest"]) =>
+    Unsubscribe: answering(report, ({ subscriber_id: id, node_ids: ids }: Messages["UnsubscribeRequest"]) =>
       registry.updates.unsubscribe(id, ids)
         ? { success: true, message: "Unsubscribed" }
         : { success: false, message: `Subscriber ${id} has no subscription` },
@@ -70,13 +72,13 @@ export function toGatewayService(parts: GatewayParts): grpc.UntypedServiceImplem
 }
 
 /** The handlers for callers who come to the agents and the toolbox directly. */
-export function toNodeServices({ router }: Pick<GatewayParts, "router">): {
+export function toNodeServices({ report, router }: GatewayParts): {
   readonly AgentService: grpc.UntypedServiceImplementation;
   readonly ToolService: grpc.UntypedServiceImplementation;
 } {
   return {
     AgentService: { CallAgent: router.sessions.accept },
-    ToolService: { CallTool: answering((bytes: Buffer, caller) => router.callTool(bytes, caller)) },
+    ToolService: { CallTool: answering(report, (bytes: Buffer, caller) => router.callTool(bytes, caller)) },
   };
 }
 

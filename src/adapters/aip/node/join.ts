@@ -10,6 +10,7 @@ import type { Report } from "../rpc/server.ts";
 import { AgentSession } from "../session/agent-session.ts";
 import { toAgentInfo } from "../session/own-nodes.ts";
 import { Sessions } from "../session/sessions.ts";
+import type { OpenSession } from "../session/sessions.ts";
 import { loadLibrary } from "../wire/load.ts";
 import { Membership } from "./membership.ts";
 
@@ -29,7 +30,7 @@ export interface JoinAipGatewayOptions {
   readonly insecure?: boolean;
   /** Sends each text of an agent as it is said. Default false: a quest gets one answer. */
   readonly stream?: boolean;
-  /** Gets warnings for the operator. */
+  /** Gets warnings and faults for the operator. */
   readonly report?: Report;
   /** Measures heartbeats and pauses. Default: the clock of the system. */
   readonly clock?: Clock;
@@ -67,11 +68,14 @@ export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOp
   const library = await loadLibrary();
   const { codecs } = library;
   const runs = new RunReader(runtime);
-  const sessions = new Sessions(codecs, clock, ({ receiver_id: receiver }) =>
-    agents.includes(receiver)
-      ? (session) => new AgentSession({ runtime, runs, codecs, clock, stream }, session).run()
-      : undefined,
-  );
+  const perform = (session: OpenSession): Promise<void> =>
+    new AgentSession({ runtime, runs, codecs, clock, stream }, session).run();
+  const sessions = new Sessions({
+    codecs,
+    clock,
+    report,
+    find: ({ receiver_id: receiver }) => (agents.includes(receiver) ? perform : undefined),
+  });
   const server = new RpcServer(library);
   server.serve("AgentService", { CallAgent: sessions.accept });
 

@@ -5,10 +5,10 @@ import type { Library } from "../wire/load.ts";
 import { toDefinition } from "./methods.ts";
 import type { ServiceName } from "./methods.ts";
 import { allowManyResets } from "./stream-resets.ts";
-import { STATUS, toStatus } from "./status.ts";
+import { isFault, STATUS, toStatus } from "./status.ts";
 
-/** Reports something that an operator should know. */
-export type Report = (message: string) => void;
+/** Reports something that an operator should know, and the value that was thrown if it is a fault. */
+export type Report = (message: string, thrown?: unknown) => void;
 
 /** A gRPC server without authentication. It can listen on several ports. */
 export class RpcServer {
@@ -61,6 +61,7 @@ function toListenError({ host, port }: HostPort, cause: Error): AgentError {
 
 /** Makes a handler with one answer. The signal aborts when the caller cancels or is gone. */
 export function answering<Request, Response>(
+  report: Report,
   answer: (request: Request, caller: CallerInfo) => Response | Promise<Response>,
 ): grpc.handleUnaryCall<Request, Response> {
   return (call, callback) => {
@@ -72,6 +73,7 @@ export function answering<Request, Response>(
         const response = await answer(call.request, { signal: canceled.signal, gatewayId });
         callback(null, response);
       } catch (thrown) {
+        if (isFault(thrown)) report(`${call.getPath()} failed`, thrown);
         callback(toStatus(thrown));
       }
     };

@@ -43,6 +43,13 @@ export function toStatus(thrown: unknown): CallStatus {
   return new CallStatus(STATUS.internal, "an unexpected error occurred");
 }
 
+/** Whether a thrown value is a fault of this program: neither a refusal nor the status of another node. */
+export function isFault(thrown: unknown): boolean {
+  if (thrown instanceof CallStatus) return false;
+  if (thrown instanceof AgentError) return thrown.code === "internal";
+  return typeof (thrown as { readonly code?: unknown } | null | undefined)?.code !== "number";
+}
+
 const STATUS_OF: { readonly [Code in ErrorCode]?: number } = {
   invalid_request: STATUS.invalidArgument,
   unprocessable: STATUS.invalidArgument,

@@ -3,17 +3,17 @@ import type { RunReader } from "../../../projection/run-reader.ts";
 import type { AskedWait } from "../../../projection/segment.ts";
 import { toAnswer } from "../../../projection/to-answer.ts";
 import { isId } from "../../../protocol/ids.ts";
-import type { ArtifactId, RequestId, RunId } from "../../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import { filesOf, textOf } from "../wire/content.ts";
-import type { ContentFile } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { digest } from "../wire/digest.ts";
 import { chooseWait, readStanding, toPrompt } from "./open-wait.ts";
 import type { Standing } from "./open-wait.ts";
+import { uploadFiles } from "./upload-files.ts";
 
 /** A message to the caller. */
 export interface Reply {
@@ -137,7 +137,7 @@ export class Conversation {
   }
 
   async #request(quest: AgentMessage): Promise<Receipt> {
-    const attachments = await this.#upload(filesOf(quest.content));
+    const attachments = await uploadFiles(this.#runtime, filesOf(quest.content));
     const request: TurnRequest = {
       type: "ChatRequest",
       input: textOf(quest.content),
@@ -163,20 +163,6 @@ export class Conversation {
       wait_id: wait.waitId,
       request_keys: toAnswer(wait, textOf(quest.content)),
     });
-  }
-
-  async #upload(files: readonly ContentFile[]): Promise<ArtifactId[]> {
-    const ids: ArtifactId[] = [];
-    for (const [index, { kind, mimeType, bytes }] of files.entries()) {
-      const { artifactId } = await this.#runtime.upload({
-        name: `${kind}-${index + 1}`,
-        mimeType,
-        limitBytes: bytes.length,
-        body: inOne(bytes),
-      });
-      ids.push(artifactId);
-    }
-    return ids;
   }
 
   /** The reply to a quest that was not accepted. A wait that it does not fit stays open and is asked again. */
@@ -207,8 +193,4 @@ function metadataOf({ sender_id, session_id }: AgentMessage): {
 
 function taskOf({ task_info: task }: AgentMessage, requestId: string): string {
   return task?.task_id === undefined || task.task_id === "" ? requestId : task.task_id;
-}
-
-async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

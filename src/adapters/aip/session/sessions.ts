@@ -3,7 +3,8 @@ import { pause } from "../rpc/clock.ts";
 import type { Clock } from "../rpc/clock.ts";
 import { Inbox } from "../rpc/inbox.ts";
 import { endWith } from "../rpc/server.ts";
-import { CallStatus, STATUS } from "../rpc/status.ts";
+import type { Report } from "../rpc/server.ts";
+import { CallStatus, isFault, STATUS } from "../rpc/status.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION } from "../wire/messages.ts";
 import type { AgentMessage } from "../wire/messages.ts";
@@ -25,6 +26,14 @@ export interface OpenSession {
 /** Performs a session until its end. A thrown value ends the stream with a status. */
 export type PerformSession = (session: OpenSession) => Promise<void>;
 
+export interface SessionsOptions {
+  readonly codecs: Codecs;
+  readonly clock: Clock;
+  readonly report: Report;
+  /** Returns how to perform a session with its receiver, or `undefined` for an unknown receiver. */
+  find(first: AgentMessage): PerformSession | undefined;
+}
+
 /** The most sessions of a server at the same time. */
 const SESSIONS_LIMIT = 10_000;
 
@@ -35,15 +44,16 @@ const FIRST_MESSAGE_MS = 60_000;
 export class Sessions {
   readonly #codecs: Codecs;
   readonly #clock: Clock;
-  readonly #find: (first: AgentMessage) => PerformSession | undefined;
+  readonly #report: Report;
+  readonly #find: SessionsOptions["find"];
   readonly #live = new Set<string>();
   readonly #stopping = new AbortController();
   readonly #open = new Set<Promise<void>>();
 
-  /** `find` returns how to perform a session with a receiver, or `undefined` for an unknown receiver. */
-  constructor(codecs: Codecs, clock: Clock, find: (first: AgentMessage) => PerformSession | undefined) {
+  constructor({ codecs, clock, report, find }: SessionsOptions) {
     this.#codecs = codecs;
     this.#clock = clock;
+    this.#report = report;
     this.#find = find;
   }
 
@@ -56,7 +66,10 @@ export class Sessions {
       return;
     }
     const done = this.#accept(call)
-      .catch((thrown: unknown) => endWith(call, thrown))
+      .catch((thrown: unknown) => {
+        if (isFault(thrown)) this.#report("an AIP session failed", thrown);
+        endWith(call, thrown);
+      })
       .finally(() => this.#open.delete(done));
     this.#open.add(done);
   };
