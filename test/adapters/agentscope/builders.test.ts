@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createResponse } from "../../../src/adapters/agentscope/index.ts";
 import type { AgentScopeObject, MessageBuilder } from "../../../src/adapters/agentscope/index.ts";
-import { anyNumber } from "./objects.ts";
+import { anyNumber } from "./harness/objects.ts";
 
 function openMessage(): MessageBuilder {
   const response = createResponse({ sessionId: "s" });

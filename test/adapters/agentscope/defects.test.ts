@@ -1,10 +1,10 @@
 import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
-import * as agents from "./agents.ts";
-import { anyNumber, anyText, checkResponse, lastOf, textsOf } from "./objects.ts";
-import { say, TestServer } from "./server.ts";
-import { show, shownTexts } from "./web-ui.ts";
+import * as agents from "./harness/agents.ts";
+import { anyNumber, anyText, checkResponse, lastOf, textsOf } from "./harness/objects.ts";
+import { say, TestServer } from "./harness/server.ts";
+import { show, shownTexts } from "./harness/web-ui.ts";
 
 // What the protocol's first server did wrong. Each test is one fault of it that this server does not have.
 

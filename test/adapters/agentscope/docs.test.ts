@@ -7,7 +7,7 @@ import { echo } from "../../../agents/echo.ts";
 import { notebook } from "../../../agents/notebook.ts";
 import { payments } from "../../../agents/payments.ts";
 import { skipWithoutCurl } from "../../machine/skip-without.ts";
-import { TestServer } from "./server.ts";
+import { TestServer } from "./harness/server.ts";
 
 const page = readFileSync(
   join(resolve(import.meta.dirname, "../../.."), "docs/protocols/agentscope.md"),

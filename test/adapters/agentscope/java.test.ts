@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createResponse, fromJava, toJava } from "../../../src/adapters/agentscope/index.ts";
 import type { AgentScopeObject } from "../../../src/adapters/agentscope/index.ts";
-import { anyText } from "./objects.ts";
+import { anyText } from "./harness/objects.ts";
 
 function buildObjects(): AgentScopeObject[] {
   const response = createResponse({ sessionId: "s1", now: () => 1_700_000_000_000 });

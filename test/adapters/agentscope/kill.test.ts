@@ -2,11 +2,11 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { AgentScopeObject } from "../../../src/adapters/agentscope/index.ts";
 import { ServerProcess } from "../../flows/server.ts";
-import { AnswerStream } from "./answer-stream.ts";
-import { checkResponse, dataOf, lastOf, textsOf } from "./objects.ts";
-import { approve, say } from "./server.ts";
+import { AnswerStream } from "./harness/answer-stream.ts";
+import { checkResponse, dataOf, lastOf, textsOf } from "./harness/objects.ts";
+import { approve, say } from "./harness/server.ts";
 
-const PROGRAM = fileURLToPath(new URL("killed-server.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("harness/killed-server.ts", import.meta.url));
 const SESSION = { session_id: "s", user_id: "u" };
 
 async function send(url: string, body: object): Promise<readonly AgentScopeObject[]> {

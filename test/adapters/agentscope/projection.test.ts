@@ -3,7 +3,7 @@ import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { payments } from "../../../agents/payments.ts";
 import type { AgentScopeObject } from "../../../src/adapters/agentscope/index.ts";
-import * as agents from "./agents.ts";
+import * as agents from "./harness/agents.ts";
 import {
   anyNumber,
   anyText,
@@ -13,8 +13,8 @@ import {
   lastOf,
   messagesOf,
   textsOf,
-} from "./objects.ts";
-import { ProjectedTurn } from "./projected.ts";
+} from "./harness/objects.ts";
+import { ProjectedTurn } from "./harness/projected.ts";
 
 function outline(objects: readonly AgentScopeObject[]): string[] {
   return objects.map((object) =>

@@ -3,9 +3,9 @@ import { defineAgent, defineTool } from "troupe";
 import type { Agent, Turn } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { checkResponse, lastOf } from "./objects.ts";
-import { say, TestServer } from "./server.ts";
-import { show } from "./web-ui.ts";
+import { checkResponse, lastOf } from "./harness/objects.ts";
+import { say, TestServer } from "./harness/server.ts";
+import { show } from "./harness/web-ui.ts";
 
 /** A step of an agent; `both` runs two lists of steps at the same time. */
 type Step =

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
-import * as agents from "./agents.ts";
-import { anyText, lastOf, textsOf } from "./objects.ts";
-import { say, TestServer } from "./server.ts";
+import * as agents from "./harness/agents.ts";
+import { anyText, lastOf, textsOf } from "./harness/objects.ts";
+import { say, TestServer } from "./harness/server.ts";
 
 /** What the agent `mirror` got. */
 async function mirrored(server: TestServer, body: object): Promise<Record<string, unknown>> {

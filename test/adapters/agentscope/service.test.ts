@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
-import * as agents from "./agents.ts";
-import { anyText, dataOf, textsOf } from "./objects.ts";
-import { approve, say, TestServer } from "./server.ts";
+import * as agents from "./harness/agents.ts";
+import { anyText, dataOf, textsOf } from "./harness/objects.ts";
+import { approve, say, TestServer } from "./harness/server.ts";
 
 async function submit(server: TestServer, body: object, agent = ""): Promise<string> {
   const answer = await server.post(`/agentscope${agent}/process/task`, body);

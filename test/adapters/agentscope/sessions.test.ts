@@ -1,11 +1,19 @@
 import { expect, test } from "vitest";
 import { notebook } from "../../../agents/notebook.ts";
 import { echo } from "../../../agents/echo.ts";
-import * as agents from "./agents.ts";
-import { AnswerStream } from "./answer-stream.ts";
-import { anyNumber, anyText, checkResponse, lastOf, responsesOf, textsOf, unnumbered } from "./objects.ts";
-import { say, TestServer } from "./server.ts";
-import { show, shownTexts } from "./web-ui.ts";
+import * as agents from "./harness/agents.ts";
+import { AnswerStream } from "./harness/answer-stream.ts";
+import {
+  anyNumber,
+  anyText,
+  checkResponse,
+  lastOf,
+  responsesOf,
+  textsOf,
+  unnumbered,
+} from "./harness/objects.ts";
+import { say, TestServer } from "./harness/server.ts";
+import { show, shownTexts } from "./harness/web-ui.ts";
 
 /** Opens the stream of a session when it has a response. */
 async function watch(server: TestServer, session: string): Promise<AnswerStream> {

@@ -3,7 +3,7 @@ import { echo } from "../../../agents/echo.ts";
 import { pdfWriter } from "../../../agents/pdf-writer.ts";
 import { fromJava } from "../../../src/adapters/agentscope/index.ts";
 import { nodeEnvironment } from "../../../src/node/environment.ts";
-import * as agents from "./agents.ts";
+import * as agents from "./harness/agents.ts";
 import {
   anyNumber,
   anyText,
@@ -17,8 +17,8 @@ import {
   messagesOf,
   responsesOf,
   textsOf,
-} from "./objects.ts";
-import { say, TestServer } from "./server.ts";
+} from "./harness/objects.ts";
+import { say, TestServer } from "./harness/server.ts";
 
 test("1: a stream is 200, and each frame a cursor and one line of JSON", async () => {
   await using server = await TestServer.start([echo]);

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { payments } from "../../../agents/payments.ts";
 import type { ResponseObject } from "../../../src/adapters/agentscope/index.ts";
-import * as agents from "./agents.ts";
-import { anyNumber, anyText, checkResponse, dataOf, lastOf, textsOf } from "./objects.ts";
-import { approve, say, TestServer } from "./server.ts";
+import * as agents from "./harness/agents.ts";
+import { anyNumber, anyText, checkResponse, dataOf, lastOf, textsOf } from "./harness/objects.ts";
+import { approve, say, TestServer } from "./harness/server.ts";
 
 const SESSION = { session_id: "s", user_id: "u" };
 

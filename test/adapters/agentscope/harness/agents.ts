@@ -1,9 +1,9 @@
 import { defineAgent, defineTool, operation } from "troupe";
 import type { Agent } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
-import { ModelError } from "../../../src/ports/model.ts";
+import { ModelError } from "../../../../src/ports/model.ts";
 import { z } from "zod";
-import { payments } from "../../../agents/payments.ts";
+import { payments } from "../../../../agents/payments.ts";
 
 /** Promises that a test settles, by name. */
 export class Gates {

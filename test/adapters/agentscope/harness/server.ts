@@ -6,8 +6,8 @@ import type { Agent, Environment, Runtime } from "troupe";
 import { serve } from "troupe/node";
 import type { Server, ServeOptions } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
-import { agentscope } from "../../../src/adapters/agentscope/index.ts";
-import type { AgentScopeOptions } from "../../../src/adapters/agentscope/index.ts";
+import { agentscope } from "../../../../src/adapters/agentscope/index.ts";
+import type { AgentScopeOptions } from "../../../../src/adapters/agentscope/index.ts";
 import { AnswerStream } from "./answer-stream.ts";
 
 export interface ServerSettings extends AgentScopeOptions {

@@ -4,7 +4,7 @@ import type {
   ContentObject,
   MessageObject,
   ResponseObject,
-} from "../../../src/adapters/agentscope/index.ts";
+} from "../../../../src/adapters/agentscope/index.ts";
 
 /** Matches any text and any number in an expected value. */
 export const anyText: string = expect.any(String) as string;

@@ -1,4 +1,4 @@
-import type { AgentScopeObject } from "../../../src/adapters/agentscope/index.ts";
+import type { AgentScopeObject } from "../../../../src/adapters/agentscope/index.ts";
 
 /** The stream of one response as a client reads it. */
 export class AnswerStream {

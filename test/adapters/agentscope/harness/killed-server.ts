@@ -3,8 +3,8 @@ import { createRuntime } from "troupe";
 import { agentscope } from "troupe/adapters/agentscope";
 import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
-import { interviewer } from "../../../agents/interviewer.ts";
-import { payments } from "../../../agents/payments.ts";
+import { interviewer } from "../../../../agents/interviewer.ts";
+import { payments } from "../../../../agents/payments.ts";
 
 const [, , directory = "."] = process.argv;
 const runtime = createRuntime({ agents: [payments, interviewer], log: sqliteLog(directory) });

@@ -2,7 +2,7 @@ import type {
   AgentScopeObject,
   ContentObject,
   MessageObject,
-} from "../../../src/adapters/agentscope/index.ts";
+} from "../../../../src/adapters/agentscope/index.ts";
 
 /** A message as the browser client shows it. */
 interface Shown {

@@ -1,8 +1,8 @@
 import { createRuntime } from "troupe";
 import type { Agent, Runtime } from "troupe";
 import type { Event, JsonObject, RequestId, RunId } from "troupe/protocol";
-import { Projection } from "../../../src/adapters/agentscope/response/projection.ts";
-import type { AgentScopeObject } from "../../../src/adapters/agentscope/index.ts";
+import { Projection } from "../../../../src/adapters/agentscope/response/projection.ts";
+import type { AgentScopeObject } from "../../../../src/adapters/agentscope/index.ts";
 
 /** A turn of one agent on a memory log, whose responses are read as objects. */
 export class ProjectedTurn implements AsyncDisposable {
