@@ -26,6 +26,11 @@ test.each([
   ],
   ["a text with NUL", say("a\u0000b"), "input"],
   ["an unknown dialect", say("a"), "dialect", "?dialect=cobol"],
+  [
+    "more files than a request can have",
+    { input: [{ content: Array.from({ length: 101 }, () => ({ type: "file", file_data: "YQ==" })) }] },
+    "input",
+  ],
 ])("18: %s is 422, names the field, and asks no agent", async (_, body, field, query = "") => {
   await using server = await TestServer.start([agents.mirror]);
   const answer = await server.post(`/agentscope/process${query}`, body);

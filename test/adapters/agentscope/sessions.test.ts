@@ -265,6 +265,12 @@ test("the same request twice is one turn, with files too", async () => {
   }
   const other = await server.post("/agentscope/process", say("stay", { id: "r1", session_id: "s" }));
   expect(other.status).toBe(409);
+  await (await server.open(say("hello", { session_id: "mine" }))).all();
+  for (const body of bodies) {
+    for (const session_id of ["mine", "new"]) {
+      expect((await server.post("/agentscope/process", { ...body, session_id })).status).toBe(409);
+    }
+  }
 });
 
 test("31: a reader that comes back after a sequence number ends with the same as one that stayed", async () => {

@@ -6,6 +6,7 @@ import type { ProcessRequest } from "../request/body.ts";
 import { readChat } from "../request/chat.ts";
 import type { InlineFile } from "../request/data-url.ts";
 import { checkNative } from "../request/native.ts";
+import { wrongField } from "../request/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { createSession } from "./sessions.ts";
 import type { Session } from "./sessions.ts";
@@ -38,7 +39,13 @@ export async function startTurn(
     request_metadata: { ...request.metadata, ...(rest.length > 0 && { content: rest }) },
     ...(request.id !== undefined && { request_id: request.id }),
   }) as ChatRequest;
+  if (attachments.length + files.length > FILES_LIMIT) {
+    throw wrongField("input", `must have at most ${FILES_LIMIT} files`);
+  }
   const session = found ?? (await newSession(runtime, agent, request, known));
+  if (known !== undefined && session !== undefined && known.runId !== session.runId) {
+    throw usedElsewhere(request.id);
+  }
   // The files of a repeated request were stored before, under other ids, so the two cannot be compared.
   if (known?.agent === agent && files.length > 0) {
     const { requestId, runId } = known;
@@ -54,6 +61,9 @@ export async function startTurn(
   return { agent, requestId, runId: own, sessionId: session?.sessionId ?? own };
 }
 
+/** The most files that a request can attach. */
+const FILES_LIMIT = 100;
+
 /** The session of a request whose session does not exist; undefined for a new run without a name. */
 async function newSession(
   runtime: Runtime,
@@ -64,7 +74,11 @@ async function newSession(
   if (sessionId === undefined && userId === undefined) return undefined;
   if (known === undefined) return createSession(runtime, agent, { sessionId, userId });
   if (sessionId === undefined) return { runId: known.runId, sessionId: known.runId };
-  throw new AgentError("conflict", `the id ${id ?? ""} was used in another session`);
+  throw usedElsewhere(id);
+}
+
+function usedElsewhere(id = ""): AgentError {
+  return new AgentError("conflict", `the id ${id} was used in another session`);
 }
 
 async function storeFiles(
