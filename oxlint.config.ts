@@ -167,6 +167,17 @@ const ROOMS: readonly Rooms[] = [
       client: ["wire", "rpc"],
     },
   },
+  {
+    folder: "adapters/tasks",
+    shared: ["objects"],
+    rooms: {
+      task: [],
+      request: [],
+      answer: ["task", "request"],
+      steps: ["task", "request"],
+      routes: ["task", "request", "answer", "steps"],
+    },
+  },
   { folder: "llm", rooms: { prompt: [], "ai-sdk": ["prompt"], mcp: ["prompt"] } },
 ];
 

@@ -72,9 +72,18 @@ export class RequestProjection implements ProjectedRequest {
     for (const [id, wait] of this.#waits) if (isBelow(wait.callId, callId)) this.#waits.delete(id);
   }
 
-  #complete({ finish_reason: reason, result, output, error, usage, ts }: EventOf<"RequestCompleted">): void {
+  #complete(event: EventOf<"RequestCompleted">): void {
+    const { id: eventId, finish_reason: reason, result, output, error, usage, ts: at } = event;
     this.#waits.clear();
-    this.#newest.end = { reason, result, output, ...(error && { error }), ...(usage && { usage }), at: ts };
+    this.#newest.end = {
+      eventId,
+      reason,
+      result,
+      output,
+      ...(error && { error }),
+      ...(usage && { usage }),
+      at,
+    };
     this.#newest.settle(false);
   }
 }

@@ -25,6 +25,8 @@ export interface RunFile {
 
 /** How a request ended. */
 export interface RequestEnd {
+  /** The event that ended it. */
+  readonly eventId: number;
   readonly reason: FinishReason;
   readonly result: string | null;
   readonly output: Json;

@@ -34,6 +34,7 @@ test("every TypeScript block of the documentation compiles in a project made by 
     "docs/adapters.md",
     "docs/protocols/agentscope.md",
     "docs/protocols/aip.md",
+    "docs/protocols/tasks.md",
   ]);
   expect(blocks.length).toBeGreaterThan(5);
   await compile("documentation", Object.fromEntries(blocks));

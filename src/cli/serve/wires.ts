@@ -1,11 +1,12 @@
 import type { Adapter } from "../../http/adapter.ts";
 
 /** The name of an HTTP protocol beside the native one. */
-export type WireName = "agentscope";
+export type WireName = "agentscope" | "tasks";
 
 /** Each adapter is loaded only if it is served. */
 const LOADERS: { readonly [Name in WireName]: () => Promise<Adapter> } = {
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
+  tasks: async () => (await import("../../adapters/tasks/index.ts")).tasks(),
 };
 
 /** All protocols beside the native one. */

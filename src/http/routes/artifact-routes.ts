@@ -8,7 +8,8 @@ import { pathParameter } from "./add-routes.ts";
 import type { AgentHandlers } from "./add-routes.ts";
 import { checkId } from "./event-routes.ts";
 import type { Host } from "./host.ts";
-import { API_HEADERS, corsOf, reply } from "../messages/reply.ts";
+import { replyFile } from "../messages/file-reply.ts";
+import { reply } from "../messages/reply.ts";
 
 /** The routes for uploads and downloads. Files belong to no agent, so the paths of all agents are equivalent. */
 export function artifactHandlers({
@@ -37,7 +38,7 @@ export function artifactHandlers({
 
     async artifact(c) {
       const { info, body } = await runtime.artifact(checkId(pathParameter(c, "artifact_id")));
-      return new Response(toStream(body, report), { headers: { ...toHeaders(info), ...corsOf(c) } });
+      return replyFile(c, { info, body, name: info.name, type: shownTypeOf(info), report });
     },
   };
 }
@@ -66,49 +67,7 @@ const SHOWN = new Map([
   ["application/json", "application/json"],
 ]);
 
-/** Every file is sent as a download and never displayed inline. */
-function toHeaders({ name, mimeType, sizeBytes }: StoredArtifact): Record<string, string> {
+function shownTypeOf({ mimeType }: StoredArtifact): string {
   const essence = mimeType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  return {
-    ...API_HEADERS,
-    "content-security-policy": "sandbox; default-src 'none'",
-    "content-type": SHOWN.get(essence) ?? "application/octet-stream",
-    "content-length": String(sizeBytes),
-    "content-disposition": `attachment; filename="artifact"; filename*=UTF-8''${toExtendedValue(name)}`,
-  };
-}
-
-/** A name in the encoding of RFC 5987, for letters that a header cannot contain. */
-function toExtendedValue(name: string): string {
-  return encodeURIComponent(name.toWellFormed()).replace(
-    /['()*]/g,
-    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-}
-
-function toStream(chunks: AsyncIterable<Uint8Array>, report: Host["report"]): ReadableStream<Uint8Array> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  let wanted = true;
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        try {
-          const next = await iterator.next();
-          // A client that has all its bytes may disconnect before the end of the stream.
-          if (!wanted) return;
-          if (next.done === true) controller.close();
-          else controller.enqueue(next.value);
-        } catch (thrown) {
-          report("reading an artifact failed", thrown);
-          // The error can reach the client as text, so it contains no cause.
-          controller.error(new AgentError("internal", "the artifact could not be read"));
-        }
-      },
-      cancel: async () => {
-        wanted = false;
-        await iterator.return?.();
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  return SHOWN.get(essence) ?? "application/octet-stream";
 }

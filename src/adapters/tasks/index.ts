@@ -1,0 +1,2 @@
+export { tasks } from "./tasks.ts";
+export type { TasksOptions } from "./routes/served.ts";

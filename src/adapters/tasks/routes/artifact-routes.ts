@@ -1,0 +1,59 @@
+import type { Context } from "hono";
+import { AgentError } from "../../../errors.ts";
+import type { AppEnv } from "../../../http/messages/app-env.ts";
+import { queryOf } from "../../../http/messages/event-query.ts";
+import { replyFile } from "../../../http/messages/file-reply.ts";
+import { readForm } from "../../../http/messages/form.ts";
+import { reply } from "../../../http/messages/reply.ts";
+import { toArtifact } from "../answer/to-artifact.ts";
+import { joinName, splitName } from "../request/file-name.ts";
+import { itemsOn, parsePage, toPagination } from "../request/page.ts";
+import { uploadsOf } from "../task/task.ts";
+import type { Served } from "./served.ts";
+import { taskIdOf } from "./task-routes.ts";
+
+/** The most files that a request can have. */
+const UPLOADS_LIMIT = 100;
+
+export async function listArtifacts(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
+  const page = parsePage(queryOf(c));
+  const { files } = (await tasks.read(taskIdOf(c))).projection;
+  const artifacts = itemsOn(page, files).map(toArtifact);
+  return reply(c, JSON.stringify({ artifacts, pagination: toPagination(page, files.length) }));
+}
+
+/** Stores a file in a task. Its bytes are never held as a whole. */
+export async function uploadArtifact(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
+  const { run, projection } = await tasks.read(taskIdOf(c));
+  if (uploadsOf(projection).length >= UPLOADS_LIMIT) {
+    throw new AgentError("unprocessable", `task ${run.run_id} has ${UPLOADS_LIMIT} files for its next turn`, {
+      hint: "start it before you upload more",
+    });
+  }
+  const limitBytes = host.fileLimitBytes;
+  const form = await readForm(c, { file: "file", limitBytes });
+  let stored = "";
+  const { artifactId } = await host.runtime.upload({
+    // Clients also send the folder behind the file.
+    name: async () => (stored = joinName(form.fileName, (await form.fields()).get("relative_path"))),
+    mimeType: form.mimeType,
+    body: form.body,
+    limitBytes,
+    runId: run.run_id,
+  });
+  return reply(c, JSON.stringify(toArtifact({ artifactId, name: stored, isGenerated: false })));
+}
+
+export async function downloadArtifact(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
+  const { run, projection } = await tasks.read(taskIdOf(c));
+  const artifactId = c.req.param("artifact_id") ?? "";
+  const file = projection.files.find((known) => known.artifactId === artifactId);
+  if (file === undefined)
+    throw new AgentError("not_found", `task ${run.run_id} has no artifact ${artifactId.slice(0, 128)}`);
+  return replyFile(c, {
+    ...(await host.runtime.artifact(file.artifactId)),
+    name: splitName(file.name).fileName,
+    type: "application/octet-stream",
+    report: host.report,
+  });
+}

@@ -1,0 +1,36 @@
+import type { Context } from "hono";
+import type { AppEnv } from "../../../http/messages/app-env.ts";
+import { readJson } from "../../../http/messages/body.ts";
+import { queryOf } from "../../../http/messages/event-query.ts";
+import { reply } from "../../../http/messages/reply.ts";
+import { toListedTask, toTask } from "../answer/to-task.ts";
+import type { TaskObject } from "../objects.ts";
+import { parseInput } from "../request/body.ts";
+import { parsePage, toPagination } from "../request/page.ts";
+import type { Served } from "./served.ts";
+
+/** Creates a task; nothing runs yet. */
+export async function createTask(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
+  const body = parseInput(await readJson(c, host.bodyLimitBytes, { optional: true }));
+  const taskId = await host.runtime.createRun(tasks.agent, {
+    input: body.input ?? null,
+    metadata: body.additionalInput,
+  });
+  return reply(c, JSON.stringify(toTask(await tasks.read(taskId))));
+}
+
+export async function getTask(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
+  return reply(c, JSON.stringify(toTask(await tasks.read(taskIdOf(c)))));
+}
+
+export async function listTasks(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
+  const page = parsePage(queryOf(c));
+  const { runs, total } = await tasks.list(page.offset, page.size);
+  const listed: TaskObject[] = [];
+  for (const run of runs) listed.push(toListedTask(run, await tasks.view(run)));
+  return reply(c, JSON.stringify({ tasks: listed, pagination: toPagination(page, total) }));
+}
+
+export function taskIdOf(c: Context<AppEnv>): string {
+  return c.req.param("task_id") ?? "";
+}

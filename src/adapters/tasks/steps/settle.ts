@@ -1,0 +1,83 @@
+import { AgentError } from "../../../errors.ts";
+import { idOf, requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
+import type { RequestId, RunId } from "../../../protocol/ids.ts";
+import type { Feed, Receipt, Runtime } from "../../../runtime/api.ts";
+import type { RunView } from "../../../projection/run-reader.ts";
+import type { Segment } from "../../../projection/segment.ts";
+import { isRunning, newestOf } from "../task/task.ts";
+import type { TasksReader } from "../task/tasks-reader.ts";
+
+/** A step, and its task at the moment at which it was read. */
+export interface Step {
+  readonly view: RunView;
+  readonly segment: Segment;
+}
+
+/** Waits for the segments of tasks. */
+export interface Waiting {
+  readonly runtime: Runtime;
+  readonly tasks: TasksReader;
+  readonly signal: AbortSignal;
+}
+
+/** Waits until the segment that a receipt began has settled. A repeated request gets the segment of the first one. */
+export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise<Step> {
+  const { runtime, tasks, signal } = waiting;
+  const { requestId, runId, kind, after } = receipt;
+  await drain(await runtime.answers(receipt, { signal, filter: WAITS }), requestId, after + 1);
+  const { projection } = await tasks.read(runId ?? "");
+  const segments = projection.request(requestId)?.segments ?? [];
+  const segment = kind === "turn" ? segments[0] : segments.find(({ id }) => id === after + 1);
+  if (segment !== undefined) return settle(waiting, runId ?? "", segment);
+  throw new AgentError("unavailable", "the server is stopping; the task goes on");
+}
+
+/** Waits until the newest segment of a task has settled. */
+export async function settleNewest(waiting: Waiting, runId: RunId): Promise<Step> {
+  const { runtime, tasks, signal } = waiting;
+  for (;;) {
+    const { run, projection } = await tasks.read(runId);
+    const newest = newestOf(projection);
+    const isBegun = newest !== undefined && newest.end === undefined;
+    if (isBegun || run.status !== "running") {
+      if (newest !== undefined) return settle(waiting, runId, newest);
+      throw new AgentError("conflict", `task ${runId} was changed by another request; try again`);
+    }
+    // The accepted turn has not begun yet.
+    const address = { kind: "run", runId, agent: run.agent } as const;
+    const feed = await runtime.follow(address, { after: run.last_event_id, signal });
+    for await (const { events } of feed.pages) if (events.length > 0) break;
+    if (signal.aborted) throw new AgentError("unavailable", "the server is stopping; the task goes on");
+  }
+}
+
+/** Waits until a segment has settled. */
+async function settle(
+  { runtime, tasks, signal }: Waiting,
+  runId: RunId,
+  { id, requestId }: Segment,
+): Promise<Step> {
+  for (;;) {
+    const view = await tasks.read(runId);
+    const segments = view.projection.request(requestId)?.segments ?? [];
+    const segment = segments.find((known) => known.id === id);
+    if (segment === undefined) throw new AgentError("not_found", `there is no task ${runId}`);
+    if (!isRunning(view, segment)) return { view, segment };
+    if (signal.aborted) throw new AgentError("unavailable", "the server is stopping; the task goes on");
+    const address = { kind: "request", runId, requestId, agent: tasks.agent } as const;
+    // The current segment has all open questions, so the stream ends when the request is parked.
+    await drain(await runtime.follow(address, { signal, filter: WAITS }), requestId, id);
+  }
+}
+
+/** Reads until the end of the stream, or until a later answer begins another segment. */
+async function drain({ pages }: Feed, requestId: RequestId, id: number): Promise<void> {
+  for await (const { events } of pages) if (events.some((text) => begins(text))) return;
+
+  function begins(text: string): boolean {
+    return typeOf(text) === "ResumeWithInput" && idOf(text) > id && requestIdOf(text) === requestId;
+  }
+}
+
+/** Ends and answers are never filtered out. */
+const WAITS = { types: ["WaitForInput"] } as const;

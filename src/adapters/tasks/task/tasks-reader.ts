@@ -1,0 +1,65 @@
+import { AgentError, toAgentError } from "../../../errors.ts";
+import { RunReader } from "../../../projection/run-reader.ts";
+import type { RunView } from "../../../projection/run-reader.ts";
+import { isId } from "../../../protocol/ids.ts";
+import type { RunDetails, Runtime } from "../../../runtime/api.ts";
+
+/** Reads the tasks of an agent. */
+export class TasksReader {
+  readonly agent: string;
+  readonly #runtime: Runtime;
+  readonly #reader: RunReader;
+
+  constructor(runtime: Runtime, agent: string) {
+    this.agent = agent;
+    this.#runtime = runtime;
+    // A page of the list can have 1,000 runs.
+    this.#reader = new RunReader(runtime, { runs: 1_100 });
+  }
+
+  /** The run of a task; `not_found` for an unknown or removed one, and for one of another agent. */
+  async run(taskId: string): Promise<RunDetails> {
+    const run = isId(taskId) ? await unlessGone(this.#runtime.run(taskId)) : undefined;
+    if (run === undefined || run.agent !== this.agent) throw unknownTask(taskId);
+    return run;
+  }
+
+  /** A task. It must be used at once, because its projection goes on. */
+  async read(taskId: string): Promise<RunView> {
+    await this.run(taskId);
+    const view = await unlessGone(this.#reader.read(taskId));
+    if (view === undefined) throw unknownTask(taskId);
+    return view;
+  }
+
+  /** One page of all tasks, oldest first, and the number of all. */
+  async list(
+    offset: number,
+    limit: number,
+  ): Promise<{ readonly runs: readonly RunDetails[]; readonly total: number }> {
+    const { agent } = this;
+    const query = { agent, order: "created", offset, limit, total: true } as const;
+    const { runs, total = 0 } = await this.#runtime.runs(query);
+    return { runs, total };
+  }
+
+  /** A run of the list; `undefined` if nothing has happened since it was created, or if it is removed. */
+  async view({ run_id: runId, turns, last_event_id: head }: RunDetails): Promise<RunView | undefined> {
+    return turns === 0 && head <= 1 ? undefined : unlessGone(this.#reader.read(runId));
+  }
+}
+
+function unknownTask(taskId: string): AgentError {
+  return new AgentError("not_found", `there is no task ${taskId.slice(0, 128)}`);
+}
+
+/** A value; `undefined` if its run is unknown or removed. */
+async function unlessGone<Value>(value: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await value;
+  } catch (thrown) {
+    const { code } = toAgentError(thrown);
+    if (code === "not_found" || code === "gone") return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,38 @@
+import type { Adapter } from "../../http/adapter.ts";
+import type { Act } from "./steps/execute.ts";
+import { SharedActs } from "./steps/shared-acts.ts";
+import { TasksReader } from "./task/tasks-reader.ts";
+import { downloadArtifact, listArtifacts, uploadArtifact } from "./routes/artifact-routes.ts";
+import { toRefusal } from "./routes/refusal.ts";
+import type { Served, TasksOptions } from "./routes/served.ts";
+import { getStep, listSteps, postStep } from "./routes/step-routes.ts";
+import { createTask, getTask, listTasks } from "./routes/task-routes.ts";
+
+/** Serves agents over the classic Agent Protocol v1: tasks, steps and artifacts. */
+export function tasks(options: TasksOptions = {}): Adapter {
+  const acts = new SharedActs<Act>();
+  return {
+    name: "tasks",
+    roots: ["ap"],
+    owns: (path) => OWN.test(path),
+    toRefusal,
+    addRoutes(app, host, { agent, path }) {
+      const reader = new TasksReader(host.runtime, agent ?? host.runtime.defaultAgent);
+      const served: Served = { host, tasks: reader, acts, options };
+      const base = `${path}/ap/v1/agent/tasks`;
+      const task = `${base}/:task_id`;
+      app.post(base, (c) => createTask(c, served));
+      app.get(base, (c) => listTasks(c, served));
+      app.get(task, (c) => getTask(c, served));
+      app.get(`${task}/steps`, (c) => listSteps(c, served));
+      app.post(`${task}/steps`, (c) => postStep(c, served));
+      app.get(`${task}/steps/:step_id`, (c) => getStep(c, served));
+      app.get(`${task}/artifacts`, (c) => listArtifacts(c, served));
+      app.post(`${task}/artifacts`, (c) => uploadArtifact(c, served));
+      app.get(`${task}/artifacts/:artifact_id`, (c) => downloadArtifact(c, served));
+    },
+  };
+}
+
+/** The paths at the root and below an agent, known or not. */
+const OWN = /^\/(?:[^/]+\/)?ap\/v1(?:\/.*)?$/;
