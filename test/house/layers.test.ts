@@ -34,6 +34,9 @@ const wrong: readonly (readonly [rule: string, file: string, content: string])[]
   ["no-restricted-imports", "src/runtime/shown.ts", 'import "../projection/segment.ts";'],
   ["no-restricted-imports", "src/llm/wire.ts", 'import "../http/app.ts";'],
   ["no-restricted-imports", "src/runtime/model.ts", 'export const ai: unknown = import("ai");'],
+  ["no-restricted-imports", "src/adapters/aip/wire/up.ts", 'import "../gateway/gateway.ts";'],
+  ["no-restricted-imports", "src/adapters/aip/wire/next.ts", 'import "../../tasks/index.ts";'],
+  ["no-restricted-imports", "src/adapters/tasks/grpc.ts", 'import "@grpc/grpc-js";'],
   ["no-restricted-imports", "src/node/engine.ts", 'import "../storage/sqlite/index.ts";'],
   ["no-restricted-imports", "src/node/cli.ts", 'import "../cli/main.ts";'],
   ["no-restricted-imports", "agents/inside.ts", 'import "../src/index.ts";'],
@@ -70,6 +73,10 @@ const right: readonly (readonly [file: string, content: string])[] = [
   ["src/adapters/a/right.ts", 'import "../../http/app.ts";\nimport "../../runtime/api.ts";\nimport "hono";'],
   ["src/adapters/a/index.ts", 'export { a } from "./routes.ts";'],
   ["src/llm/right.ts", 'import "../ports/model.ts";\nexport const ai: unknown = import("ai");'],
+  [
+    "src/adapters/aip/session/right.ts",
+    'import "../wire/codec.ts";\nimport "../../../runtime/api.ts";\nimport "@grpc/grpc-js";',
+  ],
   ["src/http/right.ts", 'import "hono/streaming";\nexport const b = 1;'],
   [
     "src/cli/right.ts",

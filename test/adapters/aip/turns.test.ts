@@ -205,6 +205,19 @@ test("26 a quest answers the question of a turn that another protocol has starte
   expect([statusOf(answer), textOf(answer)]).toEqual(["holdResponse FINISH", "Paid 30 to bob."]);
 });
 
+test("a gateway that stops ends a session in the middle of a turn, and the turn continues", async () => {
+  await using here = await start([worker]);
+  const session = here.client.session({ receiver_id: "worker" });
+  session.start("work", { task_info: { task_id: "task-1", task_status: 0 } });
+  await started(here.runtime, "worker");
+  await here.gateway.stop();
+  const last = await session.next();
+  expect(statusOf(last)).toBe("stopResponse EXECUTING");
+  expect(last?.task_info?.task_id).toBe("task-1");
+  expect(await session.status).toMatchObject({ code: 0 });
+  expect(await endsOf(here.runtime, "worker")).toEqual([]);
+});
+
 test("a turn that fails is answered with BREAK, and the session continues", async () => {
   await using here = await start([worker, speaker]);
   const session = here.client.session({ receiver_id: "worker" });

@@ -84,6 +84,7 @@ export class AgentSession {
     const { session_status: status } = quest;
     if (status === SESSION.holdResponse || status === SESSION.stopResponse)
       throw new CallStatus(STATUS.invalidArgument, "a caller sends quests, no responses");
+    this.#task = { id: quest.task_info?.task_id ?? "", status: TASK.executing };
     const signals = { gone: this.#gone.signal, stopping };
     for await (const reply of this.#conversation.ask(quest, { ...signals, stream: this.#options.stream })) {
       if (this.#isOver) return;
