@@ -185,6 +185,8 @@ export interface RunRow {
 export interface RunEntry extends RunRow {
   readonly runId: RunId;
   readonly head: number;
+  /** The name of its alias, if it has one; of several the first in alphabetical order. */
+  readonly alias?: string;
   /** True for a run that was removed; the rest of the row is then empty. */
   readonly removed?: boolean;
 }

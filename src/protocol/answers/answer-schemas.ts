@@ -102,6 +102,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       updated_at: timestamp,
       initial_input: json,
       turns: count,
+      key: text.exactOptional().describe("The name that the run was created with."),
       forked_from: z
         .object({ run_id: runId, id: count })
         .exactOptional()

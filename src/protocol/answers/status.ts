@@ -35,6 +35,8 @@ export interface RunSummary {
   readonly updated_at: string;
   readonly initial_input: Json;
   readonly turns: number;
+  /** The name that the run was created with. */
+  readonly key?: string;
   /** The event in another run that this run was forked from. */
   readonly forked_from?: ForkedFrom;
   readonly last_event_id: number;

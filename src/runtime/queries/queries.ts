@@ -240,6 +240,7 @@ function toDetails(run: RunEntry): RunDetails {
     updated_at: new Date(run.updatedAt).toISOString(),
     initial_input: run.initialInput,
     turns: run.turns,
+    ...(run.alias !== undefined && { key: run.alias }),
     ...(forkedFrom && { forked_from: forkedFrom }),
     last_event_id: run.head,
     metadata,

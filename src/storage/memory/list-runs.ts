@@ -3,6 +3,7 @@ import type { RunQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/run-list.ts";
 import type { ListPosition } from "../shared/run-list.ts";
+import { toEntry } from "./memory-run.ts";
 import type { MemoryRun } from "./memory-run.ts";
 
 type Runs = ReadonlyMap<RunId, MemoryRun>;
@@ -16,12 +17,13 @@ export function listRuns(runs: Runs, query: RunQuery): RunPage {
   const position = positionOf(query);
   const found: RunEntry[] = [];
   let total = 0;
-  for (const [runId, { row, events }] of runs) {
+  for (const [runId, run] of runs) {
+    const { row } = run;
     if (row === undefined) continue;
     if (agent !== undefined && row.agent !== agent) continue;
     if (status !== undefined && row.status !== status) continue;
     total += 1;
-    const entry = { ...row, runId, head: events.length };
+    const entry = { ...row, ...toEntry(runId, run) };
     if (position === undefined || compare(position, entry) < 0) found.push(entry);
   }
   const page = found.sort(compare).slice(offset, offset + limit);
@@ -38,11 +40,12 @@ function listByCreation(runs: Runs, query: RunQuery): RunPage {
   const { agent, status, limit, offset = 0 } = query;
   const page: RunEntry[] = [];
   let total = 0;
-  for (const [runId, { row, events }] of runs) {
+  for (const [runId, run] of runs) {
+    const { row } = run;
     if (row === undefined || row.agent === "") continue;
     if (agent !== undefined && row.agent !== agent) continue;
     if (status !== undefined && row.status !== status) continue;
-    if (total >= offset && page.length < limit) page.push({ ...row, runId, head: events.length });
+    if (total >= offset && page.length < limit) page.push({ ...row, ...toEntry(runId, run) });
     total += 1;
   }
   return { runs: page, ...(query.total === true && { total }) };

@@ -18,7 +18,7 @@ import { toRemovedEntry } from "../shared/run-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns } from "./list-runs.ts";
-import { newRun, readPage, sizeOf } from "./memory-run.ts";
+import { newRun, readPage, sizeOf, toEntry } from "./memory-run.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
 
@@ -139,7 +139,7 @@ export function memoryLog(): MemoryLog {
   function find(runId: RunId): RunEntry | undefined {
     if (removed.has(runId)) return toRemovedEntry(runId);
     const run = runs.get(runId);
-    return run?.row && { ...run.row, runId, head: run.events.length };
+    return run?.row && { ...run.row, ...toEntry(runId, run) };
   }
 
   function remove(cursor: Cursor): readonly string[] {

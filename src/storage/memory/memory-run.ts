@@ -1,6 +1,6 @@
-import type { LogRecord, Page, RunRow, Snapshot } from "../../ports/event-log.ts";
+import type { LogRecord, Page, RunEntry, RunRow, Snapshot } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
-import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { firstOf } from "../shared/utf8.ts";
 
 /** A run and its part of the log. */
@@ -18,6 +18,17 @@ export interface MemoryRun {
 
 export function newRun(): MemoryRun {
   return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
+}
+
+/** What the list of runs shows of a run beside its row. */
+export function toEntry(
+  runId: RunId,
+  { events, aliases }: MemoryRun,
+): Pick<RunEntry, "runId" | "head" | "alias"> {
+  const [first] = aliases.length > 1 ? [...aliases].sort() : aliases;
+  // The names of agents have no spaces.
+  const alias = first?.slice(first.indexOf(" ") + 1);
+  return { runId, head: events.length, ...(alias !== undefined && { alias }) };
 }
 
 /** The size of a run's entries in characters; most characters take one byte. */

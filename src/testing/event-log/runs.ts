@@ -53,6 +53,23 @@ export function testRuns(subject: EventLogSubject): void {
       expect(request).toMatchObject({ phase: "running" });
     });
 
+    test("a row has the alias of its run", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      await startRun(log, "other", 1);
+      await log.append(cursor, { events: [], records: [], alias: alias("name") });
+      expect(await log.run(runId("run"))).toMatchObject({ alias: "name" });
+      expect((await log.claim(runId("run"))).run).toMatchObject({ alias: "name" });
+      expect(await log.run(runId("other"))).not.toHaveProperty("alias");
+      const { runs } = await log.list({ limit: 10 });
+      expect(new Map(runs.map((entry) => [entry.runId, entry.alias]))).toEqual(
+        new Map([
+          ["run", "name"],
+          ["other", undefined],
+        ]),
+      );
+    });
+
     test("the list starts with the most recently updated run", async () => {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30]);

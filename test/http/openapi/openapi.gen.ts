@@ -933,6 +933,7 @@ export interface components {
             updated_at: string;
             initial_input: unknown;
             turns: number;
+            key?: string;
             forked_from?: {
                 run_id: string;
                 id: number;

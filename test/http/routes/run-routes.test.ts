@@ -92,7 +92,9 @@ test("a run is created, continued and listed by its key", async () => {
   );
   expect(second["run_id"]).toBe(first["run_id"]);
   const list = async (path: string): Promise<unknown> => (await server.app.request(path)).json();
-  const found = [expect.objectContaining({ run_id: first["run_id"], turns: 2 }) as unknown];
+  const found = [
+    expect.objectContaining({ run_id: first["run_id"], turns: 2, key: "user:ada@home" }) as unknown,
+  ];
   expect(await list("/echo/runs?key=user:ada@home")).toEqual(found);
   expect(await list("/runs?agent=echo&key=user:ada@home")).toEqual(found);
   expect(await list("/payments/runs?key=user:ada@home")).toEqual([]);

@@ -84,6 +84,7 @@ export function createRows(database: DatabaseSync): Rows {
 }
 
 const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input,
+  (SELECT alias FROM alias WHERE alias.rid = run.rid ORDER BY alias LIMIT 1) AS alias,
   (SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1) AS head
   FROM run`;
 
@@ -101,6 +102,7 @@ interface RunRow {
   readonly turns: number;
   readonly metadata: string;
   readonly initial_input: string;
+  readonly alias: string | null;
   readonly head: number | null;
 }
 
@@ -116,6 +118,7 @@ function toRun(row: RunRow): RunEntry {
     turns: row.turns,
     initialInput: JSON.parse(row.initial_input) as Json,
     metadata: JSON.parse(row.metadata) as JsonObject,
+    ...(row.alias !== null && { alias: row.alias }),
   };
 }
 
