@@ -306,6 +306,18 @@ test("a request with reconnect reads the newest response and starts nothing", as
   expect(unknown.status).toBe(404);
 });
 
+test("a server that stops answers a request without a stream with 503, and the request goes on", async () => {
+  const gates = new agents.Gates();
+  await using server = await TestServer.start([agents.gatedAgent(gates)]);
+  const asked = server.post("/agentscope/process", say("go", { id: "r", session_id: "s", stream: false }));
+  await (await watch(server, "s")).until(({ object }) => object === "content");
+  await server.closeServer();
+  const answer = await asked;
+  expect(answer.status).toBe(503);
+  expect(await answer.json()).toMatchObject({ error: { code: "UNAVAILABLE" } });
+  expect((await server.runtime.status("r")).status).toBe("running");
+});
+
 test("a server that stops fails its streams with their text until then, and the session has the rest", async () => {
   const gates = new agents.Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { durable: true });
