@@ -3,7 +3,7 @@ import { createApp } from "troupe/http";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
-import { copier, speaker, worker } from "./peers/agents.ts";
+import { copier, publisher, speaker, worker } from "./peers/agents.ts";
 import { statusOf, textOf } from "./peers/client.ts";
 import { start } from "./peers/start.ts";
 
@@ -91,6 +91,32 @@ test("21 files that do not fit into one answer come in several", async () => {
     ["stopResponse FINISH", 0],
   ]);
 });
+
+test("21 a file above 3.5 MiB is named by its address", async () => {
+  await using here = await start([publisher]);
+  const session = here.client.session({ receiver_id: "publisher" });
+  session.start("3670016");
+  expect((await session.next())?.content.map(({ data }) => data)).toEqual(["text"]);
+  expect((await session.next())?.content.map(({ audio }) => audio?.length)).toEqual([3_670_016]);
+  session.hold("3670017");
+  const large = await session.next();
+  expect(large?.content).toMatchObject([
+    { text: "published" },
+    { text: expect.stringMatching(/^\/artifacts\/[\w-]+$/) as string },
+  ]);
+});
+
+test.each(["RouteAgentCalling", "RouteToolCalling", "RegisterAgent", "GetNodes"])(
+  "bytes that are no message are refused by %s, and the gateway still serves",
+  async (method) => {
+    await using here = await start([echo]);
+    const { code } = await here.client.garbage(method, Buffer.from("ffffffffffff", "hex"));
+    expect([3, 13]).toContain(code);
+    const session = here.client.session();
+    session.start("hello");
+    expect(textOf(await session.next())).toBe("hello");
+  },
+);
 
 test("22 a caller that cancels ends the running turn, which is in the log", async () => {
   await using here = await start([worker]);

@@ -54,3 +54,13 @@ export const speaker = defineAgent({
     for (const word of input.split(" ")) await turn.text(word);
   },
 });
+
+/** Publishes a file of as many bytes as its input says. */
+export const publisher = defineAgent({
+  name: "publisher",
+  purpose: "Publishes a file.",
+  async chat(input, turn) {
+    await turn.artifact({ name: "file", mimeType: "audio/wav", data: new Uint8Array(Number(input)) });
+    return "published";
+  },
+});

@@ -56,6 +56,20 @@ export class Client implements Disposable {
     return { cancel: () => call.cancel(), ended: promise };
   }
 
+  /** Sends bytes that need not be a message; resolves with the status. */
+  garbage(method: string, bytes: Buffer): Promise<{ readonly code: number; readonly details: string }> {
+    const asIs = (value: Buffer): Buffer => value;
+    const path = `/grpc_service.GatewayService/${method}`;
+    const call = this.#client.makeBidiStreamRequest(path, asIs, asIs);
+    call.on("error", () => {});
+    call.on("data", () => {});
+    call.write(bytes);
+    call.end();
+    return new Promise((resolve) => {
+      call.on("status", ({ code, details }) => resolve({ code, details }));
+    });
+  }
+
   session(
     { receiver_id = "echo", session_id = `s_${++sessions}`, sender_id = "me" }: Partial<AgentMessage> = {},
     path = "/grpc_service.GatewayService/RouteAgentCalling",
