@@ -42,3 +42,13 @@ test("an agent with the name of a wire is refused, and served without that wire"
   const [url] = await without.match(/http:\/\/127\.0\.0\.1:\d+/);
   expect((await fetch(`${url}/agentscope/describe`)).status).toBe(200);
 });
+
+test("--agentic serves the dialect at the root of a port of its own", async () => {
+  const cwd = await createProject(project);
+  const command = startCommand(["serve", "--port=0", "--agentic=0"], { cwd });
+  const [, url = ""] = await command.match(/^agentic {7}(\S+)$/m);
+  expect(await (await fetch(`${url}/_discovery`)).json()).toEqual(["/speaker"]);
+  expect((await fetch(`${url}/runs`)).status).toBe(404);
+  command.kill("SIGTERM");
+  expect(await command.exited).toBe(0);
+});

@@ -17,6 +17,8 @@ export interface ServerOptions {
   readonly trustProxy: boolean;
   /** The protocols beside the native one. */
   readonly wires: readonly WireName[];
+  /** A port for the agentic dialect alone. */
+  readonly agentic?: number;
   /** HOST:PORT of an AIP gateway to serve. */
   readonly aip?: string;
   /** HOST:PORT of an AIP gateway to register the agents at. */
@@ -68,6 +70,7 @@ export function addServerOptions(command: Command): Command {
         .argParser(parseWires)
         .default(WIRES, WIRES.join(",")),
     )
+    .option("--agentic <port>", "also serve the agentic dialect at the root of this port", parsePort)
     .option("--aip <host:port>", "also serve an AIP gateway (gRPC); port 0 uses any free port")
     .option(
       "--aip-join <host:port>",
@@ -97,6 +100,7 @@ export function toArguments(options: ServerOptions): string[] {
     ...options.allowedHost.map((name) => `--allowed-host=${name}`),
     ...options.allowedOrigin.map((origin) => `--allowed-origin=${origin}`),
     `--wires=${options.wires.join(",") || NO_WIRES}`,
+    ...(options.agentic === undefined ? [] : [`--agentic=${options.agentic}`]),
     ...(options.aip === undefined ? [] : [`--aip=${options.aip}`]),
     ...(options.aipJoin === undefined ? [] : [`--aip-join=${options.aipJoin}`]),
     ...(options.aipInsecure ? ["--aip-insecure"] : []),

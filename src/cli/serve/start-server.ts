@@ -12,6 +12,7 @@ import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
+import { agenticPort } from "./agentic-port.ts";
 import { toAipListeners } from "./aip.ts";
 import type { Log } from "./log.ts";
 import { openData } from "./open-data.ts";
@@ -88,18 +89,23 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
   const { host, port, allowedHost, allowedOrigin, trustProxy } = options;
   const token = process.env["TROUPE_TOKEN"] ?? "";
   try {
-    return await serve(runtime, {
+    const common = {
       hostname: host,
+      allowedHosts: allowedHost,
+      allowedOrigins: allowedOrigin,
+      trustProxy,
+      ...(token !== "" && { token }),
+    };
+    const agenticPorts =
+      options.agentic === undefined ? [] : [agenticPort({ ...common, port: options.agentic })];
+    return await serve(runtime, {
+      ...common,
       port,
       // The command decides how its process ends.
       drain: false,
       metrics,
-      allowedHosts: allowedHost,
-      allowedOrigins: allowedOrigin,
-      trustProxy,
       adapters: await openWires(options.wires),
-      listeners: toAipListeners(options),
-      ...(token !== "" && { token }),
+      listeners: [...agenticPorts, ...toAipListeners(options)],
     });
   } catch (thrown) {
     const { code, message, cause, details } = toAgentError(thrown);

@@ -1,10 +1,11 @@
 import type { Adapter } from "../../http/adapter.ts";
 
 /** The name of an HTTP protocol beside the native one. */
-export type WireName = "agentscope" | "tasks";
+export type WireName = "agentic" | "agentscope" | "tasks";
 
 /** Each adapter is loaded only if it is served. */
 const LOADERS: { readonly [Name in WireName]: () => Promise<Adapter> } = {
+  agentic: async () => (await import("../../adapters/agentic/index.ts")).agentic(),
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
   tasks: async () => (await import("../../adapters/tasks/index.ts")).tasks(),
 };

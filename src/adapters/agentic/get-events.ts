@@ -1,0 +1,85 @@
+import type { Context } from "hono";
+import { AgentError, toAgentError } from "../../errors.ts";
+import type { AppEnv } from "../../http/messages/app-env.ts";
+import { lastEventId, parseName, queryOf, read } from "../../http/messages/event-query.ts";
+import { reply } from "../../http/messages/reply.ts";
+import type { StreamFormat } from "../../http/sse/format.ts";
+import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
+import { idOf } from "../../protocol/events/encode.ts";
+import { isId } from "../../protocol/ids.ts";
+import type { Address, Feed } from "../../runtime/api.ts";
+import { toDialect } from "./dialect.ts";
+import type { Served } from "./served.ts";
+
+/**
+ * Answers with the events of a request since its start or its newest answer, until its turn ends or waits: as a stream,
+ * or as a list when that has happened.
+ */
+export async function getEvents(c: Context<AppEnv>, served: Served): Promise<Response> {
+  const { host, agent } = served;
+  const query = queryOf(c);
+  const id = read(query, "request_id", parseName);
+  if (id === undefined) throw new AgentError("unprocessable", "request_id is required");
+  const address = await findRequest(served, id);
+  const after = lastEventId(c, query);
+  const open = (signal: AbortSignal): Promise<Feed> => {
+    const options = { filter: { level: "all" }, signal } as const;
+    return host.runtime.follow(address, { ...options, ...(after !== undefined && { after }) });
+  };
+  if (/^(?:true|1|yes|on)$/i.test(query.get("stream") ?? "")) {
+    return replyWithStream(c, host, {
+      id,
+      open: async (signal) => ({ feed: await open(signal), after, format: toFormat(agent) }),
+    });
+  }
+  const events = await host.waits.until(c, async (signal) => collect(await open(signal), agent, signal));
+  return reply(c, `[${events.join(",")}]`);
+}
+
+/** The request with an id; a run has an id too, but is not read here. */
+async function findRequest({ host, agent }: Served, id: string): Promise<Address> {
+  try {
+    const address = isId(id) ? await host.runtime.resolve(id) : undefined;
+    if (address?.kind === "request" && address.agent === agent) return address;
+  } catch (thrown) {
+    if (toAgentError(thrown).code !== "not_found") throw thrown;
+  }
+  throw new AgentError("not_found", `agent ${agent} has no request ${id}`);
+}
+
+/** One frame an event, named as their server does. Their page does not come back after the end of a stream. */
+function toFormat(agent: string): StreamFormat {
+  return {
+    endless: true,
+    opening: "",
+    event(text) {
+      const shown = toDialect(text, agent);
+      if (shown === undefined) return "";
+      return `event: message\nid: ${idOf(text)}\ndata: ${JSON.stringify(shown)}\n\n`;
+    },
+    heartbeat: (cursor) => (cursor === undefined ? ":\n\n" : `id: ${cursor}\n\n`),
+    end: () => "",
+  };
+}
+
+async function collect(feed: Feed, agent: string, signal: AbortSignal): Promise<readonly string[]> {
+  const collected: string[] = [];
+  let length = 0;
+  if (feed.finished) return collected;
+  for await (const { events } of feed.pages) {
+    for (const text of events) {
+      const shown = toDialect(text, agent);
+      if (shown === undefined) continue;
+      const encoded = JSON.stringify(shown);
+      collected.push(encoded);
+      length += encoded.length;
+    }
+    if (length > LIST_LIMIT)
+      throw new AgentError("too_large", "the events are too many for one list", { hint: "use stream=true" });
+  }
+  if (signal.aborted) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
+  return collected;
+}
+
+/** The longest list, in characters. */
+const LIST_LIMIT = 16 * 1024 * 1024;

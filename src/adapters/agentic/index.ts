@@ -1,0 +1,2 @@
+export { agentic } from "./agentic.ts";
+export type { AgenticOptions } from "./agentic.ts";

@@ -1,0 +1,9 @@
+import type { Host } from "../../http/routes/host.ts";
+import type { RunReader } from "../../projection/run-reader.ts";
+
+/** An agent and what its routes work with. */
+export interface Served {
+  readonly host: Host;
+  readonly agent: string;
+  readonly reader: RunReader;
+}
