@@ -72,7 +72,8 @@ export function createApp(
     host.streams.close();
     host.waits.close();
   });
-  watch(metrics, host);
+  // An app for another protocol can share the metrics; there is one set of gauges.
+  if (native) watch(metrics, host);
 
   const app = new Hono<AppEnv>({ getPath: pathOf });
   app.use(guard.handler);

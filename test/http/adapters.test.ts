@@ -1,5 +1,5 @@
 import { AgentError } from "troupe";
-import { readJson, reply } from "troupe/http";
+import { createMetrics, readJson, reply } from "troupe/http";
 import type { Adapter } from "troupe/http";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
@@ -152,4 +152,16 @@ test("without the native protocol only the adapter is served", async () => {
   expect((await server.app.request("/shout/hello")).status).toBe(200);
   expect((await server.app.request("/echo/describe")).status).toBe(404);
   expect((await post(server.app, "/process", { input: "hi" })).status).toBe(404);
+});
+
+test("an app without the native protocol leaves the gauges of the native one alone", async () => {
+  const metrics = createMetrics();
+  await using server = await startApp({ metrics });
+  await using waiting = await startApp({ metrics, adapters: [wire], native: false });
+  const asked = await post(server.app, "/payments/process?wait=completed", { input: "pay 3 to bob" });
+  const { request_id: id } = (await asked.json()) as { readonly request_id: string };
+  const stream = await server.app.request(`/getevents/${id}?stream=true&follow=true`);
+  expect((await waiting.app.request("/shout/hello")).status).toBe(200);
+  expect(await (await server.app.request("/metrics")).text()).toContain("troupe_streams 1");
+  await stream.body?.cancel();
 });
