@@ -255,7 +255,11 @@ export function sqliteLog(
       const recentBytes = runId === undefined ? 0 : (claims.get(runId)?.recent.bytes ?? 0);
       return reader.ask((tables) => tables.size(runId)) + recentBytes;
     },
-    open: async () => reader.ask((tables) => tables.open()),
+    async open() {
+      // The requests that are continued would wait for the writer, and so would the first request after a start.
+      await writer.started;
+      return reader.ask((tables) => tables.open());
+    },
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
     snapshot: async (runId) =>
       reader.ask((tables) => {

@@ -74,6 +74,8 @@ export type RequestChange = readonly [
 
 /** Messages from the writer. */
 export type FromWriter =
+  /** The first message: the thread runs and accepts commits. */
+  | { readonly type: "started" }
   | {
       readonly type: "committed";
       readonly refused?: readonly Refusal[];

@@ -25,6 +25,7 @@ export class WriterClient {
   #sentAt = -Infinity;
   #scheduled = false;
   #failure: Unavailable | undefined;
+  readonly #start = Promise.withResolvers<void>();
   /** Whether the thread has ended. */
   #ended = false;
   #closing: (() => void) | undefined;
@@ -54,8 +55,11 @@ export class WriterClient {
       this.#ended = true;
       this.#stop("the writer has ended");
     });
-    // An open log does not keep the process alive, but a running commit does.
-    this.#worker.unref();
+  }
+
+  /** Resolves when the thread runs, or has failed. Until then a commit would wait for its start. */
+  get started(): Promise<void> {
+    return this.#start.promise;
   }
 
   get health(): LogHealth {
@@ -128,6 +132,10 @@ export class WriterClient {
 
   #hear(message: FromWriter): void {
     switch (message.type) {
+      case "started":
+        // An open log does not keep the process alive, but its start and a running commit do.
+        if (this.#sent === undefined) this.#worker.unref();
+        return this.#start.resolve();
       case "committed":
         return this.#settle(message);
       case "chunked":
@@ -184,6 +192,7 @@ export class WriterClient {
   #stop(reason: string, cause?: unknown): void {
     // The first failure is the most informative one.
     if (this.#failure === undefined) this.#fail(reason, cause);
+    this.#start.resolve();
     this.#closing?.();
   }
 }

@@ -35,6 +35,7 @@ let purging = true;
 let unsyncedSince: number | undefined;
 let probedAt = 0;
 
+say({ type: "started" });
 for (;;) {
   const idle = Atomics.wait(signal, 0, seen, pauseMs()) === "timed-out";
   seen = Atomics.load(signal, 0);
