@@ -1,4 +1,5 @@
 import type { RunId, Runtime } from "troupe";
+import { tasks } from "troupe/adapters/tasks";
 import { createApp } from "troupe/http";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
@@ -188,13 +189,13 @@ test("22 a turn that waits stays open when its caller leaves, and the next sessi
   expect(await endsOf(here.runtime, "payments")).toEqual(["success"]);
 });
 
-test("24 the run of a session is readable over the native protocol, and its id is a session id", async () => {
+test("24 the run of a session is readable over the native and the classic protocol, and its id is a session id", async () => {
   await using here = await start([payments]);
   const session = here.client.session({ receiver_id: "payments" });
   const messageId = session.start("pay 30 to bob");
   await session.next();
   const runId = await runIdOf(here.runtime, "payments");
-  const app = createApp(here.runtime);
+  const app = createApp(here.runtime, { adapters: [tasks()] });
   const ask = async (path: string, body?: object): Promise<unknown> => {
     const answer = await app.request(`http://localhost${path}`, {
       headers: { "content-type": "application/json" },
@@ -205,6 +206,11 @@ test("24 the run of a session is readable over the native protocol, and its id i
   const events = (await ask(`/payments/getevents/${runId}`)) as readonly Logged[];
   expect(events.map(({ type }) => type)).toEqual(["RequestStarted", "WaitForInput"]);
   expect(await ask(`/payments/request/${messageId}`)).toMatchObject({ status: "waiting", run_id: runId });
+  expect(await ask(`/payments/ap/v1/agent/tasks/${runId}`)).toMatchObject({
+    task_id: runId,
+    input: "pay 30 to bob",
+    steps: [{ output: "Pay 30 to bob?" }],
+  });
   await ask("/payments/process?wait=true", {
     type: "ResumeWithInput",
     request_id: messageId,
