@@ -31,7 +31,7 @@ export function sqliteLog(
     cacheBytes = 16 * 1024 * 1024,
   }: SqliteLogOptions = {},
 ): Required<EventLog> {
-  const { reader, head, file, unlock, ...opened } = openDirectory(directory, { durability, acceptLoss });
+  const { reader, head, file, unlock, ...opened } = openDirectory(directory, { acceptLoss });
   const claims = new Claims(head.epoch);
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();

@@ -13,7 +13,6 @@ import { createPrivateFile, syncDirectory } from "./private-file.ts";
 import { createReader } from "../reader/reader.ts";
 import type { Reader } from "../reader/reader.ts";
 import { createSchema, openDatabase } from "../format/schema.ts";
-import type { Durability } from "../format/schema.ts";
 import { RecentEvents } from "../recent/recent-events.ts";
 import { DiskWriter } from "../writer/disk-writer.ts";
 
@@ -33,13 +32,13 @@ export interface OpenDirectory {
 /** Opens or creates a data directory, checks that nothing is missing, and increments its epoch. */
 export function openDirectory(
   directory: string,
-  { durability, acceptLoss }: { readonly durability: Durability; readonly acceptLoss: boolean },
+  { acceptLoss }: { readonly acceptLoss: boolean },
 ): OpenDirectory {
   try {
     createDirectory(directory);
     const unlock = takeLock(join(directory, "lock"));
     try {
-      const opened = openLocked(directory, durability, acceptLoss);
+      const opened = openLocked(directory, acceptLoss);
       const file = openSync(join(directory, "log.db"), "r+");
       return {
         ...opened,
@@ -62,7 +61,7 @@ export function openDirectory(
 /** SQLite's default page size. */
 const PAGE_BYTES = 4_096;
 
-function openLocked(directory: string, durability: Durability, acceptLoss: boolean) {
+function openLocked(directory: string, acceptLoss: boolean) {
   const path = join(directory, "log.db");
   const known = readHeadFile(join(directory, "head"));
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -70,7 +69,8 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
     throw new DamagedLog(`the database is missing or empty; it had ${known.batch} transactions`);
   }
   createPrivateFile(path);
-  const database = openDatabase(path, durability);
+  // What a start commits is synced with any durability, because the head file that names it is synced too.
+  const database = openDatabase(path, "full");
   try {
     createSchema(database);
     if (!acceptLoss) {
@@ -78,7 +78,7 @@ function openLocked(directory: string, durability: Durability, acceptLoss: boole
       if (size % PAGE_BYTES !== 0) checkAll(database);
       checkNames(database);
     }
-    const head = raiseHead(database, known, join(directory, "head"), durability);
+    const head = raiseHead(database, known, join(directory, "head"));
     syncDirectory(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
     const lastRid = Number(database.prepare("SELECT max(rid) AS rid FROM run").get()?.["rid"] ?? 0);
@@ -128,12 +128,7 @@ function checkAll(database: DatabaseSync): void {
  * Increments the epoch in the log and then in the head file, and moves the recent events that the process before left
  * into the chunks of their runs.
  */
-function raiseHead(
-  database: DatabaseSync,
-  known: Head | undefined,
-  path: string,
-  durability: Durability,
-): Head {
+function raiseHead(database: DatabaseSync, known: Head | undefined, path: string): Head {
   const headFile = openHeadFile(path);
   try {
     if (known === undefined) {
@@ -146,7 +141,7 @@ function raiseHead(
     headFile.reset(raised);
     headFile.sync();
     if (newest === undefined || newest.recent === null) return raised;
-    const writer = new DiskWriter(database, headFile, raised, durability === "full");
+    const writer = new DiskWriter(database, headFile, raised, true);
     const moved = writer.moveRecent(newest.recent);
     if (moved.type === "failed")
       throw new AgentError("unavailable", `the log cannot be opened: ${moved.reason}`);
