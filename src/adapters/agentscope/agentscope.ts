@@ -66,7 +66,8 @@ const ROUTES = [
   ...PROBES.map((probe) => `GET ${probe}`),
 ];
 
-const HEALTH = /\/(?:health|readiness|liveness)$/;
+/** The whole path: a task can have the name of a probe. */
+const HEALTH = /^(?:\/agentscope(?:\/[^/]+)?)?\/(?:health|readiness|liveness)$/;
 
 /** The paths at the root that the native protocol does not have. */
 const OWN_AT_ROOT = /^\/(?:process\/(?:task|sessions)(?:\/.*)?|stop|health|readiness|liveness)$/;

@@ -126,6 +126,21 @@ test("33: health, readiness and liveness are 200 without a token; the rest needs
   expect(await refused.json()).toEqual({ error: { code: "UNAUTHORIZED", message: anyText } });
 });
 
+test("a task with the name of a health check is not shown without a token", async () => {
+  await using server = await TestServer.start([echo], { serve: { token: "secret" } });
+  for (const probe of ["health", "readiness", "liveness"]) {
+    const headers = { authorization: "Bearer secret" };
+    const request = { type: "ChatRequest", input: "hello", request_id: probe };
+    const accepted = await server.post("/echo/process", request, { headers });
+    expect(accepted.status).toBe(202);
+    for (const base of ["", "/agentscope", "/agentscope/echo"]) {
+      const path = `${base}/process/task/${probe}`;
+      expect(await fetch(`${server.url}${path}`, { headers })).toMatchObject({ status: 200 });
+      expect(await server.get(path)).toMatchObject({ status: 401 });
+    }
+  }
+});
+
 test("the adapter lists its agents and routes, and each route that it lists exists", async () => {
   await using server = await TestServer.start([echo, payments]);
   const list = (await (await server.get("/agentscope")).json()) as {
