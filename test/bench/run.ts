@@ -25,6 +25,7 @@ import { measureRunList } from "./parts/run-list.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
 import { measureWires } from "./parts/turns/wires.ts";
+import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
 /** A part of the benchmark, and what of it can be compared with another commit. */
@@ -48,6 +49,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   waiting: { measure: measureWaiting, trials: [WAITING_TRIAL] },
   wires: { measure: measureWires },
   aip: { measure: measureAip },
+  tasks: { measure: measureTasks },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
 

@@ -8,6 +8,7 @@ test("all wires are on, and the banner names them", async () => {
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
   await command.match(/^wires {9}native, .*agentscope/m);
   expect(await (await fetch(`${url}/agentscope`)).json()).toMatchObject({ name: "agentscope" });
+  expect((await fetch(`${url}/ap/v1/agent/tasks`)).status).toBe(200);
   expect((await fetch(`${url}/speaker/describe`)).status).toBe(200);
 });
 

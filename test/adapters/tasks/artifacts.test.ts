@@ -98,7 +98,7 @@ test("20: a file of the agent is in its step, in the task and in the list, and c
   const files = [...first.artifacts, ...second.artifacts];
   expect(files).toMatchObject([
     { agent_created: true, file_name: "a.txt", relative_path: "out" },
-    // A folder outside is not told, because clients store files there.
+    // A folder outside is not shown, because clients would write there.
     { agent_created: true, file_name: "b.html", relative_path: null },
   ]);
   expect((await server.task(id)).artifacts).toEqual([uploaded, ...files]);

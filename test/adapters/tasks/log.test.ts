@@ -4,7 +4,7 @@ import * as agents from "./agents.ts";
 import { answers, notFound, refusal } from "./schemas.ts";
 import { TestServer } from "./server.ts";
 
-/** Everything that the protocol tells about the tasks of the default agent. */
+/** All answers about the tasks of the default agent. */
 async function everything(server: TestServer): Promise<unknown> {
   const list = await server.tasks();
   const all = [];

@@ -56,7 +56,7 @@ export class TestServer implements AsyncDisposable {
     await this.runtime.close();
   }
 
-  /** Stops serving; the runtime goes on. */
+  /** Stops the server and not the runtime. */
   closeServer(): Promise<void> {
     return this.#server.close();
   }

@@ -23,14 +23,14 @@ export function joinName(name: string | undefined, folder: string | undefined): 
   return path === "" ? fileName : `${path}/${fileName}`;
 }
 
-/** The place that the name of a file tells. An agent chooses any name, so only a safe folder is told. */
+/** Splits the name of a file. An agent can choose any name, so an unsafe folder is not shown to clients. */
 export function splitName(name: string): FilePlace {
   const folder = name.slice(0, Math.max(name.lastIndexOf("/"), 0));
-  const isTold = folder !== "" && isSafeFolder(folder);
-  return { fileName: toFileName(name), relativePath: isTold ? folder : null };
+  const isShown = folder !== "" && isSafeFolder(folder);
+  return { fileName: toFileName(name), relativePath: isShown ? folder : null };
 }
 
-/** The last part of a path of any system, without characters that could act. */
+/** The last part of a path of any system, without control characters. */
 function toFileName(path: string): string {
   const name = path
     .replace(/[/\\]+$/, "")

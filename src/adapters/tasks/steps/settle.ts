@@ -29,7 +29,7 @@ export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise
   const segments = projection.request(requestId)?.segments ?? [];
   const segment = kind === "turn" ? segments[0] : segments.find(({ id }) => id === after + 1);
   if (segment !== undefined) return settle(waiting, runId ?? "", segment);
-  throw new AgentError("unavailable", "the server is stopping; the task goes on");
+  throw stopping();
 }
 
 /** Waits until the newest segment of a task has settled. */
@@ -47,7 +47,7 @@ export async function settleNewest(waiting: Waiting, runId: RunId): Promise<Step
     const address = { kind: "run", runId, agent: run.agent } as const;
     const feed = await runtime.follow(address, { after: run.last_event_id, signal });
     for await (const { events } of feed.pages) if (events.length > 0) break;
-    if (signal.aborted) throw new AgentError("unavailable", "the server is stopping; the task goes on");
+    if (signal.aborted) throw stopping();
   }
 }
 
@@ -63,7 +63,7 @@ async function settle(
     const segment = segments.find((known) => known.id === id);
     if (segment === undefined) throw new AgentError("not_found", `there is no task ${runId}`);
     if (!isRunning(view, segment)) return { view, segment };
-    if (signal.aborted) throw new AgentError("unavailable", "the server is stopping; the task goes on");
+    if (signal.aborted) throw stopping();
     const address = { kind: "request", runId, requestId, agent: tasks.agent } as const;
     // The current segment has all open questions, so the stream ends when the request is parked.
     await drain(await runtime.follow(address, { signal, filter: WAITS }), requestId, id);
@@ -81,3 +81,7 @@ async function drain({ pages }: Feed, requestId: RequestId, id: number): Promise
 
 /** Ends and answers are never filtered out. */
 const WAITS = { types: ["WaitForInput"] } as const;
+
+function stopping(): AgentError {
+  return new AgentError("unavailable", "the server is stopping; the task continues");
+}

@@ -6,19 +6,19 @@ interface Shared<Act> {
 
 /** One caller of a task. */
 export interface Caller<Act> {
-  /** Acts, unless another caller has acted since this one came; then it gets the act of that one. */
+  /** Acts, unless another caller has acted since this one was registered; then it returns the act of that one. */
   perform(act: () => Promise<Act>): Promise<Act>;
-  /** The caller is answered or has left. */
+  /** The caller got its answer or disconnected. */
   end(): void;
 }
 
 /** Lets one of the callers who call a task at the same time act for all of them. */
 export class SharedActs<Act> {
   readonly #tasks = new Map<string, Shared<Act>>();
-  /** Counts when callers come and go. */
+  /** Orders the beginnings and ends of callers. */
   #clock = 0;
 
-  /** A caller comes; it must be ended. */
+  /** Registers a caller, which must be ended. */
   begin(taskId: string): Caller<Act> {
     const shared: Shared<Act> = this.#tasks.get(taskId) ?? { callers: 0, last: undefined };
     this.#tasks.set(taskId, shared);

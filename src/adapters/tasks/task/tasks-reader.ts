@@ -24,7 +24,7 @@ export class TasksReader {
     return run;
   }
 
-  /** A task. It must be used at once, because its projection goes on. */
+  /** A task. It must be used at once, because its projection changes with the next reading. */
   async read(taskId: string): Promise<RunView> {
     await this.run(taskId);
     const view = await unlessGone(this.#reader.read(taskId));
