@@ -40,5 +40,5 @@ export const QUICK: Setup = {
   concurrencies: [],
   longRun: 100_000,
   lateRun: 20_000,
-  readers: 500,
+  readers: 2_000,
 };
