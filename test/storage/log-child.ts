@@ -11,6 +11,8 @@ import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/su
 
 // A separate process for tests that kill it or break its disk or its files. Each output line is JSON.
 
+const NONE = { parts: [], bytes: 0 };
+
 const [, , mode = "", directory = "", durability] = process.argv;
 
 switch (mode) {
@@ -91,16 +93,16 @@ function crowdTheDisk(): void {
   const headFile = openHeadFile(join(log, "head"));
   const writer = new DiskWriter(database, headFile, head, true);
   const body = Buffer.from("x".repeat(2 * 1024 * 1024));
-  const first = writer.commit([[1, 1, 1, 0, body.length, null, null, false]], body);
+  const first = writer.commit(NONE, [[1, 1, 1, 0, body.length, null, null]], body);
   const ballast = join(directory, "ballast");
   try {
     for (;;) appendFileSync(ballast, "x".repeat(64 * 1024));
   } catch {
     writer.checkpoint();
   }
-  const crowded = writer.commit([], body);
+  const crowded = writer.commit(NONE, [], body);
   rmSync(ballast);
-  say([first, crowded, writer.commit([], body)]);
+  say([first, crowded, writer.commit(NONE, [], body)]);
   for (const open of [database, headFile, reader]) open.close();
   unlock();
 }

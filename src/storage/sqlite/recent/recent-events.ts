@@ -2,8 +2,16 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { toChecksum } from "../format/chain.ts";
 import { ByteQueue } from "./byte-queue.ts";
 
+/** The small appends of a commit. */
+export interface RecentParts {
+  /** Five numbers for each append: the four of `Part` and the bytes of its body without the line break after it. */
+  readonly parts: readonly number[];
+  /** The bytes of all bodies. */
+  readonly bytes: number;
+}
+
 /** An append that has only events. */
-export interface Part {
+interface Part {
   readonly rid: number;
   readonly first: number;
   readonly last: number;
@@ -37,8 +45,6 @@ export class RecentEvents {
   #end = 0;
   /** The bodies of all rows with events that are not in a chunk. */
   readonly #bodies = new ByteQueue();
-  /** The appends of the next row: five numbers for each. */
-  #parts: number[] = [];
 
   constructor(database: DatabaseSync) {
     this.#insert = database.prepare(
@@ -71,24 +77,17 @@ export class RecentEvents {
     return oldest === undefined ? null : `${oldest.row} ${this.#row.seq} ${this.#row.checksum}`;
   }
 
-  /** Adds an append to the next row; its body is a part of the bytes. */
-  add({ rid, first, last, recordsEnd }: Part, bytes: Uint8Array): void {
-    this.#parts.push(rid, first, last, recordsEnd, bytes.length);
-    this.#bodies.push(bytes);
-    this.#bodies.push(LINE_BREAK);
-  }
-
-  /** Writes the next row, if anything was added to it. */
-  write(): void {
-    if (this.#parts.length === 0) return;
+  /** Writes small appends as one row; the bytes begin with their bodies. */
+  write({ parts: appends, bytes }: RecentParts, bodies: Uint8Array): void {
+    if (appends.length === 0) return;
     const seq = this.#row.seq + 1;
-    const parts = JSON.stringify(this.#parts);
-    const body = this.#bodies.read(this.#end, this.#bodies.end);
+    const parts = JSON.stringify(appends);
+    const body = bodies.subarray(0, bytes);
     const checksum = toRowChecksum(seq, body, parts);
     this.#insert.run(seq, checksum, parts, body);
     this.#row = { seq, checksum };
-    this.#keep(seq, this.#parts);
-    this.#parts = [];
+    this.#bodies.push(body);
+    this.#keep(seq, appends);
   }
 
   /** Takes the events of a run; they must become a chunk in the same transaction. */
@@ -133,7 +132,6 @@ export class RecentEvents {
    */
   load(range: string | null): boolean {
     this.#runs.clear();
-    this.#parts = [];
     this.#end = this.#bodies.end;
     if (range === null) return true;
     const [start = 0, end = 0, checksum = 0] = range.split(" ").map(Number);
@@ -206,8 +204,6 @@ interface StoredRow {
 function toRowChecksum(seq: number, body: Uint8Array, parts: string): number {
   return toChecksum({ rid: 0, first: seq, last: seq, records: 0 }, body, parts);
 }
-
-const LINE_BREAK = Buffer.from("\n");
 
 /** How many rows, and bytes of them, are written before the events of a run become a chunk. */
 const ROWS = 1_024;

@@ -111,8 +111,8 @@ export class Checkpoints {
  * Estimates the pages of a commit, rather too many than too few: appends close to each other share pages that
  * are counted for each.
  */
-export function countPages(items: readonly Item[]): number {
-  let pages = 1;
+export function countPages(items: readonly Item[], recentBytes: number): number {
+  let pages = 1 + Math.ceil(recentBytes / PAGE_BYTES);
   for (const [, , , , bytes, records, changes] of items) {
     const texts = bytes + (records?.length ?? 0) + (changes?.snapshot?.length ?? 0);
     pages += Math.ceil(texts / PAGE_BYTES) + (changes === null ? 2 : 12);

@@ -5,7 +5,7 @@ import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
 import type { Changes, Chunked, FromWriter, Item, Refusal } from "./message.ts";
 import { RecentEvents } from "../recent/recent-events.ts";
-import type { Gathered, Part } from "../recent/recent-events.ts";
+import type { Gathered, RecentParts } from "../recent/recent-events.ts";
 import { createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
@@ -41,18 +41,17 @@ export class DiskWriter {
   }
 
   /** Commits appends; leaves out those that conflict with stored data. */
-  commit(items: readonly Item[], bodies: Uint8Array): FromWriter {
+  commit(recent: RecentParts, items: readonly Item[], bodies: Uint8Array): FromWriter {
     return this.#transact(() => {
-      let at = 0;
+      this.#recent.write(recent, bodies);
+      let at = recent.bytes;
       for (const [index, item] of items.entries()) {
         const body = bodies.subarray(at, at + item[4]);
         at += item[4];
         const clash = this.#findClash(item);
         if (clash !== undefined) this.#refused.push([index, clash]);
-        else if (item[7]) this.#recent.add(toPart(item), body);
         else this.#apply(item, body);
       }
-      this.#recent.write();
       for (const gathered of this.#recent.takeOld()) this.#addGathered(gathered);
       this.#recent.trim();
     });
@@ -251,10 +250,6 @@ export class DiskWriter {
     if (!isFull(failure)) this.#trouble = failure;
     return failure;
   }
-}
-
-function toPart([rid, first, last, recordsEnd]: Item): Part {
-  return { rid, first, last, recordsEnd };
 }
 
 /** Joins recent events, which end with a line break, and the events of an append. */

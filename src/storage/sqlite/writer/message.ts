@@ -1,5 +1,6 @@
 import type { ReferenceMark, RunAlias } from "../../../ports/event-log.ts";
 import type { Head } from "../format/head-file.ts";
+import type { RecentParts } from "../recent/recent-events.ts";
 import type { Durability } from "../format/schema.ts";
 
 /** The start data of the writer's thread. */
@@ -15,13 +16,18 @@ export interface WriterData {
 
 /** Messages to the writer. Every commit gets one reply, in order. */
 export type ToWriter =
-  | { readonly type: "commit"; readonly items: readonly Item[]; readonly bodies?: SharedArrayBuffer }
+  | {
+      readonly type: "commit";
+      readonly recent: RecentParts;
+      readonly items: readonly Item[];
+      readonly bodies?: SharedArrayBuffer;
+    }
   | { readonly type: "remove"; readonly rid: number }
   | { readonly type: "close" };
 
 /**
  * One append without its body. The bodies of all items (events joined by line breaks) are concatenated in the
- * memory that both threads share.
+ * memory that both threads share, after those of the small appends.
  */
 export type Item = readonly [
   rid: number,
@@ -31,8 +37,6 @@ export type Item = readonly [
   bodyBytes: number,
   records: string | null,
   changes: Changes | null,
-  /** Whether it shares a row with appends of other runs. */
-  isRecent: boolean,
 ];
 
 /** The changes of an append besides new entries; JSON values are already encoded. */

@@ -17,6 +17,13 @@ export class SharedBodies {
     return bytes;
   }
 
+  /** Appends a line break. */
+  breakLine(): void {
+    this.#reserve(1);
+    this.#buffer[this.#length] = LINE_BREAK;
+    this.#length += 1;
+  }
+
   /** Ends a commit. Returns the memory if the other thread does not have it yet. */
   take(): SharedArrayBuffer | undefined {
     this.#length = 0;
@@ -34,5 +41,7 @@ export class SharedBodies {
     this.#isNew = true;
   }
 }
+
+const LINE_BREAK = 10;
 
 const START_BYTES = 1024 * 1024;

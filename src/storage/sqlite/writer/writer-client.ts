@@ -6,6 +6,7 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import { countForCommit, NOTHING } from "./job.ts";
 import type { Job } from "./job.ts";
 import type { Chunked, FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
+import type { RecentParts } from "../recent/recent-events.ts";
 import { SharedBodies } from "./shared-bodies.ts";
 
 /**
@@ -113,14 +114,32 @@ export class WriterClient {
       return;
     }
     const jobs = this.#queue.splice(0, countForCommit(this.#queue));
-    const items = jobs.map(({ rid, append = NOTHING }): Item => {
-      const { position, body, records, changes, isRecent } = append;
+    const small = jobs.filter(({ append }) => append?.isRecent === true);
+    const others = jobs.filter(({ append }) => append?.isRecent !== true);
+    const recent = this.#writeRecent(small);
+    const items = others.map(({ rid, append = NOTHING }): Item => {
+      const { position, body, records, changes } = append;
       append.bytes = this.#bodies.write(body);
-      return [rid, ...position, append.bytes, records, changes, isRecent];
+      return [rid, ...position, append.bytes, records, changes];
     });
     const memory = this.#bodies.take();
-    this.#sent = jobs;
-    this.#send({ type: "commit", items, ...(memory !== undefined && { bodies: memory }) });
+    // The indexes of refused items count from the first item.
+    this.#sent = [...others, ...small];
+    this.#send({ type: "commit", recent, items, ...(memory !== undefined && { bodies: memory }) });
+  }
+
+  /** Writes the bodies of small appends to the shared memory. All of them together are one row. */
+  #writeRecent(jobs: readonly Job[]): RecentParts {
+    const parts: number[] = [];
+    let bytes = 0;
+    for (const { rid, append = NOTHING } of jobs) {
+      const [first, last, recordsEnd] = append.position;
+      append.bytes = this.#bodies.write(append.body);
+      this.#bodies.breakLine();
+      parts.push(rid, first, last, recordsEnd, append.bytes);
+      bytes += append.bytes + 1;
+    }
+    return { parts, bytes };
   }
 
   #send(message: ToWriter): void {

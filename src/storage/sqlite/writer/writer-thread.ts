@@ -52,8 +52,8 @@ function take(message: ToWriter): void {
   switch (message.type) {
     case "commit": {
       if (message.bodies !== undefined) bodies = Buffer.from(message.bodies);
-      checkpoints.count(countPages(message.items));
-      return answer(writer.commit(message.items, bodies));
+      checkpoints.count(countPages(message.items, message.recent.bytes));
+      return answer(writer.commit(message.recent, message.items, bodies));
     }
     case "remove":
       purging = true;
