@@ -1,0 +1,36 @@
+import { createRuntime } from "troupe";
+import { agentic } from "troupe/adapters/agentic";
+import { agentscope } from "troupe/adapters/agentscope";
+import { aipGateway } from "troupe/adapters/aip";
+import { tasks } from "troupe/adapters/tasks";
+import { serve } from "troupe/node";
+import { sqliteLog } from "troupe/storage/sqlite";
+import { interviewer } from "../../agents/interviewer.ts";
+import { payments } from "../../agents/payments.ts";
+
+/** Where a server with all wires listens. */
+export interface Addresses {
+  readonly url: string;
+  /** The address of the AIP gateway. */
+  readonly aip: string;
+}
+
+/** Serves two agents that ask over all five wires, on free ports, with a durable log in a directory. */
+export async function serveWires(directory: string): Promise<Addresses & { close(): Promise<void> }> {
+  const runtime = createRuntime({ agents: [payments, interviewer], log: sqliteLog(directory) });
+  await runtime.ready();
+  const { url, listeners, close } = await serve(runtime, {
+    port: 0,
+    drain: false,
+    adapters: [agentscope(), tasks(), agentic()],
+    listeners: [aipGateway()],
+  });
+  return {
+    url,
+    aip: listeners[0]?.address ?? "",
+    async close() {
+      await close();
+      await runtime.close();
+    },
+  };
+}

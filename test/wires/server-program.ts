@@ -1,0 +1,6 @@
+// Serves all wires with a durable log in the directory given as its only argument, and prints both addresses.
+import { serveWires } from "./serve-wires.ts";
+
+const [, , directory = "."] = process.argv;
+const { url, aip } = await serveWires(directory);
+console.log(`${url} ${aip}`);
