@@ -1,6 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CreateRunOptions } from "../api.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { checkForkPoint } from "../run/fork.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { Message } from "../run/messages.ts";
@@ -22,7 +24,8 @@ export class RunCommands {
 
   /** Creates a run, or finds the one that has the key. */
   async create(agent: string, { input = null, metadata = {}, key }: CreateRunOptions = {}): Promise<RunId> {
-    const message = { kind: "create", agent, input, metadata } as const;
+    const given = toJson({ input, metadata }, "the input and the metadata of a run", INPUT_LIMIT_BYTES);
+    const message = { kind: "create", agent, ...(given as { input: Json; metadata: JsonObject }) } as const;
     if (key === undefined) return this.#create(this.#newId(), message);
     return this.#keyed.send(
       { agent, key },

@@ -4,6 +4,9 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 /** Maximum size of an encoded event. */
 export const EVENT_LIMIT_BYTES: number = 256 * 1024;
 
+/** Maximum size of what a caller gives to an event; the rest of the event takes less than 2 KiB. */
+export const INPUT_LIMIT_BYTES: number = EVENT_LIMIT_BYTES - 2_048;
+
 /**
  * Converts a value to JSON, as the log stores it and a replay sees it. Throws `unprocessable` if it is not
  * JSON. A value that JSON omits becomes `null`.

@@ -1,5 +1,5 @@
 import { defineAgent } from "troupe";
-import type { Receipt, Runtime } from "troupe";
+import type { JsonObject, Receipt, Runtime } from "troupe";
 import { expect, test } from "vitest";
 import { TestHost } from "../test-host.ts";
 
@@ -143,4 +143,20 @@ test("the removal of a run frees its key", async () => {
   const next = await runtime.process("counter", chat("room"));
   expect(next.runId).not.toBe(first.runId);
   expect(await resultOf(runtime, next)).toBe("1");
+});
+
+test("a run is created only with values that its first event can hold", async () => {
+  const { runtime } = new TestHost({ agents });
+  let deep: JsonObject = {};
+  for (let depth = 0; depth < 10_000; depth += 1) deep = { deep };
+  const refused = [
+    [{ metadata: deep }, "unprocessable"],
+    [{ input: { size: 1n as unknown as number } }, "unprocessable"],
+    [{ input: "x".repeat(300_000) }, "too_large"],
+    [{ metadata: { note: "x".repeat(300_000) } }, "too_large"],
+  ] as const;
+  for (const [options, code] of refused)
+    await expect(runtime.createRun("counter", { ...options, key: "room" })).rejects.toMatchObject({ code });
+  expect(await runtime.find("counter", "room")).toBeUndefined();
+  expect(await runtime.createRun("counter", { input: "x".repeat(250_000), key: "room" })).toMatch(/^run_/);
 });
