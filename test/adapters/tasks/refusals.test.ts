@@ -13,6 +13,13 @@ test.each([
   ["6: an input that is an object", '{"input":{}}', {}],
   ["7: an additional_input that is a list", '{"additional_input":[]}', {}],
   ["7: an additional_input that is a text", '{"additional_input":"x"}', {}],
+  [
+    "an additional_input that is nested too deep",
+    `{"additional_input":${'{"a":'.repeat(5_000)}1${"}".repeat(5_001)}`,
+    {},
+  ],
+  ["an input with half of a surrogate pair", '{"input":"\\ud800"}', {}],
+  ["a key with a meaning in JavaScript", '{"additional_input":{"__proto__":1}}', {}],
 ])("%s is 422, for tasks and steps", async (_, body, headers) => {
   await using server = await TestServer.start([echo]);
   const { task_id: id } = await server.createTask({ input: "hello" });

@@ -1,6 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import { isObject } from "../../../protocol/json.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
+import { checkJson } from "../../../protocol/schema/check-json.ts";
 import type { Issue } from "../../../protocol/schema/issue.ts";
 
 /** The body of a new task or of a step. */
@@ -13,6 +14,8 @@ export interface Input {
 export function parseInput(body: unknown): Input {
   if (body === undefined) return { input: undefined, additionalInput: {} };
   if (!isObject(body)) throw wrongFields([{ path: "", message: "must be an object" }]);
+  const unsafe = checkJson(body);
+  if (unsafe.length > 0) throw wrongFields(unsafe.map(({ path, message }) => ({ path, message })));
   const { input, additional_input: additional } = body;
   const issues: Issue[] = [];
   if (input !== undefined && input !== null && typeof input !== "string")
