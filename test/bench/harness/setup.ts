@@ -35,7 +35,7 @@ export const THOROUGH: Setup = {
 export const QUICK: Setup = {
   rounds: 5,
   roundMs: 400,
-  warmUpTurns: 1_000,
+  warmUpTurns: 3_000,
   longRounds: 3,
   concurrencies: [],
   longRun: 100_000,
