@@ -71,6 +71,29 @@ test("the curl tour works as described", async ({ skip }) => {
   expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
 });
 
+test("one payment goes through five protocols as described", async ({ skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const args = ["dev", "--port=0", "--aip=127.0.0.1:0", `--agents=${join(root, "agents")}`];
+  const command = startCommand(args, { cwd: await createProject({}) });
+  const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  const [, aip = ""] = await command.match(/^aip +(127\.0\.0\.1:\d+)$/m);
+  const script = findBlocks("## Speak to the same agent in five ways", "sh").join("");
+  const own = script.replaceAll("localhost:4100", address).replace("127.0.0.1:50051", aip);
+  // The schema of AIP is read from the repository.
+  const output = await runScript(own, root);
+  expect(output).toContain('"name":"chat","status":"completed","input":"pay 30 to bob"');
+  expect(output).toContain('"output":"Pay 30 to bob?"');
+  const types = toEvents(output).map(({ type }) => type);
+  expect(types).toEqual([
+    "RequestStarted",
+    "WaitForInput",
+    "ResumeWithInput",
+    "TextOutput",
+    "RequestCompleted",
+  ]);
+  expect(output.trimEnd().split("\n").at(-1)).toBe("FINISH Paid 30 to bob.");
+});
+
 test("the smallest program runs unchanged", async () => {
   const [code = ""] = findBlocks("## The smallest program", "ts");
   const cwd = await createProject({ "hello.ts": code.replace("port: 4100", "port: 0") });
@@ -199,8 +222,12 @@ interface Event {
 }
 
 /** Runs one block of the tour in a shell against the server, and returns its output. */
-async function runBlock(heading: string, block: number, address: string, cwd: string): Promise<string> {
-  const script = findBlocks(heading, "sh")[block]?.replaceAll("localhost:4100", address) ?? "exit 1";
+function runBlock(heading: string, block: number, address: string, cwd: string): Promise<string> {
+  const script = findBlocks(heading, "sh")[block]?.replaceAll("localhost:4100", address);
+  return runScript(script ?? "exit 1", cwd);
+}
+
+async function runScript(script: string, cwd: string): Promise<string> {
   const { stdout } = await promisify(execFile)("bash", ["-uc", script], { cwd }).catch(
     (error: unknown) => error as { readonly stdout: string },
   );
