@@ -112,7 +112,8 @@ export class Checkpoints {
  * are counted for each.
  */
 export function countPages(items: readonly Item[], recentBytes: number): number {
-  let pages = 1 + Math.ceil(recentBytes / PAGE_BYTES);
+  // The bodies of small appends are written twice: now, and later as chunks.
+  let pages = 3 + Math.ceil((2 * recentBytes) / PAGE_BYTES);
   for (const [, , , , bytes, records, changes] of items) {
     const texts = bytes + (records?.length ?? 0) + (changes?.snapshot?.length ?? 0);
     pages += Math.ceil(texts / PAGE_BYTES) + (changes === null ? 2 : 12);
