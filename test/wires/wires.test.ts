@@ -93,7 +93,7 @@ test.each(wires.flatMap((wire) => orders.map((order) => [...order, wire.name, wi
   },
 );
 
-test("kill -9 between question and answer changes nothing that a wire shows, and every wire answers a run of another", async () => {
+test("kill -9 between question and answer changes nothing that a wire shows, and every wire answers runs of another", async () => {
   await using child = await ServerProcess.create(PROGRAM);
   const toAddresses = (line: string): Addresses => {
     const [url = "", aip = ""] = line.split(" ");
@@ -101,16 +101,25 @@ test("kill -9 between question and answer changes nothing that a wire shows, and
   };
   const before = toAddresses(await child.start());
   const runs = await Promise.all(wires.map((wire) => begin(wire, before, "payments", "pay 30 to bob")));
-  const readAll = (at: Addresses): Promise<readonly unknown[]> =>
-    Promise.all(runs.flatMap((run) => wires.map((wire) => wire.read(at, run))));
+  const halves = await Promise.all(wires.map((wire) => begin(wire, before, "interviewer", "go")));
+  await Promise.all(wires.map((wire, index) => wire.answer(before, at(halves, index), { colour: "blue" })));
+  const readAll = (from: Addresses): Promise<readonly unknown[]> =>
+    Promise.all([...runs, ...halves].flatMap((run) => wires.map((wire) => wire.read(from, run))));
   const shown = await readAll(before);
-  for (const answer of shown) expect(JSON.stringify(answer)).toContain("Pay 30 to bob?");
+  for (const answer of shown) expect(JSON.stringify(answer)).toMatch(/Pay 30 to bob\?|What is your name\?/);
 
   const after = toAddresses(await child.restart());
   expect(await readAll(after)).toEqual(shown);
-  for (const [index, run] of runs.entries()) {
-    const wire = wires[(index + 1) % wires.length] as Wire;
+  for (const index of wires.keys()) {
+    const [wire, run, half] = [at(wires, index + 1), at(runs, index), at(halves, index)];
     expect(await wire.answer(after, run, { approved: true })).toBe("Paid 30 to bob.");
+    expect(await wire.answer(after, half, { name: "Ada" })).toBe("Ada likes blue.");
     expect(await ends(after, run)).toEqual([1, 1]);
+    expect(await ends(after, half)).toEqual([1, 1]);
   }
 });
+
+/** An item of a list that is read in a circle. */
+function at<Item>(list: readonly Item[], index: number): Item {
+  return list[index % list.length] as Item;
+}
