@@ -15,10 +15,31 @@ const PROGRAM = `
   console.log("ready");
 `;
 
-test("a program that does nothing after its log is ready ends by itself", async () => {
-  const flags = ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning"];
-  const program = ["--input-type=module", "--eval", PROGRAM, temporaryDirectory()];
-  const { stdout, stderr } = await run(process.execPath, [...flags, ...program]);
-  expect(stdout).toBe("ready\n");
+const CLOSING = `
+  import { setTimeout } from "node:timers/promises";
+  import { sqliteLog } from "troupe/storage/sqlite";
+
+  for (let ms = 0; ms < 60; ms += 1) {
+    const log = sqliteLog(process.argv[1]);
+    await setTimeout(ms);
+    await log.close();
+  }
+  console.log("closed");
+`;
+
+const flags = ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning", "--input-type=module"];
+
+async function runProgram(source: string, directory: string): Promise<string> {
+  const { stdout, stderr } = await run(process.execPath, [...flags, "--eval", source, directory]);
   expect(stderr).toBe("");
+  return stdout;
+}
+
+test("a program that does nothing after its log is ready ends by itself", async () => {
+  expect(await runProgram(PROGRAM, temporaryDirectory())).toBe("ready\n");
+});
+
+// The times go across the start of the log's thread.
+test("a program can close its log at any time while it starts", async () => {
+  expect(await runProgram(CLOSING, temporaryDirectory())).toBe("closed\n");
 });

@@ -152,8 +152,8 @@ export class WriterClient {
   #hear(message: FromWriter): void {
     switch (message.type) {
       case "started":
-        // An open log does not keep the process alive, but its start and a running commit do.
-        if (this.#sent === undefined) this.#worker.unref();
+        // An open log does not keep the process alive, but its start, a running commit and its end do.
+        if (this.#sent === undefined && this.#closing === undefined) this.#worker.unref();
         return this.#start.resolve();
       case "committed":
         return this.#settle(message);
