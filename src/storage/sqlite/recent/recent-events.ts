@@ -133,6 +133,7 @@ export class RecentEvents {
   load(range: string | null): boolean {
     this.#runs.clear();
     this.#end = this.#bodies.end;
+    this.#bodies.dropBefore(this.#end);
     if (range === null) return true;
     const [start = 0, end = 0, checksum = 0] = range.split(" ").map(Number);
     this.#row = { seq: end, checksum };

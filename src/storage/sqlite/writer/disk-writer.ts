@@ -240,15 +240,21 @@ export class DiskWriter {
   }
 
   #fail(error: unknown): FromWriter {
-    try {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      this.#recent.load(this.#range);
-    } catch {
-      // The transaction is then lost with its connection, which has the same effect.
-    }
-    const failure = toFailure("a commit", error);
+    const own = toFailure("a commit", error);
+    const failure = this.#rollBack() || !isFull(own) ? own : DAMAGED;
     if (!isFull(failure)) this.#trouble = failure;
     return failure;
+  }
+
+  /** Returns whether the recent events are those of the newest transaction again. */
+  #rollBack(): boolean {
+    try {
+      // Without an open transaction it is lost already, which has the same effect.
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      return this.#recent.load(this.#range);
+    } catch {
+      return false;
+    }
   }
 }
 
@@ -264,7 +270,7 @@ function toFailure(what: string, error: unknown): FromWriter {
     case "constraint":
       return { type: "failed", reason: "another process has written to the data directory" };
     case "damaged":
-      return { type: "failed", reason: "the database is damaged" };
+      return DAMAGED;
     default:
       return { type: "failed", reason: `${what} failed: ${toReason(error)}` };
   }
@@ -282,6 +288,8 @@ export function isFull(reply: FromWriter | undefined): boolean {
 }
 
 const FULL = "the disk is full";
+
+const DAMAGED: FromWriter = { type: "failed", reason: "the database is damaged" };
 
 const NOTHING = new Uint8Array();
 
