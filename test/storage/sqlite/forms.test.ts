@@ -72,7 +72,7 @@ test("a log of format 3 is opened, and its runs refer to the secrets in their re
   expect(await later.remove((await later.claim(second.runId)).cursor)).toEqual([called]);
 });
 
-test("a log of the fourth form is opened, and each alias is one of its run's agent", async () => {
+test("a log of format 4 is opened, and each alias belongs to the agent of its run", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   for (const agent of ["first", "second"]) {
@@ -112,7 +112,7 @@ test("a log of format 7 is opened, and its runs continue", async () => {
   }
 });
 
-test("a log of a form that this program does not know is refused", async () => {
+test("a log of an unknown format is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
   const database = new DatabaseSync(join(directory, "log.db"));
@@ -143,13 +143,13 @@ function toSeventhForm(database: DatabaseSync): void {
   database.exec("DROP TABLE recent; ALTER TABLE batch DROP COLUMN recent; PRAGMA user_version = 7");
 }
 
-/** Makes of a database what the sixth version would have written. */
+/** Converts a database to format 6. */
 function toSixthForm(database: DatabaseSync): void {
   toSeventhForm(database);
   database.exec("DROP INDEX run_created; PRAGMA user_version = 6");
 }
 
-/** Makes of a database what the fourth version would have written. */
+/** Converts a database to format 4. */
 function toFourthForm(database: DatabaseSync): void {
   toSixthForm(database);
   database.exec(`
@@ -163,7 +163,7 @@ function toFourthForm(database: DatabaseSync): void {
   `);
 }
 
-/** Makes of a database what the third version would have written. */
+/** Converts a database to format 3. */
 function toThirdForm(database: DatabaseSync): void {
   toFourthForm(database);
   database.exec("DROP TABLE reference; PRAGMA user_version = 3");

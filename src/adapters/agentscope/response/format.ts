@@ -53,7 +53,7 @@ export function responseFormat(options: FormatOptions): StreamFormat {
   };
 }
 
-/** Ends an answer whose response goes on in the log. */
+/** Ends an answer whose response continues in the log. */
 const STOPPING = {
   code: "UNAVAILABLE",
   message: "the server is stopping; the agent continues, and the session's stream has the rest",

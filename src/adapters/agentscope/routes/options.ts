@@ -6,7 +6,7 @@ export interface AgentScopeOptions {
   readonly root?: boolean;
   /** What happens to a request whose session is busy: 409, or it waits for its turn. Default `reject`. */
   readonly busy?: "reject" | "queue";
-  /** What happens to a request whose reader disconnects: it goes on, or it is canceled. Default `detach`. */
+  /** What happens to a request whose reader disconnects: it continues, or it is canceled. Default `detach`. */
   readonly disconnect?: "detach" | "cancel";
   /** How answers are written unless the client asks for another way. Default `python`. */
   readonly dialect?: Dialect;

@@ -19,7 +19,7 @@ export interface ResponseSource {
   readonly id: string | undefined;
   /** The last sequence number that the reader has. Default: none. */
   readonly after?: number | undefined;
-  /** Whether the request is canceled when this reader leaves, where the server is told to. Default false. */
+  /** Whether the request is canceled when this reader disconnects, if the server is configured so. Default false. */
   readonly isOwner?: boolean;
   /** Finds the response; an error is a refusal, because nothing was sent yet. */
   find(): Promise<ResponsePlace>;
@@ -76,7 +76,7 @@ export async function sendResponse(
   }
 }
 
-/** Cancels a request whose reader has disconnected, where the server is told to. */
+/** Cancels a request whose reader has disconnected, if the server is configured so. */
 function leave({ host, agent, options }: Served, requestId: RequestId): void {
   if (options.disconnect !== "cancel") return;
   host.runtime

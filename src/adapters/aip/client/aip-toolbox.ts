@@ -18,8 +18,8 @@ export interface AipToolboxOptions extends AipTarget {
 }
 
 /**
- * Makes a local agent of a toolbox that is reached over AIP: each tool is an operation. A gateway tells which tools
- * there are; without one any name may be called. A call that was sent before a crash ends as `interrupted`.
+ * Makes a local agent of a toolbox that is reached over AIP: each tool is an operation. A gateway lists the tools;
+ * without one any name may be called. A call that was sent before a crash ends as `interrupted`.
  */
 export function aipToolbox({ name, purpose, ...target }: AipToolboxOptions): Agent {
   const node = new Target(target);

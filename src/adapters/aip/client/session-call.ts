@@ -108,7 +108,7 @@ export class SessionCall {
     }
   }
 
-  /** Asks the caller of the turn what the far agent asks, and sends the answer there. Resolves when either goes on. */
+  /** Asks the caller of the turn what the far agent asks, and sends the answer there. Resolves when either continues. */
   async #ask(message: AgentMessage, answers: Answers, give: (text: string) => void): Promise<void> {
     const { signal } = this.#session;
     const prompt = textOf(message.content);

@@ -72,7 +72,7 @@ export class Target {
     }
   }
 
-  /** What the gateway tells about the node; `undefined` without a gateway, or if it does not know the node. */
+  /** The description of the node that the gateway has; `undefined` without a gateway, or if it does not know the node. */
   async describe(): Promise<Peer | undefined> {
     if (this.#gateway === undefined) return undefined;
     const { channel } = await this.connect();

@@ -9,7 +9,7 @@ export interface GatewayNode {
   readonly id: string;
   readonly kind: "agent" | "toolbox";
   readonly origin: Origin;
-  /** What the gateway tells about it. */
+  /** The description that the gateway sends of it. */
   readonly peer: Peer;
   /** The connection to it or to its gateway; absent for a node of this process. */
   readonly channel?: Channel;

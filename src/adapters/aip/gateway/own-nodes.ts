@@ -3,7 +3,7 @@ import { TOOLBOX, toAgentInfo, toToolBoxInfo } from "../session/own-nodes.ts";
 import type { Registry } from "./registry.ts";
 
 /**
- * Adds the agents of the runtime and the toolbox with their operations. The descriptions are read when they are told,
+ * Adds the agents of the runtime and the toolbox with their operations. The descriptions are read when they are sent,
  * because those of remote agents change.
  */
 export function addOwnNodes(registry: Registry, runtime: Runtime, address: string): void {

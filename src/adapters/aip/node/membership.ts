@@ -14,7 +14,7 @@ export interface MembershipOptions {
   readonly report: Report;
   /** HOST:PORT of the gateway. */
   readonly gateway: string;
-  /** What the gateway is told about the agent; read for each registration. */
+  /** What the agent registers at the gateway; read for each registration. */
   describe(): AgentInfo;
 }
 

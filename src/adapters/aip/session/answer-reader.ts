@@ -18,7 +18,7 @@ export interface AnswerPart {
 interface ReadOptions {
   /** Whether each text is a part of its own. */
   readonly stream: boolean;
-  /** Whether a result is told as JSON even if there are texts. */
+  /** Whether a result is sent as JSON even if there are texts. */
   readonly structured?: boolean;
   readonly signal: AbortSignal;
 }
