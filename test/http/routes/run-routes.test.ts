@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { notebook } from "../../../agents/notebook.ts";
+import { readRunsPage } from "../../../src/http/routes/runs-page.ts";
+import type { RunsPage, RunsQuery } from "../../../src/runtime/api.ts";
 import { bodyOf, post, startApp } from "../server.ts";
 
 test("a run is forked at the end of a turn, and both runs continue independently", async () => {
@@ -53,20 +55,41 @@ test("a page of the list of runs has at most 1 MiB, and the pages contain every 
   expect(new Set(listed)).toEqual(new Set(created));
 });
 
-test("a run that is larger than a page gets its own page", async () => {
+test("a page has the runs that fit into its bytes", async () => {
   await using server = await startApp({}, [notebook]);
-  const input = Array.from({ length: 6 }, () => "x".repeat(200_000));
-  await server.runtime.createRun("notebook", { input: "small" });
-  await server.runtime.createRun("notebook", { input });
-  await server.runtime.createRun("notebook", { input: "small" });
+  const input = "x".repeat(250_000);
+  for (let run = 0; run < 10; run += 1) await server.runtime.createRun("notebook", { input });
   const counts: number[] = [];
   for (let path: string | undefined = "/runs"; path !== undefined;) {
     const answer: Response = await server.app.request(path);
     counts.push(((await answer.json()) as unknown[]).length);
     path = /<(.*)>/.exec(answer.headers.get("link") ?? "")?.[1];
   }
-  expect(counts.reduce((sum, count) => sum + count)).toBe(3);
-  expect(counts).toContain(1);
+  expect(counts).toEqual([4, 4, 2]);
+});
+
+test("a run of an older log that is larger than a page gets its own page", async () => {
+  await using server = await startApp({}, [notebook]);
+  await server.runtime.createRun("notebook", { input: "small" });
+  const { runs } = await server.runtime.runs({ limit: 1 });
+  const [small] = runs;
+  const large = small && { ...small, initial_input: "x".repeat(1_100_000) };
+  const listed = [small, large, small].flatMap((run) => run ?? []);
+  const older = {
+    async runs({ limit, cursor = "0" }: RunsQuery): Promise<RunsPage> {
+      const end = Number(cursor) + limit;
+      return {
+        runs: listed.slice(Number(cursor), end),
+        ...(end < listed.length && { next: String(end) }),
+      };
+    },
+  };
+  const first = await readRunsPage(older, { limit: 100 });
+  const second = await readRunsPage(older, { limit: 100, ...(first.next && { cursor: first.next }) });
+  const third = await readRunsPage(older, { limit: 100, ...(second.next && { cursor: second.next }) });
+  const counts = [first, second, third].map(({ json }) => (JSON.parse(json) as unknown[]).length);
+  expect(counts).toEqual([1, 1, 1]);
+  expect(third.next).toBeUndefined();
 });
 
 test("the limit of the list of runs must be at least one", async () => {
