@@ -53,3 +53,13 @@ test("--agentic serves the dialect at the root of a port of its own", async () =
   command.kill("SIGTERM");
   expect(await command.exited).toBe(0);
 });
+
+test("a port that is taken is refused with the option that chose it", async () => {
+  const cwd = await createProject(project);
+  const first = startCommand(["serve", "--port=0", "--agentic=0"], { cwd });
+  const [, port = ""] = await first.match(/^agentic {7}\S+:(\d+)$/m);
+  const second = startCommand(["serve", "--port=0", "--data=other", `--agentic=${port}`], { cwd });
+  expect(await second.exited).toBe(69);
+  expect(second.output()).toContain(`port ${port}: the port is taken`);
+  expect(second.output()).toContain("choose another port with --agentic");
+});

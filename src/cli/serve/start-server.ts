@@ -12,8 +12,7 @@ import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { agenticPort } from "./agentic-port.ts";
-import { toAipListeners } from "./aip.ts";
+import { toListeners } from "./listeners.ts";
 import type { Log } from "./log.ts";
 import { openData } from "./open-data.ts";
 import type { ServerOptions } from "./server-options.ts";
@@ -96,8 +95,6 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       trustProxy,
       ...(token !== "" && { token }),
     };
-    const agenticPorts =
-      options.agentic === undefined ? [] : [agenticPort({ ...common, port: options.agentic })];
     return await serve(runtime, {
       ...common,
       port,
@@ -105,7 +102,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       drain: false,
       metrics,
       adapters: await openWires(options.wires),
-      listeners: [...agenticPorts, ...toAipListeners(options)],
+      listeners: toListeners(options, common),
     });
   } catch (thrown) {
     const { code, message, cause, details } = toAgentError(thrown);
