@@ -6,7 +6,7 @@ import type { Actor } from "../actor/actor.ts";
 import type { Effect } from "../agent/agent.ts";
 import { toCallFailure } from "../actor/call-failure.ts";
 import { performEffect } from "../actor/call.ts";
-import type { MachineHost } from "./machine-host.ts";
+import type { MachineCalls } from "./machine-calls.ts";
 import { withJournaledPromises } from "./promises.ts";
 import type { StartedPromise } from "./promises.ts";
 import { MachineWaits } from "./waits.ts";
@@ -39,7 +39,7 @@ const STATE_LIMIT_BYTES = 1_048_576;
 const TRANSITIONS_AT_ONCE = 1_000;
 
 /** A running machine, whose waits, delays and promises are calls of its turn. */
-class MachineActor implements MachineHost {
+class MachineActor implements MachineCalls {
   readonly actor: Actor;
   readonly #turn: Turn;
   readonly #scope: ReplayScope;

@@ -1,7 +1,7 @@
 import type { ActorOptions, AnyActorRef, AnyStateMachine, EventObject } from "xstate";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { MachineHost } from "./machine-host.ts";
+import type { MachineCalls } from "./machine-calls.ts";
 import type { MachineTimer } from "../journal/records.ts";
 import { sleep } from "../actor/wait.ts";
 import { toJson } from "../journal/json-limits.ts";
@@ -12,14 +12,14 @@ type MachineSystem = AnyActorRef["system"];
 
 /** The clock of a machine: its delays are sleeps of the turn, and continue after a restore. */
 export class MachineTimers implements MachineClock {
-  readonly #place: MachineHost;
+  readonly #calls: MachineCalls;
   readonly #open = new Map<CallId, MachineTimer>();
   readonly #system: () => MachineSystem;
   /** The logged call for the next timer, if that timer is restored. */
   #adopted: CallId | undefined;
 
-  constructor(place: MachineHost, system: () => MachineSystem) {
-    this.#place = place;
+  constructor(calls: MachineCalls, system: () => MachineSystem) {
+    this.#calls = calls;
     this.#system = system;
   }
 
@@ -42,20 +42,20 @@ export class MachineTimers implements MachineClock {
   }
 
   setTimeout(fire: () => void, ms: number): CallId {
-    const { actor } = this.#place;
+    const { actor } = this.#calls;
     const known = this.#adopted;
-    const callId = known ?? this.#place.issue();
+    const callId = known ?? this.#calls.issue();
     this.#open.set(callId, { callId, ms, ...this.#newestSchedule() });
     actor.turn.deliveries.expect(callId, (outcome) => {
       this.#open.delete(callId);
-      if (outcome.ok && !this.#place.ended) fire();
+      if (outcome.ok && !this.#calls.ended) fire();
     });
     if (!actor.turn.journal.outcomes.has(callId)) sleep(actor, { callId, logged: known !== undefined }, ms);
     return callId;
   }
 
   clearTimeout(callId: CallId): void {
-    if (this.#open.delete(callId)) this.#place.drop(callId);
+    if (this.#open.delete(callId)) this.#calls.drop(callId);
   }
 
   /** The delay that XState has just registered; the timer callback alone does not identify it. */

@@ -2,20 +2,20 @@ import type { AnyMachineSnapshot } from "xstate";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
-import type { MachineHost } from "./machine-host.ts";
+import type { MachineCalls } from "./machine-calls.ts";
 import { checkQuestions, wait } from "../actor/wait.ts";
 import { toJsonSchema } from "../agent/schema.ts";
 
 /** The waits of a machine: one wait of the turn for each active state with questions. */
 export class MachineWaits {
-  readonly #place: MachineHost;
+  readonly #calls: MachineCalls;
   readonly #answered: (values: JsonObject) => void;
   /** The open waits by the id of their state. */
   readonly #open = new Map<string, CallId>();
 
   /** `answered` is called with each answer. */
-  constructor(place: MachineHost, answered: (values: JsonObject) => void) {
-    this.#place = place;
+  constructor(calls: MachineCalls, answered: (values: JsonObject) => void) {
+    this.#calls = calls;
     this.#answered = answered;
   }
 
@@ -35,7 +35,7 @@ export class MachineWaits {
     for (const [stateId, callId] of this.#open) {
       if (asked.has(stateId)) continue;
       this.#open.delete(stateId);
-      this.#place.drop(callId);
+      this.#calls.drop(callId);
     }
     for (const [stateId, question] of asked)
       if (!this.#open.has(stateId)) this.#ask(stateId, question, undefined);
@@ -49,14 +49,14 @@ export class MachineWaits {
   }
 
   #ask(stateId: string, { request_keys: questions, schema }: StateWait, known: CallId | undefined): void {
-    const { actor } = this.#place;
+    const { actor } = this.#calls;
     const jsonSchema = schema && toJsonSchema(schema, "input");
     checkQuestions(questions, jsonSchema);
-    const callId = known ?? this.#place.issue();
+    const callId = known ?? this.#calls.issue();
     this.#open.set(stateId, callId);
     actor.turn.deliveries.expect(callId, (outcome) => {
       this.#open.delete(stateId);
-      if (outcome.ok && !this.#place.ended) this.#answered(outcome.value as JsonObject);
+      if (outcome.ok && !this.#calls.ended) this.#answered(outcome.value as JsonObject);
     });
     if (actor.turn.journal.outcomes.has(callId)) return;
     wait(actor, {

@@ -3,7 +3,8 @@ import type { RunId } from "../../protocol/ids.ts";
 import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext } from "../run-context.ts";
-import { inLanes, recoverRun } from "./recover-runs.ts";
+import { inLanes } from "./in-lanes.ts";
+import { sendRecover } from "./send-recover.ts";
 import { removeUnfinishedRuns } from "./retention.ts";
 import { WakeTimer } from "./wake-timer.ts";
 
@@ -44,7 +45,7 @@ export class Recovery {
     const open = await context.log.open();
     // A turn that ran alone is the one that ended the process, if a turn did.
     const alone = open.filter(({ phase }) => phase === "running").length === 1;
-    await inLanes(runsOf(open), (runId) => recoverRun(context, runId, alone));
+    await inLanes(runsOf(open), (runId) => sendRecover(context, runId, alone));
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#cleanUp();
@@ -94,7 +95,7 @@ export class Recovery {
   async #recoverLost(): Promise<void> {
     const lost = [...this.#lost];
     this.#lost.clear();
-    await inLanes(lost, (runId) => recoverRun(this.#context, runId));
+    await inLanes(lost, (runId) => sendRecover(this.#context, runId));
     const isFailing = this.#lost.size > 0;
     this.#retryMs = isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first;
     await this.#readAgain();
@@ -102,7 +103,7 @@ export class Recovery {
 
   async #recoverDropped(): Promise<void> {
     const open = await this.#context.log.open();
-    await inLanes(runsOf(open), (runId) => recoverRun(this.#context, runId));
+    await inLanes(runsOf(open), (runId) => sendRecover(this.#context, runId));
     await this.#wakeTimer.start();
     await this.#readAgain();
   }

@@ -7,7 +7,7 @@ import type { Message } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
 import type { HostContext } from "../run-context.ts";
-import { recoverRun } from "./recover-runs.ts";
+import { sendRecover } from "./send-recover.ts";
 import type { Recovery } from "./recovery.ts";
 
 /** Loaded runs. The least recently used idle run is passivated first. */
@@ -57,7 +57,7 @@ export class RunHost implements RouterHandler, RunListener {
   }
 
   orphaned(runId: RunId): Promise<void> {
-    return recoverRun(this.#context, runId);
+    return sendRecover(this.#context, runId);
   }
 
   settled(run: Run): void {

@@ -1,6 +1,7 @@
 import type { RunId } from "../../protocol/ids.ts";
 import type { HostContext } from "../run-context.ts";
-import { inLanes, recoverRun } from "./recover-runs.ts";
+import { inLanes } from "./in-lanes.ts";
+import { sendRecover } from "./send-recover.ts";
 
 /** The delay before a log that could not be read is read again, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -48,7 +49,7 @@ export class WakeTimer {
     this.#wokenMs = notAfter;
     try {
       const due = await log.asleep({ after, notAfter });
-      await inLanes(due, ({ runId }) => recoverRun(this.#context, runId));
+      await inLanes(due, ({ runId }) => sendRecover(this.#context, runId));
       const [next] = await log.asleep({ after: this.#wokenMs, limit: 1 });
       if (next?.wakeAt !== undefined) this.#set(next.wakeAt);
     } catch (error) {
@@ -70,7 +71,7 @@ export class WakeTimer {
     const { runs } = await log.list({ limit: 1 });
     if ((runs[0]?.updatedAt ?? 0) <= nowMs) return;
     await inLanes(await log.asleep({ after: nowMs }), async ({ runId }) => {
-      if (await isFromFuture(runId)) await recoverRun(this.#context, runId);
+      if (await isFromFuture(runId)) await sendRecover(this.#context, runId);
     });
   }
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** All SQL statements of the writer. */
+/** The SQL statements of the writer, except those of the recent events (recent/recent-events.ts). */
 export type Statements = { readonly [Name in keyof typeof SQL]: StatementSync };
 
 export function createStatements(database: DatabaseSync): Statements {

@@ -2,7 +2,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "../actor/actor.ts";
 
 /** The parts of a turn that a machine's waits, delays and promises need to become calls. */
-export interface MachineHost {
+export interface MachineCalls {
   readonly actor: Actor;
   /** Whether the machine is stopped; it receives nothing more then. */
   readonly ended: boolean;

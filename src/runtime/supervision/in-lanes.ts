@@ -1,0 +1,14 @@
+/** The number of runs that are processed concurrently: enough that each commit contains many of them. */
+const AT_ONCE = 64;
+
+/** Processes all items in order, with limited concurrency. */
+export async function inLanes<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const lane = async (): Promise<void> => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, lane));
+}
