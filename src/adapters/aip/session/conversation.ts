@@ -111,7 +111,7 @@ export class Conversation {
     }
   }
 
-  /** How the newest request of the session's run stands, whoever made it. */
+  /** The state of the newest request of the session's run, also of one from another protocol. */
   async #readStanding(): Promise<Standing> {
     if (!this.#isFound) {
       this.#isFound = true;

@@ -3,9 +3,10 @@ import { toChecksum, toHash } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
 import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
-import type { Changes, Chunked, FromWriter, Item, Refusal } from "./message.ts";
+import type { Chunked, FromWriter, Item, Refusal } from "./message.ts";
 import { RecentEvents } from "../recent/recent-events.ts";
 import type { Gathered, RecentParts } from "../recent/recent-events.ts";
+import { applyChanges } from "./apply-changes.ts";
 import { createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
@@ -170,7 +171,8 @@ export class DiskWriter {
 
   /** Writes an append as a chunk, together with the run's recent events. */
   #apply([rid, first, last, recordsEnd, , records, changes]: Item, body: Uint8Array): void {
-    if (changes !== null) this.#applyChanges(rid, last, recordsEnd, changes);
+    if (changes !== null)
+      applyChanges(this.#statements, { rid, first: last, last, records: recordsEnd }, changes);
     const recent = this.#recent.take(rid);
     if (recent === undefined) this.#addChunk({ rid, first, last, records: recordsEnd }, body, records);
     else {
@@ -197,46 +199,6 @@ export class DiskWriter {
     const { lastInsertRowid } = addChunk.run(rid, first, last, recordsEnd, checksum, body, records);
     this.#firstChunk ??= lastInsertRowid;
     this.#checksums.push(checksum);
-  }
-
-  #applyChanges(rid: number, head: number, recordsEnd: number, changes: Changes): void {
-    const {
-      addRun,
-      changeRun,
-      giveRun,
-      addRequest,
-      changeRequest,
-      addAlias,
-      addReference,
-      dropReference,
-      setSnapshot,
-    } = this.#statements;
-    const { run, requests, references, alias, snapshot } = changes;
-    if (run?.runId !== undefined) {
-      const { runId, owner, status, updated, turns, metadata, initialInput } = run;
-      const { agent, created } = owner ?? { agent: "", created: 0 };
-      const json = [metadata ?? "{}", initialInput ?? "null"] as const;
-      addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json);
-    } else if (run !== undefined) {
-      const { owner, status, updated, turns, metadata, initialInput } = run;
-      const json = [metadata ?? null, initialInput ?? null] as const;
-      changeRun.run(head, status, updated, turns, ...json, rid);
-      if (owner !== undefined) giveRun.run(owner.agent, owner.created, rid);
-    }
-    for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
-      const { changes: found } = changeRequest.run(phase, created, n, after, ...events, requestId);
-      if (found === 0) {
-        addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events);
-      }
-    }
-    for (const { thing, dropped } of references ?? [])
-      (dropped ? dropReference : addReference).run(thing, rid);
-    if (alias !== undefined) addAlias.run(alias.agent, alias.name, rid);
-    if (snapshot !== undefined) {
-      const position = { rid, first: head, last: head, records: recordsEnd };
-      const checksum = toChecksum(position, NOTHING, snapshot);
-      setSnapshot.run(rid, head, recordsEnd, checksum, snapshot);
-    }
   }
 
   #fail(error: unknown): FromWriter {

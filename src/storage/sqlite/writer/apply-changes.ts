@@ -1,0 +1,50 @@
+import { toChecksum } from "../format/chain.ts";
+import type { ChunkPosition } from "../format/chain.ts";
+import type { Changes } from "./message.ts";
+import type { Statements } from "./statements.ts";
+
+/**
+ * Writes what an append changes beside its events: the rows of its run and requests, references, its alias and its
+ * snapshot. The position is that of the run after the append.
+ */
+export function applyChanges(
+  {
+    addRun,
+    changeRun,
+    giveRun,
+    addRequest,
+    changeRequest,
+    addAlias,
+    addReference,
+    dropReference,
+    setSnapshot,
+  }: Statements,
+  position: ChunkPosition,
+  { run, requests, references, alias, snapshot }: Changes,
+): void {
+  const { rid, last: head, records } = position;
+  if (run?.runId !== undefined) {
+    const { runId, owner, status, updated, turns, metadata, initialInput } = run;
+    const { agent, created } = owner ?? { agent: "", created: 0 };
+    const json = [metadata ?? "{}", initialInput ?? "null"] as const;
+    addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json);
+  } else if (run !== undefined) {
+    const { owner, status, updated, turns, metadata, initialInput } = run;
+    const json = [metadata ?? null, initialInput ?? null] as const;
+    changeRun.run(head, status, updated, turns, ...json, rid);
+    if (owner !== undefined) giveRun.run(owner.agent, owner.created, rid);
+  }
+  for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
+    const { changes: found } = changeRequest.run(phase, created, n, after, ...events, requestId);
+    if (found === 0) {
+      addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events);
+    }
+  }
+  for (const { thing, dropped } of references ?? []) (dropped ? dropReference : addReference).run(thing, rid);
+  if (alias !== undefined) addAlias.run(alias.agent, alias.name, rid);
+  if (snapshot !== undefined) {
+    setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);
+  }
+}
+
+const NOTHING = new Uint8Array();
