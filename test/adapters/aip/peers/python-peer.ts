@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 const root = resolve(import.meta.dirname, "../../../..");
@@ -19,7 +19,8 @@ export class PythonPeers implements Disposable {
   readonly available: boolean;
 
   constructor() {
-    const plugin = spawnSync("which", ["grpc_python_plugin"], { encoding: "utf8" }).stdout.trim();
+    const folders = (process.env["PATH"] ?? "").split(delimiter);
+    const plugin = folders.map((folder) => join(folder, "grpc_python_plugin")).find(existsSync) ?? "";
     const out = [`--python_out=${this.#stubs}`, `--grpc_out=${this.#stubs}`];
     const args = ["-I", proto, ...out, `--plugin=protoc-gen-grpc=${plugin}`, "aip.proto"];
     const runs = [
