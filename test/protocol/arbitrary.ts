@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { checkJson } from "../../src/protocol/schema/check-json.ts";
 import type { SpeakerAddress } from "../../src/protocol/events/encode.ts";
-import { belongsToRun } from "../../src/protocol/events/events.ts";
+import { belongsToRun, CALLEE_KINDS } from "../../src/protocol/events/events.ts";
 import type { EventBody, EventType } from "../../src/protocol/events/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
@@ -80,7 +80,12 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   ),
   CancelRequest: some("CancelRequest", {}),
   TextOutput: some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
-  ToolCall: some("ToolCall", { function_name: text, args: json, tool_call_id: callId }, { attempt }),
+  ToolCall: some(
+    "ToolCall",
+    { function_name: text, args: json, tool_call_id: callId },
+    { attempt },
+    { callee: fc.record({ kind: fc.constantFrom(...CALLEE_KINDS), name: text }) },
+  ),
   ToolResult: some("ToolResult", {
     function_name: text,
     text_result: text,

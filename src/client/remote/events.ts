@@ -1,7 +1,9 @@
 import { AgentError } from "../../errors.ts";
 import { checkJson } from "../../protocol/schema/check-json.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
+import { CALLEE_KINDS } from "../../protocol/events/events.ts";
+import type { Callee, EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
+import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
@@ -150,6 +152,7 @@ export class RemoteEvents {
       function_name: call.name,
       args: args ?? null,
       tool_call_id: call.here,
+      ...calleeOf(event),
       ...(known && { attempt: toOrdinal(attempt, 2) }),
     };
   }
@@ -220,6 +223,13 @@ export class RemoteEvents {
   #fault(what: string): AgentError {
     return new AgentError("call_failed", `agent ${this.#name} sent ${what}`);
   }
+}
+
+/** What a remote agent calls, as far as its server reports it. */
+function calleeOf({ callee }: ReceivedEvent): { readonly callee?: Callee } {
+  if (!isObject(callee)) return {};
+  const kind = CALLEE_KINDS.find((known) => known === callee["kind"]);
+  return kind === undefined ? {} : { callee: { kind, name: toName(callee["name"], kind) } };
 }
 
 /** Remote branch names are dropped, so that they are not confused with local ones. */

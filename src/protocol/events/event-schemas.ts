@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { belongsToRun, roleOf, TOOL_ERROR_CODES } from "./events.ts";
+import { belongsToRun, CALLEE_KINDS, roleOf, TOOL_ERROR_CODES } from "./events.ts";
 import type { ConfigureCompleted } from "../answers/answers.ts";
-import type { Event, EventBody, EventType, Usage } from "./events.ts";
+import type { Callee, Event, EventBody, EventType, Usage } from "./events.ts";
 import {
   artifactId,
   callId,
@@ -30,6 +30,11 @@ const usage: z.ZodType<Usage> = z.object({
   output_tokens: count.exactOptional(),
   cost: z.number().exactOptional(),
 } satisfies Shape<Usage>);
+
+const callee: z.ZodType<Callee> = z.object({
+  kind: z.enum(CALLEE_KINDS),
+  name: text.describe("Its own name."),
+} satisfies Shape<Callee>);
 
 const branch = text.exactOptional().describe("Names one of several parallel texts.");
 const attempt = ordinal.exactOptional().describe("Above 1 when the call is retried after an interruption.");
@@ -78,6 +83,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     function_name: text,
     args: json,
     tool_call_id: callId,
+    callee: callee.exactOptional().describe("What is called. function_name is the caller's name for it."),
     attempt,
   }),
   ToolResult: event("ToolResult", "A call ended with a result.", {

@@ -37,6 +37,18 @@ export interface Usage {
 /** The questions of a wait: a description for a human, by the key of each requested value. */
 export type Questions = { readonly [key: string]: string };
 
+/** The kinds of what a ToolCall calls. `remote` is an agent on another server, `actor` another run. */
+export const CALLEE_KINDS = ["agent", "tool", "effect", "remote", "actor"] as const;
+
+export type CalleeKind = (typeof CALLEE_KINDS)[number];
+
+/** What a ToolCall calls. */
+export interface Callee {
+  readonly kind: CalleeKind;
+  /** Its own name; `function_name` is the name that the caller uses. */
+  readonly name: string;
+}
+
 /** An event without its address: what an agent, or the runtime for it, says. */
 export type EventBody =
   | {
@@ -74,6 +86,8 @@ export type EventBody =
       readonly function_name: string;
       readonly args: Json;
       readonly tool_call_id: CallId;
+      /** Absent in the events of servers that do not report it. */
+      readonly callee?: Callee;
       readonly attempt?: number;
     }
   | {

@@ -1,5 +1,5 @@
 import { isInstance } from "../../errors.ts";
-import type { ToolErrorCode } from "../../protocol/events/events.ts";
+import type { Callee, ToolErrorCode } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
@@ -60,7 +60,8 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   const open = openCall(caller, call, "agent", () => stop());
   // A tool has the configuration of the agent that calls it.
   if (call.agent.kind === "agent") open.config = turn.configs.of(call);
-  if (!(await announce(caller, open, call, repeatPolicyOf(call, caller)))) return;
+  const announced = { ...call, callee: toCallee(call.agent) };
+  if (!(await announce(caller, open, announced, repeatPolicyOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
     fail(caller, open, "tool_error", `agent calls are nested more than ${limits.depth} deep`);
     return;
@@ -129,7 +130,8 @@ export async function performEffect(
   const address = { runId, requestId: accepted.requestId };
   const stop = (): void => environment.attribute(address, () => abort.abort());
   const open = openCall(caller, call, "effect", stop);
-  const attempt = await announce(caller, open, call, effect);
+  const callee = { kind: "effect", name: call.name } as const;
+  const attempt = await announce(caller, open, { ...call, callee }, effect);
   if (!attempt) return;
   const context = { callId: call.callId, attempt, signal: abort.signal };
   try {
@@ -168,7 +170,12 @@ function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPo
  * Logs the start of a call and resolves after the commit, because nothing may happen outside that the log
  * does not contain. Returns the number of the attempt, or 0 if the call must not run.
  */
-async function announce(caller: Actor, open: OpenCall, call: NewCall, policy: RepeatPolicy): Promise<number> {
+async function announce(
+  caller: Actor,
+  open: OpenCall,
+  call: NewCall & { readonly callee: Callee },
+  policy: RepeatPolicy,
+): Promise<number> {
   const { recorder, journal } = caller.turn;
   const { limits } = caller.turn.context;
   const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
@@ -184,6 +191,7 @@ async function announce(caller: Actor, open: OpenCall, call: NewCall, policy: Re
     function_name: call.name,
     args: call.args,
     tool_call_id: call.callId,
+    callee: call.callee,
     ...(attempt > 1 && { attempt }),
   });
   try {
@@ -192,6 +200,10 @@ async function announce(caller: Actor, open: OpenCall, call: NewCall, policy: Re
     return 0;
   }
   return open.open ? attempt : 0;
+}
+
+function toCallee({ kind, name, remote }: Agent): Callee {
+  return { kind: remote ? "remote" : kind, name };
 }
 
 function stageMemory({ turn, agent, call, memory }: Actor): void {

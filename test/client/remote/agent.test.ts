@@ -121,6 +121,11 @@ describe("events of a remote agent", () => {
       "digger",
       "spade",
     ]);
+    expect(ofType(events, "ToolCall").map(({ callee }) => callee)).toEqual([
+      { kind: "remote", name: "crew" },
+      { kind: "agent", name: "digger" },
+      { kind: "tool", name: "spade" },
+    ]);
   });
 
   test("that is requested directly are at their own depth, and it has its local name", async () => {

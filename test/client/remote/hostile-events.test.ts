@@ -33,6 +33,26 @@ test("calls without an end, ends without a call and repeats of both give one end
   ]);
 });
 
+test("a callee of an unknown kind or form is dropped, and its call stays", async () => {
+  const events = await call({
+    getevents: stream(
+      started,
+      ...[{ kind: "spy", name: "f" }, "f", { kind: "tool" }, { kind: "agent", name: "g" }].map(
+        (callee, index) =>
+          event(index + 2, "ToolCall", { tool_call_id: `t${index}`, function_name: "f", args: {}, callee }),
+      ),
+      completed(6),
+    ),
+  });
+  const calls = ofType(events, "ToolCall").filter(({ depth }) => depth > 0);
+  expect(calls.map(({ callee }) => callee)).toEqual([
+    undefined,
+    undefined,
+    { kind: "tool", name: "tool" },
+    { kind: "agent", name: "g" },
+  ]);
+});
+
 test("a result of null is null here too, and an absent one is the text", async () => {
   const events = await call({
     getevents: stream(

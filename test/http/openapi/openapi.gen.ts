@@ -593,6 +593,11 @@ export interface components {
             function_name: string;
             args: unknown;
             tool_call_id: string;
+            callee?: {
+                /** @enum {string} */
+                kind: "agent" | "tool" | "effect" | "remote" | "actor";
+                name: string;
+            };
             attempt?: number;
         };
         ToolResult: {

@@ -54,13 +54,21 @@ const reporter = defineAgent({
 
 test("an agent calls the agents it uses by its own names for them", async () => {
   const events = await ask({}, { type: "ChatRequest", input: "moss" });
-  expect(theOne(events, "ToolCall")).toMatchObject({ function_name: "search", agent: "reporter" });
+  expect(theOne(events, "ToolCall")).toMatchObject({
+    function_name: "search",
+    agent: "reporter",
+    callee: { kind: "tool", name: "search" },
+  });
   expect(events.at(-1)).toMatchObject({ result: "moss in the index" });
 });
 
 test("another agent replaces a tool without a change of the caller", async () => {
   const events = await ask({ search: librarian }, { type: "ChatRequest", input: "moss" });
-  expect(theOne(events, "ToolCall")).toMatchObject({ function_name: "search", agent: "reporter" });
+  expect(theOne(events, "ToolCall")).toMatchObject({
+    function_name: "search",
+    agent: "reporter",
+    callee: { kind: "agent", name: "librarian" },
+  });
   expect(ofType(events, "TextOutput").map(({ agent, content }) => [agent, content])).toEqual([
     ["librarian", "Let me see."],
     ["reporter", "moss on the shelf"],

@@ -17,6 +17,9 @@ export const tools: readonly Case[] = [
       checkEqual(call.function_name, "multiply", "function_name");
       checkEqual(call.args, { a: 6, b: 7 }, "args");
       checkEqual(result.function_name, "multiply", "function_name of the result");
+      // Servers of the draft do not report the callee.
+      if (call["callee"] !== undefined)
+        checkEqual(call["callee"], { kind: "tool", name: "multiply" }, "the callee");
       checkEqual(result.result, { value: 42 }, "the structured result");
       checkEqual([call.depth, result.depth], [0, 0], "the depths");
     },
