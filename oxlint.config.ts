@@ -75,7 +75,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "cli",
     ours: [...RUNTIME, ...EDGES, "../node/**", "../console/**", "../testing/**"],
-    packages: ["commander"],
+    packages: ["commander", "@clack/prompts"],
     node: true,
   },
 ];
@@ -279,7 +279,7 @@ export default defineConfig({
       },
     },
     {
-      files: ["agents/**", "examples/**"],
+      files: ["agents/**", "examples/**", "src/cli/init/templates/**"],
       rules: {
         "no-restricted-imports": [
           "error",
@@ -294,6 +294,8 @@ export default defineConfig({
     },
     { files: ["src/cli/**", "test/**", ".ci/**"], rules: { "no-console": "off" } },
     { files: ["test/**"], rules: { "no-restricted-imports": "off" } },
+    // The test runner of Node awaits the tests itself.
+    { files: ["src/cli/init/templates/*/test/**"], rules: { "typescript/no-floating-promises": "off" } },
     { files: ["*.config.ts", "test/house/lint-plugin.ts"], rules: { "import/no-default-export": "off" } },
   ],
 });

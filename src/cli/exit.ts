@@ -1,19 +1,31 @@
 /** The exit codes of the commands, for scripts and supervisors. */
 export const EXIT = {
+  /** The turn failed. */
+  failed: 1,
   /** Wrong usage of the command line. */
   usage: 2,
+  /** The turn was canceled. */
+  canceled: 3,
+  /** The turn waits for an answer, and there is no terminal to ask on. */
+  waits: 4,
   /** An agent file does not load. */
   agents: 65,
-  /** The port is taken. */
-  port: 69,
+  /** There is no such agent, run or request. */
+  unknown: 66,
+  /** No server answers, or the port is taken. */
+  unavailable: 69,
   /** The data directory cannot be used. */
   data: 73,
   /** The log has lost or damaged entries. */
   damaged: 74,
   /** Another process uses the data directory. */
   inUse: 75,
+  /** The server refuses the token. */
+  token: 77,
   /** The configuration is not safe. */
   refused: 78,
+  /** Left with Ctrl-C. */
+  interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -4,6 +4,7 @@ import { conformanceCommand } from "./conformance.ts";
 import { devCommand } from "./dev/dev.ts";
 import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
+import { initCommand } from "./init/init.ts";
 import { readVersion } from "./package-version.ts";
 import { toText } from "./thrown-text.ts";
 import { createLog } from "./serve/log.ts";
@@ -18,7 +19,7 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     .description("Runs AI agents as actors and serves them over the Agent Protocol.")
     .version(readVersion())
     .showHelpAfterError("(troupe --help lists the options)");
-  for (const command of [devCommand(), serveCommand(), conformanceCommand()]) {
+  for (const command of [initCommand(), devCommand(), serveCommand(), conformanceCommand()]) {
     program.addCommand(command.copyInheritedSettings(program));
   }
   for (const command of [program, ...program.commands]) command.exitOverride();

@@ -163,7 +163,7 @@ function isFinal({ failure }: ServerEnd): boolean {
 
 const FINAL: ReadonlySet<number> = new Set([
   EXIT.usage,
-  EXIT.port,
+  EXIT.unavailable,
   EXIT.data,
   EXIT.damaged,
   EXIT.inUse,

@@ -112,7 +112,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
     if (code !== "unavailable") throw thrown;
     const taken = (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
     const hint = taken ? `try --port ${await findFreePort(host, port + 1)}` : details.hint;
-    throw new Exit(EXIT.port, message, hint);
+    throw new Exit(EXIT.unavailable, message, hint);
   }
 }
 
