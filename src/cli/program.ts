@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { AgentError, isInstance } from "../errors.ts";
 import { conformanceCommand } from "./conformance.ts";
 import { devCommand } from "./dev/dev.ts";
+import { doctorCommand } from "./doctor/doctor.ts";
 import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { initCommand } from "./init/init.ts";
@@ -19,13 +20,19 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     .description("Runs AI agents as actors and serves them over the Agent Protocol.")
     .version(readVersion())
     .showHelpAfterError("(troupe --help lists the options)");
-  for (const command of [initCommand(), devCommand(), serveCommand(), conformanceCommand()]) {
+  for (const command of [
+    initCommand(),
+    devCommand(),
+    serveCommand(),
+    doctorCommand(),
+    conformanceCommand(),
+  ]) {
     program.addCommand(command.copyInheritedSettings(program));
   }
   for (const command of [program, ...program.commands]) command.exitOverride();
   // Before its options are parsed: the file may give some of them.
   program.hook("preSubcommand", (_, command) => {
-    if (command.name() === "dev") readEnvFile();
+    if (command.name() === "dev" || command.name() === "doctor") readEnvFile();
   });
   let print = printText;
   program.hook("preAction", (_, command) => {

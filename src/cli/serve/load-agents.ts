@@ -19,8 +19,8 @@ export interface LoadedAgents {
 export async function loadAgents(directory: string): Promise<LoadedAgents> {
   const agents = new Map<string, { readonly agent: Agent; readonly file: string }>();
   const withoutAgent: string[] = [];
-  for (const file of await listFiles(directory)) {
-    const exported = Object.values(await load(join(directory, file))).filter(isAgent);
+  for (const file of await listAgentFiles(directory)) {
+    const exported = await loadAgentFile(join(directory, file));
     if (exported.length === 0) withoutAgent.push(join(directory, file));
     for (const agent of exported) {
       const known = agents.get(agent.name);
@@ -40,6 +40,11 @@ export async function loadAgents(directory: string): Promise<LoadedAgents> {
   const loaded = [...agents.values()].map(({ agent }) => agent);
   check(loaded);
   return { agents: loaded, withoutAgent };
+}
+
+/** Imports a file and returns the agents and tools that it exports. */
+export async function loadAgentFile(path: string): Promise<readonly Agent[]> {
+  return Object.values(await load(path)).filter(isAgent);
 }
 
 /** Says that an agent file exports no agent, and what to do. */
@@ -82,7 +87,8 @@ function isAgent(value: unknown): value is Agent {
   );
 }
 
-async function listFiles(directory: string): Promise<string[]> {
+/** The agent files of a directory, sorted by name. */
+export async function listAgentFiles(directory: string): Promise<string[]> {
   try {
     const entries = await readdir(directory, { withFileTypes: true });
     return entries

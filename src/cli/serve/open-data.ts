@@ -7,7 +7,7 @@ import { DamagedLog, DirectoryInUse } from "../../storage/sqlite/format/errors.t
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import type { ServerOptions } from "./server-options.ts";
-import { writePid } from "./write-pid.ts";
+import { PID_NOTE, writeNote } from "./write-note.ts";
 
 /** What a data directory holds. */
 export interface Data {
@@ -20,7 +20,7 @@ export interface Data {
 export function openData({ data, durability, acceptLoss }: ServerOptions): Data {
   try {
     const log = sqliteLog(data, { durability, acceptLoss });
-    writePid(join(data, "pid"));
+    writeNote(join(data, PID_NOTE), String(process.pid));
     return { log, artifacts: log.artifacts(), secrets: log.secrets() };
   } catch (thrown) {
     if (thrown instanceof DirectoryInUse) {

@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { localRouter } from "../../cluster/local-router.ts";
 import { toAgentError } from "../../errors.ts";
 import { createMetrics } from "../../http/metrics/metrics.ts";
@@ -17,6 +18,7 @@ import type { Log } from "./log.ts";
 import { openData } from "./open-data.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
+import { URL_NOTE, writeNote } from "./write-note.ts";
 
 /** A runtime with a data directory, and its HTTP server. */
 export interface StartedServer {
@@ -52,6 +54,7 @@ export async function startServer(
   superviseProcess(runtime, { telemetry: metrics });
   try {
     const server = await listen(runtime, options, metrics);
+    writeNote(join(options.data, URL_NOTE), server.url);
     await runtime.ready();
     return { runtime, server };
   } catch (thrown) {

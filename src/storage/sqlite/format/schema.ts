@@ -37,7 +37,8 @@ export function createSchema(database: DatabaseSync): void {
   database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
 }
 
-const VERSION = 8;
+/** The number of the current format, which a database has as `user_version`. */
+export const VERSION = 8;
 
 // Partial indexes: waiting and sleeping requests are not in the index that a start reads, nor in the one that
 // finds open requests.

@@ -1,0 +1,61 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { takeLock } from "../../storage/sqlite/directory/lock.ts";
+import { DirectoryInUse } from "../../storage/sqlite/format/errors.ts";
+import { readHeadFile } from "../../storage/sqlite/format/head-file.ts";
+import { VERSION } from "../../storage/sqlite/format/schema.ts";
+import { PID_NOTE, readNote } from "../serve/write-note.ts";
+import type { Finding } from "./finding.ts";
+
+/** Looks at a data directory without changing it: its format, its newest commit, and which process has it open. */
+export function checkData(directory: string): Finding[] {
+  const finding = { subject: "data", ok: true } as const;
+  const database = join(directory, "log.db");
+  if (!existsSync(database)) {
+    return [{ ...finding, message: `${directory} has no log yet; the first start creates it` }];
+  }
+  try {
+    const format = readFormat(database);
+    if (format > VERSION) {
+      const message = `${directory} has format ${format}; this troupe reads ${VERSION} and older`;
+      return [{ ...finding, ok: false, message, fix: "npm install troupe@latest" }];
+    }
+    const head = readHeadFile(join(directory, "head"));
+    const holder = isHeld(directory)
+      ? `process ${readNote(join(directory, PID_NOTE)) ?? "unknown"}`
+      : "no process";
+    const size = head === undefined ? "no head file" : `${head.batch} commits`;
+    return [{ ...finding, message: `${directory}: format ${format}, ${size}, held by ${holder}` }];
+  } catch (thrown) {
+    return [
+      {
+        ...finding,
+        ok: false,
+        message: `${directory} cannot be read: ${(thrown as Error).message}`,
+        fix: "restore it from a backup, check its permissions, or use another one with --data",
+      },
+    ];
+  }
+}
+
+function readFormat(path: string): number {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
+  try {
+    return Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+  } finally {
+    database.close();
+  }
+}
+
+function isHeld(directory: string): boolean {
+  const lock = join(directory, "lock");
+  if (!existsSync(lock)) return false;
+  try {
+    takeLock(lock)();
+    return false;
+  } catch (thrown) {
+    if (thrown instanceof DirectoryInUse) return true;
+    throw thrown;
+  }
+}

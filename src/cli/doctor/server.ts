@@ -1,0 +1,67 @@
+import { findServerUrl } from "../server-url.ts";
+import type { Finding } from "./finding.ts";
+
+/** Asks the server whether it is ready and takes the token, or says how to start one. */
+export async function checkServer(option: string | undefined, data: string): Promise<Finding[]> {
+  const { url, source } = findServerUrl(option, data);
+  const subject = "server";
+  const token = process.env["TROUPE_TOKEN"] ?? "";
+  const startedAt = performance.now();
+  let ready: Response;
+  let listed: Response;
+  try {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    ready = await fetch(`${url}/readyz`, { signal });
+    listed = await fetch(`${url}/`, {
+      signal,
+      headers: { accept: "application/json", ...(token !== "" && { authorization: `Bearer ${token}` }) },
+    });
+  } catch (cause) {
+    const reason = reasonOf(cause);
+    if (source === "default") return [await checkPort()];
+    return [{ subject, ok: false, message: `no server answers at ${url}: ${reason}`, fix: "npx troupe dev" }];
+  }
+  const ms = Math.round(performance.now() - startedAt);
+  const findings: Finding[] = [];
+  if (!ready.ok) {
+    const message = `${url} answers, but is not ready (${ready.status})`;
+    findings.push({ subject, ok: false, message, fix: `curl ${url}/readyz` });
+  }
+  if (listed.status === 401) {
+    const message = token === "" ? `${url} requires a token` : `${url} refuses the token in TROUPE_TOKEN`;
+    return [...findings, { subject: "token", ok: false, message, fix: "export TROUPE_TOKEN=…" }];
+  }
+  const agents: unknown = await listed.json().catch(() => undefined);
+  if (!listed.ok || !Array.isArray(agents)) {
+    const message = `something else than troupe answers at ${url} (${listed.status})`;
+    return [{ subject, ok: false, message, fix: "npx troupe dev --port 4101" }];
+  }
+  return [
+    ...findings,
+    { subject, ok: true, message: `${url} answers in ${ms} ms, with ${agents.length} agents` },
+  ];
+}
+
+/** How long the server may take to answer. */
+const ANSWER_MS = 3_000;
+
+/** The default port has no server: it is free, or something answers there that does not speak HTTP. */
+async function checkPort(): Promise<Finding> {
+  const { createServer } = await import("node:net");
+  const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException | undefined>();
+  const probe = createServer()
+    .once("error", resolve)
+    .listen({ host: "127.0.0.1", port: 4100 }, () => probe.close(() => resolve(undefined)));
+  const failure = await promise;
+  if (failure === undefined) {
+    return { subject: "port", ok: true, message: "4100 is free; npx troupe dev serves there" };
+  }
+  const message = `4100 cannot be used: ${failure.code}`;
+  return { subject: "port", ok: false, message, fix: "npx troupe dev --port 4101" };
+}
+
+function reasonOf(thrown: unknown): string {
+  const { cause, message } = thrown as Error;
+  const { code, message: inner = message } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
+  return code ?? inner;
+}
