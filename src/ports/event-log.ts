@@ -2,7 +2,7 @@ import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { RequestPhase, RunPhase } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
-import type { ReadOptions, RunQuery, SleepQuery } from "./log-queries.ts";
+import type { OutboxQuery, ReadOptions, RunQuery, SleepQuery } from "./log-queries.ts";
 import type { SecretStore } from "./secret-store.ts";
 
 /**
@@ -86,6 +86,9 @@ export interface EventLog {
   /** Lists the sleeping requests, by wake time. */
   asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
 
+  /** Lists the entries of outboxes that are not done, those of a run in the order of their events. */
+  outbox(query: OutboxQuery): Promise<readonly OutboxEntry[]>;
+
   /** Finds the newest snapshot of a run; `undefined` when it has none. */
   snapshot(runId: RunId): Promise<Snapshot | undefined>;
 
@@ -165,6 +168,8 @@ export interface Batch {
   readonly references?: readonly ReferenceMark[];
   /** A name of the run for `find`. The append fails with `conflict` if another run has the name. */
   readonly alias?: RunAlias;
+  /** New entries of the run's outbox, and those that are done, oldest first. */
+  readonly outbox?: readonly OutboxMark[];
   /** Replaces the snapshot; covers everything up to the end of this batch. */
   readonly snapshot?: Json;
 }
@@ -179,6 +184,8 @@ export interface RunRow {
   readonly turns: number;
   readonly initialInput: Json;
   readonly metadata: JsonObject;
+  /** The request whose turn has started and not ended. */
+  readonly started?: RequestId;
 }
 
 /** A run's row as stored. */
@@ -210,6 +217,31 @@ export interface RequestMark {
    * request never sleeps.
    */
   readonly wakeAt?: number;
+  /**
+   * The asks of other actors that the request rests on, if it rests on nothing else; empty if it does not rest. A
+   * completed request never rests.
+   */
+  readonly rests?: readonly RequestId[];
+}
+
+/** Adds an entry to a run's outbox: a message to another actor that is sent again until it has arrived. */
+export interface OutboxMark {
+  /** The request that the message is about. */
+  readonly requestId: RequestId;
+  /** `reply`: the request has ended; `cancel`: its sender no longer wants it. */
+  readonly kind: OutboxKind;
+  /** The id of the event that the message is made from: RequestCompleted or ToolCall. */
+  readonly event: number;
+  /** True if the message has arrived; the entry is then removed. */
+  readonly done?: boolean;
+}
+
+export type OutboxKind = "reply" | "cancel";
+
+/** An entry of an outbox that is not done. */
+export interface OutboxEntry extends Omit<OutboxMark, "done"> {
+  /** The run that sends the message. */
+  readonly runId: RunId;
 }
 
 /** A name that a client gives to a run. Each agent has its own aliases. */
@@ -246,6 +278,8 @@ export interface RequestEntry {
   readonly completed?: number;
   /** The wake time; absent if it does not sleep. */
   readonly wakeAt?: number;
+  /** The asks that it rests on; absent if it does not rest. */
+  readonly rests?: readonly RequestId[];
   /** True if the run was removed; then only the ids and the phase `completed` are set. */
   readonly removed?: boolean;
 }

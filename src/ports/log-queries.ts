@@ -1,4 +1,5 @@
 import type { RunPhase } from "../protocol/answers/status.ts";
+import type { RunId } from "../protocol/ids.ts";
 
 /** Selects sleeping requests. */
 export interface SleepQuery {
@@ -8,6 +9,12 @@ export interface SleepQuery {
   readonly notAfter?: number;
   /** Maximum number; unlimited by default. */
   readonly limit?: number;
+}
+
+/** Selects entries of outboxes. */
+export interface OutboxQuery {
+  /** Only those of one run. */
+  readonly runId?: RunId;
 }
 
 /** Selects a part of a run's log. */

@@ -234,6 +234,7 @@ export class TestHost {
         if (this.#listFaults >= 0) throw new Unavailable("the disk is gone");
         return log.asleep(query);
       }),
+      outbox: whileAlive(log.outbox),
       snapshot: whileAlive(log.snapshot),
       unreferenced: whileAlive(log.unreferenced),
       remove: whileAlive((cursor) => log.remove(cursor)),

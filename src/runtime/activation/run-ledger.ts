@@ -181,7 +181,15 @@ export class RunLedger {
    */
   save(snapshot?: "due" | "now"): void {
     if (this.#row === undefined) return;
-    this.#row = { ...this.#row, status: this.phase, updatedAt: this.#now(), turns: this.#state.turns };
+    const { started: _, ...row } = this.#row;
+    const started = this.started?.accepted.requestId;
+    this.#row = {
+      ...row,
+      status: this.phase,
+      updatedAt: this.#now(),
+      turns: this.#state.turns,
+      ...(started !== undefined && { started }),
+    };
     const entries = snapshot && this.recorder.head + this.recorder.records;
     if (entries === undefined || (snapshot === "due" && entries - this.#covered < SNAPSHOT_EVERY)) {
       this.recorder.row(this.#row);

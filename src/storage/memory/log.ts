@@ -5,6 +5,8 @@ import type {
   Batch,
   Cursor,
   EventLog,
+  OutboxEntry,
+  OutboxMark,
   ReferenceMark,
   RequestEntry,
   RequestMark,
@@ -45,6 +47,8 @@ export function memoryLog(): MemoryLog {
   const aliases = new Map<string, RunId>();
   // For each thing outside the log the runs that refer to it.
   const referrers = new Map<string, Set<RunId>>();
+  // The runs whose outboxes have entries.
+  const senders = new Set<RunId>();
   const tails = new Tails();
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
@@ -99,6 +103,7 @@ export function memoryLog(): MemoryLog {
       else openRequests.add(requestId);
     }
     for (const mark of batch.references ?? []) applyReference(cursor.runId, run, mark);
+    if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
   }
@@ -114,6 +119,21 @@ export function memoryLog(): MemoryLog {
     }
     if (holders.size > 0) referrers.set(thing, holders);
     else referrers.delete(thing);
+  }
+
+  function applyOutbox(runId: RunId, run: MemoryRun, marks: readonly OutboxMark[]): void {
+    for (const { done = false, ...mark } of marks) {
+      const others = (run.outbox ?? []).filter(
+        ({ requestId, kind }) => requestId !== mark.requestId || kind !== mark.kind,
+      );
+      run.outbox = done ? others : [...others, { ...mark, runId }];
+    }
+    if (run.outbox === undefined || run.outbox.length === 0) senders.delete(runId);
+    else senders.add(runId);
+  }
+
+  function outbox(runIds: Iterable<RunId>): readonly OutboxEntry[] {
+    return [...runIds].flatMap((runId) => runs.get(runId)?.outbox ?? []);
   }
 
   /** Computes the new entries of requests without storing them. */
@@ -149,6 +169,7 @@ export function memoryLog(): MemoryLog {
     runs.delete(cursor.runId);
     if (run.row !== undefined) removed.add(cursor.runId);
     for (const alias of run.aliases) aliases.delete(alias);
+    senders.delete(cursor.runId);
     for (const requestId of run.requests) {
       requests.delete(requestId);
       removedRequests.set(requestId, cursor.runId);
@@ -224,6 +245,7 @@ export function memoryLog(): MemoryLog {
           .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
           .slice(0, limit);
       },
+      outbox: async ({ runId }) => outbox(runId === undefined ? senders : [runId]),
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
       async remove(cursor) {

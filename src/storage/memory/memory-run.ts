@@ -1,4 +1,4 @@
-import type { LogRecord, Page, RunEntry, RunRow, Snapshot } from "../../ports/event-log.ts";
+import type { LogRecord, OutboxEntry, Page, RunEntry, RunRow, Snapshot } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { firstOf } from "../shared/utf8.ts";
@@ -12,6 +12,8 @@ export interface MemoryRun {
   readonly aliases: string[];
   readonly requests: Set<RequestId>;
   readonly references: Set<string>;
+  /** The entries of its outbox that are not done; created with the first. */
+  outbox?: OutboxEntry[];
   row?: RunRow;
   snapshot?: Snapshot;
 }

@@ -8,9 +8,15 @@ export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: R
     throw new AgentError("conflict", `request ${mark.requestId} belongs to run ${entry.runId}`);
   }
   const marked = { ...(entry ?? { createdAt: 0, accepted: { n: 0, after: 0 } }), ...mark, runId };
-  if (marked.wakeAt === undefined || (marked.wakeAt > 0 && marked.phase !== "completed")) return marked;
-  const { wakeAt: _, ...awake } = marked;
-  return awake;
+  const isAwake = marked.wakeAt !== undefined && (marked.wakeAt === 0 || marked.phase === "completed");
+  const isActive = marked.rests !== undefined && (marked.rests.length === 0 || marked.phase === "completed");
+  if (!isAwake && !isActive) return marked;
+  const { wakeAt, rests, ...rest } = marked;
+  return {
+    ...rest,
+    ...(!isAwake && wakeAt !== undefined && { wakeAt }),
+    ...(!isActive && rests !== undefined && { rests }),
+  };
 }
 
 /** The entry of a request whose run was removed. */

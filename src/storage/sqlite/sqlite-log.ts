@@ -261,6 +261,10 @@ export function sqliteLog(
       return reader.ask((tables) => tables.open());
     },
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
+    async outbox(query) {
+      if (query.runId !== undefined) await settled(query.runId);
+      return reader.ask((tables) => tables.outbox(query));
+    },
     snapshot: async (runId) =>
       reader.ask((tables) => {
         const run = tables.checked(runId);

@@ -85,6 +85,62 @@ export function testRequests(subject: EventLogSubject): void {
       }
     });
 
+    test("what a request rests on is found, until it rests no longer or is completed", async () => {
+      const log = await openFor(subject);
+      let cursor = await startRun(log, "run", 1);
+      const mark = async (...requests: RequestMark[]): Promise<unknown> => {
+        cursor = await log.append(cursor, { events: [], records: [], requests });
+        return (await log.lookup(requestId("asks")))?.rests;
+      };
+      const id = requestId("asks");
+      const rests = [requestId("ask_1"), requestId("ask_2")];
+      expect(await mark(accepted("asks", { phase: "running" }))).toBeUndefined();
+      expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
+      expect(await mark({ requestId: id, phase: "waiting" })).toEqual(rests);
+      expect(await mark({ requestId: id, phase: "running", rests: [] })).toBeUndefined();
+      expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
+      expect(await mark({ requestId: id, phase: "completed", completed: 1 })).toBeUndefined();
+    });
+
+    test("an entry of an outbox is listed until it is done", async () => {
+      const log = await openFor(subject);
+      const reply = { requestId: requestId("first"), kind: "reply", event: 1 } as const;
+      const cancel = { requestId: requestId("second"), kind: "cancel", event: 2 } as const;
+      const run = await startRun(log, "run", 2);
+      const added = await log.append(run, { events: [], records: [], outbox: [reply] });
+      const again = await log.append(added, { events: [], records: [], outbox: [cancel] });
+      const other = await startRun(log, "other", 1);
+      await log.append(other, { events: [], records: [], outbox: [reply] });
+      const entries = [reply, cancel].map((entry) => ({ ...entry, runId: "run" }));
+      expect(await log.outbox({ runId: runId("run") })).toEqual(entries);
+      expect(await log.outbox({ runId: runId("none") })).toEqual([]);
+      expect(await log.outbox({})).toHaveLength(3);
+
+      const done = await log.append(again, {
+        events: [],
+        records: [],
+        outbox: [
+          { ...reply, done: true },
+          { requestId: requestId("third"), kind: "reply", event: 2 },
+          { requestId: requestId("third"), kind: "reply", event: 2, done: true },
+        ],
+      });
+      expect(await log.outbox({ runId: runId("run") })).toEqual([{ ...cancel, runId: "run" }]);
+      await log.remove(done);
+      expect(await log.outbox({ runId: runId("run") })).toEqual([]);
+      expect(await log.outbox({})).toEqual([{ ...reply, runId: "other" }]);
+    });
+
+    test("the row of a run names the request that has started, until a row without one", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const started = requestId("first");
+      const next = await log.append(cursor, { events: [], records: [], run: row({ started }) });
+      expect((await log.run(runId("run")))?.started).toBe(started);
+      await log.append(next, { events: [], records: [], run: row() });
+      expect(await log.run(runId("run"))).not.toHaveProperty("started");
+    });
+
     test("open lists the requests with work to do, oldest first", async () => {
       const log = await openFor(subject);
       for (const [index, createdAt] of [30, 10, 20, 40].entries()) {

@@ -96,6 +96,7 @@ export class Disk {
       list: later(log.list),
       open: later(log.open),
       asleep: later(log.asleep),
+      outbox: later(log.outbox),
       snapshot: later(log.snapshot),
       unreferenced: later(log.unreferenced),
       remove: later((cursor) => this.#remove(doer, cursor)),

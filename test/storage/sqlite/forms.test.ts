@@ -112,6 +112,30 @@ test("a log of format 7 is opened, and its runs continue", async () => {
   }
 });
 
+test("a log of format 8 is opened, and its runs get outboxes and the request that has started", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const cursor = await startRun(log, "run", 1);
+  const requests: RequestMark[] = [
+    { requestId: "before", phase: "completed", createdAt: 1, completed: 1 },
+    { requestId: "now", phase: "running", createdAt: 2, started: 1 },
+    { requestId: "later", phase: "queued", createdAt: 3 },
+  ];
+  await log.append(cursor, { events: [], records: [], run: row({ status: "running" }), requests });
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toEighthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect(await again.run("run")).toMatchObject({ started: "now" });
+  const { cursor: next } = await again.claim("run");
+  const outbox = [{ requestId: "now", kind: "reply", event: 1 } as const];
+  await again.append(next, { events: [], records: [], outbox });
+  expect(await again.outbox({})).toEqual([{ ...outbox[0], runId: "run" }]);
+});
+
 test("a log of an unknown format is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -138,8 +162,15 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+/** Converts a database to format 8. */
+function toEighthForm(database: DatabaseSync): void {
+  database.exec(`DROP TABLE outbox; DROP INDEX request_resting; ALTER TABLE request DROP COLUMN rests;
+    ALTER TABLE run DROP COLUMN started; PRAGMA user_version = 8`);
+}
+
 /** Converts a database to format 7. */
 function toSeventhForm(database: DatabaseSync): void {
+  toEighthForm(database);
   database.exec("DROP TABLE recent; ALTER TABLE batch DROP COLUMN recent; PRAGMA user_version = 7");
 }
 

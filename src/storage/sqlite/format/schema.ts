@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 8;
+export const VERSION = 9;
 
 // Partial indexes: waiting and sleeping requests are not in the index that a start reads, nor in the one that
 // finds open requests.
@@ -65,6 +65,15 @@ const REFERENCES = `
 // event.
 const RECENT = `
   CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL)`;
+
+// The requests that rest on asks of other actors; `rests` has their ids as JSON.
+const RESTING = "CREATE INDEX request_resting ON request (rid) WHERE rests IS NOT NULL";
+
+// The messages to other actors that have not arrived yet.
+const OUTBOX = `
+  CREATE TABLE outbox (rid INTEGER NOT NULL, event INTEGER NOT NULL, request_id TEXT NOT NULL, kind INTEGER NOT NULL,
+    PRIMARY KEY (rid, event, request_id, kind))
+    WITHOUT ROWID`;
 
 // A chunk contains successive events of a run, joined by line breaks: one row for many events costs much less than
 // one row per event. Tables with a rowid and a narrow index are about 1.4 times as fast as clustered ones.
@@ -100,7 +109,8 @@ const SCHEMA = `
     updated INTEGER NOT NULL,
     turns INTEGER NOT NULL,
     metadata TEXT NOT NULL,
-    initial_input TEXT NOT NULL
+    initial_input TEXT NOT NULL,
+    started TEXT
   );
   CREATE INDEX run_updated ON run (updated DESC, run_id) WHERE removed = 0;
   CREATE INDEX run_agent ON run (agent, updated DESC, run_id) WHERE removed = 0;
@@ -118,10 +128,14 @@ const SCHEMA = `
     started INTEGER,
     segment INTEGER,
     completed INTEGER,
-    wake INTEGER
+    wake INTEGER,
+    rests TEXT
   ) WITHOUT ROWID;
   CREATE INDEX request_run ON request (rid);
   ${REQUEST_INDEXES};
+  ${RESTING};
+
+  ${OUTBOX};
 
   ${ALIASES};
   ${REFERENCES};
@@ -166,6 +180,13 @@ const FROM = [
   BY_CREATION,
   // In format 7 each append is a chunk.
   `${RECENT}; ALTER TABLE batch ADD COLUMN recent TEXT`,
+  // Format 8 had no outboxes. A request that has started is the one of its run that is neither queued nor completed.
+  `ALTER TABLE run ADD COLUMN started TEXT;
+  UPDATE run SET started = (SELECT request_id FROM request WHERE request.rid = run.rid AND phase IN (1, 2))
+    WHERE removed = 0 AND status > 0;
+  ALTER TABLE request ADD COLUMN rests TEXT;
+  ${RESTING};
+  ${OUTBOX}`,
 ] as const;
 
 /**
@@ -174,3 +195,4 @@ const FROM = [
  */
 export const RUN_PHASES = ["idle", "running", "waiting"] as const;
 export const REQUEST_PHASES = ["queued", "running", "waiting", "completed"] as const;
+export const OUTBOX_KINDS = ["reply", "cancel"] as const;

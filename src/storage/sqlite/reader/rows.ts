@@ -1,11 +1,11 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { RequestEntry, RunAlias, RunEntry, RunPage } from "../../../ports/event-log.ts";
-import type { RunQuery, SleepQuery } from "../../../ports/log-queries.ts";
+import type { OutboxEntry, RequestEntry, RunAlias, RunEntry, RunPage } from "../../../ports/event-log.ts";
+import type { OutboxQuery, RunQuery, SleepQuery } from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
 import { checkNoCursor, positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
-import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
+import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 export interface Rows {
   run(runId: RunId): RunEntry | undefined;
@@ -14,6 +14,7 @@ export interface Rows {
   lookup(requestId: RequestId): RequestEntry | undefined;
   open(): readonly RequestEntry[];
   asleep(query: SleepQuery): readonly RequestEntry[];
+  outbox(query: OutboxQuery): readonly OutboxEntry[];
   /** What a run refers to outside the log. */
   references(rid: number): readonly string[];
   isReferenced(thing: string): boolean;
@@ -32,6 +33,8 @@ export function createRows(database: DatabaseSync): Rows {
       (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
     ORDER BY request.created, request_id`);
   const sleeping = database.prepare(`SELECT ${REQUEST} WHERE wake > ? AND wake <= ? ORDER BY wake LIMIT ?`);
+  const outbox = database.prepare(`SELECT ${OUTBOX} ORDER BY outbox.rid, event`);
+  const outboxOfRun = database.prepare(`SELECT ${OUTBOX} WHERE run_id = ? ORDER BY event`);
   const references = database.prepare("SELECT thing FROM reference WHERE rid = ?");
   const oneReference = database.prepare("SELECT 1 FROM reference WHERE thing = ? LIMIT 1");
   const lists = new Map<string, StatementSync>();
@@ -78,19 +81,25 @@ export function createRows(database: DatabaseSync): Rows {
     asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit = -1 }) {
       return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);
     },
+    outbox({ runId }) {
+      const rows = runId === undefined ? outbox.all() : outboxOfRun.all(runId);
+      return (rows as unknown as OutboxRow[]).map(toOutbox);
+    },
     references: (rid) => references.all(rid).map(({ thing }) => String(thing)),
     isReferenced: (thing) => oneReference.get(thing) !== undefined,
   };
 }
 
-const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input,
+const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input, run.started,
   (SELECT alias FROM alias WHERE alias.rid = run.rid ORDER BY alias LIMIT 1) AS alias,
   (SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1) AS head
   FROM run`;
 
 const REQUEST = `request_id, run_id, removed, phase, request.created, accepted_n, accepted_after,
-  started, segment, completed, wake
+  request.started, segment, completed, wake, rests
   FROM request JOIN run ON run.rid = request.rid`;
+
+const OUTBOX = "run_id, event, request_id, kind FROM outbox JOIN run ON run.rid = outbox.rid";
 
 interface RunRow {
   readonly run_id: RunId;
@@ -102,6 +111,7 @@ interface RunRow {
   readonly turns: number;
   readonly metadata: string;
   readonly initial_input: string;
+  readonly started: RequestId | null;
   readonly alias: string | null;
   readonly head: number | null;
 }
@@ -118,6 +128,7 @@ function toRun(row: RunRow): RunEntry {
     turns: row.turns,
     initialInput: JSON.parse(row.initial_input) as Json,
     metadata: JSON.parse(row.metadata) as JsonObject,
+    ...(row.started !== null && { started: row.started }),
     ...(row.alias !== null && { alias: row.alias }),
   };
 }
@@ -134,6 +145,7 @@ interface RequestRow {
   readonly segment: number | null;
   readonly completed: number | null;
   readonly wake: number | null;
+  readonly rests: string | null;
 }
 
 function toRequest(row: RequestRow): RequestEntry {
@@ -148,7 +160,19 @@ function toRequest(row: RequestRow): RequestEntry {
     ...(row.segment !== null && { segment: row.segment }),
     ...(row.completed !== null && { completed: row.completed }),
     ...(row.wake !== null && { wakeAt: row.wake }),
+    ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
   };
+}
+
+interface OutboxRow {
+  readonly run_id: RunId;
+  readonly event: number;
+  readonly request_id: RequestId;
+  readonly kind: number;
+}
+
+function toOutbox({ run_id: runId, event, request_id: requestId, kind }: OutboxRow): OutboxEntry {
+  return { runId, requestId, kind: OUTBOX_KINDS[kind] ?? "reply", event };
 }
 
 /** Each combination of filters is its own SQL text, so that SQLite uses the matching index. */

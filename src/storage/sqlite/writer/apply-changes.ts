@@ -1,5 +1,6 @@
 import { toChecksum } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
+import { OUTBOX_KINDS } from "../format/schema.ts";
 import type { Changes } from "./message.ts";
 import type { Statements } from "./statements.ts";
 
@@ -17,21 +18,23 @@ export function applyChanges(
     addAlias,
     addReference,
     dropReference,
+    addOutbox,
+    dropOutbox,
     setSnapshot,
   }: Statements,
   position: ChunkPosition,
-  { run, requests, references, alias, snapshot }: Changes,
+  { run, requests, references, outbox, alias, snapshot }: Changes,
 ): void {
   const { rid, last: head, records } = position;
   if (run?.runId !== undefined) {
-    const { runId, owner, status, updated, turns, metadata, initialInput } = run;
+    const { runId, owner, status, updated, turns, started, metadata, initialInput } = run;
     const { agent, created } = owner ?? { agent: "", created: 0 };
     const json = [metadata ?? "{}", initialInput ?? "null"] as const;
-    addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json);
+    addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json, started);
   } else if (run !== undefined) {
-    const { owner, status, updated, turns, metadata, initialInput } = run;
+    const { owner, status, updated, turns, started, metadata, initialInput } = run;
     const json = [metadata ?? null, initialInput ?? null] as const;
-    changeRun.run(head, status, updated, turns, ...json, rid);
+    changeRun.run(head, status, updated, turns, started, ...json, rid);
     if (owner !== undefined) giveRun.run(owner.agent, owner.created, rid);
   }
   for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
@@ -41,6 +44,11 @@ export function applyChanges(
     }
   }
   for (const { thing, dropped } of references ?? []) (dropped ? dropReference : addReference).run(thing, rid);
+  for (const { requestId, kind, event, done = false } of outbox ?? []) {
+    const at = OUTBOX_KINDS.indexOf(kind);
+    if (done) dropOutbox.run(rid, requestId, at);
+    else addOutbox.run(rid, event, requestId, at);
+  }
   if (alias !== undefined) addAlias.run(alias.agent, alias.name, rid);
   if (snapshot !== undefined) {
     setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);

@@ -11,6 +11,7 @@ export function encodeAppend(run: OwnedRun, batch: Batch): Append {
     batch.run !== undefined ||
     batch.requests !== undefined ||
     batch.references !== undefined ||
+    batch.outbox !== undefined ||
     batch.alias !== undefined ||
     batch.snapshot !== undefined;
   const body = events.length === 1 ? (events[0] ?? "") : events.join("\n");
@@ -27,24 +28,29 @@ export function encodeAppend(run: OwnedRun, batch: Batch): Append {
 /** Longer appends become chunks at once, because their bytes cost more than the row. */
 const RECENT_CHARACTERS = 4_096;
 
-function encodeChanges(run: OwnedRun, { run: row, requests, references, alias, snapshot }: Batch): Changes {
+function encodeChanges(
+  run: OwnedRun,
+  { run: row, requests, references, outbox, alias, snapshot }: Batch,
+): Changes {
   return {
     ...(row !== undefined && { run: encodeRow(run, row) }),
     ...(requests !== undefined && { requests: mergeMarks(run, requests) }),
     ...(references !== undefined && { references }),
+    ...(outbox !== undefined && { outbox }),
     ...(alias !== undefined && { alias }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
   };
 }
 
 function encodeRow(run: OwnedRun, row: NonNullable<Batch["run"]>): RunChange {
-  const { agent, status, createdAt: created, updatedAt: updated, turns } = row;
+  const { agent, status, createdAt: created, updatedAt: updated, turns, started = null } = row;
   const isOwnerNew = !run.stored || agent !== run.agent || created !== run.createdAt;
   return {
     ...(!run.stored && { runId: run.runId }),
     status: RUN_PHASES.indexOf(status),
     updated,
     turns,
+    started,
     ...(isOwnerNew && { owner: { agent, created } }),
     // Both values are immutable, so the same object means the same JSON.
     ...(row.metadata !== run.metadata && { metadata: JSON.stringify(row.metadata) }),
@@ -72,5 +78,6 @@ function mergeMarks(run: OwnedRun, marks: readonly RequestMark[]): readonly Requ
     mark.segment ?? null,
     mark.completed ?? null,
     mark.phase === "completed" ? 0 : (mark.wakeAt ?? null),
+    mark.phase === "completed" ? "[]" : mark.rests === undefined ? null : JSON.stringify(mark.rests),
   ]);
 }

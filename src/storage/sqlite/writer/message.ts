@@ -1,4 +1,4 @@
-import type { ReferenceMark, RunAlias } from "../../../ports/event-log.ts";
+import type { OutboxMark, ReferenceMark, RunAlias } from "../../../ports/event-log.ts";
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "../recent/recent-events.ts";
 import type { Durability } from "../format/schema.ts";
@@ -44,6 +44,7 @@ export interface Changes {
   readonly run?: RunChange;
   readonly requests?: readonly RequestChange[];
   readonly references?: readonly ReferenceMark[];
+  readonly outbox?: readonly OutboxMark[];
   readonly alias?: RunAlias;
   readonly snapshot?: string;
 }
@@ -54,6 +55,7 @@ export interface RunChange {
   readonly status: number;
   readonly updated: number;
   readonly turns: number;
+  readonly started: string | null;
   /** The rest is absent if unchanged. */
   readonly owner?: { readonly agent: string; readonly created: number };
   readonly metadata?: string;
@@ -74,6 +76,8 @@ export type RequestChange = readonly [
   completed: number | null,
   /** 0 if the request no longer sleeps. */
   wake: number | null,
+  /** The asks that it rests on, as JSON. */
+  rests: string | null,
 ];
 
 /** Messages from the writer. */

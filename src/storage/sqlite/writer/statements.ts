@@ -21,9 +21,9 @@ const SQL = {
     VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`,
 
   addRun: `INSERT INTO run
-    (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  changeRun: `UPDATE run SET head = ?, status = ?, updated = ?, turns = ?,
+    (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input, started)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  changeRun: `UPDATE run SET head = ?, status = ?, updated = ?, turns = ?, started = ?,
     metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input)
     WHERE rid = ?`,
   // Apart from the others: setting an indexed column writes its indexes, also if the value stays the same.
@@ -31,12 +31,13 @@ const SQL = {
 
   findRequest: "SELECT rid FROM request WHERE request_id = ?",
   addRequest: `INSERT INTO request
-    (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed, wake)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))`,
+    (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed, wake, rests)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, '[]'))`,
   changeRequest: `UPDATE request SET phase = ?, created = coalesce(?, created),
     accepted_n = coalesce(?, accepted_n), accepted_after = coalesce(?, accepted_after),
     started = coalesce(?, started), segment = coalesce(?, segment),
-    completed = coalesce(?, completed), wake = nullif(coalesce(?, wake), 0)
+    completed = coalesce(?, completed), wake = nullif(coalesce(?, wake), 0),
+    rests = nullif(coalesce(?, rests), '[]')
     WHERE request_id = ?`,
 
   findAlias: "SELECT rid FROM alias WHERE agent = ? AND alias = ?",
@@ -45,17 +46,21 @@ const SQL = {
   addReference: "INSERT OR IGNORE INTO reference (thing, rid) VALUES (?, ?)",
   dropReference: "DELETE FROM reference WHERE thing = ? AND rid = ?",
 
+  addOutbox: "INSERT OR REPLACE INTO outbox (rid, event, request_id, kind) VALUES (?, ?, ?, ?)",
+  dropOutbox: "DELETE FROM outbox WHERE rid = ? AND request_id = ? AND kind = ?",
+
   setSnapshot: `INSERT OR REPLACE INTO snapshot (rid, head, records, checksum, data)
     VALUES (?, ?, ?, ?, ?)`,
 
   removeRun: `UPDATE run SET removed = 1, head = 0, agent = '', status = 0, created = 0, updated = 0,
-    turns = 0, metadata = '{}', initial_input = 'null'
+    turns = 0, metadata = '{}', initial_input = 'null', started = NULL
     WHERE rid = ?`,
   removeRequests: `UPDATE request SET phase = 3, created = 0, accepted_n = 0, accepted_after = 0,
-    started = NULL, segment = NULL, completed = NULL, wake = NULL
+    started = NULL, segment = NULL, completed = NULL, wake = NULL, rests = NULL
     WHERE rid = ?`,
   removeAliases: "DELETE FROM alias WHERE rid = ?",
   removeReferences: "DELETE FROM reference WHERE rid = ?",
+  removeOutbox: "DELETE FROM outbox WHERE rid = ?",
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
 
   findRemoved: "SELECT rid FROM run WHERE removed = 1 LIMIT 1",
