@@ -2,6 +2,7 @@ export { checkJson } from "./schema/check-json.ts";
 export type { JsonIssue } from "./schema/check-json.ts";
 export { eventTypes } from "./events/event-schemas.ts";
 export type { EventOf } from "./events/event-schemas.ts";
+export type { ActorRef, CallMode, Hops, SenderRef } from "./actors.ts";
 export { isId } from "./ids.ts";
 export type { ArtifactId, Branded, CallId, RequestId, RunId } from "./ids.ts";
 export type { Json, JsonObject } from "./json.ts";

@@ -13,6 +13,7 @@ const STATUSES: Readonly<Record<ErrorCode, number>> = {
   conflict: 409,
   run_full: 409,
   too_deep: 409,
+  would_deadlock: 409,
   gone: 410,
   too_large: 413,
   unsupported_media_type: 415,

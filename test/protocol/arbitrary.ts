@@ -121,7 +121,7 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   }),
   ArtifactGenerated: some("ArtifactGenerated", file),
   ArtifactUploaded: some("ArtifactUploaded", file),
-  RunCreated: some("RunCreated", { input: json, metadata: jsonObject }),
+  RunCreated: some("RunCreated", { input: json, metadata: jsonObject }, { key: text }),
   RequestCompleted: some(
     "RequestCompleted",
     { finish_reason: fc.constantFrom("success", "error", "canceled"), result: fc.option(text) },

@@ -63,6 +63,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       endpoints: z.array(text),
       operations: z.array(operation).describe("The agent's operations, including chat."),
       tools: z.array(text).describe("The tools and agents it calls; informative."),
+      keys: z.boolean().exactOptional().describe("Whether requests can name a run by key."),
       config_schema: jsonObject.exactOptional().describe("JSON Schema of the args of a ConfigureRequest."),
     } satisfies Shape<AgentDescriptor>)
     .describe("The description of an agent."),
@@ -136,6 +137,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
         overloaded: true,
         run_full: true,
         too_deep: true,
+        would_deadlock: true,
         internal: true,
         unavailable: true,
         timeout: true,

@@ -16,6 +16,8 @@ export interface AgentDescriptor {
   readonly endpoints: readonly string[];
   readonly operations: readonly OperationDescriptor[];
   readonly tools: readonly string[];
+  /** Whether requests can name a run by key. Absent in the descriptions of servers that know no keys. */
+  readonly keys?: boolean;
   /** JSON Schema of the args of a ConfigureRequest, if the agent declares one. */
   readonly config_schema?: JsonObject;
 }

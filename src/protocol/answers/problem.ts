@@ -17,6 +17,7 @@ export type ProblemCode =
   | "overloaded"
   | "run_full"
   | "too_deep"
+  | "would_deadlock"
   | "internal"
   | "unavailable"
   | "timeout";

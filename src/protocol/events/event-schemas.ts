@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { belongsToRun, CALLEE_KINDS, roleOf, TOOL_ERROR_CODES } from "./events.ts";
+import type { CallMode, SenderRef } from "../actors.ts";
 import type { ConfigureCompleted } from "../answers/answers.ts";
 import type { Callee, Event, EventBody, EventType, Usage } from "./events.ts";
 import {
@@ -10,6 +11,7 @@ import {
   finishReason,
   json,
   jsonObject,
+  oneOf,
   ordinal,
   questions,
   requestId,
@@ -34,10 +36,20 @@ const usage: z.ZodType<Usage> = z.object({
 const callee: z.ZodType<Callee> = z.object({
   kind: z.enum(CALLEE_KINDS),
   name: text.describe("Its own name."),
+  key: text.exactOptional().describe("The key of an actor."),
+  run_id: runId.exactOptional().describe("The run of an actor that is not addressed by key."),
+  request_id: requestId.exactOptional().describe("The request that an actor gets."),
 } satisfies Shape<Callee>);
 
 const branch = text.exactOptional().describe("Names one of several parallel texts.");
 const attempt = ordinal.exactOptional().describe("Above 1 when the call is retried after an interruption.");
+const sender: z.ZodType<SenderRef> = z.object({
+  agent: text.exactOptional(),
+  key: text.exactOptional(),
+  run_id: text,
+  server: text.exactOptional().describe("Present if the sender is on another server; then it is a claim."),
+} satisfies Shape<SenderRef>);
+
 const artifact = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
 
 const completed = {
@@ -56,6 +68,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     attachments: z.array(artifactId).exactOptional(),
     config_version: count.exactOptional(),
     agent_version: text.exactOptional().describe("The version of the agent's code."),
+    sender: sender.exactOptional().describe("The actor that sent the request."),
   }),
   WaitForInput: event(
     "WaitForInput",
@@ -85,6 +98,12 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     tool_call_id: callId,
     callee: callee.exactOptional().describe("What is called. function_name is the caller's name for it."),
     attempt,
+    mode: oneOf<CallMode>({ ask: true, tell: true })
+      .exactOptional()
+      .describe(
+        "Present for an actor: an ask ends with its answer, a tell when it has accepted the request.",
+      ),
+    expires_at: timestamp.exactOptional().describe("When the call ends with timeout."),
   }),
   ToolResult: event("ToolResult", "A call ended with a result.", {
     function_name: text,
@@ -132,6 +151,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
   RunCreated: event("RunCreated", "A run was created without a request.", {
     input: json,
     metadata: jsonObject,
+    key: text.exactOptional().describe("The name by which the run is found."),
   }),
   RequestCompleted: event("RequestCompleted", "The turn has ended; no event of it follows.", completed),
 };

@@ -1,3 +1,4 @@
+import type { CallMode, SenderRef } from "../actors.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../ids.ts";
 import type { Json, JsonObject } from "../json.ts";
 
@@ -47,6 +48,12 @@ export interface Callee {
   readonly kind: CalleeKind;
   /** Its own name; `function_name` is the name that the caller uses. */
   readonly name: string;
+  /** The key of an actor. */
+  readonly key?: string;
+  /** The run of an actor that is not addressed by key. */
+  readonly run_id?: RunId;
+  /** The request that an actor gets. */
+  readonly request_id?: RequestId;
 }
 
 /** An event without its address: what an agent, or the runtime for it, says. */
@@ -59,6 +66,8 @@ export type EventBody =
       readonly config_version?: number;
       /** The version of the agent that started the turn, if the agent has one. */
       readonly agent_version?: string;
+      /** The actor that sent the request. */
+      readonly sender?: SenderRef;
     }
   | {
       readonly type: "WaitForInput";
@@ -89,6 +98,10 @@ export type EventBody =
       /** Absent in the events of servers that do not report it. */
       readonly callee?: Callee;
       readonly attempt?: number;
+      /** Present if the callee is an actor. */
+      readonly mode?: CallMode;
+      /** When the call ends with `timeout`, if it has not ended before; ISO 8601, UTC. */
+      readonly expires_at?: string;
     }
   | {
       readonly type: "ToolResult";
@@ -153,7 +166,12 @@ export type EventBody =
       readonly mime_type: string;
       readonly size_bytes: number;
     }
-  | { readonly type: "RunCreated"; readonly input: Json; readonly metadata: JsonObject }
+  | {
+      readonly type: "RunCreated";
+      readonly input: Json;
+      readonly metadata: JsonObject;
+      readonly key?: string;
+    }
   | {
       readonly type: "RequestCompleted";
       readonly finish_reason: FinishReason;
@@ -171,6 +189,12 @@ export const TOOL_ERROR_CODES = [
   "interrupted",
   "canceled",
   "timeout",
+  "overloaded",
+  "unavailable",
+  "gone",
+  "too_large",
+  "too_deep",
+  "would_deadlock",
 ] as const;
 
 export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];

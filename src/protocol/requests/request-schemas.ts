@@ -11,8 +11,10 @@ import {
   ordinal,
   requestId,
   runId,
+  timestamp,
 } from "../fields.ts";
 import type { Shape } from "../fields.ts";
+import type { Hops } from "../actors.ts";
 import type { JsonObject } from "../json.ts";
 import { CALLERS_LIMIT } from "./requests.ts";
 import type {
@@ -57,7 +59,10 @@ const caller: z.ZodType<Caller> = z.object({
   server: optional(z.string().max(2_048)),
   run_id: callerId,
   request_id: callerId,
+  waits: optional(z.boolean()),
 } satisfies Shape<Caller>);
+
+const hops: z.ZodType<Hops> = z.object({ n: count, since: timestamp } satisfies Shape<Hops>);
 
 const turnFields = {
   request_id: optional(requestId).describe(
@@ -79,6 +84,9 @@ const turnFields = {
     "The turns of agents that led to this request, newest last; ignored when two requests are compared.",
   ),
   depth: optional(count).describe("The depth of the asked agent below its callers; 0 for a client."),
+  hops: optional(hops).describe(
+    "How many requests led to this one without a caller that waits, and since when.",
+  ),
 } satisfies Shape<TurnRequestFields>;
 
 export const requestSchemas: {

@@ -1,3 +1,4 @@
+import type { Hops } from "../actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../ids.ts";
 import type { Json, JsonObject } from "../json.ts";
 
@@ -13,6 +14,8 @@ export interface Caller {
   readonly server?: string;
   readonly run_id: string;
   readonly request_id: string;
+  /** False if the turn does not wait for the end of the request. Default true. */
+  readonly waits?: boolean;
 }
 
 /** Limit of the callers in one request. */
@@ -36,6 +39,8 @@ export interface TurnRequestFields {
   readonly caller?: readonly Caller[];
   /** The depth of the asked agent below its callers; 0 or absent for a request of a client. */
   readonly depth?: number;
+  /** The requests before this one in a chain in which no one waits; bounds actors that tell each other without end. */
+  readonly hops?: Hops;
 }
 
 /** Sends a text to an agent. */

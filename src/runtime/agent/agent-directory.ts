@@ -123,6 +123,7 @@ function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
     endpoints,
     operations: operationNames(agent).map((name) => toOperation(agent, name)),
     tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
+    keys: true,
     ...(config && { config_schema: config }),
   };
 }

@@ -70,6 +70,7 @@ function canonicalRequest({
   request_metadata: _metadata,
   caller: _caller,
   depth: _depth,
+  hops: _hops,
   ...request
 }: TurnRequest): string {
   return canonical(request);

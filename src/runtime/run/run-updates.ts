@@ -62,7 +62,12 @@ function create(
 ): number {
   ledger.begin(agent, input, metadata, context.agents.configOf(agent));
   if (key !== undefined) ledger.recorder.alias({ agent, name: key });
-  ledger.recorder.event(speakerOf(ledger.runId, agent), { type: "RunCreated", input, metadata });
+  ledger.recorder.event(speakerOf(ledger.runId, agent), {
+    type: "RunCreated",
+    input,
+    metadata,
+    ...(key !== undefined && { key }),
+  });
   ledger.save();
   return 0;
 }

@@ -378,8 +378,14 @@ export interface components {
                 server?: string;
                 run_id: string;
                 request_id: string;
+                waits?: boolean;
             }[];
             depth?: number;
+            hops?: {
+                n: number;
+                /** Format: date-time */
+                since: string;
+            };
             wait?: boolean | ("none" | "acknowledged" | "completed");
             wait_ms?: number;
             run_context?: {
@@ -406,8 +412,14 @@ export interface components {
                 server?: string;
                 run_id: string;
                 request_id: string;
+                waits?: boolean;
             }[];
             depth?: number;
+            hops?: {
+                n: number;
+                /** Format: date-time */
+                since: string;
+            };
             wait?: boolean | ("none" | "acknowledged" | "completed");
             wait_ms?: number;
             run_context?: {
@@ -483,6 +495,12 @@ export interface components {
             attachments?: string[];
             config_version?: number;
             agent_version?: string;
+            sender?: {
+                agent?: string;
+                key?: string;
+                run_id: string;
+                server?: string;
+            };
         };
         WaitForInput: {
             id: number;
@@ -597,8 +615,15 @@ export interface components {
                 /** @enum {string} */
                 kind: "agent" | "tool" | "effect" | "remote" | "actor";
                 name: string;
+                key?: string;
+                run_id?: string;
+                request_id?: string;
             };
             attempt?: number;
+            /** @enum {string} */
+            mode?: "ask" | "tell";
+            /** Format: date-time */
+            expires_at?: string;
         };
         ToolResult: {
             id: number;
@@ -642,7 +667,7 @@ export interface components {
             function_name: string;
             content: string;
             /** @enum {string} */
-            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout";
+            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock";
             tool_call_id: string;
         };
         ToolTextOutput: {
@@ -805,6 +830,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            key?: string;
         };
         RequestCompleted: {
             id: number;
@@ -893,6 +919,7 @@ export interface components {
                 };
             }[];
             tools: string[];
+            keys?: boolean;
             config_schema?: {
                 [key: string]: unknown;
             };
@@ -954,7 +981,7 @@ export interface components {
             title: string;
             status: number;
             /** @enum {string} */
-            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "internal" | "unavailable" | "timeout";
+            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "would_deadlock" | "internal" | "unavailable" | "timeout";
             detail: string;
             hint?: string;
             errors?: {
