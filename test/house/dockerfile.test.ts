@@ -20,9 +20,11 @@ const added = new Map(
 );
 
 const agents = readdirSync(join(root, "agents")).map((file) => [`agents/${file}`, read("agents", file)]);
-/** The agents of the README, which a reader puts into agents/. */
-const described = [...read("README.md").matchAll(/^```ts\n(.*?export const (\w+) = .*?)^```$/gms)].map(
-  ([, code = "", name = ""]) => [`the README's ${name}`, code],
+/** The agents of the guide, which a reader puts into agents/. */
+const described = readdirSync(join(root, "docs/guide")).flatMap((file) =>
+  [...read("docs/guide", file).matchAll(/^```ts\n((?:(?!^```).)*?export const (\w+) = .*?)^```$/gms)].map(
+    ([, code = "", name = ""]) => [`${name} of ${file}`, code],
+  ),
 );
 
 test.each([...agents, ...described])("the image contains all imports of %s", (_name, code = "") => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { access, mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { documents } from "./blocks.ts";
 import { createProjectWithPackage, root, run, tsc } from "./packed.ts";
 
 let project = "";
@@ -29,13 +30,7 @@ test("every source map names files that are in the package", async () => {
 });
 
 test("every TypeScript block of the documentation compiles in a project made by tsc --init", async () => {
-  const blocks = findBlocks([
-    "README.md",
-    "docs/adapters.md",
-    "docs/protocols/agentscope.md",
-    "docs/protocols/aip.md",
-    "docs/protocols/tasks.md",
-  ]);
+  const blocks = findTypeScript(documents);
   expect(blocks.length).toBeGreaterThan(5);
   await compile("documentation", Object.fromEntries(blocks));
 });
@@ -63,7 +58,7 @@ test("an agent is tested with the package alone, and a crash too", async () => {
 });
 
 test("the adapter of the documentation serves an agent, and refuses in its words", async () => {
-  const [[, adapter] = ["", ""]] = findBlocks(["docs/adapters.md"]);
+  const [[, adapter] = ["", ""]] = findTypeScript(["docs/adapters.md"]);
   const program = `
     import { createRuntime, defineAgent } from "troupe";
     import { createApp } from "troupe/http";
@@ -132,8 +127,8 @@ async function compile(name: string, files: Readonly<Record<string, string>>): P
 }
 
 /** The TypeScript blocks of documents, as files named after their position. */
-function findBlocks(documents: readonly string[]): [path: string, code: string][] {
-  return documents.flatMap((document) => {
+function findTypeScript(paths: readonly string[]): [path: string, code: string][] {
+  return paths.flatMap((document) => {
     const text = readFileSync(join(root, document), "utf8");
     return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ 1: code = "", index }): [string, string] => {
       const line = text.slice(0, index).split("\n").length;

@@ -15,7 +15,7 @@ export function skipWithoutCompiler(skip: Skip): never {
   return skipWithout(skip, "needs Linux and a C compiler: install gcc (apt-get install gcc libc6-dev)");
 }
 
-/** Skips a test that runs shell commands of the README. */
+/** Skips a test that runs shell commands of the documentation. */
 export function skipWithoutCurl(skip: Skip): never {
   return skipWithout(skip, "needs bash and curl 7.82 or newer: install them (apt-get install bash curl)");
 }

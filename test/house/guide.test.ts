@@ -1,0 +1,205 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { readFile, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { defaultLimits } from "../../src/runtime/limits.ts";
+import { chat, createProject, startCommand, startProgram } from "../cli/command.ts";
+import { skipWithoutCurl } from "../machine/skip-without.ts";
+import { canRunBlocks, findBlocks, root, runBlock, toDataLines, toEvents } from "./blocks.ts";
+import type { BlockEvent } from "./blocks.ts";
+
+const MEMORY = "docs/guide/memory-and-configuration.md";
+
+test("the curl tour works as described", async ({ skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const cwd = await createProject({});
+  const command = startCommand(["dev", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
+  const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  const run = (heading: string, block = 0): Promise<string> =>
+    runBlock(findBlocks("docs/guide/http.md", `## ${heading}`, "sh")[block], address, cwd);
+
+  const lookAround = await run("Look around");
+  expect(lookAround).toContain('{"name":"echo","path":"/echo"}');
+  expect(lookAround).toContain('"name":"payments"');
+
+  const streamed = toEvents(await run("Stream an answer"));
+  expect(streamed[0]).toMatchObject({ id: 1, type: "RequestStarted" });
+  expect(streamed.at(-1)).toMatchObject({ type: "RequestCompleted", result: "to be or not to be" });
+
+  expect(await run("Talk twice in one run")).toContain(JSON.stringify("1. buy milk\n2. call Ada"));
+
+  const asked = await run("Answer an agent that asks");
+  expect(asked).toContain('"request_keys":{"approved":"Pay 30 to bob?"}');
+  expect(asked).toContain('"status":"waiting"');
+  expect(asked).toContain('"output":{"receipt":"bob:30"}');
+
+  const killed = await run("Kill the server while an agent waits");
+  expect(command.output()).toContain("restarting it");
+  expect(killed).toContain('"status":"waiting"');
+  expect(killed).toContain('"finish_reason":"success"');
+  const history = JSON.parse(/\[\{"id":1,.*\]$/s.exec(killed.trim())?.[0] ?? "[]") as readonly BlockEvent[];
+  expect(history.map(({ id }) => id)).toEqual(history.map((_, index) => index + 1));
+  expect(history.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
+
+  const [, kills] = await Promise.all([run("Kill it", 0), run("Kill it", 1)]);
+  expect(kills).toContain("killed for the second time");
+  expect(kills).toMatch(/every tick once$/m);
+
+  const paid = await run("Talk to a model");
+  expect(paid).toContain('"request_keys":{"approved":"Pay 2 to bob?"}');
+  expect(paid).toContain('"result":"6 / 3 is 2. bob was paid, receipt bob:2."');
+
+  expect(await run("Cancel")).toContain('"finish_reason":"canceled"');
+
+  await run("Follow from two terminals", 0);
+  const resumed = await run("Follow from two terminals", 1);
+  const first = await readFile(join(cwd, "first.txt"), "utf8");
+  const second = await readFile(join(cwd, "second.txt"), "utf8");
+  expect(toEvents(second).at(-1)?.type).toBe("TextOutput");
+  expect(toDataLines(second + resumed)).toEqual(toDataLines(first));
+  expect(toEvents(first).at(-1)).toMatchObject({ type: "RequestCompleted" });
+
+  const forked = await run("Try again from a point");
+  expect(forked).toContain(JSON.stringify("1. buy milk\n2. call Ada"));
+  expect(forked).toMatch(/"turns":2,"forked_from":\{"run_id":"run_[\w-]+","id":3\}/);
+
+  await run("Download what an agent made");
+  expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
+});
+
+test("one payment goes through five protocols as described", async ({ skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const args = ["dev", "--port=0", "--aip=127.0.0.1:0", `--agents=${join(root, "agents")}`];
+  const command = startCommand(args, { cwd: await createProject({}) });
+  const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  const [, aip = ""] = await command.match(/^aip +(127\.0\.0\.1:\d+)$/m);
+  const script = findBlocks("docs/guide/http.md", "## Speak to the same agent in five ways", "sh").join("");
+  // The schema of AIP is read from the repository.
+  const output = await runBlock(script.replace("127.0.0.1:50051", aip), address, root);
+  expect(output).toContain('"name":"chat","status":"completed","input":"pay 30 to bob"');
+  expect(output).toContain('"output":"Pay 30 to bob?"');
+  const types = toEvents(output).map(({ type }) => type);
+  expect(types).toEqual([
+    "RequestStarted",
+    "WaitForInput",
+    "ResumeWithInput",
+    "TextOutput",
+    "RequestCompleted",
+  ]);
+  expect(output.trimEnd().split("\n").at(-1)).toBe("FINISH Paid 30 to bob.");
+});
+
+test("the example of an agent is served unchanged", async () => {
+  const [code = ""] = findBlocks("docs/guide/first-agent.md", "## Write it", "ts");
+  const cwd = await createProject({ "agents/greeter.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+
+  const asked = await chat(url, "greeter", {
+    type: "OperationRequest",
+    operation: "greet",
+    input: { language: "de" },
+  });
+  const greeted = await chat(url, "greeter", {
+    type: "ResumeWithInput",
+    request_id: asked.request_id,
+    request_keys: { name: "Ada" },
+  });
+
+  expect(asked.type).toBe("WaitForInput");
+  expect(greeted).toMatchObject({ output: { greeting: "Guten Tag, Ada!" } });
+});
+
+test("the example about crashes works unchanged", async () => {
+  const [code = ""] = findBlocks("docs/guide/crashes.md", "## What a crash leaves open", "ts");
+  const cwd = await createProject({ "agents/postman.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  // No process reads this pipe, so writing to it blocks until the process is killed.
+  await promisify(execFile)("mkfifo", [join(cwd, "outbox.txt")]);
+  const killed = startCommand(["serve", "--port=0"], { cwd });
+  const [before] = await killed.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await chat(before, "postman", { input: "Ada", request_id: "letter", wait: true });
+  const events = `${before}/getevents/letter?since=1&timeout=10000`;
+  expect(await (await fetch(events)).text()).toContain('"type":"ToolCall"');
+  killed.kill("SIGKILL");
+  await killed.exited;
+
+  const [after] = await startCommand(["serve", "--port=0"], { cwd }).match(/http:\/\/127\.0\.0\.1:\d+/);
+  const told = await chat(after, "postman", { input: "Ada", request_id: "letter" });
+  expect(told).toMatchObject({
+    finish_reason: "success",
+    result: "Look into the outbox: the letter may or may not be there.",
+  });
+});
+
+test("the example of a model agent is served unchanged", async () => {
+  const [code = ""] = findBlocks("docs/guide/models.md", "## Let a model speak", "ts");
+  const cwd = await createProject({ "agents/weather.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const told = await chat(url, "weather", { input: "How warm is Oslo?" });
+  expect(told).toMatchObject({ finish_reason: "success", result: "It is 4 degrees in Oslo." });
+});
+
+test("the example with tools of an MCP server is served unchanged", async () => {
+  const [code = ""] = findBlocks("docs/guide/models.md", "## With the tools of an MCP server", "ts");
+  const server = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+  const cwd = await createProject({
+    "agents/adder.ts": code
+      .replace('"npx"', "process.execPath")
+      .replace('"@modelcontextprotocol/server-everything"', JSON.stringify(join(root, server))),
+  });
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const { request_id, result } = await chat(url, "adder", { input: "2 and 3" });
+  expect(result).toBe("It is 5.");
+  const events = await (await fetch(`${url}/getevents/${request_id}?since=0`)).text();
+  expect(events).toContain('"text_result":"The sum of 2 and 3 is 5."');
+});
+
+test("the example of a configuration works unchanged", async ({ skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const [code = ""] = findBlocks(MEMORY, "## Configure an agent", "ts");
+  const cwd = await createProject({ "agents/clerk.ts": code });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  expect((await chat(`http://${address}`, "clerk", { input: "Ada" })).result).toBe("Hello, Ada!");
+  expect(await runBlock(findBlocks(MEMORY, "## Configure an agent", "sh")[0], address, cwd)).toContain(
+    '"result":"Good day, Ada!"',
+  );
+  expect(await readFile(join(cwd, ".troupe/secrets.json"), "utf8")).toContain("a secret value");
+  expect(command.output()).not.toContain("a secret value");
+});
+
+test("the examples of a remote agent and of the client run unchanged", async () => {
+  const dev = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], {
+    cwd: await createProject({}),
+  });
+  const [address] = await dev.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const there = (code: string): string => code.replace("http://localhost:4100", address);
+  const [parrot = ""] = findBlocks("docs/guide/agents-together.md", "## Let agents work together", "ts");
+  const [client = ""] = findBlocks("docs/guide/client.md", "## Ask from code", "ts");
+  const cwd = await createProject({
+    "parrot.ts": there(parrot).replace("port: 4200", "port: 0"),
+    "client.ts": there(client),
+  });
+
+  const program = startProgram(process.execPath, ["parrot.ts"], { cwd });
+  const [url] = await program.match(/http:\/\/\S+/);
+  expect((await chat(url, "parrot", { input: "not so loud" })).result).toBe("NOT SO LOUD");
+  const { stdout } = await promisify(execFile)(process.execPath, ["client.ts"], { cwd });
+  expect(stdout.split("\n")).toEqual(["to ", "be ", "or ", "not ", "to ", "be", ""]);
+});
+
+test("the guide lists every limit with its default", () => {
+  const text = readFileSync(join(root, "docs/guide/embedding.md"), "utf8");
+  const rows = [...text.matchAll(/^\| `(\w+)` +\| ([\d,]+) +\| /gm)].map(
+    ([, name = "", value = ""]) => [name, Number(value.replaceAll(",", ""))] as const,
+  );
+  expect(Object.fromEntries(rows)).toEqual(defaultLimits);
+});
