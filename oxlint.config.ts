@@ -131,7 +131,14 @@ const ROOMS: readonly Rooms[] = [
   {
     folder: "client",
     shared: ["client-api"],
-    rooms: { wire: [], stream: ["wire"], description: ["wire"], remote: ["wire", "stream", "description"] },
+    rooms: {
+      wire: [],
+      stream: ["wire"],
+      view: [],
+      store: ["view"],
+      description: ["wire"],
+      remote: ["wire", "stream", "description"],
+    },
   },
   {
     folder: "storage/sqlite",

@@ -5,6 +5,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { Request, ResumeWithInput, TurnRequest, Wait } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunPhase, RunSummary } from "../protocol/answers/status.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
+import type { Followed } from "./stream/followed.ts";
 import type { Content, WireOptions } from "./wire/wire.ts";
 
 /** An agent on a server, or a server's default agent. It throws only AgentErrors. */
@@ -27,6 +28,15 @@ export interface Client {
     followed: TurnRequest | ResumeWithInput | RequestId | RunId,
     options?: StreamOptions,
   ): AsyncGenerator<Event, void>;
+
+  /**
+   * Returns the events of a run or request in batches, and the changes of the connection. It stays open across waits and
+   * turns, and waits for ever for a server that cannot be reached.
+   */
+  follow(
+    id: RequestId | RunId,
+    options?: Interruptible & { readonly after?: number },
+  ): AsyncGenerator<Followed<Event>, void>;
 
   /** Answers a wait of a request. */
   resume(requestId: RequestId, values: JsonObject, options?: ResumeOptions): Promise<Answer>;

@@ -8,6 +8,7 @@ import type { Answer, Client, ClientOptions, ProcessOptions, StreamOptions } fro
 import { follow } from "./stream/reconnect.ts";
 import { followLimits } from "./stream/follow-settings.ts";
 import type { RequestProgress } from "./stream/request-progress.ts";
+import type { Followed } from "./stream/followed.ts";
 import { UnansweredWaits } from "./stream/unanswered-waits.ts";
 import { retry } from "./wire/retry.ts";
 import { isTransient } from "./wire/problem.ts";
@@ -50,15 +51,17 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
     const waits = new UnansweredWaits();
     const events = follow(wire, {
       path: `/getevents/${encodeURIComponent(start.id)}`,
-      query: { since: start.after, follow: forever || undefined },
+      query: { follow: forever || undefined },
+      since: start.after,
       after: start.after,
       limits: { ...followLimits, ...limits },
       signal,
       openWaits: () => (forever ? 0 : waits.size),
       progress: () => progressOf(start.id, signal),
     });
-    for await (const batch of events) {
-      for (const event of batch) {
+    for await (const followed of events) {
+      if (followed.type !== "events") continue;
+      for (const event of followed.events) {
         waits.saw(event);
         if (event.id <= start.skip) continue;
         yield event as unknown as Event;
@@ -66,6 +69,21 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
         if (isEnd && !forever && event["request_id"] === start.id) return;
       }
     }
+  }
+
+  function followForever(
+    id: RequestId | RunId,
+    { after = 0, signal }: { readonly after?: number; readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Followed<Event>, void> {
+    return follow(wire, {
+      path: `/getevents/${encodeURIComponent(id)}`,
+      query: { follow: true },
+      after,
+      limits: { ...followLimits, unreachableMs: Infinity },
+      signal,
+      openWaits: () => 0,
+      progress: async () => ({}),
+    }) as AsyncGenerator<Followed<Event>, void>;
   }
 
   /** Sends a request and finds the first event to read. */
@@ -103,6 +121,7 @@ export function createClient(url: string, { attempts = 4, ...options }: ClientOp
     },
     process,
     stream,
+    follow: followForever,
     resume: (requestId, values, { waitId, resumeId, ...options } = {}) =>
       process(
         {

@@ -160,17 +160,18 @@ export class RemoteCall {
   /** Logs the events of one stream. Returns its RequestCompleted, if any. */
   async #read(requestId: string): Promise<ReceivedEvent | undefined> {
     const { limits } = this.#settings;
-    const batches = follow(this.#wire, {
+    const stream = follow(this.#wire, {
       path: `/getevents/${encodeURIComponent(requestId)}`,
-      query: { since: 0 },
+      since: 0,
       after: this.#state.cursor,
       limits,
       signal: this.#session.signal,
       openWaits: () => this.#waits.size,
       progress: async () => toProgress(await this.#status(requestId)),
     });
-    for await (const batch of batches) {
-      const completed = await this.#log(batch);
+    for await (const followed of stream) {
+      if (followed.type !== "events") continue;
+      const completed = await this.#log(followed.events);
       if (completed) return completed;
     }
     return undefined;

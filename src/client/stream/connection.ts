@@ -3,6 +3,7 @@ import type { Clock } from "../wire/clock.ts";
 import { chunksOf } from "../wire/body.ts";
 import type { OpenReply, Wire } from "../wire/wire.ts";
 import type { FollowLimits, FollowSettings, ReadPosition } from "./follow-settings.ts";
+import type { Followed } from "./followed.ts";
 import { takeEvents } from "./received-events.ts";
 import type { ReceivedEvent } from "./received-events.ts";
 import { SseReader } from "./sse-reader.ts";
@@ -10,12 +11,12 @@ import { SseReader } from "./sse-reader.ts";
 /** Opens a connection; `undefined` if no more events will ever come. */
 export async function connect(
   wire: Wire,
-  { path, query, signal, limits }: FollowSettings,
+  { path, query, since, signal, limits }: FollowSettings,
   position: ReadPosition,
 ): Promise<OpenReply | undefined> {
   const { lastEventId = position.after < 0 ? undefined : String(position.after) } = position;
   const reply = await wire.open("GET", path, {
-    query: { stream: true, ...(lastEventId === undefined && query) },
+    query: { stream: true, ...query, ...(lastEventId === undefined && { since }) },
     headers: {
       accept: "text/event-stream",
       ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
@@ -55,7 +56,7 @@ export async function* readConnection(
   { response, close }: OpenReply,
   position: ReadPosition,
   options: FollowSettings,
-): AsyncGenerator<readonly ReceivedEvent[], End> {
+): AsyncGenerator<Followed<ReceivedEvent>, End> {
   const { limits } = options;
   const { clock, subject } = wire;
   const frames = new SseReader(limits.eventBytes);
@@ -67,6 +68,7 @@ export async function* readConnection(
   let isFirst = true;
   let newest = position.after;
   try {
+    yield { type: "live" };
     let next: ReturnType<typeof chunks.next> | undefined;
     for (;;) {
       next ??= chunks.next();
@@ -101,7 +103,7 @@ export async function* readConnection(
       if (position.events > limits.events || position.characters > limits.characters) throw endless(subject);
       if (events.length > 0) {
         lookMs = LOOK_MS;
-        yield events;
+        yield { type: "events", events };
       }
       if (fault) throw fault;
       if (events.length === 0) continue;

@@ -20,8 +20,10 @@ export interface FollowLimits {
 /** What to follow, and from where. */
 export interface FollowSettings {
   readonly path: string;
-  /** Sent only until there is an event id to resume from. */
-  readonly query: Query;
+  /** Sent with every connection. */
+  readonly query?: Query;
+  /** Where to begin; sent only until there is an event id to resume from. */
+  readonly since?: number | undefined;
   /** The id of the newest known event; events up to it are skipped. */
   readonly after?: number | undefined;
   readonly limits: FollowLimits;

@@ -1,0 +1,118 @@
+import type { Callee, FinishReason, Questions, TurnError, Usage } from "../../protocol/events/events.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+
+/** An event as a server may send it: other servers leave fields out. */
+export interface SentEvent {
+  readonly id: number;
+  readonly type: string;
+  readonly run_id?: RunId;
+  readonly request_id?: RequestId | null;
+  readonly agent?: string;
+  readonly depth?: number;
+  readonly ts?: string;
+  readonly parent_call_id?: CallId;
+}
+
+/** The fields of the events that make a view, by type; each can be absent. */
+export interface SentFields {
+  readonly RunCreated: { readonly input?: Json; readonly metadata?: JsonObject };
+  readonly RequestStarted: {
+    readonly operation?: string;
+    readonly input?: Json;
+    readonly attachments?: readonly ArtifactId[];
+    readonly accepted_at?: string;
+  };
+  readonly RequestCompleted: {
+    readonly finish_reason?: FinishReason;
+    readonly result?: string | null;
+    readonly output?: Json;
+    readonly error?: TurnError;
+    readonly usage?: Usage;
+  };
+  readonly ReasoningOutput: SentText;
+  readonly TextOutput: SentText;
+  readonly ToolCall: {
+    readonly function_name?: string;
+    readonly args?: Json;
+    readonly tool_call_id?: CallId;
+    readonly callee?: Callee;
+    readonly attempt?: number;
+    readonly retry_of?: CallId;
+  };
+  readonly ToolTextOutput: { readonly content?: string; readonly tool_call_id?: CallId };
+  readonly ToolResult: {
+    readonly tool_call_id?: CallId;
+    readonly text_result?: string;
+    readonly result?: Json;
+  };
+  readonly ToolError: {
+    readonly tool_call_id?: CallId;
+    readonly content?: string;
+    readonly code?: string;
+  };
+  readonly CompletionCall: {
+    readonly model?: string;
+    readonly call_id?: CallId;
+    readonly attempt?: number;
+  };
+  readonly CompletionResult: {
+    readonly call_id?: CallId;
+    readonly usage?: Usage;
+    readonly result?: Json;
+    readonly error?: string;
+  };
+  readonly WaitForInput: {
+    readonly wait_id?: number;
+    readonly request_keys?: Questions;
+    readonly schema?: JsonObject;
+    readonly call_id?: CallId;
+    readonly expires_at?: string;
+    readonly approval?: Json;
+  };
+  readonly ResumeWithInput: { readonly wait_id?: number; readonly request_keys?: JsonObject };
+  readonly WaitExpired: { readonly wait_id?: number };
+  readonly ArtifactGenerated: SentFile;
+  readonly ArtifactUploaded: SentFile;
+  readonly Sleeping: { readonly call_id?: CallId; readonly until?: string };
+  readonly StateChanged: {
+    readonly value?: Json;
+    readonly status?: "active" | "done" | "error";
+    readonly chart?: string;
+    readonly steps?: readonly { readonly from: string; readonly event?: string; readonly to?: string }[];
+  };
+  readonly MessageReceived: {
+    readonly message_id?: string;
+    readonly name?: string;
+    readonly body?: Json;
+    readonly sender?: Json;
+  };
+}
+
+interface SentText {
+  readonly content?: string;
+  readonly branch?: string;
+  readonly call_id?: CallId;
+  readonly attempt?: number;
+}
+
+interface SentFile {
+  readonly artifact_id?: ArtifactId;
+  readonly name?: string;
+  readonly mime_type?: string;
+  readonly size_bytes?: number;
+  readonly url?: string;
+}
+
+/** An event of one type. */
+export type Sent<Type extends keyof SentFields> = SentEvent & SentFields[Type];
+
+/** Where an event belongs; the fields that every part of a view has. */
+export interface Place {
+  readonly requestId: RequestId | null;
+  readonly agent: string;
+  readonly depth: number;
+  readonly at: string;
+  /** The `callKey` of the actor. */
+  readonly actor: string;
+}

@@ -1,0 +1,133 @@
+import type { FinishReason } from "../../protocol/events/events.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { Draft, Fold } from "./fold.ts";
+import type { CallView, OpenCalls, Phase, Times, TurnView } from "./run-view.ts";
+
+/** What a view keeps of the end of a call. */
+export type CallEnd = Pick<CallView, "outcome" | "errorCode" | "error" | "result" | "text" | "usage">;
+
+/** When something happened. */
+export interface Moment {
+  readonly id: number;
+  readonly ts: string;
+}
+
+/** The times of a view without events. */
+export const noTimes: Times = { workedMs: 0, waitedMs: 0, sleptMs: 0, queuedMs: 0 };
+
+/** The open calls of a view without events. */
+export const nothingOpen: OpenCalls = { working: 0, waits: 0, asks: 0, sleeps: [] };
+
+/** Adds a call to the tree of its turn. */
+export function openCall(fold: Fold, call: CallView): void {
+  fold.setCall(call);
+  const turn = fold.turn(call.requestId);
+  const parent = call.parent === undefined ? undefined : fold.call(call.parent);
+  if (parent) {
+    if (parent.openCalls === 0 && parent.outcome === undefined) count(turn, parent, -1);
+    parent.openCalls += 1;
+    parent.children = fold.added(parent.children, call.key);
+  }
+  count(turn, call, 1);
+  if (turn) setPhase(fold, turn, call.startedAt);
+}
+
+/** Ends an open call and the calls that are open in it. */
+export function closeCall(fold: Fold, key: string, end: CallEnd, moment: Moment): void {
+  const requestId = close(fold, key, end, moment);
+  const turn = requestId && fold.turn(requestId);
+  if (turn) setPhase(fold, turn, moment.ts);
+}
+
+/** Ends the sleeps of a turn whose time is over. Sleeps have no event for their end. */
+export function endSleeps(fold: Fold, requestId: RequestId, moment: Moment): void {
+  const sleeps = fold.view.turns.findLast((turn) => turn.requestId === requestId)?.open.sleeps ?? [];
+  if (sleeps.length === 0) return;
+  const due = sleeps
+    .map((key) => ({ key, until: fold.view.calls.get(key)?.until ?? "" }))
+    .filter(({ until }) => !(Date.parse(until) > Date.parse(moment.ts)))
+    .sort((one, other) => Date.parse(one.until) - Date.parse(other.until));
+  for (const { key, until } of due)
+    closeCall(fold, key, { outcome: "success" }, { id: moment.id, ts: until === "" ? moment.ts : until });
+}
+
+function close(fold: Fold, key: string, end: CallEnd, moment: Moment): RequestId | undefined {
+  const call = fold.call(key);
+  if (call === undefined || call.outcome !== undefined) return undefined;
+  if (call.openCalls > 0) for (const child of call.children) close(fold, child, INSIDE, moment);
+  const turn = fold.turn(call.requestId);
+  count(turn, call, -1);
+  Object.assign(call, end);
+  call.endedId = moment.id;
+  call.endedAt = moment.ts;
+  if (call.kind === "wait" && end === INSIDE) {
+    const wait = fold.view.waits.findLast((wait) => wait.call === key);
+    const ended = wait && fold.wait(wait.waitId);
+    if (ended) {
+      ended.state = "ended";
+      ended.to = moment.ts;
+    }
+  }
+  const parent = call.parent === undefined ? undefined : fold.call(call.parent);
+  if (parent) {
+    parent.openCalls -= 1;
+    if (parent.openCalls === 0 && parent.outcome === undefined) count(turn, parent, 1);
+  }
+  return call.requestId;
+}
+
+/** The end of a call whose caller has ended. */
+const INSIDE: CallEnd = { outcome: "canceled" };
+
+/** Counts a call that has no open calls itself. */
+function count(turn: Draft<TurnView> | undefined, { kind, key }: CallView, by: 1 | -1): void {
+  if (turn === undefined) return;
+  const { working, waits, asks, sleeps } = turn.open;
+  if (kind === "wait") turn.open = { working, waits: waits + by, asks, sleeps };
+  else if (kind === "actor") turn.open = { working, waits, asks: asks + by, sleeps };
+  else if (kind !== "sleep") turn.open = { working: working + by, waits, asks, sleeps };
+  else {
+    const others = sleeps.filter((one) => one !== key);
+    turn.open = { working, waits, asks, sleeps: by > 0 ? [...others, key] : others };
+  }
+}
+
+/** Ends the current phase of a turn if its open calls make another one. */
+function setPhase(fold: Fold, turn: Draft<TurnView>, ts: string): void {
+  const phase = toPhase(turn);
+  if (phase === turn.phase) return;
+  const name = SPENT[turn.phase];
+  if (name !== undefined) addTime(fold, turn, name, msBetween(turn.since, ts));
+  turn.phase = phase;
+  turn.since = ts;
+}
+
+/** Adds to a time of a turn and of the run. */
+export function addTime(fold: Fold, turn: Draft<TurnView>, name: keyof Times, ms: number): void {
+  turn.times = { ...turn.times, [name]: turn.times[name] + ms };
+  fold.view.times = { ...fold.view.times, [name]: fold.view.times[name] + ms };
+}
+
+/** The time from one moment to a later one; 0 if a clock was set back or a time is unknown. */
+export function msBetween(from: string, to: string): number {
+  const ms = Date.parse(to) - Date.parse(from);
+  return ms > 0 ? ms : 0;
+}
+
+const SPENT: { readonly [InPhase in Phase]?: keyof Times } = {
+  running: "workedMs",
+  waiting: "waitedMs",
+  sleeping: "sleptMs",
+};
+
+function toPhase({ open: { working, waits, asks, sleeps } }: TurnView): Phase {
+  if (working > 0) return "running";
+  if (waits > 0) return "waiting";
+  if (asks > 0) return "running";
+  return sleeps.length > 0 ? "sleeping" : "ended";
+}
+
+/** Whether a call has ended with success, was canceled, or failed. */
+export function outcomeOf(code: string): FinishReason {
+  return code === "canceled" ? "canceled" : "error";
+}

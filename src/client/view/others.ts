@@ -1,0 +1,44 @@
+import type { Sent } from "./event.ts";
+import type { Fold } from "./fold.ts";
+import { placeOf } from "./place.ts";
+import type { FileView, MachineView } from "./run-view.ts";
+import { addMessage } from "./texts.ts";
+
+export function addFile(fold: Fold, event: Sent<"ArtifactGenerated" | "ArtifactUploaded">): void {
+  const { artifact_id: artifactId = "", name = "", url = "" } = event;
+  const { mime_type: mimeType = "", size_bytes: sizeBytes = 0 } = event;
+  const isGenerated = event.type === "ArtifactGenerated";
+  const file: FileView = { artifactId, name, mimeType, sizeBytes, url, isGenerated, eventId: event.id };
+  fold.view.files = fold.added(fold.view.files, file);
+  addMessage(fold, { ...placeOf(event), id: event.id, kind: "file", file });
+}
+
+export function changeState(fold: Fold, event: Sent<"StateChanged">): void {
+  const { agent, actor, at } = placeOf(event);
+  const { value = null, status = "active", chart, steps = [] } = event;
+  const known = fold.view.machines.get(actor);
+  let taken: MachineView["steps"] = known?.steps ?? [];
+  for (const { from, event: cause, to } of steps) {
+    taken = fold.added(taken, {
+      eventId: event.id,
+      at,
+      from,
+      ...(cause !== undefined && { event: cause }),
+      ...(to !== undefined && { to }),
+    });
+  }
+  fold.setMachine(actor, { agent, value, status, ...(chart !== undefined && { chart }), steps: taken });
+}
+
+export function receive(fold: Fold, event: Sent<"MessageReceived">): void {
+  const { message_id: messageId = "", name = "", body = null, sender } = event;
+  addMessage(fold, {
+    ...placeOf(event),
+    id: event.id,
+    kind: "received",
+    messageId,
+    name,
+    body,
+    ...(sender !== undefined && { sender }),
+  });
+}

@@ -1,0 +1,221 @@
+import type { Callee, FinishReason, Questions, TurnError, Usage } from "../../protocol/events/events.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+
+/** The state of a run as of one of its events. It is plain data and never changes. */
+export interface RunView {
+  readonly runId: RunId;
+  /** The agent of the first request; empty before it. */
+  readonly agent: string;
+  /** The id of the newest event. */
+  readonly head: number;
+  /** `waiting` if every open call of the started turn is at rest and at least one is a wait. */
+  readonly status: "idle" | "running" | "waiting";
+  /** Present if the run was created without a request. */
+  readonly created?: { readonly input: Json; readonly metadata: JsonObject };
+  /** In the order of their starts. */
+  readonly turns: readonly TurnView[];
+  /** The conversation at all depths, in order. */
+  readonly messages: readonly MessageView[];
+  /** All calls by `callKey`: the turns themselves, calls, completions, waits and sleeps. */
+  readonly calls: ReadonlyMap<string, CallView>;
+  /** All waits, oldest first, also those that are closed. */
+  readonly waits: readonly WaitView[];
+  /** The statecharts of machine agents, by the `callKey` of the actor. */
+  readonly machines: ReadonlyMap<string, MachineView>;
+  readonly files: readonly FileView[];
+  readonly usage: Usage;
+  readonly times: Times;
+  /** The text messages that may grow: message ids by speaker. */
+  readonly speaking: ReadonlyMap<string, number>;
+}
+
+/** Where the time of ended phases went, in milliseconds. The current phase of an open turn is not in it. */
+export interface Times {
+  readonly workedMs: number;
+  readonly waitedMs: number;
+  readonly sleptMs: number;
+  /** From acceptance to start. */
+  readonly queuedMs: number;
+}
+
+/** What a turn does at the moment. A turn that waits for another actor is `running`. */
+export type Phase = "running" | "waiting" | "sleeping" | "ended";
+
+export interface TurnView {
+  readonly requestId: RequestId;
+  readonly agent: string;
+  readonly operation: string;
+  readonly input: Json;
+  readonly attachments: readonly ArtifactId[];
+  /** The `callKey` of the turn itself, the root of its calls. */
+  readonly root: string;
+  /** The ids of its first and last event. */
+  readonly startedId: number;
+  readonly endedId?: number;
+  readonly acceptedAt?: string;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly phase: Phase;
+  /** The time at which the phase began. */
+  readonly since: string;
+  readonly outcome?: FinishReason;
+  readonly error?: TurnError;
+  readonly result?: string | null;
+  readonly output?: Json;
+  readonly usage: Usage;
+  readonly times: Times;
+  readonly open: OpenCalls;
+}
+
+/** The open calls of a turn that have no open calls themselves, by what they do. */
+export interface OpenCalls {
+  readonly working: number;
+  readonly waits: number;
+  /** Asks of other actors. */
+  readonly asks: number;
+  /** The keys of the sleeps. */
+  readonly sleeps: readonly string[];
+}
+
+/** `turn` is the root of a turn's calls. `call` is a call of an unknown kind. */
+export type CallKind = "turn" | "call" | "model" | "wait" | "sleep" | Callee["kind"];
+
+export interface CallView {
+  readonly key: string;
+  readonly requestId: RequestId;
+  /** Empty for the turn itself. */
+  readonly callId: CallId;
+  readonly kind: CallKind;
+  /** The name of the agent, tool or model. */
+  readonly name: string;
+  /** The caller's name for it, with the operation, if the caller has one. */
+  readonly functionName?: string;
+  /** The agent that made the call. */
+  readonly caller: string;
+  readonly depth: number;
+  /** The key of the call in which it was made; absent for the turn itself. */
+  readonly parent?: string;
+  /** The keys of its calls, in order. */
+  readonly children: readonly string[];
+  /** The number of its open calls. */
+  readonly openCalls: number;
+  readonly args?: Json;
+  /** Above 1 after a retry by the server. */
+  readonly attempt: number;
+  /** The key of the call that this one retries. */
+  readonly retryOf?: string;
+  /** What it calls, as the event says it; it names another actor's run and request. */
+  readonly callee?: Callee;
+  readonly startedId: number;
+  readonly endedId?: number;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  /** For a sleep: its end. */
+  readonly until?: string;
+  /** Absent while the call is open. */
+  readonly outcome?: FinishReason;
+  readonly errorCode?: string;
+  /** The text of its error. */
+  readonly error?: string;
+  readonly result?: Json;
+  readonly text?: string;
+  /** What a tool reported while it worked. */
+  readonly progress: string;
+  readonly usage?: Usage;
+}
+
+/** The fields that all messages have. */
+interface MessageBase {
+  /** The id of its first event. */
+  readonly id: number;
+  /** `null` for an upload, and for a message to an idle run. */
+  readonly requestId: RequestId | null;
+  /** Who speaks. */
+  readonly agent: string;
+  readonly depth: number;
+  /** The `callKey` of the actor that speaks or is spoken to. */
+  readonly actor: string;
+  readonly at: string;
+}
+
+export type MessageView = MessageBase &
+  (
+    | { readonly kind: "input"; readonly operation: string; readonly input: Json }
+    | {
+        readonly kind: "text" | "reasoning";
+        readonly text: string;
+        readonly branch?: string;
+        /** The completion that it comes from. */
+        readonly completion?: CallId;
+        readonly attempt: number;
+      }
+    | { readonly kind: "call"; readonly call: string }
+    | { readonly kind: "question"; readonly waitId: number }
+    | { readonly kind: "answer"; readonly waitId: number; readonly values: JsonObject }
+    | { readonly kind: "file"; readonly file: FileView }
+    | {
+        readonly kind: "received";
+        readonly messageId: string;
+        readonly name: string;
+        readonly body: Json;
+        readonly sender?: Json;
+      }
+  );
+
+export interface WaitView {
+  /** The id of the event that asks. */
+  readonly waitId: number;
+  readonly requestId: RequestId;
+  /** Who asks. */
+  readonly agent: string;
+  readonly depth: number;
+  /** The `callKey` of the wait. */
+  readonly call: string;
+  /** The `callKey` of the actor that asks. */
+  readonly actor: string;
+  readonly questions: Questions;
+  readonly schema?: JsonObject;
+  /** The tool call that is to be approved. */
+  readonly approval?: Json;
+  readonly expiresAt?: string;
+  /** `ended` if its turn or call ended before an answer. */
+  readonly state: "open" | "answered" | "expired" | "ended";
+  readonly from: string;
+  readonly to?: string;
+  readonly answer?: JsonObject;
+  /** The event that answered it. */
+  readonly answeredId?: number;
+}
+
+/** The statechart of one actor. */
+export interface MachineView {
+  readonly agent: string;
+  /** The state value, as XState writes it. */
+  readonly value: Json;
+  readonly status: "active" | "done" | "error";
+  /** Which version of the chart it is. */
+  readonly chart?: string;
+  /** All transitions so far, oldest first. */
+  readonly steps: readonly MachineStep[];
+}
+
+export interface MachineStep {
+  /** The event that reports it. */
+  readonly eventId: number;
+  readonly at: string;
+  readonly from: string;
+  readonly event?: string;
+  readonly to?: string;
+}
+
+export interface FileView {
+  readonly artifactId: ArtifactId;
+  readonly name: string;
+  readonly mimeType: string;
+  readonly sizeBytes: number;
+  readonly url: string;
+  /** Whether an agent made it; otherwise a client uploaded it. */
+  readonly isGenerated: boolean;
+  readonly eventId: number;
+}
