@@ -1,11 +1,24 @@
+import type { ToolErrorCode } from "./protocol/events/events.ts";
 import type { Issue } from "./protocol/schema/issue.ts";
 import type { ProblemCode } from "./protocol/answers/problem.ts";
 
+/** The kind of a failed call of an agent, a tool, an effect or a model, as the log has it. */
+export type CallErrorCode = ToolErrorCode | "model_error";
+
 /**
- * The kind of an error; callers branch on it. Each wire format has its own table from these codes to its
- * statuses. `call_failed` is thrown only to agent code, by a call that ended in an error.
+ * The kind of an error; callers branch on it. Each wire format has its own table from the problem codes to its
+ * statuses. `call_failed` is the failure of a request to another server.
  */
-export type ErrorCode = ProblemCode | "call_failed";
+export type ErrorCode = ProblemCode | CallErrorCode | "call_failed";
+
+/** The call of a turn that failed. */
+export interface FailedCall {
+  /** The called agent or tool, the effect or the model, by its name in the log. */
+  readonly agent: string;
+  /** The called operation of an agent or a tool. */
+  readonly operation?: string;
+  readonly callId: string;
+}
 
 /** Optional parts of an error beside its message; all but `cause` are shown to the caller. */
 export interface ErrorDetails {
@@ -16,6 +29,8 @@ export interface ErrorDetails {
   readonly retryAfterS?: number;
   /** Facts for programs, for example the open questions of a wait. */
   readonly facts?: Readonly<Record<string, unknown>>;
+  /** Set only for the failure of a call, which agent code gets. */
+  readonly call?: FailedCall;
   /** Only for our logs; never leaves the process. */
   readonly cause?: unknown;
 }
@@ -24,20 +39,30 @@ export interface ErrorDetails {
 export class AgentError extends Error {
   override readonly name = "AgentError";
   readonly code: ErrorCode;
-  readonly details: Omit<ErrorDetails, "cause">;
+  readonly details: Omit<ErrorDetails, "call" | "cause">;
+  /** For a failed call: the called agent or tool, the effect or the model, by its name in the log. */
+  readonly agent: string | undefined;
+  /** For a failed call of an agent or a tool: the called operation. */
+  readonly operation: string | undefined;
+  /** For a failed call: its id in the log. */
+  readonly callId: string | undefined;
 
-  constructor(code: ErrorCode, message: string, { cause, ...details }: ErrorDetails = {}) {
+  constructor(code: ErrorCode, message: string, { cause, call, ...details }: ErrorDetails = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.details = details;
+    this.agent = call?.agent;
+    this.operation = call?.operation;
+    this.callId = call?.callId;
   }
 }
 
 /**
- * Turns a thrown value into an AgentError; any other value becomes `internal`, with the value as its cause.
+ * Turns a thrown value into an AgentError that a client may see. Any other value becomes `internal`, with the
+ * value as its cause; so does the failure of a call, whose message is for the code of its turn only.
  */
 export function toAgentError(thrown: unknown): AgentError {
-  if (isInstance(thrown, AgentError)) return thrown;
+  if (isInstance(thrown, AgentError) && thrown.callId === undefined) return thrown;
   return new AgentError("internal", "an unexpected error occurred", { cause: thrown });
 }
 

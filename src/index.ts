@@ -41,7 +41,7 @@ function withoutUndefined<Options extends object>(options: Options): Options {
 }
 
 export { AgentError } from "./errors.ts";
-export type { ErrorCode, ErrorDetails } from "./errors.ts";
+export type { CallErrorCode, ErrorCode, ErrorDetails, FailedCall } from "./errors.ts";
 export type { ArtifactStore } from "./ports/artifact-store.ts";
 export type { Environment } from "./ports/environment.ts";
 export { Fenced, Unavailable } from "./ports/event-log.ts";
@@ -79,6 +79,7 @@ export type {
   Tool,
   ToolOptions,
 } from "./runtime/agent/agent.ts";
+export type { CallOptions, EffectOptions, TimeoutOption } from "./runtime/agent/call-options.ts";
 export type {
   Artifact,
   ArtifactOptions,

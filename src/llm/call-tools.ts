@@ -26,8 +26,8 @@ export async function callTools(
   return Promise.all(calls.map((call) => make(turn, call)));
 }
 
-/** Errors that the model gets as a result; any other ends the turn. */
-const REPORTED: ReadonlySet<ErrorCode> = new Set(["call_failed", "unprocessable", "too_large"]);
+/** Errors, beside those of calls, that the model gets as a result; any other ends the turn. */
+const REPORTED: ReadonlySet<ErrorCode> = new Set(["unprocessable", "too_large"]);
 
 /** A human must see all arguments, so they must fit into a question. */
 const QUESTION_LIMIT = 16 * 1024;
@@ -49,7 +49,8 @@ async function callTool(
     const content = await tool.call(turn, input);
     return { role: "tool", callId, name, content: cut(content, limitBytes) };
   } catch (thrown) {
-    if (!(thrown instanceof AgentError) || !REPORTED.has(thrown.code)) throw thrown;
+    if (!(thrown instanceof AgentError)) throw thrown;
+    if (thrown.callId === undefined && !REPORTED.has(thrown.code)) throw thrown;
     return failure(cut(thrown.message, limitBytes));
   }
 }

@@ -3,7 +3,7 @@ import type { ErrorCode } from "troupe";
 import { expect, test } from "vitest";
 import { isFault, toProblem } from "../../src/http/messages/problem.ts";
 
-const STATUSES: Readonly<Record<ErrorCode, number>> = {
+const STATUSES: { readonly [Code in ErrorCode]?: number } = {
   invalid_request: 400,
   unauthorized: 401,
   forbidden: 403,
@@ -71,7 +71,13 @@ test.each([
     "an error with a cause",
     new AgentError("internal", "an unexpected error occurred", { cause: new Error("/home/ada") }),
   ],
-  ["a call that escaped from its turn", new AgentError("call_failed", "tool x said /home/ada/secret.txt")],
+  ["a request to another server", new AgentError("call_failed", "agent x said /home/ada/secret.txt")],
+  [
+    "a call that escaped from its turn",
+    new AgentError("overloaded", "tool x said /home/ada/secret.txt", {
+      call: { agent: "x", callId: "c1.1" },
+    }),
+  ],
 ])("%s tells the caller only that it happened", (_, thrown) => {
   const { status, body } = toProblem(thrown);
   expect(status).toBe(500);

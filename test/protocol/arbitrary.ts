@@ -34,6 +34,9 @@ const artifactId = fc.stringMatching(ID).map((id) => id as ArtifactId);
 const callId = fc.stringMatching(/^c[1-9]{1,3}(\.[1-9]{1,3}){1,4}$/).map((id) => id as CallId);
 const count = fc.nat();
 const file = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
+const time = fc
+  .date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
+  .map((at) => at.toISOString());
 const attempt = fc.integer({ min: 1, max: 9 });
 
 /** The address of a speaker; its name can contain anything, like that of a remote agent. */
@@ -85,6 +88,8 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     { function_name: text, args: json, tool_call_id: callId },
     { attempt },
     { callee: fc.record({ kind: fc.constantFrom(...CALLEE_KINDS), name: text }) },
+    {},
+    { expires_at: time, retry_of: callId },
   ),
   ToolResult: some("ToolResult", {
     function_name: text,
@@ -95,7 +100,7 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   ToolError: some("ToolError", {
     function_name: text,
     content: text,
-    code: fc.constantFrom("tool_error", "invalid_input", "interrupted", "canceled", "timeout"),
+    code: fc.constantFrom("tool_error", "invalid_input", "interrupted", "canceled", "timeout", "overloaded"),
     tool_call_id: callId,
   }),
   ToolTextOutput: some(
@@ -103,22 +108,26 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     { content: text, tool_call_id: callId },
     { branch: text, progress: fc.constant(true) },
   ),
-  CompletionCall: some("CompletionCall", { model: text, call_id: callId, attempt }),
+  CompletionCall: some("CompletionCall", { model: text, call_id: callId, attempt }, { expires_at: time }),
   ReasoningOutput: some("ReasoningOutput", {
     content: text,
     call_id: callId,
     attempt: fc.integer({ min: 1, max: 3 }),
   }),
-  CompletionResult: some("CompletionResult", {
-    model: text,
-    call_id: callId,
-    usage: fc.record(
-      { input_tokens: count, output_tokens: count, cost: fc.double({ min: 0, max: 9, noNaN: true }) },
-      { requiredKeys: [] },
-    ),
-    elapsed_ms: count,
-    result: json,
-  }),
+  CompletionResult: some(
+    "CompletionResult",
+    {
+      model: text,
+      call_id: callId,
+      usage: fc.record(
+        { input_tokens: count, output_tokens: count, cost: fc.double({ min: 0, max: 9, noNaN: true }) },
+        { requiredKeys: [] },
+      ),
+      elapsed_ms: count,
+      result: json,
+    },
+    { error: text, error_code: fc.constantFrom("timeout", "overloaded") },
+  ),
   ArtifactGenerated: some("ArtifactGenerated", file),
   ArtifactUploaded: some("ArtifactUploaded", file),
   RunCreated: some("RunCreated", { input: json, metadata: jsonObject }, { key: text }),

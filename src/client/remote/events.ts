@@ -7,7 +7,17 @@ import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
-import { isGiven, isToolCode, NAME_LIMIT, toName, toOrdinal, toText, toUsage } from "./fields.ts";
+import {
+  isCompletionCode,
+  isGiven,
+  isTimestamp,
+  isToolCode,
+  NAME_LIMIT,
+  toName,
+  toOrdinal,
+  toText,
+  toUsage,
+} from "./fields.ts";
 import { toId } from "./ids.ts";
 import type { OpenThere, RemoteState } from "./state.ts";
 
@@ -154,6 +164,7 @@ export class RemoteEvents {
       tool_call_id: call.here,
       ...calleeOf(event),
       ...(known && { attempt: toOrdinal(attempt, 2) }),
+      ...deadlineOf(event),
     };
   }
 
@@ -179,7 +190,8 @@ export class RemoteEvents {
     return { function_name: call.name, tool_call_id: call.here };
   }
 
-  #completionCall({ id, call_id: given, model, attempt }: ReceivedEvent): EventBody {
+  #completionCall(event: ReceivedEvent): EventBody {
+    const { id, call_id: given, model, attempt } = event;
     const there = typeof given === "string" ? given : `completion#${id}`;
     const known = this.#completions.get(there);
     const here = known ?? this.#session.newCall();
@@ -191,11 +203,12 @@ export class RemoteEvents {
       model: toName(model, "model"),
       call_id: here,
       attempt: known ? toOrdinal(attempt, 2) : 1,
+      ...deadlineOf(event),
     };
   }
 
   #completionResult(event: ReceivedEvent): EventBody | undefined {
-    const { call_id: given, model, usage, elapsed_ms: elapsed, result, error } = event;
+    const { call_id: given, model, usage, elapsed_ms: elapsed, result, error, error_code: code } = event;
     const there = typeof given === "string" ? given : [...this.#completions.keys()].at(-1);
     const here = there === undefined ? undefined : this.#completions.get(there);
     if (there === undefined || here === undefined) return undefined;
@@ -207,7 +220,7 @@ export class RemoteEvents {
       usage: toUsage(usage),
       elapsed_ms: typeof elapsed === "number" && elapsed >= 0 ? elapsed : 0,
       result: (result ?? null) as Json,
-      ...(typeof error === "string" && { error }),
+      ...(typeof error === "string" && { error, ...(isCompletionCode(code) && { error_code: code }) }),
     };
   }
 
@@ -223,6 +236,11 @@ export class RemoteEvents {
   #fault(what: string): AgentError {
     return new AgentError("call_failed", `agent ${this.#name} sent ${what}`);
   }
+}
+
+/** The deadline of a remote call. */
+function deadlineOf({ expires_at: at }: ReceivedEvent): { readonly expires_at?: string } {
+  return isTimestamp(at) ? { expires_at: at } : {};
 }
 
 /** What a remote agent calls, as far as its server reports it. */

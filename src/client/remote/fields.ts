@@ -1,5 +1,6 @@
-import { TOOL_ERROR_CODES } from "../../protocol/events/events.ts";
-import type { ToolErrorCode, Usage } from "../../protocol/events/events.ts";
+import { COMPLETION_ERROR_CODES, TOOL_ERROR_CODES } from "../../protocol/events/events.ts";
+import { timestamp } from "../../protocol/fields.ts";
+import type { CompletionErrorCode, ToolErrorCode, Usage } from "../../protocol/events/events.ts";
 import { checkText } from "../../runtime/journal/json-limits.ts";
 
 /** Maximum length of a remote name. */
@@ -50,6 +51,15 @@ function isCost(value: unknown): value is number {
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+export function isCompletionCode(code: unknown): code is CompletionErrorCode {
+  return (COMPLETION_ERROR_CODES as readonly unknown[]).includes(code);
+}
+
+/** Whether a value is a time in UTC as the protocol writes it. */
+export function isTimestamp(value: unknown): value is string {
+  return typeof value === "string" && timestamp.safeParse(value).success && !Number.isNaN(Date.parse(value));
 }
 
 export function isToolCode(code: unknown): code is ToolErrorCode {

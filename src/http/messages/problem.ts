@@ -1,5 +1,6 @@
-import { AgentError, isInstance, toAgentError } from "../../errors.ts";
+import { toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
+import type { ProblemCode } from "../../protocol/answers/problem.ts";
 
 /** A refusal as an HTTP answer. */
 export interface ProblemReply {
@@ -19,7 +20,7 @@ export function toProblem(
 ): ProblemReply {
   const { code, message, details } = toAgentError(thrown);
   const { hint, issues, retryAfterS = RETRY_AFTER_S[code], facts } = details;
-  const { as = code, status, title } = { ...STATUSES[code], ...own };
+  const { as = code, status, title } = { ...statusOf(code), ...own };
   const body = {
     ...facts,
     type: "about:blank",
@@ -42,7 +43,7 @@ export function toProblem(
 
 /** Whether a thrown value is a server fault, which the caller cannot fix. */
 export function isFault(thrown: unknown): boolean {
-  return !isInstance(thrown, AgentError) || STATUSES[thrown.code].status === 500;
+  return statusOf(toAgentError(thrown).code).status === 500;
 }
 
 interface Status {
@@ -52,7 +53,11 @@ interface Status {
   readonly as?: ErrorCode;
 }
 
-const STATUSES: Readonly<Record<ErrorCode, Status>> = {
+function statusOf(code: ErrorCode): Status {
+  return STATUSES[code as ProblemCode] ?? ESCAPED;
+}
+
+const STATUSES: Readonly<Record<ProblemCode, Status>> = {
   invalid_request: { status: 400, title: "Bad Request" },
   unauthorized: { status: 401, title: "Unauthorized" },
   forbidden: { status: 403, title: "Forbidden" },
@@ -70,11 +75,12 @@ const STATUSES: Readonly<Record<ErrorCode, Status>> = {
   unprocessable: { status: 422, title: "Unprocessable Content" },
   overloaded: { status: 429, title: "Too Many Requests" },
   internal: { status: 500, title: "Internal Server Error" },
-  // A failed call belongs to a turn; here it escaped from it.
-  call_failed: { status: 500, title: "Internal Server Error", as: "internal" },
   unavailable: { status: 503, title: "Service Unavailable" },
   timeout: { status: 504, title: "Gateway Timeout" },
 };
+
+/** For the failure of a call or of a request to another server: its message is not for clients. */
+const ESCAPED: Status = { status: 500, title: "Internal Server Error", as: "internal" };
 
 /** The default delay before a retry. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { overloaded: 1, unavailable: 1 };

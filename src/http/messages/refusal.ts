@@ -64,6 +64,6 @@ export function createRefuse(wires: readonly RefusingWire[]): Refuse {
 /** The error that a client may see. */
 function toShown(thrown: unknown): AgentError {
   const error = toAgentError(thrown);
-  // A failed call belongs to a turn; its message is for the agent's code only.
+  // The failure of a request to another server; its message is for the code that made it.
   return error.code === "call_failed" ? new AgentError("internal", "an unexpected error occurred") : error;
 }

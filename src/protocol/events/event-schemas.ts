@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { belongsToRun, CALLEE_KINDS, roleOf, TOOL_ERROR_CODES } from "./events.ts";
+import { belongsToRun, CALLEE_KINDS, COMPLETION_ERROR_CODES, roleOf, TOOL_ERROR_CODES } from "./events.ts";
 import type { CallMode, SenderRef } from "../actors.ts";
 import type { ConfigureCompleted } from "../answers/answers.ts";
 import type { Callee, Event, EventBody, EventType, Usage } from "./events.ts";
@@ -50,6 +50,9 @@ const sender: z.ZodType<SenderRef> = z.object({
   server: text.exactOptional().describe("Present if the sender is on another server; then it is a claim."),
 } satisfies Shape<SenderRef>);
 
+const deadline = timestamp
+  .exactOptional()
+  .describe("The time at which the call fails with timeout, if it has not ended before.");
 const artifact = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
 
 const completed = {
@@ -103,7 +106,10 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
       .describe(
         "Present for an actor: an ask ends with its answer, a tell when it has accepted the request.",
       ),
-    expires_at: timestamp.exactOptional().describe("When the call ends with timeout."),
+    expires_at: deadline,
+    retry_of: callId
+      .exactOptional()
+      .describe("The tool_call_id of the first attempt, if this call is a later attempt of it."),
   }),
   ToolResult: event("ToolResult", "A call ended with a result.", {
     function_name: text,
@@ -132,6 +138,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     model: text,
     call_id: callId,
     attempt: ordinal.describe("Above 1, it replaces the text of earlier attempts."),
+    expires_at: deadline,
   }),
   CompletionResult: event("CompletionResult", "A model has completed.", {
     model: text,
@@ -140,6 +147,10 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     elapsed_ms: z.number().min(0),
     result: json.describe("The result that the agent continues with; null when the completion failed."),
     error: text.exactOptional().describe("Why it failed."),
+    error_code: z
+      .enum(COMPLETION_ERROR_CODES)
+      .exactOptional()
+      .describe("The kind of the failure, unless the model failed."),
   }),
   ReasoningOutput: event("ReasoningOutput", "Reasoning of a model before its answer.", {
     content: text,

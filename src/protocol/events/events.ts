@@ -100,8 +100,10 @@ export type EventBody =
       readonly attempt?: number;
       /** Present if the callee is an actor. */
       readonly mode?: CallMode;
-      /** When the call ends with `timeout`, if it has not ended before; ISO 8601, UTC. */
+      /** The time at which the call ends with ToolError `timeout`, if it has not ended before; ISO 8601, UTC. */
       readonly expires_at?: string;
+      /** The first of several attempts, if this call is a later one of them. */
+      readonly retry_of?: CallId;
     }
   | {
       readonly type: "ToolResult";
@@ -132,6 +134,8 @@ export type EventBody =
       readonly model: string;
       readonly call_id: CallId;
       readonly attempt: number;
+      /** The time at which the completion fails with `timeout`, if it has not ended before; ISO 8601, UTC. */
+      readonly expires_at?: string;
     }
   | {
       readonly type: "CompletionResult";
@@ -143,6 +147,8 @@ export type EventBody =
       readonly result: Json;
       /** Why it failed. */
       readonly error?: string;
+      /** The kind of the failure, unless it is `model_error`. */
+      readonly error_code?: CompletionErrorCode;
     }
   | {
       readonly type: "ReasoningOutput";
@@ -198,6 +204,11 @@ export const TOOL_ERROR_CODES = [
 ] as const;
 
 export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
+
+/** The reasons for a completion to fail that are not the model's fault. */
+export const COMPLETION_ERROR_CODES = ["timeout", "overloaded"] as const;
+
+export type CompletionErrorCode = (typeof COMPLETION_ERROR_CODES)[number];
 
 export type EventType = EventBody["type"];
 

@@ -1,13 +1,13 @@
 import { AgentError, fieldOf, isInstance } from "../../errors.ts";
-import type { CallId } from "../../protocol/ids.ts";
+import type { FailedCall } from "../../errors.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 
-/** The error that a failed call throws into the code that made it. */
+/** The error that a failed call throws into the code that made it: equal live and on replay, since the log has it. */
 export function toCallFailure(
   { code, message }: Extract<Outcome, { readonly ok: false }>,
-  callId: CallId,
+  call: FailedCall,
 ): AgentError {
-  return new AgentError("call_failed", message, { facts: { code, call_id: callId } });
+  return new AgentError(code, message, { call });
 }
 
 /** Whether a thrown value is the failure of a call that a crash interrupted and that must not be repeated. */
@@ -22,6 +22,6 @@ export function isPassedOn(thrown: unknown): boolean {
 
 /** How the call failed whose failure was thrown; `undefined` for any other value. */
 function codeOfCall(thrown: unknown): unknown {
-  if (!isInstance(thrown, AgentError) || fieldOf(thrown, "code") !== "call_failed") return undefined;
-  return fieldOf(fieldOf(fieldOf(thrown, "details"), "facts"), "code");
+  if (!isInstance(thrown, AgentError) || fieldOf(thrown, "callId") === undefined) return undefined;
+  return fieldOf(thrown, "code");
 }

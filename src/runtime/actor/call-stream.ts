@@ -12,15 +12,18 @@ export interface CallSources {
   text(): string;
   /** Called when the code starts to iterate, in the same synchronous step as the call. */
   listen(): CallStream;
+  /** Cancels the call, unless it has ended. */
+  cancel(): void;
 }
 
 /** Creates the call object for the promise of its result. */
-export function toCall<Output>(result: Promise<Output>, { text, listen }: CallSources): Call<Output> {
+export function toCall<Output>(result: Promise<Output>, { text, listen, cancel }: CallSources): Call<Output> {
   let isPast = false;
   queueMicrotask(() => {
     isPast = true;
   });
   return Object.assign(result, {
+    cancel,
     text() {
       const words = result.then(text);
       // Like the result itself, the text may stay unused.

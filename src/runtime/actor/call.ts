@@ -1,42 +1,29 @@
 import { isInstance } from "../../errors.ts";
 import type { Callee, ToolErrorCode } from "../../protocol/events/events.ts";
-import type { CallId } from "../../protocol/ids.ts";
-import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { isInterruption, isPassedOn } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
-import type { HandlerResult } from "./answer.ts";
+import { announce } from "../calls/announce.ts";
+import type { NewCall, RepeatPolicy } from "../calls/announce.ts";
+import { fail, finish } from "../calls/call-end.ts";
+import type { TimedCall } from "../calls/deadline.ts";
 import { noChat } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
-import type { PublishedFile } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
-import { cut, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import { toJson } from "../journal/json-limits.ts";
 import type { EffectContext } from "../agent/turn-api.ts";
 
-/** A new call, made for the first time or again after a crash. */
-export interface NewCall {
-  readonly callId: CallId;
-  /** The name in its events. */
-  readonly name: string;
-  readonly args: Json;
-  /** Whether it is already in the log (without an outcome). */
-  readonly logged: boolean;
-}
-
 /** A call of another agent. */
-export interface AgentCall extends NewCall {
+export interface AgentCall extends NewCall, TimedCall {
   readonly agent: Agent;
   readonly operationName: string;
   /** The operation and input; `undefined` for a chat that the agent cannot handle. */
   readonly asked: Invocation | undefined;
 }
-
-/** The rest of the event's limit is for the structured result beside the text. */
-const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
 
 /**
  * The name of a call in the log: the agent's own name, or the name under which its caller uses it; with the
@@ -52,14 +39,30 @@ export function callName(
   return isPlain ? usedAs : `${usedAs}.${operationName}`;
 }
 
+/** An effect of the code of an actor. */
+export interface EffectCall extends NewCall, TimedCall {
+  readonly effect: Effect;
+  readonly perform: (context: EffectContext) => unknown;
+}
+
 /** Calls an operation of another agent: creates its actor, one level deeper than the caller. */
-export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
+export function callAgent(caller: Actor, call: AgentCall): OpenCall {
+  const work = { stop(): void {} };
+  const open = openCall(caller, call, "agent", () => work.stop());
+  // A tool has the configuration of the agent that calls it.
+  if (call.agent.kind === "agent") open.config = caller.turn.configs.of(call);
+  void perform(caller, open, call, work);
+  return open;
+}
+
+async function perform(
+  caller: Actor,
+  open: OpenCall,
+  call: AgentCall,
+  work: { stop: () => void },
+): Promise<void> {
   const { turn, depth } = caller;
   const { limits } = turn.context;
-  let stop = (): void => {};
-  const open = openCall(caller, call, "agent", () => stop());
-  // A tool has the configuration of the agent that calls it.
-  if (call.agent.kind === "agent") open.config = turn.configs.of(call);
   const announced = { ...call, callee: toCallee(call.agent) };
   if (!(await announce(caller, open, announced, repeatPolicyOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
@@ -82,7 +85,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
   }
   const start = (): void => {
     const child = caller.child(agent, open);
-    stop = child.start(asked, {
+    work.stop = child.start(asked, {
       done: (answer) => {
         stageMemory(child);
         // A chat gets a text as its result, also if another operation handled it.
@@ -118,12 +121,7 @@ export async function callAgent(caller: Actor, call: AgentCall): Promise<void> {
 }
 
 /** Runs an effect and journals its result. */
-export async function performEffect(
-  caller: Actor,
-  call: NewCall,
-  effect: Effect,
-  perform: (context: EffectContext) => unknown,
-): Promise<void> {
+export async function performEffect(caller: Actor, call: EffectCall): Promise<void> {
   const { runId, accepted } = caller.turn;
   const { environment } = caller.turn.context;
   const abort = new AbortController();
@@ -131,11 +129,11 @@ export async function performEffect(
   const stop = (): void => environment.attribute(address, () => abort.abort());
   const open = openCall(caller, call, "effect", stop);
   const callee = { kind: "effect", name: call.name } as const;
-  const attempt = await announce(caller, open, { ...call, callee }, effect);
+  const attempt = await announce(caller, open, { ...call, callee }, call.effect);
   if (!attempt) return;
   const context = { callId: call.callId, attempt, signal: abort.signal };
   try {
-    const run = (): unknown => perform(context);
+    const run = (): unknown => call.perform(context);
     const returned = await environment.attribute(address, run);
     const value = toJson(returned, `what ${call.name} returned`);
     finish(caller, open, { value, summary: toSummary(value) }, []);
@@ -158,48 +156,9 @@ export function openCall(
   return open;
 }
 
-/** What happens with a call whose outcome is unknown. */
-type RepeatPolicy = Effect | "continue";
-
 function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPolicy {
   // An actor's steps are journaled, so it continues after them.
   return agent.kind === "agent" || turn.journal.items.has(callId) ? "continue" : agent.effect;
-}
-
-/**
- * Logs the start of a call and resolves after the commit, because nothing may happen outside that the log
- * does not contain. Returns the number of the attempt, or 0 if the call must not run.
- */
-async function announce(
-  caller: Actor,
-  open: OpenCall,
-  call: NewCall & { readonly callee: Callee },
-  policy: RepeatPolicy,
-): Promise<number> {
-  const { recorder, journal } = caller.turn;
-  const { limits } = caller.turn.context;
-  const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
-  const counted = before - (journal.spared.get(call.callId) ?? 0);
-  if (before > 0 && policy === "continue") return before;
-  if (before > 0 && (policy === "unsafe" || counted >= limits.attempts)) {
-    fail(caller, open, "interrupted", `${call.name} was interrupted; whether it took effect is unknown`);
-    return 0;
-  }
-  const attempt = before + 1;
-  recorder.event(caller.speaker, {
-    type: "ToolCall",
-    function_name: call.name,
-    args: call.args,
-    tool_call_id: call.callId,
-    callee: call.callee,
-    ...(attempt > 1 && { attempt }),
-  });
-  try {
-    await recorder.committed();
-  } catch {
-    return 0;
-  }
-  return open.open ? attempt : 0;
 }
 
 function toCallee({ kind, name, remote }: Agent): Callee {
@@ -217,45 +176,6 @@ function stageMemory({ turn, agent, call, memory }: Actor): void {
     value: changed,
     call_id: call.callId,
   });
-}
-
-function finish(
-  caller: Actor,
-  open: OpenCall,
-  answer: Pick<HandlerResult, "value" | "summary">,
-  files: readonly PublishedFile[],
-): void {
-  const { turn } = caller;
-  if (!turn.calls.accepts(open)) return;
-  const lines = [answer.summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
-  const text = cut(lines.join("\n"), TEXT_LIMIT_BYTES);
-  turn.calls.settle(
-    open,
-    { ok: true, value: answer.value, text },
-    {
-      type: "ToolResult",
-      function_name: open.name,
-      text_result: text,
-      result: answer.value,
-      tool_call_id: open.callId,
-    },
-  );
-}
-
-function fail(caller: Actor, open: OpenCall, code: ToolErrorCode, message: string): void {
-  const { turn } = caller;
-  if (!turn.calls.accepts(open)) return;
-  turn.calls.settle(
-    open,
-    { ok: false, code, message },
-    {
-      type: "ToolError",
-      function_name: open.name,
-      content: message,
-      code,
-      tool_call_id: open.callId,
-    },
-  );
 }
 
 /** Reports the error of a call, unless nothing waits for the call or the error is reported already. */

@@ -1,19 +1,19 @@
 import { isInstance } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelPart } from "../../ports/model.ts";
-import type { Usage } from "../../protocol/events/events.ts";
-import type { CallId } from "../../protocol/ids.ts";
+import type { CompletionErrorCode, Usage } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
+import { startDeadline, toTimeoutMessage } from "../calls/deadline.ts";
+import type { TimedCall } from "../calls/deadline.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
 import { checkText, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** A completion, requested for the first time or again after a crash. */
-export interface NewCompletion {
-  readonly callId: CallId;
+export interface NewCompletion extends TimedCall {
   readonly logged: boolean;
   readonly model: Model;
   readonly input: Json;
@@ -34,7 +34,7 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
  */
 export async function complete(
   caller: Actor,
-  { callId, logged, model, input }: NewCompletion,
+  { callId, logged, model, input, timeoutMs }: NewCompletion,
 ): Promise<void> {
   const { turn, speaker, transcript } = caller;
   const { recorder, journal } = turn;
@@ -45,12 +45,12 @@ export async function complete(
   const started = environment.monotonic();
   const before = logged ? (journal.attempts.get(callId) ?? 1) : 0;
   const most = limits.attempts + (journal.spared.get(callId) ?? 0);
-  const end = (result: Json, usage: Usage, error?: string): void => {
+  const end = (result: Json, usage: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;
     const outcome =
       error === undefined
         ? ({ ok: true, value: result } as const)
-        : ({ ok: false, code: "model_error", message: error } as const);
+        : ({ ok: false, code: code ?? "model_error", message: error } as const);
     turn.addUsage(usage);
     turn.calls.settle(open, outcome, {
       type: "CompletionResult",
@@ -60,14 +60,30 @@ export async function complete(
       elapsed_ms: Math.round(environment.monotonic() - started),
       result,
       ...(error !== undefined && { error }),
+      ...(code && { error_code: code }),
     });
   };
+  const expire = (): void => {
+    end(null, {}, toTimeoutMessage(name, timeoutMs), "timeout");
+    abort.abort();
+  };
+  const deadline = startDeadline(caller, open, { callId, timeoutMs }, expire);
+  if (deadline?.isOver === true) {
+    expire();
+    return;
+  }
   for (let attempt = before + 1; ; attempt += 1) {
     if (attempt > most) {
       end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
       return;
     }
-    recorder.event(speaker, { type: "CompletionCall", model: name, call_id: callId, attempt });
+    recorder.event(speaker, {
+      type: "CompletionCall",
+      model: name,
+      call_id: callId,
+      attempt,
+      ...(deadline && { expires_at: deadline.expiresAt }),
+    });
     transcript.retract(callId);
     try {
       await recorder.committed();

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { FailedCall } from "../../errors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toCallFailure } from "./call-failure.ts";
@@ -6,6 +7,9 @@ import type { Actor } from "./actor.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { ReplayScope } from "../replay/scope.ts";
 import type { Signature } from "../replay/signature.ts";
+
+/** What a call calls, for its error. */
+export type Called = Omit<FailedCall, "callId">;
 
 /** A taken position: whether the log has the step, and whether it has its outcome. */
 export interface Step {
@@ -44,10 +48,14 @@ export class Sequence {
    * Makes a call: takes its position, starts it unless the log has its outcome, and resolves with the
    * outcome.
    */
-  async issue(signature: Signature, start: (step: Step) => unknown): Promise<Json> {
+  async issue(
+    signature: Signature,
+    start: (step: Step) => unknown,
+    { of }: { readonly of?: Called } = {},
+  ): Promise<Json> {
     const step = this.begin(signature);
     if (step === undefined) return this.actor.turn.over();
-    const outcome = this.outcome(step.callId);
+    const outcome = this.outcome(step.callId, { of });
     if (!step.settled) start(step);
     return outcome;
   }
@@ -85,12 +93,16 @@ export class Sequence {
     return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
   }
 
-  /** Resolves when a call has ended; before that, `hear` gets its result as text. */
-  outcome(callId: CallId, hear?: (text: string) => void): Promise<Json> {
+  /** Resolves when a call has ended; before that, `hear` gets its result as text. `of` names it in its error. */
+  outcome(
+    callId: CallId,
+    { of, hear }: { readonly of?: Called | undefined; readonly hear?: (text: string) => void } = {},
+  ): Promise<Json> {
+    const { actor } = this;
     return new Promise((resolve, reject) => {
-      this.actor.turn.deliveries.expect(callId, (outcome: Outcome) => {
+      actor.turn.deliveries.expect(callId, (outcome: Outcome) => {
         if (!outcome.ok) {
-          reject(toCallFailure(outcome, callId));
+          reject(toCallFailure(outcome, { ...(of ?? { agent: actor.agent.name }), callId }));
           return;
         }
         hear?.(outcome.text ?? "");

@@ -4,12 +4,16 @@ import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { checkAgent, isSchema } from "../agent/check-definition.ts";
-import type { Agent, Collaborators, Effect, Operations, Schema, Tool } from "../agent/agent.ts";
+import type { Agent, Collaborators, Operations, Schema, Tool } from "../agent/agent.ts";
 import { toCalled } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import { openAttachments, publish } from "./artifacts.ts";
 import { runBranches } from "./branches.ts";
+import { cancel } from "../calls/call-end.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import { checkCallOptions, checkEffectOptions, checkTimeoutOption } from "../agent/call-options.ts";
+import type { CallOptions, EffectOptions } from "../agent/call-options.ts";
 import { callAgent, callName, performEffect } from "./call.ts";
 import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
@@ -121,20 +125,21 @@ export class TurnHandle implements ToolTurn {
     return turn.context.agents.usesOf(agent);
   }
 
-  tool<Input, Output>(tool: Tool<Input, Output>, input: Input): Call<Output> {
+  tool<Input, Output>(tool: Tool<Input, Output>, input: Input, options?: CallOptions): Call<Output> {
     checkAgent(tool, "the tool of turn.tool");
     // The agent bound in place of a tool may have more operations than the tool.
     const [name] = Object.keys(this.#used(tool)?.own.operations ?? tool.operations);
-    return this.#call(tool, name ?? tool.name, input) as Call<Output>;
+    return this.#call(tool, name ?? tool.name, input, options) as Call<Output>;
   }
 
   call<Ops extends Operations, Name extends keyof Ops & string>(
     agent: Agent<Ops>,
     operation: Name,
     input: OperationInput<Ops[Name]>,
+    options?: CallOptions,
   ): Call<OperationOutput<Ops[Name]>> {
     checkAgent(agent, "the agent of turn.call");
-    return this.#call(agent, operation, input) as Call<OperationOutput<Ops[Name]>>;
+    return this.#call(agent, operation, input, options) as Call<OperationOutput<Ops[Name]>>;
   }
 
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
@@ -150,11 +155,15 @@ export class TurnHandle implements ToolTurn {
   effect<Value extends Json | undefined | void>(
     name: string,
     perform: (context: EffectContext) => Value | Promise<Value>,
-    { effect = "unsafe" }: { readonly effect?: Effect } = {},
+    options: EffectOptions = {},
   ): Promise<Value> {
     checkName(name, "the name of an effect");
-    const done = this.#sequence.issue(callSignature(name, {}), (step) =>
-      performEffect(this.#actor, { ...step, name, args: {} }, effect, perform),
+    checkEffectOptions(options, this.#in(`effect ${name}`));
+    const { effect = "unsafe", timeoutMs } = options;
+    const done = this.#sequence.issue(
+      callSignature(name, {}),
+      (step) => performEffect(this.#actor, { ...step, name, args: {}, effect, perform, timeoutMs }),
+      { of: { agent: name } },
     );
     return handled(done) as Promise<Value>;
   }
@@ -212,9 +221,14 @@ export class TurnHandle implements ToolTurn {
     return artifact;
   }
 
-  async #complete({ model, input: given }: CompletionOptions): Promise<Json> {
+  async #complete({ model, input: given, timeoutMs }: CompletionOptions): Promise<Json> {
+    checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, this.#in(`model ${model.name}`));
     const input = toJson(given, "the input of the model", Infinity);
-    return this.#sequence.issue(COMPLETION, (step) => complete(this.#actor, { ...step, model, input }));
+    return this.#sequence.issue(
+      COMPLETION,
+      (step) => complete(this.#actor, { ...step, model, input, timeoutMs }),
+      { of: { agent: model.name } },
+    );
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -222,8 +236,11 @@ export class TurnHandle implements ToolTurn {
     await this.#sequence.issue(sleepSignature(ms), (step) => sleep(this.#actor, step, ms));
   }
 
-  #call(agent: Agent, operationName: string, input: unknown): Call<Json> {
+  #call(agent: Agent, operationName: string, input: unknown, options: CallOptions = {}): Call<Json> {
+    checkCallOptions(options, this.#in(`${agent.kind} ${agent.name}`));
+    const { timeoutMs } = { ...agent.callOptions, ...withoutUndefined(options) };
     let step: Step | undefined;
+    let open: OpenCall | undefined;
     let text = "";
     const called = (async (): Promise<Json> => {
       const args = toJson(input, `the input of ${agent.name}`);
@@ -232,13 +249,26 @@ export class TurnHandle implements ToolTurn {
       const name = callName(used?.own ?? agent, operationName, used?.name);
       step = this.#sequence.begin(callSignature(name, args));
       if (step === undefined) return this.#actor.turn.over();
-      const outcome = this.#sequence.outcome(step.callId, (inWords) => {
-        text = inWords;
+      const outcome = this.#sequence.outcome(step.callId, {
+        of: { agent: used?.name ?? agent.name, operation: operationName },
+        hear(inWords) {
+          text = inWords;
+        },
       });
-      if (!step.settled) void callAgent(this.#actor, { ...step, name, args, agent, operationName, asked });
+      if (!step.settled)
+        open = callAgent(this.#actor, { ...step, name, args, agent, operationName, asked, timeoutMs });
       return outcome;
     })();
-    return toCall(handled(called), { text: () => text, listen: () => followCall(this.#sequence, step) });
+    return toCall(handled(called), {
+      text: () => text,
+      listen: () => followCall(this.#sequence, step),
+      cancel: () => open && cancel(this.#actor, open),
+    });
+  }
+
+  /** Names a callee and its caller, for errors. */
+  #in(callee: string): string {
+    return `${callee} in ${this.#actor.agent.kind} ${this.agent}`;
   }
 
   /** The name under which the agent uses another, and that agent's original definition, if it uses it. */
@@ -247,6 +277,11 @@ export class TurnHandle implements ToolTurn {
     const own = entry && this.#actor.agent.uses[entry[0]];
     return own && { name: entry[0], own };
   }
+}
+
+/** An option that is undefined counts as absent. */
+function withoutUndefined(options: CallOptions): CallOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 /** A call may stay unawaited: its result is in the log, and its failure must not end the process. */

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { CallOptions } from "./call-options.ts";
 import type { Memory, ToolTurn, Turn } from "./turn-api.ts";
 
 /**
@@ -78,6 +79,8 @@ export interface Agent<Ops extends Operations = Operations> {
   /** The memory that a call of this agent starts with. */
   readonly memory: "own" | "run";
   readonly memorySchema?: Schema<unknown>;
+  /** For a tool: the options of each call that does not give its own. */
+  readonly callOptions?: CallOptions;
   /** Present if the agent is on another server. */
   readonly remote?: RemoteHandler;
 }
@@ -148,13 +151,8 @@ export type MemoryOf<Kept, KeptGiven> = Memory<
 // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler without a return statement is the usual one
 export type ChatAnswer = string | undefined | void;
 
-export interface ToolOptions<Given, Input, Returned, Output> extends OperationOptions<
-  Given,
-  Input,
-  Returned,
-  Output,
-  ToolTurn
-> {
+export interface ToolOptions<Given, Input, Returned, Output>
+  extends OperationOptions<Given, Input, Returned, Output, ToolTurn>, CallOptions {
   readonly name: string;
   readonly description: string;
   /** Default `unsafe`: after a crash during a call, the caller gets a ToolError instead of a second call. */

@@ -16,6 +16,7 @@ import type {
   Tool,
   ToolOptions,
 } from "./agent.ts";
+import { checkCallOptions } from "./call-options.ts";
 import { asAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
 
@@ -103,9 +104,10 @@ export function operation<Given, Input, Returned, Output = Returned>(
 export function defineTool<Given, Input, Returned, Output = Returned>(
   options: ToolOptions<Given, Input, Returned, Output>,
 ): Tool<Given, Output> {
-  const { name, description, input, output, effect = "unsafe", run } = options;
+  const { name, description, input, output, effect = "unsafe", timeoutMs, run } = options;
   checkOperationName(name);
   checkOperation(options, `tool ${name}`);
+  checkCallOptions(options, `tool ${name}`);
   return asAgent({
     name,
     purpose: description,
@@ -118,6 +120,7 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
     tools: [],
     uses: {},
     memory: "own",
+    ...(timeoutMs !== undefined && { callOptions: { timeoutMs } }),
   });
 }
 

@@ -2,7 +2,8 @@ import type { Model } from "../../ports/model.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Agent, Collaborators, Effect, Operation, Operations, Schema, Tool } from "./agent.ts";
+import type { Agent, Collaborators, Operation, Operations, Schema, Tool } from "./agent.ts";
+import type { CallOptions, EffectOptions, TimeoutOption } from "./call-options.ts";
 
 /**
  * The actions of a handler while it answers a request. Each one is an event or a record in the run's log,
@@ -47,13 +48,14 @@ export interface Turn<
   text(content: string): Promise<void>;
 
   /** Calls a tool. */
-  tool<Input, Output>(tool: Tool<Input, Output>, input: NoInfer<Input>): Call<Output>;
+  tool<Input, Output>(tool: Tool<Input, Output>, input: NoInfer<Input>, options?: CallOptions): Call<Output>;
 
   /** Calls an operation of another agent, as a child of this turn. */
   call<Ops extends Operations, Name extends keyof Ops & string>(
     agent: Agent<Ops>,
     operation: Name,
     input: OperationInput<Ops[Name]>,
+    options?: CallOptions,
   ): Call<OperationOutput<Ops[Name]>>;
 
   /** Asks the caller for values that fit a schema, and waits as long as needed. */
@@ -71,7 +73,7 @@ export interface Turn<
   effect<Value extends Json | undefined | void>(
     name: string,
     perform: (context: EffectContext) => Value | Promise<Value>,
-    options?: { readonly effect?: Effect },
+    options?: EffectOptions,
   ): Promise<Value>;
 
   /**
@@ -118,6 +120,11 @@ export interface ToolTurn extends Turn {
  */
 export interface Call<Output> extends Promise<Output>, AsyncIterable<Event> {
   /**
+   * Cancels the call and everything under it: it fails with `canceled`. A call that has ended is left alone. Like
+   * everything in a handler, this must happen at the same place on a replay.
+   */
+  cancel(): void;
+  /**
    * The result as text for a model: the text, or the value as JSON, then a line `name (type) url` for each
    * file. At most 64 KiB; a cut is marked.
    */
@@ -156,7 +163,7 @@ export interface EffectContext {
 }
 
 /** The options of a completion. */
-export interface CompletionOptions {
+export interface CompletionOptions extends TimeoutOption {
   readonly model: Model;
   /** The model's input; not stored, because a replay creates it again. */
   readonly input: Json;

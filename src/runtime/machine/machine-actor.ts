@@ -219,11 +219,21 @@ class MachineActor implements MachineCalls {
       turn.deliveries.expect(callId, (outcome) => {
         this.#promises.delete(childId);
         if (outcome.ok) resolve(outcome.value);
-        else reject(toCallFailure(outcome, callId));
+        else reject(toCallFailure(outcome, { agent: src, callId }));
       });
       if (turn.journal.outcomes.has(callId)) return;
-      const call = { callId, name: src, args: toJson(input ?? {}, "the input"), logged: known !== undefined };
-      void performEffect(this.actor, call, this.#run.effect, start);
+      const args = toJson(input ?? {}, "the input");
+      const { effect } = this.#run;
+      const logged = known !== undefined;
+      void performEffect(this.actor, {
+        callId,
+        name: src,
+        args,
+        logged,
+        effect,
+        perform: start,
+        timeoutMs: undefined,
+      });
     });
   }
 }

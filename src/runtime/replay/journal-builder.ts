@@ -38,6 +38,7 @@ export class JournalBuilder {
   #spared: ReadonlyMap<CallId, number> = NONE_SPARED;
   readonly #tried = new LazySet<CallId>();
   readonly #wakeTimes = new LazyMap<CallId, number>();
+  readonly #deadlines = new LazyMap<CallId, number>();
   readonly #openCalls = new LazyMap<CallId, LoggedCall>();
   readonly #waits = new LazyMap<CallId, Wait>();
   readonly #callOfWait = new LazyMap<number, CallId>();
@@ -147,6 +148,7 @@ export class JournalBuilder {
       spared: this.#spared,
       tried: this.#tried.readonly,
       wakeTimes: this.#wakeTimes.readonly,
+      deadlines: this.#deadlines.readonly,
       waits: waits.readonly,
       openCalls: this.#openCalls.readonly,
       transcripts: this.#transcripts.readonly,
@@ -186,7 +188,7 @@ export class JournalBuilder {
         return;
       }
       case "ToolCall":
-        this.#try(event.tool_call_id, event.attempt ?? 1);
+        this.#try(event.tool_call_id, event.attempt ?? 1, event.expires_at);
         if ((event.attempt ?? 1) > 1) return;
         this.#openCalls.set(event.tool_call_id, {
           callId: event.tool_call_id,
@@ -198,7 +200,7 @@ export class JournalBuilder {
         this.#call(event.tool_call_id, callSignature(event.function_name, event.args));
         return;
       case "CompletionCall":
-        this.#try(event.call_id, event.attempt);
+        this.#try(event.call_id, event.attempt, event.expires_at);
         this.#transcripts.get(spoken())?.retract(event.call_id);
         if (event.attempt > 1) return;
         this.#call(event.call_id, COMPLETION);
@@ -215,7 +217,7 @@ export class JournalBuilder {
           event.call_id,
           event.error === undefined
             ? { ok: true, value: event.result }
-            : { ok: false, code: "model_error", message: event.error },
+            : { ok: false, code: event.error_code ?? "model_error", message: event.error },
         );
         return;
       case "WaitForInput": {
@@ -273,8 +275,9 @@ export class JournalBuilder {
     else items.push(item);
   }
 
-  #try(callId: CallId, attempt: number): void {
+  #try(callId: CallId, attempt: number, expiresAt: string | undefined): void {
     this.#attempts.set(callId, attempt);
+    if (expiresAt !== undefined) this.#deadlines.set(callId, Date.parse(expiresAt));
     this.#tried.add(callId);
   }
 

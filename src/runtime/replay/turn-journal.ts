@@ -1,3 +1,4 @@
+import type { CallErrorCode } from "../../errors.ts";
 import type { Usage, Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -15,7 +16,7 @@ export type Outcome =
       /** For a call of an agent or tool: the result as text. */
       readonly text?: string;
     }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | { readonly ok: false; readonly code: CallErrorCode; readonly message: string };
 
 /** A message to a turn's code: the outcome of a call, or an event under an iterated call. */
 export type Delivery =
@@ -80,6 +81,8 @@ export interface TurnJournal {
   readonly tried: ReadonlySet<CallId>;
   /** The wake time of each sleep, in milliseconds since 1970. */
   readonly wakeTimes: ReadonlyMap<CallId, number>;
+  /** The deadlines of calls, in milliseconds since 1970. */
+  readonly deadlines: ReadonlyMap<CallId, number>;
   /** The open waits by call, oldest first. */
   readonly waits: ReadonlyMap<CallId, Wait>;
   /** The calls of agents and effects without an outcome, oldest first. */
@@ -123,6 +126,7 @@ const emptyJournal: TurnJournal = {
   spared: new Map(),
   tried: new Set(),
   wakeTimes: new Map(),
+  deadlines: new Map(),
   waits: new Map(),
   openCalls: new Map(),
   transcripts: new Map(),

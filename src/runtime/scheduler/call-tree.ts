@@ -38,6 +38,8 @@ export class OpenCall {
   readonly #busy: BusyCount;
   #queued = false;
   #isCounted = false;
+  /** What happens when it is closed. */
+  #atClose: (() => void)[] | undefined;
   /** The configuration of the called agent. */
   config: JsonObject;
 
@@ -85,10 +87,18 @@ export class OpenCall {
     return this.#busy.timed === 0;
   }
 
+  /** Calls a function once, when the call is closed. */
+  whenClosed(run: () => void): void {
+    (this.#atClose ??= []).push(run);
+  }
+
   /** Removes the call from the tree, together with closed calls under it. */
   close(): void {
     this.open = false;
     this.#count();
+    const atClose = this.#atClose;
+    this.#atClose = undefined;
+    for (const run of atClose ?? []) run();
     if (this.parent === undefined) return;
     this.parent.#children.delete(this);
     this.parent.#count();
@@ -146,7 +156,7 @@ export function toolCanceled({
 }: {
   readonly callId: CallId;
   readonly name: string;
-}): EventBody {
+}): EventBody & { readonly type: "ToolError" } {
   return {
     type: "ToolError",
     function_name: name,

@@ -77,6 +77,12 @@ export class OpenCalls {
     return recorded;
   }
 
+  /** Ends a call early: settles it with a failure, and stops its work. */
+  stop(call: OpenCall, outcome: Outcome, body: EventBody): void {
+    this.settle(call, outcome, body);
+    call.abort();
+  }
+
   /** Closes a call that slept, records the end of the sleep, and delivers it after the commit. */
   wake(call: OpenCall): void {
     this.#closeWithAll(call);

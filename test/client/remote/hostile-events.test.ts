@@ -53,6 +53,30 @@ test("a callee of an unknown kind or form is dropped, and its call stays", async
   ]);
 });
 
+test("a deadline is the same here, and one of another form is dropped", async () => {
+  const at = "2026-01-31T12:00:00.000Z";
+  const events = await call({
+    getevents: stream(
+      started,
+      ...[at, "soon", "2026-99-99T12:00:00.000Z", 7].map((expires, index) =>
+        event(index + 2, "ToolCall", {
+          tool_call_id: `t${index}`,
+          function_name: "f",
+          args: {},
+          expires_at: expires,
+        }),
+      ),
+      event(6, "CompletionCall", { call_id: "c", model: "m", attempt: 1, expires_at: at }),
+      event(7, "CompletionResult", { call_id: "c", model: "m", error: "late", error_code: "timeout" }),
+      completed(8),
+    ),
+  });
+  const calls = ofType(events, "ToolCall").filter(({ depth }) => depth > 0);
+  expect(calls.map(({ expires_at: expires }) => expires)).toEqual([at, undefined, undefined, undefined]);
+  expect(ofType(events, "CompletionCall").map(({ expires_at: expires }) => expires)).toEqual([at]);
+  expect(ofType(events, "CompletionResult").map(({ error_code: code }) => code)).toEqual(["timeout"]);
+});
+
 test("a result of null is null here too, and an absent one is the text", async () => {
   const events = await call({
     getevents: stream(

@@ -219,7 +219,7 @@ async function settled(call: Promise<string>): Promise<string> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof AgentError && error.code === "call_failed") return `failed: ${error.message}`;
+    if (error instanceof AgentError && error.callId !== undefined) return `failed: ${error.message}`;
     throw error;
   }
 }

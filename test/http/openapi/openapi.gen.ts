@@ -624,6 +624,7 @@ export interface components {
             mode?: "ask" | "tell";
             /** Format: date-time */
             expires_at?: string;
+            retry_of?: string;
         };
         ToolResult: {
             id: number;
@@ -713,6 +714,8 @@ export interface components {
             model: string;
             call_id: string;
             attempt: number;
+            /** Format: date-time */
+            expires_at?: string;
         };
         CompletionResult: {
             id: number;
@@ -741,6 +744,8 @@ export interface components {
             elapsed_ms: number;
             result: unknown;
             error?: string;
+            /** @enum {string} */
+            error_code?: "timeout" | "overloaded";
         };
         ReasoningOutput: {
             id: number;

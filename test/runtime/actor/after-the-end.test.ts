@@ -148,7 +148,7 @@ test("code that waits for its own call is informed that the turn has ended", asy
   await host.ask("waiter", chat);
   await host.ask("waiter", { type: "CancelRequest", request_id: asked });
 
-  expect(heard).toMatchObject([{ code: "call_failed", details: { facts: { code: "canceled" } } }]);
+  expect(heard).toMatchObject([{ code: "canceled", agent: "waiter", callId: "c1.1" }]);
 });
 
 test("a turn's signal does not abort when the turn succeeds", async () => {

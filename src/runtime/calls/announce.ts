@@ -1,0 +1,70 @@
+import type { Callee } from "../../protocol/events/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Effect } from "../agent/agent.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
+import { fail, stop } from "./call-end.ts";
+import { startDeadline, toTimeoutMessage } from "./deadline.ts";
+import type { TimedCall } from "./deadline.ts";
+
+/** A new call, made for the first time or again after a crash. */
+export interface NewCall {
+  readonly callId: CallId;
+  /** The name in its events. */
+  readonly name: string;
+  readonly args: Json;
+  /** Whether it is already in the log (without an outcome). */
+  readonly logged: boolean;
+}
+
+/** A call with everything that its events say. */
+export interface AnnouncedCall extends NewCall, TimedCall {
+  readonly callee: Callee;
+}
+
+/** What happens with a call whose outcome is unknown. */
+export type RepeatPolicy = Effect | "continue";
+
+/**
+ * Logs the start of a call and resolves after the commit, because nothing may happen outside that the log
+ * does not contain. Returns the number of the attempt, or 0 if the call must not run.
+ */
+export async function announce(
+  caller: ActorContext,
+  open: OpenCall,
+  call: AnnouncedCall,
+  policy: RepeatPolicy,
+): Promise<number> {
+  const { recorder, journal } = caller.turn;
+  const { limits } = caller.turn.context;
+  const late = toTimeoutMessage(call.name, call.timeoutMs);
+  const deadline = startDeadline(caller, open, call, () => stop(caller, open, "timeout", late));
+  const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
+  const counted = before - (journal.spared.get(call.callId) ?? 0);
+  if (deadline?.isOver === true) {
+    fail(caller, open, "timeout", late);
+    return 0;
+  }
+  if (before > 0 && policy === "continue") return before;
+  if (before > 0 && (policy === "unsafe" || counted >= limits.attempts)) {
+    fail(caller, open, "interrupted", `${call.name} was interrupted; whether it took effect is unknown`);
+    return 0;
+  }
+  const attempt = before + 1;
+  recorder.event(caller.speaker, {
+    type: "ToolCall",
+    function_name: call.name,
+    args: call.args,
+    tool_call_id: call.callId,
+    callee: call.callee,
+    ...(attempt > 1 && { attempt }),
+    ...(deadline && { expires_at: deadline.expiresAt }),
+  });
+  try {
+    await recorder.committed();
+  } catch {
+    return 0;
+  }
+  return open.open ? attempt : 0;
+}
