@@ -23,7 +23,7 @@ export const documents: readonly string[] = [
 
 /** The code blocks below a heading of a document, up to the next heading of the same or a higher level. */
 export function findBlocks(path: string, heading: string, language: string): string[] {
-  const text = readFileSync(join(root, path), "utf8");
+  const text = `\n${readFileSync(join(root, path), "utf8")}`;
   const start = text.indexOf(`\n${heading}\n`);
   const level = heading.indexOf(" ");
   const rest = text.slice(start + heading.length + 2);
@@ -32,6 +32,12 @@ export function findBlocks(path: string, heading: string, language: string): str
   return [...section.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(
     ([, code = ""]) => code,
   );
+}
+
+/** The TypeScript blocks of a document, in their order. */
+export function readTypeScript(path: string): string[] {
+  const text = readFileSync(join(root, path), "utf8");
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
 }
 
 /** Runs a block of shell commands against a server, in a directory, and returns its output. */

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { defaultLimits } from "../../src/runtime/limits.ts";
 import { chat, createProject, startCommand, startProgram } from "../cli/command.ts";
 import { skipWithoutCurl } from "../machine/skip-without.ts";
-import { canRunBlocks, findBlocks, root, runBlock, toDataLines, toEvents } from "./blocks.ts";
+import { canRunBlocks, findBlocks, readTypeScript, root, runBlock, toDataLines, toEvents } from "./blocks.ts";
 import type { BlockEvent } from "./blocks.ts";
 
 const MEMORY = "docs/guide/memory-and-configuration.md";
@@ -91,26 +91,21 @@ test("one payment goes through five protocols as described", async ({ skip }) =>
   expect(output.trimEnd().split("\n").at(-1)).toBe("FINISH Paid 30 to bob.");
 });
 
-test("the example of an agent is served unchanged", async () => {
-  const [code = ""] = findBlocks("docs/guide/first-agent.md", "## Write it", "ts");
-  const cwd = await createProject({ "agents/greeter.ts": code });
+test.for([
+  ["first-agent.md", "## Call it", '"output":{"greeting":"Guten Tag, Ada!"}'],
+  ["tools.md", "## Define one", '"output":{"euros":1.17}'],
+  ["people.md", "## Ask", '"output":{"booked":true}'],
+  ["files.md", "# Files", "- notes.txt: 3 words"],
+] as const)("the commands of %s work with the agent of the page", async ([page, heading, said], { skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const path = `docs/guide/${page}`;
+  const [code = ""] = readTypeScript(path);
+  const cwd = await createProject({ "agents/own.ts": code });
   await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
   const command = startCommand(["serve", "--port=0"], { cwd });
-  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
-
-  const asked = await chat(url, "greeter", {
-    type: "OperationRequest",
-    operation: "greet",
-    input: { language: "de" },
-  });
-  const greeted = await chat(url, "greeter", {
-    type: "ResumeWithInput",
-    request_id: asked.request_id,
-    request_keys: { name: "Ada" },
-  });
-
-  expect(asked.type).toBe("WaitForInput");
-  expect(greeted).toMatchObject({ output: { greeting: "Guten Tag, Ada!" } });
+  const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  const [script] = findBlocks(path, heading, "sh");
+  expect(await runBlock(script, address, cwd)).toContain(said);
 });
 
 test("the example about crashes works unchanged", async () => {
