@@ -11,7 +11,7 @@ export const root: string = resolve(import.meta.dirname, "../..");
 export const tsc: string = join(root, "node_modules/.bin/tsc");
 
 /** Packages that a user's project has besides the package and its dependencies. */
-const DEVELOPMENT = ["@types/node"];
+const DEVELOPMENT = ["@types/express", "@types/node", "express", "fastify"];
 
 /**
  * Creates an empty ES module project, set up as the README says, with the package installed as packed from a
