@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { checkJson } from "../../src/protocol/schema/check-json.ts";
 import type { SpeakerAddress } from "../../src/protocol/events/encode.ts";
-import { belongsToRun, CALLEE_KINDS } from "../../src/protocol/events/events.ts";
+import { belongsToRun, CALLEE_KINDS, MACHINE_STATUSES } from "../../src/protocol/events/events.ts";
 import type { EventBody, EventType } from "../../src/protocol/events/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
@@ -109,6 +109,19 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     { branch: text, progress: fc.constant(true) },
   ),
   CompletionCall: some("CompletionCall", { model: text, call_id: callId, attempt }, { expires_at: time }),
+  StateChanged: some(
+    "StateChanged",
+    {
+      value: json,
+      cause: text,
+      steps: fc.array(fc.record({ from: text, event: text, to: text }, { requiredKeys: ["from"] })),
+      status: fc.constantFrom(...MACHINE_STATUSES),
+      chart: text,
+    },
+    { steps_truncated: fc.constant(true) },
+  ),
+  Sleeping: some("Sleeping", { call_id: callId, until: time }),
+  Custom: some("Custom", { name: text, body: json }),
   ReasoningOutput: some("ReasoningOutput", {
     content: text,
     call_id: callId,

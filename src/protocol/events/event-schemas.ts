@@ -1,8 +1,15 @@
 import * as z from "zod";
-import { belongsToRun, CALLEE_KINDS, COMPLETION_ERROR_CODES, roleOf, TOOL_ERROR_CODES } from "./events.ts";
+import {
+  belongsToRun,
+  CALLEE_KINDS,
+  COMPLETION_ERROR_CODES,
+  MACHINE_STATUSES,
+  roleOf,
+  TOOL_ERROR_CODES,
+} from "./events.ts";
 import type { CallMode, SenderRef } from "../actors.ts";
 import type { ConfigureCompleted } from "../answers/answers.ts";
-import type { Callee, Event, EventBody, EventType, Usage } from "./events.ts";
+import type { Callee, Event, EventBody, EventType, StateStep, Usage } from "./events.ts";
 import {
   artifactId,
   callId,
@@ -40,6 +47,12 @@ const callee: z.ZodType<Callee> = z.object({
   run_id: runId.exactOptional().describe("The run of an actor that is not addressed by key."),
   request_id: requestId.exactOptional().describe("The request that an actor gets."),
 } satisfies Shape<Callee>);
+
+const step: z.ZodType<StateStep> = z.object({
+  from: text.describe("A state by its path below the root, as `checkout.paying`; empty for the root."),
+  event: text.exactOptional().describe("Absent for an eventless transition."),
+  to: text.exactOptional().describe("Absent if the machine stayed in its states."),
+} satisfies Shape<StateStep>);
 
 const branch = text.exactOptional().describe("Names one of several parallel texts.");
 const attempt = ordinal.exactOptional().describe("Above 1 when the call is retried after an interruption.");
@@ -159,6 +172,22 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
   }),
   ArtifactGenerated: event("ArtifactGenerated", "The agent published a file.", artifact),
   ArtifactUploaded: event("ArtifactUploaded", "A client added a file to the run.", artifact),
+  StateChanged: event("StateChanged", "The agent's state machine took transitions for an event.", {
+    value: json.describe("XState's state value: a state's name, or an object of names by region."),
+    cause: text.describe("The event, as in the steps."),
+    steps: z.array(step).describe("The transitions in order, at most 32."),
+    steps_truncated: z.literal(true).exactOptional().describe("Set if there were more steps."),
+    status: z.enum(MACHINE_STATUSES),
+    chart: text.describe("The hash of the chart, as in the agent's description."),
+  }),
+  Sleeping: event("Sleeping", "The agent does nothing for a second or more.", {
+    call_id: callId,
+    until: timestamp,
+  }),
+  Custom: event("Custom", "The agent's state machine emitted an event of its own.", {
+    name: text,
+    body: json,
+  }),
   RunCreated: event("RunCreated", "A run was created without a request.", {
     input: json,
     metadata: jsonObject,

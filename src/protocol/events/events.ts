@@ -56,6 +56,20 @@ export interface Callee {
   readonly request_id?: RequestId;
 }
 
+/** The status of a machine; after `done` and `error` it takes no more events. */
+export const MACHINE_STATUSES = ["active", "done", "error"] as const;
+
+export type MachineStatus = (typeof MACHINE_STATUSES)[number];
+
+/** A transition that a machine took; states are named by their path below the root, as `checkout.paying`. */
+export interface StateStep {
+  readonly from: string;
+  /** Absent for an eventless transition. */
+  readonly event?: string;
+  /** Absent if the machine stayed in its states. */
+  readonly to?: string;
+}
+
 /** An event without its address: what an agent, or the runtime for it, says. */
 export type EventBody =
   | {
@@ -173,6 +187,26 @@ export type EventBody =
       readonly size_bytes: number;
     }
   | {
+      readonly type: "StateChanged";
+      /** The state value of XState: a state's name, or an object of names by region. */
+      readonly value: Json;
+      /** The event that the machine took a transition for. */
+      readonly cause: string;
+      readonly steps: readonly StateStep[];
+      /** Set if there were more steps. */
+      readonly steps_truncated?: true;
+      readonly status: MachineStatus;
+      /** The hash of the machine's chart in the agent's description. */
+      readonly chart: string;
+    }
+  | {
+      readonly type: "Sleeping";
+      readonly call_id: CallId;
+      /** ISO 8601, UTC. */
+      readonly until: string;
+    }
+  | { readonly type: "Custom"; readonly name: string; readonly body: Json }
+  | {
       readonly type: "RunCreated";
       readonly input: Json;
       readonly metadata: JsonObject;
@@ -277,6 +311,9 @@ export function roleOf(type: EventType): Role {
     case "CompletionCall":
     case "CompletionResult":
     case "ReasoningOutput":
+    case "StateChanged":
+    case "Sleeping":
+    case "Custom":
     case "RunCreated":
       return "system";
     default: {

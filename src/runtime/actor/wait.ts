@@ -1,3 +1,4 @@
+import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
@@ -54,6 +55,9 @@ export function checkQuestions(questions: Questions, schema: JsonObject | undefi
   toJson([questions, schema], "what a wait asks, with its schema,", limitBytes);
 }
 
+/** A sleep of this time or more is an event. */
+const SHOWN_SLEEP_MS = 1_000;
+
 /**
  * Wakes an actor after a time. A restart does not reset that time. If the clock was set back in the meantime, the
  * sleep ends after the time that the code asked for, at the latest.
@@ -63,7 +67,7 @@ export function sleep(
   { callId, logged }: { readonly callId: CallId; readonly logged: boolean },
   ms: number,
 ): void {
-  const { turn } = caller;
+  const { turn, speaker } = caller;
   const { recorder, journal } = turn;
   const { environment } = turn.context;
   const now = environment.now();
@@ -72,6 +76,8 @@ export function sleep(
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
   if (!logged || until < loggedUntil) recorder.record({ type: "Sleep", call_id: callId, ms, until });
+  if (!logged && ms >= SHOWN_SLEEP_MS)
+    recorder.event(speaker, { type: "Sleeping", call_id: callId, until: toTimestamp(until) });
   turn.slept(callId, until, now);
   if (turn.ended) return;
   stop = environment.timer(Math.max(until - now, 0), () => {

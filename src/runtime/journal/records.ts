@@ -14,12 +14,15 @@ export interface AcceptedRequest {
   readonly acceptedAt: number;
 }
 
-/** The state of a machine agent after a transition, with its open calls by their role in the machine. */
+/**
+ * The state of a machine agent after a transition, with its open calls by their role in the machine. Promises have the
+ * ids of their actors below the machine as name, joined by `/`.
+ */
 export interface MachineState {
   readonly snapshot: Json;
   readonly waits: { readonly [stateId: string]: CallId };
   readonly timers: readonly MachineTimer[];
-  readonly promises: { readonly [childId: string]: CallId };
+  readonly promises: { readonly [path: string]: CallId };
 }
 
 /** A delayed event of a machine. */
@@ -29,6 +32,10 @@ export interface MachineTimer {
   /** The id by which the machine can cancel it. */
   readonly id: string;
   readonly event: JsonObject;
+  /** The actor that set it, by the ids below the machine; absent for the machine itself. */
+  readonly source?: readonly string[];
+  /** The actor that gets the event; absent for the machine itself. */
+  readonly target?: readonly string[];
 }
 
 /** The crash history of a continued turn; it is cleared once the turn makes progress. */

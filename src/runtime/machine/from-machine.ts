@@ -3,6 +3,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Agent, Effect, Operation, Schema } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { chatInput, defineAgent } from "../agent/define.ts";
+import { toChart } from "./chart.ts";
 import { runMachine } from "./machine-actor.ts";
 
 export interface MachineOptions {
@@ -44,13 +45,13 @@ export function fromMachine({
   effect = "unsafe",
   ...options
 }: MachineOptions): Agent {
+  const run = { machine, effect, chart: toChart(options.name, machine) };
   const declared = Object.entries(operations).map(([name, operation]): [string, Operation] => [
     name,
     {
       description: "",
       ...operation,
-      run: (input, turn) =>
-        runMachine(turn, { machine, effect, event: { ...(input as JsonObject), type: name } }),
+      run: (input, turn) => runMachine(turn, { ...run, event: { ...(input as JsonObject), type: name } }),
     },
   ]);
   const chat: Operation = {
@@ -59,7 +60,7 @@ export function fromMachine({
     async run(asked, turn) {
       const { input } = asked as { readonly input: string };
       const event = Object.hasOwn(operations, input.trim()) ? { type: input.trim() } : { type: CHAT, input };
-      return runMachine(turn, { machine, effect, event });
+      return runMachine(turn, { ...run, event });
     },
   };
   return defineAgent({

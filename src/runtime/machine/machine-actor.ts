@@ -1,25 +1,37 @@
 import { createActor } from "xstate";
-import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from "xstate";
+import type {
+  AnyActorRef,
+  AnyMachineSnapshot,
+  AnyStateMachine,
+  EventObject,
+  InspectionEvent,
+  Snapshot,
+} from "xstate";
+import type { MachineStatus } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
 import type { Effect } from "../agent/agent.ts";
 import { toCallFailure } from "../actor/call-failure.ts";
 import { performEffect } from "../actor/call.ts";
+import { toActorPath } from "./actor-path.ts";
+import type { Chart } from "./chart.ts";
 import type { MachineCalls } from "./machine-calls.ts";
-import { withJournaledPromises } from "./promises.ts";
-import type { StartedPromise } from "./promises.ts";
+import { withJournaledActors } from "./journaled-logic.ts";
+import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
+import { StateSteps } from "./state-steps.ts";
 import { MachineWaits } from "./waits.ts";
 import { MachineTimers } from "./timers.ts";
 import type { MachineState } from "../journal/records.ts";
 import type { ReplayScope } from "../replay/scope.ts";
-import { toJson } from "../journal/json-limits.ts";
+import { checkName, toJson } from "../journal/json-limits.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import { TurnHandle } from "../actor/turn-handle.ts";
 
 /** The machine to run and its first event. */
 export interface MachineRun {
   readonly machine: AnyStateMachine;
+  readonly chart: Chart;
   readonly effect: Effect;
   readonly event: EventObject;
 }
@@ -39,7 +51,7 @@ const STATE_LIMIT_BYTES = 1_048_576;
 const TRANSITIONS_AT_ONCE = 1_000;
 
 /** A running machine, whose waits, delays and promises are calls of its turn. */
-class MachineActor implements MachineCalls {
+class MachineActor implements MachineCalls, LogicHost {
   readonly actor: Actor;
   readonly #turn: Turn;
   readonly #scope: ReplayScope;
@@ -47,11 +59,18 @@ class MachineActor implements MachineCalls {
   readonly #end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void };
   readonly #waits: MachineWaits;
   readonly #timers: MachineTimers;
-  /** The running promises by the id of their child actor. */
+  readonly #steps: StateSteps;
+  /** The running promises by the path of their actor. */
   readonly #promises = new Map<string, CallId>();
   readonly #restored: MachineState | undefined;
   readonly #machine: ReturnType<typeof createActor<AnyStateMachine>>;
   #restoring = false;
+  /** Whether a transition is under way: from its start until its state is settled. */
+  #isMoving = false;
+  /** Starts the calls of the transition under way. */
+  #starts: (() => void)[] = [];
+  /** Whether a machine inside the machine has changed since the last record. */
+  #isChildNew = false;
   /** The number of transitions in this turn of the event loop. */
   #transitions = 0;
   #ended = false;
@@ -68,18 +87,20 @@ class MachineActor implements MachineCalls {
     this.#scope = scope;
     this.#run = run;
     this.#end = end;
+    this.#steps = new StateSteps(run.chart.names);
     this.#waits = new MachineWaits(this, (values) => {
       this.#machine.send({ ...values, type: "resume" });
     });
-    this.#timers = new MachineTimers(this, () => this.#machine.system);
+    this.#timers = new MachineTimers(this);
     this.#restored = actor.turn.journal.machines.get(scope.path);
     const kept = this.#restored?.snapshot ?? turn.memory.get();
-    const machine = withJournaledPromises(run.machine, (promise) => this.#journal(promise));
-    this.#machine = createActor(machine, {
+    this.#machine = createActor(withJournaledActors(run.machine, this), {
       clock: this.#timers,
+      inspect: (event) => this.#inspect(event),
       input: run.event,
       ...(kept !== undefined && kept !== null && { snapshot: kept as unknown as Snapshot<unknown> }),
     });
+    this.#timers.follow(this.#machine);
   }
 
   /** Whether the machine is stopped. */
@@ -89,12 +110,10 @@ class MachineActor implements MachineCalls {
 
   start(): void {
     this.#turn.signal.addEventListener("abort", () => this.#stop(), { once: true });
-    this.#machine.on("*", (emitted: EventObject & { readonly content?: unknown }) => {
-      if (emitted.type === "TextOutput") void this.#turn.text(String(emitted.content));
-    });
+    this.#machine.on("*", (emitted: EventObject) => this.#emit(emitted));
     this.#machine.subscribe({
       next: (snapshot: AnyMachineSnapshot) => this.#settle(snapshot),
-      error: (error) => this.#fail(error),
+      error: (error) => this.#break(error),
     });
     if (this.#restored) this.#restore(this.#restored);
     else this.#begin();
@@ -110,6 +129,48 @@ class MachineActor implements MachineCalls {
   /** Cancels a call of a state that the machine has left. */
   drop(callId: CallId): void {
     this.actor.turn.calls.drop(this.actor.call, callId);
+  }
+
+  afterTransition(start: () => void): void {
+    if (this.#isMoving) this.#starts.push(start);
+    else start();
+  }
+
+  beforeTransition(event: EventObject): void {
+    this.#steps.begin(event);
+    this.#isMoving = true;
+  }
+
+  /** Runs a promise of the machine as an effect of the turn. */
+  journal({ src, self, input, signal, start }: StartedPromise): Promise<Json> {
+    const { turn } = this.actor;
+    const path = (toActorPath(self, this.#machine) ?? [self.id]).join("/");
+    const known = this.#restoring ? this.#restored?.promises[path] : undefined;
+    return new Promise((resolve, reject) => {
+      const args = toJson(input ?? {}, `the input of ${src}`);
+      const begin = (): void => {
+        if (signal.aborted || this.#ended) return;
+        const callId = known ?? this.issue();
+        this.#promises.set(path, callId);
+        const giveUp = (): void => {
+          if (this.#promises.get(path) !== callId) return;
+          this.#promises.delete(path);
+          this.drop(callId);
+        };
+        signal.addEventListener("abort", giveUp, { once: true });
+        turn.deliveries.expect(callId, (outcome) => {
+          this.#promises.delete(path);
+          if (outcome.ok) resolve(outcome.value);
+          else reject(toCallFailure(outcome, { agent: src, callId }));
+        });
+        if (turn.journal.outcomes.has(callId)) return;
+        const { effect } = this.#run;
+        const call = { callId, name: src, args, logged: known !== undefined };
+        void performEffect(this.actor, { ...call, effect, perform: start, timeoutMs: undefined });
+      };
+      if (known === undefined) this.afterTransition(begin);
+      else begin();
+    });
   }
 
   #begin(): void {
@@ -129,11 +190,39 @@ class MachineActor implements MachineCalls {
     this.#scope.skip();
     this.#restoring = true;
     this.#machine.start();
-    this.#timers.restore(this.#machine, timers);
+    this.#timers.restore(timers);
     const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
     this.#waits.restore(snapshot, waits);
     this.#restoring = false;
     if (snapshot.status !== "active") this.#finish(snapshot);
+  }
+
+  /** Collects the steps of the machine, and records the changes of the machines inside it. */
+  #inspect(event: InspectionEvent): void {
+    const isRoot = event.rootId === (event.actorRef as AnyActorRef).sessionId;
+    if (event.type === "@xstate.microstep") {
+      const { _transitions: transitions } = event;
+      if (isRoot) this.#steps.add(event.event, transitions);
+      else this.#isChildNew ||= transitions.length > 0;
+    } else if (event.type === "@xstate.snapshot" && !isRoot && this.#isChildNew && !this.#isMoving) {
+      this.#settle(this.#machine.getSnapshot() as AnyMachineSnapshot);
+    }
+  }
+
+  /** Logs what the machine emits. XState would throw an error of this function in the process. */
+  #emit({ type, ...fields }: EventObject & { readonly content?: unknown }): void {
+    if (this.#ended || this.actor.turn.ended) return;
+    try {
+      if (type === "TextOutput") {
+        void this.#turn.text(String(fields.content));
+        return;
+      }
+      checkName(type, "the type of an emitted event");
+      const body = toJson(fields, `the emitted event ${type}`);
+      this.actor.turn.recorder.event(this.actor.speaker, { type: "Custom", name: type, body });
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** After a transition: opens and closes calls, and records the state. */
@@ -144,6 +233,10 @@ class MachineActor implements MachineCalls {
       return;
     }
     try {
+      this.#isMoving = false;
+      this.#show(snapshot, snapshot.status === "done" ? "done" : "active");
+      for (const start of this.#starts.splice(0)) start();
+      if (this.#hasEnded()) return;
       this.#waits.follow(snapshot);
       this.#record();
     } catch (error) {
@@ -151,6 +244,22 @@ class MachineActor implements MachineCalls {
       return;
     }
     if (snapshot.status !== "active" || this.#rests(snapshot)) this.#finish(snapshot);
+  }
+
+  /** Whether the machine or its turn has ended; what a settlement starts can end both. */
+  #hasEnded(): boolean {
+    return this.#ended || this.actor.turn.ended;
+  }
+
+  /** Logs the transitions that the machine took for its last event. */
+  #show({ value }: AnyMachineSnapshot, status: MachineStatus): void {
+    const taken = this.#steps.take(status);
+    if (taken === undefined) return;
+    const { actor } = this;
+    const { hash: chart } = this.#run.chart.statechart;
+    const { cause, ...steps } = taken;
+    const body = { type: "StateChanged", value: value as Json, cause, ...steps, status, chart } as const;
+    actor.turn.recorder.event(actor.speaker, body);
   }
 
   /**
@@ -173,6 +282,7 @@ class MachineActor implements MachineCalls {
       timers: this.#timers.kept,
       promises: Object.fromEntries(this.#promises),
     };
+    this.#isChildNew = false;
     this.actor.turn.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
   }
 
@@ -193,6 +303,13 @@ class MachineActor implements MachineCalls {
     this.#end.resolve(snapshot.output as unknown);
   }
 
+  /** Ends the machine with an error of its own code. */
+  #break(error: unknown): void {
+    if (!this.#ended && !this.actor.turn.ended)
+      this.#show(this.#machine.getSnapshot() as AnyMachineSnapshot, "error");
+    this.#fail(error);
+  }
+
   #fail(error: unknown): void {
     if (this.#ended) return;
     this.#stop();
@@ -202,38 +319,7 @@ class MachineActor implements MachineCalls {
   #stop(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#starts = [];
     this.#machine.stop();
-  }
-
-  /** Runs a promise of the machine as an effect of the turn. */
-  #journal({ src, childId, input, signal, start }: StartedPromise): Promise<Json> {
-    const { turn } = this.actor;
-    const known = this.#restoring ? this.#restored?.promises[childId] : undefined;
-    const callId = known ?? this.issue();
-    this.#promises.set(childId, callId);
-    const giveUp = (): void => {
-      if (this.#promises.delete(childId)) this.drop(callId);
-    };
-    signal.addEventListener("abort", giveUp, { once: true });
-    return new Promise((resolve, reject) => {
-      turn.deliveries.expect(callId, (outcome) => {
-        this.#promises.delete(childId);
-        if (outcome.ok) resolve(outcome.value);
-        else reject(toCallFailure(outcome, { agent: src, callId }));
-      });
-      if (turn.journal.outcomes.has(callId)) return;
-      const args = toJson(input ?? {}, "the input");
-      const { effect } = this.#run;
-      const logged = known !== undefined;
-      void performEffect(this.actor, {
-        callId,
-        name: src,
-        args,
-        logged,
-        effect,
-        perform: start,
-        timeoutMs: undefined,
-      });
-    });
   }
 }

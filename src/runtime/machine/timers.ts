@@ -1,26 +1,32 @@
 import type { ActorOptions, AnyActorRef, AnyStateMachine, EventObject } from "xstate";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { MachineCalls } from "./machine-calls.ts";
 import type { MachineTimer } from "../journal/records.ts";
 import { sleep } from "../actor/wait.ts";
 import { toJson } from "../journal/json-limits.ts";
+import { actorAt, toActorPath } from "./actor-path.ts";
+import type { MachineCalls } from "./machine-calls.ts";
 
 type MachineClock = NonNullable<ActorOptions<AnyStateMachine>["clock"]>;
 
-type MachineSystem = AnyActorRef["system"];
+/** A delay of a machine; its call is made when the transition that starts it is recorded. */
+interface Delay {
+  callId: CallId | undefined;
+  isCleared: boolean;
+}
 
 /** The clock of a machine: its delays are sleeps of the turn, and continue after a restore. */
 export class MachineTimers implements MachineClock {
   readonly #calls: MachineCalls;
   readonly #open = new Map<CallId, MachineTimer>();
-  readonly #system: () => MachineSystem;
+  #root: AnyActorRef | undefined;
+  /** What the scheduler of XState sets a timer for; the timer's callback alone does not identify it. */
+  #scheduled: Omit<MachineTimer, "callId" | "ms"> | undefined;
   /** The logged call for the next timer, if that timer is restored. */
   #adopted: CallId | undefined;
 
-  constructor(calls: MachineCalls, system: () => MachineSystem) {
+  constructor(calls: MachineCalls) {
     this.#calls = calls;
-    this.#system = system;
   }
 
   get size(): number {
@@ -32,36 +38,62 @@ export class MachineTimers implements MachineClock {
     return [...this.#open.values()];
   }
 
-  /** Continues the delays that were open. */
-  restore(machine: AnyActorRef, timers: readonly MachineTimer[]): void {
-    for (const { callId, event, ms, id } of timers) {
+  /** Follows the scheduler of a machine that has not started yet. */
+  follow(root: AnyActorRef): void {
+    this.#root = root;
+    const { scheduler } = root.system;
+    const schedule = scheduler.schedule.bind(scheduler);
+    scheduler.schedule = (source, target, event, ms, id) => {
+      const from = toActorPath(source, root) ?? [];
+      const to = toActorPath(target, root) ?? [];
+      this.#scheduled = {
+        id: id ?? "",
+        event: toJson(event, "a delayed event") as JsonObject,
+        ...(from.length > 0 && { source: from }),
+        ...(to.length > 0 && { target: to }),
+      };
+      schedule(source, target, event, ms, id);
+    };
+  }
+
+  /** Continues the delays that were open; those of an actor that is gone are over. */
+  restore(timers: readonly MachineTimer[]): void {
+    const root = this.#root;
+    if (root === undefined) return;
+    for (const { callId, event, ms, id, source = [], target = [] } of timers) {
+      const from = actorAt(source, root);
+      const to = actorAt(target, root);
+      if (from === undefined || to === undefined) continue;
       this.#adopted = callId;
-      this.#system().scheduler.schedule(machine, machine, event as EventObject, ms, id);
+      root.system.scheduler.schedule(from, to, event as EventObject, ms, id);
     }
     this.#adopted = undefined;
   }
 
-  setTimeout(fire: () => void, ms: number): CallId {
-    const { actor } = this.#calls;
+  setTimeout(fire: () => void, ms: number): Delay {
     const known = this.#adopted;
-    const callId = known ?? this.#calls.issue();
-    this.#open.set(callId, { callId, ms, ...this.#newestSchedule() });
-    actor.turn.deliveries.expect(callId, (outcome) => {
-      this.#open.delete(callId);
-      if (outcome.ok && !this.#calls.ended) fire();
-    });
-    if (!actor.turn.journal.outcomes.has(callId)) sleep(actor, { callId, logged: known !== undefined }, ms);
-    return callId;
+    const { id = "", event = {}, ...place } = this.#scheduled ?? {};
+    const delay: Delay = { callId: known, isCleared: false };
+    const start = (): void => {
+      if (delay.isCleared || this.#calls.ended) return;
+      const { actor } = this.#calls;
+      const callId = known ?? this.#calls.issue();
+      delay.callId = callId;
+      this.#open.set(callId, { callId, ms, id, event, ...place });
+      actor.turn.deliveries.expect(callId, (outcome) => {
+        this.#open.delete(callId);
+        if (outcome.ok && !this.#calls.ended) fire();
+      });
+      if (!actor.turn.journal.outcomes.has(callId)) sleep(actor, { callId, logged: known !== undefined }, ms);
+    };
+    if (known === undefined) this.#calls.afterTransition(start);
+    else start();
+    return delay;
   }
 
-  clearTimeout(callId: CallId): void {
-    if (this.#open.delete(callId)) this.#calls.drop(callId);
-  }
-
-  /** The delay that XState has just registered; the timer callback alone does not identify it. */
-  #newestSchedule(): Pick<MachineTimer, "id" | "event"> {
-    const { _scheduledEvents: scheduled } = this.#system().getSnapshot();
-    const newest = Object.values(scheduled).at(-1);
-    return { id: newest?.id ?? "", event: toJson(newest?.event ?? {}, "a delayed event") as JsonObject };
+  clearTimeout(delay: Delay): void {
+    delay.isCleared = true;
+    const { callId } = delay;
+    if (callId !== undefined && this.#open.delete(callId)) this.#calls.drop(callId);
   }
 }

@@ -57,7 +57,11 @@ const LEVELS: Readonly<Record<LoggingLevel, ((type: EventType, depth: number) =>
   minimal: isAnswer,
   tools: (type, depth) => isAnswer(type, depth) || type.startsWith("Tool"),
   llm: (type, depth) => isAnswer(type, depth) || type.startsWith("Completion") || type === "ReasoningOutput",
-  agents: (type, depth) => isAnswer(type, depth) || depth > 0,
+  agents: (type, depth) =>
+    isAnswer(type, depth) ||
+    type === "StateChanged" ||
+    type === "Sleeping" ||
+    (depth > 0 && type !== "Custom"),
   default: undefined,
   all: undefined,
 };

@@ -358,7 +358,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["RunCreated"] | components["schemas"]["RequestCompleted"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -813,6 +813,77 @@ export interface components {
             url: string;
             mime_type: string;
             size_bytes: number;
+        };
+        StateChanged: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "StateChanged";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            value: unknown;
+            cause: string;
+            steps: {
+                from: string;
+                event?: string;
+                to?: string;
+            }[];
+            /** @constant */
+            steps_truncated?: true;
+            /** @enum {string} */
+            status: "active" | "done" | "error";
+            chart: string;
+        };
+        Sleeping: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "Sleeping";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            call_id: string;
+            /** Format: date-time */
+            until: string;
+        };
+        Custom: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "Custom";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            name: string;
+            body: unknown;
         };
         RunCreated: {
             id: number;

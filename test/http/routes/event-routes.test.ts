@@ -90,7 +90,7 @@ test("a long poll is answered when the server is about to stop", async () => {
   const stopping = new AbortController();
   await using server = await startApp({ signal: stopping.signal });
   const { request_id } = await start(server.app, "/ticker", "2 600000");
-  const long = server.app.request(`/getevents/${request_id}?since=2&timeout=60000`);
+  const long = server.app.request(`/getevents/${request_id}?since=3&timeout=60000`);
   stopping.abort();
   expect(await idsOf(await long)).toEqual([]);
 });

@@ -1,7 +1,8 @@
-import { defineAgent, defineTool } from "troupe";
+import { defineAgent, defineTool, fromMachine } from "troupe";
 import type { EventFilter, Feed, FollowOptions } from "troupe";
 import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { createMachine, emit } from "xstate";
 import { z } from "zod";
 import { TestHost, asked, chat } from "../test-host.ts";
 
@@ -12,11 +13,21 @@ const many = defineAgent({
   async chat(_input, turn) {
     await turn.text("one ");
     await turn.tool(child, {});
+    await turn.call(machine, "chat", { input: "" });
     await turn.artifact({ name: "file", mimeType: "text/plain", data: "file" });
     await turn.sleep(1_000);
     await turn.waitForInput({ on: "Shall I go on?" });
     await turn.text("two");
   },
+});
+
+const machine = fromMachine({
+  name: "machine",
+  purpose: "Emits an event.",
+  machine: createMachine({
+    initial: "open",
+    states: { open: { on: { chat: { target: "end", actions: emit({ type: "seen" }) } } }, end: {} },
+  }),
 });
 
 const helper = defineAgent({
@@ -196,13 +207,18 @@ test("a stream ends also if its run was removed before the first read", async ()
   await queries;
 });
 
+const TOOLS = ["ToolCall", "ToolResult", "ToolTextOutput"] as const;
 const ALWAYS = ["RequestStarted", "WaitForInput", "ResumeWithInput", "RequestCompleted"];
 
 test.each([
   ["minimal", [...ALWAYS, "TextOutput", "ArtifactGenerated"], 0],
-  ["tools", [...ALWAYS, "TextOutput", "ArtifactGenerated", "ToolCall", "ToolResult", "ToolTextOutput"], 1],
-  ["agents", [...ALWAYS, "TextOutput", "ArtifactGenerated", "ToolCall", "ToolResult", "ToolTextOutput"], 2],
-  ["default", [...ALWAYS, "TextOutput", "ArtifactGenerated", "ToolCall", "ToolResult", "ToolTextOutput"], 2],
+  ["tools", [...ALWAYS, "TextOutput", "ArtifactGenerated", ...TOOLS], 1],
+  ["agents", [...ALWAYS, "TextOutput", "ArtifactGenerated", ...TOOLS, "StateChanged", "Sleeping"], 2],
+  [
+    "default",
+    [...ALWAYS, "TextOutput", "ArtifactGenerated", ...TOOLS, "StateChanged", "Sleeping", "Custom"],
+    2,
+  ],
 ] as const)("a reader of level %s sees what belongs to it", async (level, types, depth) => {
   const host = await played();
   const address = await host.runtime.resolve(asked);
@@ -225,7 +241,12 @@ test("a request's level applies to readers that set no filter", async () => {
     );
   expect(await types()).not.toContain("ToolCall");
   expect(await types({ level: "all" })).toContain("ToolCall");
-  expect(await types({ types: ["ToolCall"] })).toEqual(["RequestStarted", "ToolCall", "ToolCall"]);
+  expect(await types({ types: ["ToolCall"] })).toEqual([
+    "RequestStarted",
+    "ToolCall",
+    "ToolCall",
+    "ToolCall",
+  ]);
   await host.restart();
   expect(await types()).not.toContain("ToolCall");
 });

@@ -128,13 +128,14 @@ test("a request canceled in the queue never runs; its end is between the other t
   expect(typesOf(events)).toEqual([
     "RequestStarted",
     "TextOutput",
+    "Sleeping",
     "RequestStarted",
     "CancelRequest",
     "RequestCompleted",
     "TextOutput",
     "RequestCompleted",
   ]);
-  expect(events.slice(2, 5).every(({ request_id: requestId }) => requestId === asked)).toBe(true);
+  expect(events.slice(3, 6).every(({ request_id: requestId }) => requestId === asked)).toBe(true);
   expect(runs).toBe(1);
 });
 

@@ -85,7 +85,7 @@ export const queue: readonly Case[] = [
       await stream.until(({ type }) => type === "TextOutput", "the first number");
       let polls = 0;
       const long = Array.from({ length: 20 }, async () => {
-        await context.poll(busy, { since: 2, timeout: 60_000 });
+        await context.poll(busy, { since: 2, types: "TextOutput", timeout: 60_000 });
         polls += 1;
       });
       const answer = await context.http.ask("GET", `${context.path("echo")}/describe`);
