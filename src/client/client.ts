@@ -185,6 +185,7 @@ function repeatable(request: Request): Request {
   switch (request.type) {
     case "ChatRequest":
     case "OperationRequest":
+    case "Message":
       return { ...request, request_id: request.request_id ?? (`req_${crypto.randomUUID()}` as RequestId) };
     case "ResumeWithInput":
       return { ...request, resume_id: request.resume_id ?? `res_${crypto.randomUUID()}` };
@@ -199,7 +200,10 @@ function repeatable(request: Request): Request {
 }
 
 function toAnswer(subject: string, json: unknown, replayed: boolean): Answer {
-  const { request_id: requestId, run_id: runId, type } = (json ?? {}) as Partial<Event>;
+  const given = (json ?? {}) as Partial<Event>;
+  const { run_id: runId, type } = given;
+  // The event of a message belongs to the turn that was open, or to none.
+  const requestId = type === "MessageReceived" ? given.message_id : given.request_id;
   if (typeof requestId !== "string")
     throw new AgentError("call_failed", `${subject} answers without a request_id`);
   const ids = { requestId, runId: runId ?? null, replayed };

@@ -28,6 +28,7 @@ export type {
   ConfigureRequest,
   Delivery,
   LoggingLevel,
+  MessageRequest,
   OnBusy,
   OperationRequest,
   Request,
@@ -36,7 +37,7 @@ export type {
   TurnRequestFields,
   Wait,
 } from "./requests/requests.ts";
-export type { AgentDescriptor, OperationDescriptor } from "./answers/descriptor.ts";
+export type { AgentDescriptor, MessageDescriptor, OperationDescriptor } from "./answers/descriptor.ts";
 export type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./answers/status.ts";
 export type { Accepted, AgentEntry, ConfigureCompleted, UploadedArtifact } from "./answers/answers.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";

@@ -30,7 +30,7 @@ export interface Runtime {
   /**
    * Waits for the event that acknowledges a receipt. A turn: its RequestStarted, or with `completed` its
    * RequestCompleted or, if it is parked, its oldest open WaitForInput. A resume: the logged ResumeWithInput.
-   * A cancel or a configuration: its RequestCompleted. Returns the encoded event, or `undefined` after the
+   * A message: its MessageReceived. A cancel or a configuration: its RequestCompleted. Returns the encoded event, or `undefined` after the
    * time limit or when the signal aborts.
    */
   acknowledgement(receipt: Receipt, options: AcknowledgementOptions): Promise<string | undefined>;
@@ -113,7 +113,7 @@ export interface Receipt {
   readonly requestId: RequestId;
   /** `null` only for the configuration of an agent. */
   readonly runId: RunId | null;
-  readonly kind: "turn" | "resume" | "cancel" | "configure";
+  readonly kind: "turn" | "message" | "resume" | "cancel" | "configure";
   /** True when the same request was accepted before. */
   readonly replayed: boolean;
   /** The encoded event that acknowledges it, if it is known at once. */
@@ -135,6 +135,8 @@ export type Address =
       readonly runId: RunId;
       readonly requestId: RequestId;
       readonly agent: string;
+      /** The id of the event, if the request is a message. */
+      readonly messageEvent?: number;
     }
   | { readonly kind: "run"; readonly runId: RunId; readonly agent: string };
 

@@ -2,6 +2,10 @@
 export interface Limits {
   /** Queued requests of one run, besides the running one. Default 8. */
   readonly queuedRequests: number;
+  /** Unread messages of one run. Default 100. */
+  readonly unreadMessages: number;
+  /** Bytes of the unread messages of one run. Default 1 MiB. */
+  readonly unreadBytes: number;
   /** Uncommitted texts of one sequence (a turn, a child, a branch). Default 1,000. */
   readonly uncommittedTexts: number;
   /** Uncommitted characters of one sequence. Default 1 Mi. */
@@ -18,7 +22,7 @@ export interface Limits {
   readonly agentCalls: number;
   /** Open questions of one turn, including its calls. Default 1,000. */
   readonly openWaits: number;
-  /** Open sleeps of one turn, including its calls. Default 10,000. */
+  /** Open sleeps and `receive`s of one turn, including its calls. Default 10,000. */
   readonly openSleeps: number;
   /** Events in one run; a full run accepts no more turns. Default 1,000,000. */
   readonly runEvents: number;
@@ -41,6 +45,8 @@ export interface Limits {
 /** The default limits. */
 export const defaultLimits: Limits = {
   queuedRequests: 8,
+  unreadMessages: 100,
+  unreadBytes: 1_048_576,
   uncommittedTexts: 1_000,
   uncommittedCharacters: 1_048_576,
   uncommittedEntries: 10_000,

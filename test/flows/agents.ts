@@ -7,6 +7,7 @@ import { payments } from "../../agents/payments.ts";
 import { pdfWriter } from "../../agents/pdf-writer.ts";
 import { team } from "../../agents/team.ts";
 import { ticker } from "../../agents/ticker.ts";
+import { listener } from "../runtime/messages/agents.ts";
 import { stubborn } from "./stubborn.ts";
 
 /** One agent for each role of the protocol suite. */
@@ -19,5 +20,6 @@ export const agents: readonly Agent[] = [
   interviewer,
   team,
   pdfWriter,
+  listener,
   stubborn,
 ];

@@ -82,6 +82,7 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     { resume_id: runId },
   ),
   CancelRequest: some("CancelRequest", {}),
+  MessageReceived: some("MessageReceived", { message_id: requestId, name: text, body: json }),
   TextOutput: some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
   ToolCall: some(
     "ToolCall",
@@ -202,6 +203,11 @@ export const requests: { readonly [Type in Request["type"]]: fc.Arbitrary<Reques
     turnFields,
   ),
   ConfigureRequest: request("ConfigureRequest", { args: safe(jsonObject) }, { run_id: runId }),
+  Message: request(
+    "Message",
+    { name: fc.stringMatching(/^[a-z][a-z0-9_]{0,20}$/), body: safe(json), run_id: runId },
+    { key: runId, request_id: requestId },
+  ),
   CancelRequest: request("CancelRequest", { request_id: requestId }, {}),
   ResumeWithInput: request(
     "ResumeWithInput",

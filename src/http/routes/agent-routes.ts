@@ -45,7 +45,11 @@ export function agentHandlers(
     async streamRequest(c) {
       const body = await readJson(c, host.bodyLimitBytes);
       const { request } = toRequest(c, body);
-      if (request.type === "CancelRequest" || request.type === "ConfigureRequest") {
+      if (
+        request.type === "CancelRequest" ||
+        request.type === "ConfigureRequest" ||
+        request.type === "Message"
+      ) {
         throw new AgentError("invalid_request", `stream_request does not accept ${request.type}`, {
           hint: "send it to the route process",
         });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Accepted, AgentEntry, UploadedArtifact } from "./answers.ts";
-import type { AgentDescriptor, OperationDescriptor } from "./descriptor.ts";
+import type { AgentDescriptor, MessageDescriptor, OperationDescriptor } from "./descriptor.ts";
 import {
   artifactId,
   count,
@@ -42,6 +42,13 @@ const operation = z.object({
   output_schema: jsonObject.exactOptional().describe("JSON Schema of the output."),
 } satisfies Shape<OperationDescriptor>);
 
+const message = z.object({
+  name: text,
+  body_schema: jsonObject
+    .exactOptional()
+    .describe("JSON Schema of the body; absent if any JSON is accepted."),
+} satisfies Shape<MessageDescriptor>);
+
 const issue = z.object({
   path: text.describe("Path from the root of the body, joined by dots."),
   message: text,
@@ -62,6 +69,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       version: text.exactOptional(),
       endpoints: z.array(text),
       operations: z.array(operation).describe("The agent's operations, including chat."),
+      messages: z.array(message).exactOptional().describe("The messages that the agent's runs accept."),
       tools: z.array(text).describe("The tools and agents it calls; informative."),
       keys: z.boolean().exactOptional().describe("Whether requests can name a run by key."),
       config_schema: jsonObject.exactOptional().describe("JSON Schema of the args of a ConfigureRequest."),

@@ -8,6 +8,12 @@ export interface OperationDescriptor {
   readonly output_schema?: JsonObject;
 }
 
+export interface MessageDescriptor {
+  readonly name: string;
+  /** JSON Schema of the body, if the schema library can express it. */
+  readonly body_schema?: JsonObject;
+}
+
 /** The description of an agent: the answer of `describe`. */
 export interface AgentDescriptor {
   readonly name: string;
@@ -15,6 +21,8 @@ export interface AgentDescriptor {
   readonly version?: string;
   readonly endpoints: readonly string[];
   readonly operations: readonly OperationDescriptor[];
+  /** The messages that its runs accept; absent if there are none. */
+  readonly messages?: readonly MessageDescriptor[];
   readonly tools: readonly string[];
   /** Whether requests can name a run by key. Absent in the descriptions of servers that know no keys. */
   readonly keys?: boolean;

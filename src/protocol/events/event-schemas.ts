@@ -102,6 +102,11 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     resume_id: clientId.exactOptional(),
   }),
   CancelRequest: event("CancelRequest", "The request was canceled; its RequestCompleted follows.", {}),
+  MessageReceived: event("MessageReceived", "A message has arrived.", {
+    message_id: requestId.describe("The request_id of the message."),
+    name: text,
+    body: json,
+  }),
   TextOutput: event("TextOutput", "The agent wrote a text.", {
     content: text,
     branch,
@@ -220,7 +225,7 @@ function event<Type extends EventType>(
   const schema = z.object({
     id: ordinal.describe("1, 2, 3 … without a gap in the run."),
     run_id: runId,
-    request_id: belongsToRun(type) ? z.null().describe("The event belongs to no request.") : requestId,
+    request_id: requestIdIn(type),
     agent: text.min(1).describe("Who speaks."),
     type: z.literal(type),
     role: z.literal(roleOf(type)),
@@ -237,4 +242,10 @@ function event<Type extends EventType>(
     ...more,
   });
   return schema.describe(description) as unknown as z.ZodType<EventOf<Type>>;
+}
+
+function requestIdIn(type: EventType): z.ZodType {
+  if (belongsToRun(type)) return z.null().describe("The event belongs to no request.");
+  if (type !== "MessageReceived") return requestId;
+  return requestId.nullable().describe("The request whose turn is open; null if there is none.");
 }

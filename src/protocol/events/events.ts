@@ -98,6 +98,13 @@ export type EventBody =
     }
   | { readonly type: "CancelRequest" }
   | {
+      readonly type: "MessageReceived";
+      /** The id of the request that brought the message. */
+      readonly message_id: RequestId;
+      readonly name: string;
+      readonly body: Json;
+    }
+  | {
       readonly type: "TextOutput";
       readonly content: string;
       readonly branch?: string;
@@ -254,7 +261,7 @@ export interface EventAddress {
   /** 1, 2, 3 … without a gap in the run. */
   readonly id: number;
   readonly run_id: RunId;
-  /** `null` only for events outside any turn: RunCreated and ArtifactUploaded. */
+  /** `null` only for events outside any turn: RunCreated, ArtifactUploaded, and a MessageReceived between two turns. */
   readonly request_id: RequestId | null;
   readonly agent: string;
   readonly role: Role;
@@ -276,9 +283,10 @@ export interface ForkedFrom {
 
 /** An event as clients see it. A WaitForInput also has `wait_id`, which is its id. */
 export type Event =
-  | EventOfRequest<Exclude<EventBody, { readonly type: RunEventType | "WaitForInput" }>>
+  | EventOfRequest<Exclude<EventBody, { readonly type: RunEventType | "WaitForInput" | "MessageReceived" }>>
   | EventOfRequest<Extract<EventBody, { readonly type: "WaitForInput" }> & { readonly wait_id: number }>
-  | (EventAddress & { readonly request_id: null } & Extract<EventBody, { readonly type: RunEventType }>);
+  | (EventAddress & { readonly request_id: null } & Extract<EventBody, { readonly type: RunEventType }>)
+  | (EventAddress & Extract<EventBody, { readonly type: "MessageReceived" }>);
 
 /** The types of the events that belong to a run, but to no request of it. */
 export type RunEventType = "RunCreated" | "ArtifactUploaded";
@@ -304,6 +312,7 @@ export function roleOf(type: EventType): Role {
       return "tool";
     case "ResumeWithInput":
     case "CancelRequest":
+    case "MessageReceived":
     case "ArtifactUploaded":
       return "user";
     case "RequestStarted":

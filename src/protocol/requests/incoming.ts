@@ -16,8 +16,8 @@ export function toFields(body: Fields, query: { readonly [name: string]: string 
     if (name in fields) fields[name] = toNumber(fields[name]);
   }
   for (const name of Object.keys(body)) {
-    // An operation may have null as its input; in other fields null means absent.
-    if (body[name] !== null || name === "input") fields[name] = body[name];
+    // The input of an operation and the body of a message may be null; in other fields null means absent.
+    if (body[name] !== null || name === "input" || name === "body") fields[name] = body[name];
   }
   for (const name of ["run_id", "request_id"]) {
     if (Number.isSafeInteger(fields[name])) fields[name] = String(fields[name]);

@@ -60,6 +60,9 @@ export function parseRequest(
   if (isAnswerToNothing(request.data)) {
     return refuse([{ path: "request_id", message: "is required, unless there is a run_id or a key" }]);
   }
+  if (isMessageWithoutRun(request.data)) {
+    return refuse([{ path: "run_id", message: "is required, unless there is a key" }]);
+  }
   return {
     ok: true,
     value: { request: withContext(request.data, beside.data), delivery: toDelivery(beside.data) },
@@ -98,4 +101,8 @@ function isAnswerToNothing(request: Request): boolean {
   return (
     request.type === "ResumeWithInput" && (request.request_id ?? request.run_id ?? request.key) === undefined
   );
+}
+
+function isMessageWithoutRun(request: Request): boolean {
+  return request.type === "Message" && (request.run_id ?? request.key) === undefined;
 }

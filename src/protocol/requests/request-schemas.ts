@@ -23,6 +23,7 @@ import type {
   ChatRequest,
   ConfigureRequest,
   LoggingLevel,
+  MessageRequest,
   OnBusy,
   OperationRequest,
   Request,
@@ -63,11 +64,12 @@ const caller: z.ZodType<Caller> = z.object({
 } satisfies Shape<Caller>);
 
 const hops: z.ZodType<Hops> = z.object({ n: count, since: timestamp } satisfies Shape<Hops>);
+const ownId = optional(requestId).describe(
+  "Chosen by the client, makes the request idempotent; if absent, the server generates one.",
+);
 
 const turnFields = {
-  request_id: optional(requestId).describe(
-    "Chosen by the client, makes the request idempotent; if absent, the server generates one.",
-  ),
+  request_id: ownId,
   run_id: optional(runId).describe("The run to continue; absent creates a new one, unless there is a key."),
   key: optional(key).describe("A name of a run of the agent. The request creates the run if there is none."),
   request_metadata: optional(jsonObject).describe(
@@ -108,6 +110,18 @@ export const requestSchemas: {
       ...turnFields,
     } satisfies Shape<OperationRequest>)
     .describe("Calls an operation of an agent."),
+
+  Message: z
+    .object({
+      type: z.literal("Message"),
+      name: z.string().min(1).describe("One of the messages that the agent's description lists."),
+      body: json.describe("The content of the message."),
+      run_id: optional(runId).describe("The run that gets the message; required unless there is a key."),
+      key: optional(key).describe("The key of the run. The message creates the run if there is none."),
+      request_id: ownId,
+    } satisfies Shape<MessageRequest>)
+    .meta({ anyOf: ["run_id", "key"].map(isRequired) })
+    .describe("Sends a message to a run, which starts no turn."),
 
   ConfigureRequest: z
     .object({

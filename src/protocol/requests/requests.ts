@@ -83,11 +83,24 @@ export interface ResumeWithInput {
   readonly resume_id?: string;
 }
 
+/** Sends a message to a run; it starts no turn. The agent reads it in the turn that runs, or in the next one. */
+export interface MessageRequest {
+  readonly type: "Message";
+  /** One of the messages that the agent's description lists. */
+  readonly name: string;
+  readonly body: Json;
+  readonly run_id?: RunId;
+  /** Names a run of the agent; the message creates it if there is none. */
+  readonly key?: string;
+  /** Chosen by the client, makes the message idempotent; if absent, the server generates one. */
+  readonly request_id?: RequestId;
+}
+
 /** A request that starts a turn. */
 export type TurnRequest = ChatRequest | OperationRequest;
 
 /** Every kind of request. */
-export type Request = TurnRequest | ConfigureRequest | CancelRequest | ResumeWithInput;
+export type Request = TurnRequest | MessageRequest | ConfigureRequest | CancelRequest | ResumeWithInput;
 
 /** How long the client waits: not at all, until the request is acknowledged, or until it ends or waits. */
 export type Wait = "none" | "acknowledged" | "completed";

@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunContext } from "../run-context.ts";
@@ -10,6 +10,8 @@ import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
+import { byteLength } from "../journal/json-limits.ts";
+import type { InboxMessage } from "../scheduler/inbox.ts";
 import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
@@ -113,6 +115,35 @@ export class RunLedger {
     const { requestId, acceptedAt: createdAt } = accepted;
     const position = this.change({ type: "Accepted", accepted });
     this.recorder.mark({ requestId, phase: "queued", createdAt, accepted: position });
+  }
+
+  /** Writes a message. Its index entry starts and ends with its event. */
+  receive(
+    speaker: Speaker,
+    messageId: RequestId,
+    name: string,
+    body: Json,
+  ): InboxMessage & { readonly text: string } {
+    const { recorder } = this;
+    const { id, text } = recorder.event(speaker, {
+      type: "MessageReceived",
+      message_id: messageId,
+      name,
+      body,
+    });
+    const message = { id, name, body, bytes: byteLength(text), text };
+    this.#evolve({ type: "MessageReceived", ...message });
+    const accepted = { n: recorder.records, after: id - 1 };
+    const createdAt = this.#now();
+    recorder.mark({
+      requestId: messageId,
+      phase: "completed",
+      createdAt,
+      accepted,
+      started: id,
+      completed: id,
+    });
+    return message;
   }
 
   /** Writes the start of a turn. */

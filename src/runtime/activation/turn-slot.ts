@@ -16,6 +16,7 @@ import { runHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
+import type { Inbox } from "../scheduler/inbox.ts";
 import { ActiveTurn } from "../turn/active-turn.ts";
 import type { TurnListener } from "../turn/active-turn.ts";
 import { toSegment, RequestIndexEntry } from "./request-index-entry.ts";
@@ -38,6 +39,7 @@ export class TurnSlot implements TurnListener {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
+  readonly #inbox: Inbox;
   #turn: ActiveTurn | undefined;
   #stopHandler: (() => void) | undefined;
   #passivated: TurnJournal | undefined;
@@ -49,11 +51,13 @@ export class TurnSlot implements TurnListener {
     context: RunContext,
     ledger: RunLedger,
     mailbox: Mailbox,
+    inbox: Inbox,
     passivated: PassivatedTurn | undefined,
   ) {
     this.#context = context;
     this.#ledger = ledger;
     this.#mailbox = mailbox;
+    this.#inbox = inbox;
     this.#passivated = passivated?.journal;
     this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
@@ -159,6 +163,20 @@ export class TurnSlot implements TurnListener {
     return wait && turn?.answer(wait, values, resumeId);
   }
 
+  /** Whether a call of the turn waits for a message with a name. */
+  awaits(name: string): boolean {
+    if (this.#turn) return this.#turn.quiescence.receives.first(name) !== undefined;
+    return [...(this.#passivated?.receives.values() ?? [])].includes(name);
+  }
+
+  /** Gives a new message to the turn, if it waits for one with this name. */
+  messageArrived(name: string): void {
+    const mayWake = this.#entry.wakeAt !== undefined && this.#continuation === undefined;
+    // A passivated turn takes the message when its handler makes the call again.
+    if (this.#turn) this.#turn.messageArrived(name);
+    else if (mayWake && this.awaits(name)) this.#revive();
+  }
+
   /** Cancels the turn. Returns its encoded RequestCompleted. */
   cancel(): string {
     const ledger = this.#ledger;
@@ -184,6 +202,10 @@ export class TurnSlot implements TurnListener {
   /** Updates the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
     this.#entry.follow(turn);
+  }
+
+  received(callId: CallId, ids: readonly number[], name?: string): void {
+    this.#ledger.change({ type: "Received", call_id: callId, ids, ...(name !== undefined && { name }) });
   }
 
   complete({ speaker, accepted }: ActiveTurn, end: TurnEnd): string {
@@ -219,7 +241,19 @@ export class TurnSlot implements TurnListener {
     }
     const request = { ...started, turn: number };
     const { memory } = state;
-    const options = { context, runId, request, agent, speaker, journal, memory, recorder, listener: this };
+    const inbox = this.#inbox;
+    const options = {
+      context,
+      runId,
+      request,
+      agent,
+      speaker,
+      journal,
+      memory,
+      recorder,
+      inbox,
+      listener: this,
+    };
     this.#turn = new ActiveTurn(options);
     this.#passivated = undefined;
     return this.#turn;

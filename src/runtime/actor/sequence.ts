@@ -70,6 +70,13 @@ export class Sequence {
     return value;
   }
 
+  /** The bodies of messages; on replay, those of the logged ones. */
+  take(signature: Signature, take: (callId: CallId) => readonly Json[]): readonly Json[] {
+    const step = this.begin(signature);
+    if (step === undefined) return [];
+    return step.logged ? (step.value as readonly Json[]) : take(step.callId);
+  }
+
   /** Takes the next position; `undefined` if the actor has ended or ends by this. */
   begin(signature: Signature): Step | undefined {
     const { actor, scope } = this;

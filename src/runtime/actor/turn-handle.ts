@@ -17,6 +17,7 @@ import type { CallOptions, EffectOptions } from "../agent/call-options.ts";
 import { callAgent, callName, performEffect } from "./call.ts";
 import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
+import { checkRequested, checkTimeout, messageSchema, receive } from "./receive.ts";
 import { checkQuestions, sleep, wait } from "./wait.ts";
 import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
 import type { ReplayScope } from "../replay/scope.ts";
@@ -27,6 +28,8 @@ import {
   COMPLETION,
   NOW,
   RANDOM,
+  receivedSignature,
+  receiveSignature,
   sleepSignature,
   waitSignature,
 } from "../replay/signature.ts";
@@ -41,6 +44,7 @@ import type {
   Memory,
   OperationInput,
   OperationOutput,
+  ReceiveOptions,
   ToolTurn,
   Turn,
   TurnRequestInfo,
@@ -148,6 +152,19 @@ export class TurnHandle implements ToolTurn {
     return handled(this.#wait(asked));
   }
 
+  receive(name: string, { timeoutMs }: ReceiveOptions = {}): Promise<unknown> {
+    return handled(this.#receive(name, timeoutMs));
+  }
+
+  received(name: string): readonly unknown[] {
+    if (this.#actor.depth > 0) return [];
+    const schema = messageSchema(this.#actor, name);
+    const { turn } = this.#actor;
+    return this.#sequence
+      .take(receivedSignature(name), (callId) => turn.takeUnread(callId, name))
+      .map((body) => parseNow(schema, copyJson(body), `message ${name}`));
+  }
+
   artifact(artifact: ArtifactOptions): Promise<Artifact> {
     return handled(this.#publish(artifact));
   }
@@ -204,6 +221,17 @@ export class TurnHandle implements ToolTurn {
       wait(this.#actor, { ...step, questions, schema, ...(jsonSchema && { jsonSchema }) }),
     );
     return schema ? parseWith(schema, values, "the answer") : values;
+  }
+
+  async #receive(name: string, timeoutMs: number | undefined): Promise<unknown> {
+    checkRequested(this.#actor);
+    const schema = messageSchema(this.#actor, name);
+    checkTimeout(timeoutMs);
+    const bodies = await this.#sequence.issue(receiveSignature(name), (step) =>
+      receive(this.#actor, step, name, timeoutMs),
+    );
+    const [body] = bodies as readonly Json[];
+    return body === undefined ? undefined : parseNow(schema, copyJson(body), `message ${name}`);
   }
 
   async #publish({ name, mimeType, data }: ArtifactOptions): Promise<Artifact> {

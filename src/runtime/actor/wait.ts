@@ -82,6 +82,7 @@ export function sleep(
   if (turn.ended) return;
   stop = environment.timer(Math.max(until - now, 0), () => {
     if (!turn.calls.accepts(open)) return;
-    turn.calls.wake(open);
+    recorder.record({ type: "Woke", call_id: callId });
+    turn.calls.conclude(open, { ok: true, value: null });
   });
 }

@@ -1,8 +1,12 @@
 import { AgentError } from "../../errors.ts";
-import type { AgentDescriptor, OperationDescriptor } from "../../protocol/answers/descriptor.ts";
+import type {
+  AgentDescriptor,
+  MessageDescriptor,
+  OperationDescriptor,
+} from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { CHAT } from "./agent.ts";
-import type { Agent, Collaborators } from "./agent.ts";
+import type { Agent, Collaborators, Schema } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import { operationNames, toForwardedChat } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
@@ -116,16 +120,23 @@ interface AgentConfig {
 
 function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
   const config = agent.config && toJsonSchema(agent.config, "input");
+  const messages = Object.entries(agent.messages ?? {}).map(toMessage);
   return {
     name: agent.name,
     purpose: agent.purpose,
     ...(agent.version !== undefined && { version: agent.version }),
     endpoints,
     operations: operationNames(agent).map((name) => toOperation(agent, name)),
+    ...(messages.length > 0 && { messages }),
     tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
     keys: true,
     ...(config && { config_schema: config }),
   };
+}
+
+function toMessage([name, schema]: readonly [string, Schema<unknown>]): MessageDescriptor {
+  const body = toJsonSchema(schema, "input");
+  return { name, ...(body && { body_schema: body }) };
 }
 
 function toOperation(agent: Agent, name: string): OperationDescriptor {

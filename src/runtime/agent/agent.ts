@@ -43,6 +43,9 @@ export type DefineOperation<OwnTurn = Turn> = <Given, Input, Returned, Output = 
 
 export type Operations = { readonly [name: string]: Operation };
 
+/** The messages that the runs of an agent accept: the schema of the body by name. */
+export type Messages = { readonly [name: string]: Schema<unknown> };
+
 /** The name of the operation that every agent has. */
 export const CHAT = "chat";
 
@@ -57,7 +60,7 @@ export interface ChatOutput {
 }
 
 /** The definition of an agent: its name, its operations and its handlers. */
-export interface Agent<Ops extends Operations = Operations> {
+export interface Agent<Ops extends Operations = Operations, Accepted extends Messages = Messages> {
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
@@ -68,6 +71,8 @@ export interface Agent<Ops extends Operations = Operations> {
   readonly effect: Effect;
   /** By name; contains `chat` if the agent defines one. */
   readonly operations: Ops;
+  /** The messages that its runs accept, by name; absent if there are none. */
+  readonly messages?: Accepted;
   /**
    * The agents it calls. They are shown in its description, but served only if they are also given to the
    * runtime.
@@ -94,6 +99,7 @@ export interface AgentOptions<
   Config = JsonObject,
   Kept = Json,
   KeptGiven = Json,
+  Accepted extends Messages = Messages,
 > {
   /** Lower-case letters, digits and `-`, starting with a letter; at most 63 characters. */
   readonly name: string;
@@ -109,7 +115,7 @@ export interface AgentOptions<
   /** Handles a chat: it answers with `turn.text`, or returns the answer. */
   readonly chat?: (
     input: string,
-    turn: Turn<Uses, Config, MemoryOf<Kept, KeptGiven>>,
+    turn: Turn<Uses, Config, MemoryOf<Kept, KeptGiven>, Accepted>,
   ) => ChatAnswer | Promise<ChatAnswer>;
   /**
    * Its operations besides chat, by name. A function gets an `operation` of its own, whose handlers get a
@@ -117,7 +123,13 @@ export interface AgentOptions<
    */
   readonly operations?:
     | Ops
-    | ((operation: DefineOperation<Turn<Uses, Config, MemoryOf<Kept, KeptGiven>>>) => Ops);
+    | ((operation: DefineOperation<Turn<Uses, Config, MemoryOf<Kept, KeptGiven>, Accepted>>) => Ops);
+  /**
+   * The messages that its runs accept, by name, with the schema of the body. A message starts no turn: the running turn
+   * reads it with `turn.receive` or `turn.received`, otherwise the next one. A message and an operation cannot have the
+   * same name. The schemas must be synchronous.
+   */
+  readonly messages?: Accepted;
   /** The tools and agents that it calls. */
   readonly tools?: readonly Agent[];
   /**

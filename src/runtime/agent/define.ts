@@ -9,6 +9,7 @@ import type {
   ChatOutput,
   Collaborators,
   DefineOperation,
+  Messages,
   Operation,
   OperationOptions,
   Operations,
@@ -27,7 +28,10 @@ export function defineAgent<
   Config = JsonObject,
   Kept = Json,
   KeptGiven = Json,
->(options: AgentOptions<Ops, Uses, Config, Kept, KeptGiven>): Agent<Ops & ChatOperations> {
+  const Accepted extends Messages = Record<never, never>,
+>(
+  options: AgentOptions<Ops, Uses, Config, Kept, KeptGiven, Accepted>,
+): Agent<Ops & ChatOperations, Accepted> {
   const {
     name,
     purpose,
@@ -36,6 +40,7 @@ export function defineAgent<
     chat,
     tools = [],
     uses = {},
+    messages,
     config,
     memory = "own",
     memorySchema,
@@ -60,7 +65,16 @@ export function defineAgent<
   if (typeof purpose !== "string") throw new AgentError("invalid_request", `agent ${name} has no purpose`);
   for (const [operationName, one] of Object.entries(all)) {
     checkOperationName(operationName);
+    if (messages && Object.hasOwn(messages, operationName))
+      throw new AgentError(
+        "invalid_request",
+        `agent ${name} has an operation and a message with the name ${operationName}; rename one of them`,
+      );
     checkOperation(one, `operation ${operationName} of agent ${name}`);
+  }
+  for (const [messageName, schema] of Object.entries<Schema<unknown>>(messages ?? {})) {
+    checkOperationName(messageName, "message");
+    checkSchema(schema, `message ${messageName} of agent ${name}`);
   }
   for (const [index, tool] of tools.entries()) checkAgent(tool, `tools[${index}] of agent ${name}`);
   for (const [usedName, used] of Object.entries(uses)) {
@@ -77,6 +91,7 @@ export function defineAgent<
     kind: "agent",
     effect: "idempotent",
     operations: all as Ops & ChatOperations,
+    ...(messages && { messages }),
     tools,
     uses,
     ...(config && { config }),
@@ -140,11 +155,11 @@ const AGENT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const OPERATION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 const USED_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
-function checkOperationName(name: string): void {
+function checkOperationName(name: string, kind = "operation"): void {
   if (typeof name === "string" && OPERATION_NAME.test(name)) return;
   throw new AgentError(
     "invalid_request",
-    `"${name}" is not a valid operation name: use a-z, 0-9 and _, at most 63 characters, starting with a letter`,
+    `"${name}" is not a valid ${kind} name: use a-z, 0-9 and _, at most 63 characters, starting with a letter`,
   );
 }
 

@@ -2,7 +2,7 @@ import type { Model } from "../../ports/model.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Agent, Collaborators, Operation, Operations, Schema, Tool } from "./agent.ts";
+import type { Agent, Collaborators, Messages, Operation, Operations, Schema, Tool } from "./agent.ts";
 import type { CallOptions, EffectOptions, TimeoutOption } from "./call-options.ts";
 
 /**
@@ -19,6 +19,7 @@ export interface Turn<
   Uses extends Collaborators = Collaborators,
   Config = JsonObject,
   OwnMemory extends Memory<unknown, unknown> = Memory,
+  Accepted extends Messages = Messages,
 > {
   readonly request: TurnRequestInfo;
   /** The name of the agent that runs. */
@@ -63,6 +64,18 @@ export interface Turn<
   /** Asks the caller for one JSON value per key; the texts describe the values. */
   waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
 
+  /**
+   * Takes the oldest unread message with this name, or waits for one; `undefined` if none comes in time. Each message has
+   * one reader. Only for the requested agent: in a called agent it throws.
+   */
+  receive<Name extends keyof Accepted & string>(
+    name: Name,
+    options?: ReceiveOptions,
+  ): Promise<MessageBody<Accepted[Name]> | undefined>;
+
+  /** Takes all messages with this name that are unread now, oldest first. A called agent has none. */
+  received<Name extends keyof Accepted & string>(name: Name): readonly MessageBody<Accepted[Name]>[];
+
   /** Publishes a file. */
   artifact(artifact: ArtifactOptions): Promise<Artifact>;
 
@@ -92,7 +105,7 @@ export interface Turn<
   random(): number;
 
   /** Runs parallel sequences, each with its own turn; this turn cannot be used until all have ended. */
-  all<Branches extends readonly ((turn: Turn<Uses, Config, OwnMemory>) => unknown)[]>(
+  all<Branches extends readonly ((turn: Turn<Uses, Config, OwnMemory, Accepted>) => unknown)[]>(
     branches: readonly [...Branches],
   ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }>;
 }
@@ -136,6 +149,15 @@ export type OperationInput<Op> = Op extends Operation<infer Input, infer _> ? In
 
 /** The output type for callers of an operation. */
 export type OperationOutput<Op> = Op extends Operation<infer _, infer Output> ? Output : never;
+
+/** The body of a message as its schema parses it. */
+export type MessageBody<Message> = Message extends Schema<infer Body> ? Body : never;
+
+/** How long `turn.receive` waits. */
+export interface ReceiveOptions {
+  /** Maximum wait in milliseconds. Default: unlimited. A restart does not restart the time. */
+  readonly timeoutMs?: number;
+}
 
 /** The request of a turn. */
 export interface TurnRequestInfo {

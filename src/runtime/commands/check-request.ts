@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import type { TurnRequest } from "../../protocol/requests/requests.ts";
+import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent } from "../agent/agent.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
 import { checkWith } from "../agent/schema.ts";
@@ -22,6 +22,26 @@ export async function checkTurnRequest(
     const what = `the input of ${agent.name}.${asked.name}`;
     await checkWith(environment, asked.operation.input, asked.input, what);
   }
+}
+
+/** Checks a message before it is accepted; throws an error of the client. */
+export async function checkMessage(
+  { environment }: RunContext,
+  { name: agent, messages = {} }: Agent,
+  { name, body }: MessageRequest,
+): Promise<void> {
+  const schema = Object.hasOwn(messages, name) ? messages[name] : undefined;
+  if (schema === undefined) {
+    const declared = Object.keys(messages);
+    throw new AgentError("unprocessable", `agent ${agent} accepts no message ${name}`, {
+      hint: declared.length === 0 ? "it accepts no messages" : `its messages: ${declared.join(", ")}`,
+      facts: { messages: declared },
+    });
+  }
+  const text = JSON.stringify(body);
+  if (text.length * 3 > INPUT_LIMIT_BYTES && byteLength(text) > INPUT_LIMIT_BYTES)
+    throw new AgentError("too_large", `the body is larger than ${INPUT_LIMIT_BYTES} bytes`);
+  await checkWith(environment, schema, body, `message ${name} of ${agent}`);
 }
 
 /**

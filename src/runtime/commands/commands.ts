@@ -5,12 +5,13 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type {
   CancelRequest,
   ConfigureRequest,
+  MessageRequest,
   Request,
   ResumeWithInput,
   TurnRequest,
 } from "../../protocol/requests/requests.ts";
 import { loadConfiguration } from "./configurations.ts";
-import { checkTurnRequest, findCallers } from "./check-request.ts";
+import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
@@ -22,7 +23,7 @@ import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { checkWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../secrets/config-secrets.ts";
-import { readEvent } from "../queries/request-status.ts";
+import { isMessage, readEvent } from "../queries/request-status.ts";
 import { toJson } from "../journal/json-limits.ts";
 
 /** Performs the requests of clients: checks them, finds their run, and sends them to the run's owner. */
@@ -44,6 +45,8 @@ export class Commands {
       case "ChatRequest":
       case "OperationRequest":
         return this.#turn(agent, request);
+      case "Message":
+        return this.#message(agent, request);
       case "ResumeWithInput":
         return this.#resume(agent.name, request);
       case "CancelRequest":
@@ -58,7 +61,7 @@ export class Commands {
   }
 
   async #turn(agent: Agent, request: TurnRequest): Promise<Receipt> {
-    const { environment, files, log } = this.#context;
+    const { environment, files } = this.#context;
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(this.#context, agent, request);
@@ -66,9 +69,7 @@ export class Commands {
     }
     const receipt = await this.#acceptance.once(requestId, { agent: agent.name, request }, async () => {
       await checkTurnRequest(this.#context, agent, request);
-      if ((requestId as string) === request.run_id || (await log.run(requestId as string))) {
-        throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
-      }
+      await this.#checkRequestId(requestId, request.run_id);
       return this.#accept(agent.name, request, requestId);
     });
     // The request may have been accepted just before a crash.
@@ -117,9 +118,52 @@ export class Commands {
       this.#queries.remember(runId, accepted);
       return toReceipt("turn", requestId, reply);
     };
-    const newId = (): RunId => `run_${environment.newId()}` as RunId;
+    const newId = (): RunId => this.#newRunId();
     if (named !== undefined) return send(await this.#named(agent, { run_id: named, key }));
     return key === undefined ? send(newId()) : this.#keyed.send({ agent, key }, newId, send);
+  }
+
+  async #message(agent: Agent, given: MessageRequest): Promise<Receipt> {
+    const { environment } = this.#context;
+    const request = { ...given, body: given.body ?? null };
+    if (request.request_id === undefined) {
+      await checkMessage(this.#context, agent, request);
+      return this.#sendAgentMessage(agent.name, request, `msg_${environment.newId()}` as RequestId);
+    }
+    const messageId = request.request_id;
+    return this.#acceptance.once(messageId, { agent: agent.name, request }, async () => {
+      await checkMessage(this.#context, agent, request);
+      await this.#checkRequestId(messageId, request.run_id);
+      return this.#sendAgentMessage(agent.name, request, messageId);
+    });
+  }
+
+  async #sendAgentMessage(
+    agent: string,
+    { name, body, run_id: named, key }: MessageRequest,
+    messageId: RequestId,
+  ): Promise<Receipt> {
+    const message = { kind: "message", messageId, agent, name, body } as const;
+    const send = async (runId: RunId): Promise<Receipt> =>
+      toReceipt(
+        "message",
+        messageId,
+        await this.#send(runId, { ...message, ...(key !== undefined && { key }) }),
+      );
+    if (named === undefined && key !== undefined)
+      return this.#keyed.send({ agent, key }, () => this.#newRunId(), send);
+    if (named === undefined) throw new AgentError("invalid_request", "a Message needs a run_id or a key");
+    return send(await this.#named(agent, { run_id: named, key }));
+  }
+
+  /** Throws `conflict` for a request id that is the id of a run. */
+  async #checkRequestId(requestId: RequestId, named: RunId | undefined): Promise<void> {
+    if ((requestId as string) !== named && !(await this.#context.log.run(requestId as string))) return;
+    throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
+  }
+
+  #newRunId(): RunId {
+    return `run_${this.#context.environment.newId()}` as RunId;
   }
 
   async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
@@ -174,6 +218,8 @@ export class Commands {
     }
     const entry = await this.#queries.request(requestId);
     if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
+    if (isMessage(entry))
+      throw new AgentError("conflict", `${requestId} is a message; a message cannot be canceled`);
     const event = await readEvent(this.#context.log, entry, entry.completed);
     const reply = { runId: entry.runId, replayed: true, after: entry.completed - 1, event };
     return toReceipt("cancel", requestId, reply);

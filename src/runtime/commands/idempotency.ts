@@ -1,10 +1,16 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import type { TurnRequest } from "../../protocol/requests/requests.ts";
+import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
-import { checkKept, readAccepted, readEvent } from "../queries/request-status.ts";
+import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../queries/request-status.ts";
+
+/** What must be equal in a retry. */
+interface Same {
+  readonly agent: string;
+  readonly request: TurnRequest | MessageRequest;
+}
 
 /** Deduplicates requests by request_id. */
 export class IdempotencyGuard {
@@ -16,11 +22,7 @@ export class IdempotencyGuard {
   }
 
   /** Accepts a request with a client-chosen id, or repeats the first answer. */
-  async once(
-    requestId: RequestId,
-    same: { readonly agent: string; readonly request: TurnRequest },
-    accept: () => Promise<Receipt>,
-  ): Promise<Receipt> {
+  async once(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
     for (let before = this.#underWay.get(requestId); before; before = this.#underWay.get(requestId)) {
       // The log decides, however it ended. But retries must not repeat a check that timed out.
       await before.catch((thrown: unknown) => {
@@ -36,19 +38,32 @@ export class IdempotencyGuard {
     }
   }
 
-  async #lookUpOrAccept(
-    requestId: RequestId,
-    { agent, request }: { readonly agent: string; readonly request: TurnRequest },
-    accept: () => Promise<Receipt>,
-  ): Promise<Receipt> {
+  async #lookUpOrAccept(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
     const entry = await this.#log.lookup(requestId);
     if (entry === undefined) return accept();
     checkKept(entry);
-    const accepted = await readAccepted(this.#log, entry);
-    if (accepted.agent !== agent || canonicalRequest(accepted.request) !== canonicalRequest(request)) {
+    if (!(await this.#isRepeated(entry, same)))
       throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
-    }
     return this.#replay(entry);
+  }
+
+  async #isRepeated(entry: RequestEntry, { agent, request }: Same): Promise<boolean> {
+    if (isMessage(entry)) return request.type === "Message" && this.#isSameMessage(entry, agent, request);
+    const accepted = await readAccepted(this.#log, entry);
+    if (request.type === "Message" || accepted.agent !== agent) return false;
+    return canonicalRequest(accepted.request) === canonicalRequest(request);
+  }
+
+  async #isSameMessage(entry: RequestEntry, agent: string, request: MessageRequest): Promise<boolean> {
+    const { runId } = entry;
+    const { name, body } = await readMessage(this.#log, entry);
+    const isSameRun =
+      (request.run_id ?? runId) === runId &&
+      (request.key === undefined || (await this.#log.find({ agent, name: request.key })) === runId);
+    const run = await this.#log.run(runId);
+    return (
+      isSameRun && run?.agent === agent && canonical([name, body]) === canonical([request.name, request.body])
+    );
   }
 
   async #replay(entry: RequestEntry): Promise<Receipt> {
@@ -57,7 +72,7 @@ export class IdempotencyGuard {
     return {
       requestId,
       runId,
-      kind: "turn",
+      kind: isMessage(entry) ? "message" : "turn",
       replayed: true,
       after: started === undefined ? accepted.after : started - 1,
       ...(event !== undefined && { event }),

@@ -50,9 +50,12 @@ export class RunCommands {
     return runId;
   }
 
-  /** Removes an idle run with everything that belongs to it. */
-  async remove(runId: RunId): Promise<void> {
-    await sendMessage(this.#context.router, runId, { kind: "remove" });
+  /** Removes an idle run with everything that belongs to it. Retention spares runs with unread messages. */
+  async remove(
+    runId: RunId,
+    { isRetention = false }: { readonly isRetention?: boolean } = {},
+  ): Promise<void> {
+    await sendMessage(this.#context.router, runId, { kind: "remove", isRetention });
     this.#queries.forget(runId);
   }
 

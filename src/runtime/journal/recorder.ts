@@ -56,7 +56,8 @@ export class Recorder {
   #pending: OpenBatch | undefined;
   #nextId: number;
   #nextRecord: number;
-  #retries = 0;
+  /** The number of events that are no progress of a turn. */
+  #stale = 0;
   /** The batch that is being committed. */
   #inFlight: OpenBatch | undefined;
   /** The start of that commit. */
@@ -104,9 +105,9 @@ export class Recorder {
     return this.#inFlight === undefined && this.#pending === undefined;
   }
 
-  /** The number of events and records with new information, committed or not: all except retries of calls. */
+  /** The number of events and records that are progress of a turn, committed or not. */
   get news(): number {
-    return this.head + this.records - this.#retries;
+    return this.head + this.records - this.#stale;
   }
 
   /** The number of events and records that are not committed yet. */
@@ -120,7 +121,7 @@ export class Recorder {
     const text = encodeEvent(speaker, id, toTimestamp(this.#context.environment.now()), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
-    if (isRetry(body)) this.#retries += 1;
+    if (isRetry(body) || body.type === "MessageReceived") this.#stale += 1;
     this.#push(text, body.type !== "TextOutput");
     this.subscriber?.recorded(speaker, text);
     return { id, text };

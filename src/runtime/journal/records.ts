@@ -69,6 +69,18 @@ export type RecordBody =
   | { readonly type: "Sleep"; readonly call_id: CallId; readonly ms: number; readonly until: number }
   /** A sleep is over. */
   | { readonly type: "Woke"; readonly call_id: CallId }
+  /** A turn waits for a message, until a time if there is one. */
+  | { readonly type: "Receive"; readonly call_id: CallId; readonly name: string; readonly until?: number }
+  /**
+   * A turn has read messages, by the ids of their events; none if the time of a `Receive` is over. With a name, the turn
+   * asked for those that were unread.
+   */
+  | {
+      readonly type: "Received";
+      readonly call_id: CallId;
+      readonly name?: string;
+      readonly ids: readonly number[];
+    }
   | { readonly type: "Now"; readonly scope: string; readonly value: number }
   | { readonly type: "Random"; readonly scope: string; readonly value: number }
   /** The code that made a call iterates its events. */

@@ -18,8 +18,8 @@ export async function acknowledge(
   { open, question }: AcknowledgementSource,
 ): Promise<string | undefined> {
   const { kind, event, requestId } = receipt;
-  if (event !== undefined && (until === "acknowledged" || kind === "cancel" || kind === "configure"))
-    return event;
+  const isTurn = kind === "turn" || kind === "resume";
+  if (event !== undefined && (until === "acknowledged" || !isTurn)) return event;
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   const stopTimer = environment.timer(timeoutMs, stop);

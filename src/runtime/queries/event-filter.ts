@@ -1,4 +1,4 @@
-import { agentOf, depthOf, ofRequest, typeOf } from "../../protocol/events/encode.ts";
+import { agentOf, depthOf, idOf, ofRequest, typeOf } from "../../protocol/events/encode.ts";
 import type { EventType } from "../../protocol/events/events.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { Address, EventFilter } from "../api.ts";
@@ -14,6 +14,9 @@ export function toWanted(
 ): Wanted | undefined {
   const chosen = toChosen(filter, filter?.types ? "all" : level);
   if (address.kind === "run") return chosen;
+  const { messageEvent } = address;
+  // The event of a message belongs to another request, or to none.
+  if (messageEvent !== undefined) return (text) => idOf(text) === messageEvent;
   const belongs = ofRequest(address.runId, address.requestId);
   return chosen ? (text) => belongs(text) && chosen(text) : belongs;
 }
@@ -34,13 +37,14 @@ function toChosen({ types, maxDepth, agent }: EventFilter = {}, level: LoggingLe
   };
 }
 
-/** Events that are never filtered out: a reader needs them to see where a turn starts, waits or ends. */
+/** Events that are never filtered out: a reader needs them to see where a turn starts, waits or ends, and what came in. */
 function isNeeded(type: EventType, depth: number): boolean {
   switch (type) {
     case "WaitForInput":
     case "RequestStarted":
     case "ResumeWithInput":
     case "CancelRequest":
+    case "MessageReceived":
       return true;
     case "RequestCompleted":
       return depth === 0;

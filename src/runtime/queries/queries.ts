@@ -28,7 +28,15 @@ import { ReaderSweep } from "./reader-sweep.ts";
 import { readPage } from "./read-page.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { RecentMap } from "./recent-map.ts";
-import { checkKept, oldestOpenWait, readAccepted, readEvent, toStatus } from "./request-status.ts";
+import {
+  checkKept,
+  isMessage,
+  oldestOpenWait,
+  readAccepted,
+  readEvent,
+  readMessage,
+  toStatus,
+} from "./request-status.ts";
 
 /** The number of requests whose constant data is cached, so that their readers need no log access. */
 const REMEMBERED = 10_000;
@@ -50,6 +58,11 @@ export class Queries {
     this.#requests.set(requestId, { runId, agent, level: request.logging_level ?? "default" });
   }
 
+  async #rememberMessage(entry: RequestEntry): Promise<void> {
+    const { agent, id: messageEvent } = await readMessage(this.#log, entry);
+    this.#requests.set(entry.requestId, { runId: entry.runId, agent, level: "all", messageEvent });
+  }
+
   /** Drops the cached data of a removed run. */
   forget(runId: RunId): void {
     this.#requests.deleteWhere((remembered) => remembered.runId === runId);
@@ -58,7 +71,16 @@ export class Queries {
   async resolve(id: string): Promise<Address> {
     const requestId = id as RequestId;
     const known = this.#requests.get(requestId) ?? (await this.#lookUp(requestId));
-    if (known) return { kind: "request", requestId, runId: known.runId, agent: known.agent };
+    if (known) {
+      const { runId, agent, messageEvent } = known;
+      return {
+        kind: "request",
+        requestId,
+        runId,
+        agent,
+        ...(messageEvent !== undefined && { messageEvent }),
+      };
+    }
     const run = await this.run(id);
     return { kind: "run", runId: run.runId, agent: run.agent };
   }
@@ -154,7 +176,8 @@ export class Queries {
     const entry = await this.#log.lookup(requestId);
     if (entry === undefined) return undefined;
     checkKept(entry);
-    this.remember(entry.runId, await readAccepted(this.#log, entry));
+    if (isMessage(entry)) await this.#rememberMessage(entry);
+    else this.remember(entry.runId, await readAccepted(this.#log, entry));
     return this.#requests.get(requestId);
   }
 
@@ -226,6 +249,8 @@ function toExtent(entry: RequestEntry | undefined): { readonly start: number; re
 interface Remembered {
   readonly runId: RunId;
   readonly agent: string;
+  /** The id of the event, if the request is a message. */
+  readonly messageEvent?: number;
   readonly level: LoggingLevel;
 }
 

@@ -25,6 +25,21 @@ export async function readAccepted(
   return record["accepted"] as unknown as AcceptedRequest;
 }
 
+/** Whether a request is a message: its entry starts and ends with one event. */
+export function isMessage({ started, completed }: RequestEntry): boolean {
+  return started !== undefined && started === completed;
+}
+
+/** Reads the event of a message; `gone` if its run was removed since the lookup. */
+export async function readMessage(
+  log: EventLog,
+  entry: RequestEntry,
+): Promise<Event & { readonly type: "MessageReceived" }> {
+  return JSON.parse(await readEvent(log, entry, entry.started ?? 0)) as Event & {
+    readonly type: "MessageReceived";
+  };
+}
+
 /** Reads an event of a request; `gone` if its run was removed since the lookup. */
 export async function readEvent(
   log: EventLog,
@@ -38,6 +53,7 @@ export async function readEvent(
 
 /** The status of a request in the protocol's form. */
 export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus> {
+  if (isMessage(entry)) return toMessageStatus(entry, await readMessage(log, entry));
   const { request, agent } = await readAccepted(log, entry);
   const base = {
     request_id: entry.requestId,
@@ -63,6 +79,26 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       return never;
     }
   }
+}
+
+/** A message is completed when it is in the log. */
+function toMessageStatus(
+  { requestId, runId, createdAt }: RequestEntry,
+  { id, agent, name, ts }: Event & { readonly type: "MessageReceived" },
+): RequestStatus {
+  return {
+    request_id: requestId,
+    run_id: runId,
+    agent,
+    operation: name,
+    status: "completed",
+    finish_reason: "success",
+    result: null,
+    output: null,
+    created_at: new Date(createdAt).toISOString(),
+    completed_at: ts,
+    last_event_id: id,
+  };
 }
 
 /** The number of events read at a time to find the newest one of a request. */

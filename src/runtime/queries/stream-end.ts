@@ -36,6 +36,10 @@ export class StreamEnd {
         case "RequestStarted":
           this.#mayBeIdle = false;
           break;
+        case "MessageReceived":
+          if (this.#address.kind === "request" && this.#address.messageEvent === idOf(text))
+            this.#completed = true;
+          break;
         case "RequestCompleted":
           if (depthOf(text) === 0) this.#sawEnd(requestIdOf(text));
           break;

@@ -14,6 +14,7 @@ import type {
 } from "./turn-journal.ts";
 import { isPastCall } from "./past-calls.ts";
 import type { MachineState, RecordBody } from "../journal/records.ts";
+import { MessageBodies } from "./message-bodies.ts";
 import { Transcript } from "./transcript.ts";
 import {
   allSignature,
@@ -22,6 +23,8 @@ import {
   COMPLETION,
   NOW,
   RANDOM,
+  receivedSignature,
+  receiveSignature,
   sleepSignature,
   waitSignature,
 } from "./signature.ts";
@@ -39,6 +42,7 @@ export class JournalBuilder {
   readonly #tried = new LazySet<CallId>();
   readonly #wakeTimes = new LazyMap<CallId, number>();
   readonly #deadlines = new LazyMap<CallId, number>();
+  readonly #receives = new LazyMap<CallId, string>();
   readonly #openCalls = new LazyMap<CallId, LoggedCall>();
   readonly #waits = new LazyMap<CallId, Wait>();
   readonly #callOfWait = new LazyMap<number, CallId>();
@@ -58,9 +62,12 @@ export class JournalBuilder {
   #usage: Usage = {};
   #agentVersion: string | undefined;
 
+  readonly #bodies: MessageBodies;
+
   /** `root` is the scope of the turn's own handler. */
-  constructor(root: string) {
+  constructor(root: string, bodies: MessageBodies = new MessageBodies()) {
     this.#root = root;
+    this.#bodies = bodies;
   }
 
   /** Adds the next event of the turn, whose type is known. */
@@ -94,6 +101,19 @@ export class JournalBuilder {
       case "Woke":
         this.#settle(record.call_id, { ok: true, value: null });
         return;
+      case "Receive":
+        // A second record of a call has its new end only.
+        if (!this.#receives.has(record.call_id)) this.#call(record.call_id, receiveSignature(record.name));
+        this.#receives.set(record.call_id, record.name);
+        if (record.until !== undefined) this.#wakeTimes.set(record.call_id, record.until);
+        return;
+      case "Received": {
+        const { call_id: callId, name } = record;
+        const value = this.#bodies.of(record.ids);
+        if (name !== undefined) return this.#call(callId, receivedSignature(name), value);
+        this.#receives.delete(callId);
+        return this.#settle(callId, { ok: true, value });
+      }
       case "Now":
         this.#item(record.scope, { signature: NOW, value: record.value });
         return;
@@ -149,6 +169,7 @@ export class JournalBuilder {
       tried: this.#tried.readonly,
       wakeTimes: this.#wakeTimes.readonly,
       deadlines: this.#deadlines.readonly,
+      receives: this.#receives.readonly,
       waits: waits.readonly,
       openCalls: this.#openCalls.readonly,
       transcripts: this.#transcripts.readonly,

@@ -3,13 +3,16 @@ import type { Claim, EventLog, Snapshot } from "../../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event, EventType } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { JournalBuilder } from "./journal-builder.ts";
+import { MessageBodies } from "./message-bodies.ts";
 import type { RecordBody } from "../journal/records.ts";
 import { isRetry } from "../journal/recorder.ts";
 import { evolve, fromSnapshot, newRun } from "./run-state.ts";
-import type { OpenRequest, RunState } from "./run-state.ts";
+import type { OpenRequest, RunState, UnreadMessage } from "./run-state.ts";
+import { byteLength } from "../journal/json-limits.ts";
 
 /** A turn that is only in the log. */
 export interface PassivatedTurn {
@@ -23,25 +26,28 @@ export interface PassivatedTurn {
 /** The stored state of a run, and its running turn. */
 export interface LoadedRun {
   readonly state: RunState;
+  /** The bodies of its unread messages, in their order. */
+  readonly bodies: readonly Json[];
   readonly passivated?: PassivatedTurn;
 }
 
 /** Loads a claimed run, with its turn if one is open; throws `gone` if it was removed. */
 export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): Promise<LoadedRun> {
   const { runId } = cursor;
-  if (run === undefined) return { state: newRun };
+  if (run === undefined) return { state: newRun, bodies: [] };
   if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
   const loading = new RunLoader(snapshot);
   const before = startedOf(loading.state);
   const started = before && (await log.lookup(before.accepted.requestId))?.started;
   await forEachEntry(log, runId, loading.rangeFrom(started), loading);
   const { state, journal } = loading;
+  const bodies = await loading.unreadBodies(log, runId);
   const open = startedOf(state);
-  if (open === undefined || journal === undefined) return { state };
+  if (open === undefined || journal === undefined) return { state, bodies };
   const sleeps = journal.wakeTimes.size > 0;
   const wakeAt = sleeps ? (await log.lookup(open.accepted.requestId))?.wakeAt : undefined;
   const waiting = run.status === "waiting";
-  return { state, passivated: { journal, waiting, ...(wakeAt !== undefined && { wakeAt }) } };
+  return { state, bodies, passivated: { journal, waiting, ...(wakeAt !== undefined && { wakeAt }) } };
 }
 
 /** The state of a run when the event with this id was the newest, before later records. */
@@ -129,6 +135,7 @@ class RunLoader implements Visitor {
   readonly #covered: { readonly head: number; readonly records: number };
   /** The journals of started turns that have not ended; all but one of them are being canceled. */
   readonly #readers = new Map<RequestId, JournalBuilder>();
+  readonly #bodies = new MessageBodies();
   /** The journal that the last visited event belongs to. */
   #latest: JournalBuilder | undefined;
   /** The id of the last visited event. */
@@ -154,6 +161,13 @@ class RunLoader implements Visitor {
     return { head: this.#id, records: started === undefined ? records : 0 };
   }
 
+  /** Reads the bodies that the journals and the state need. */
+  async unreadBodies(log: EventLog, runId: RunId): Promise<readonly Json[]> {
+    const bodies = this.#bodies.of((this.state.unread ?? []).map(({ id }) => id));
+    await this.#bodies.complete(log, runId);
+    return bodies;
+  }
+
   event(text: string): void {
     this.#id += 1;
     const isNew = this.#id > this.#covered.head;
@@ -162,6 +176,11 @@ class RunLoader implements Visitor {
       return;
     }
     const heading = toHeading(text);
+    if (heading.message) {
+      if (isNew) this.state = withEvent(this.state, heading);
+      this.#bodies.add(this.#id, heading.message.body);
+      return;
+    }
     if (isNew) {
       this.state = withEvent(this.state, heading);
       if (heading.edge && heading.requestId !== null) {
@@ -179,7 +198,7 @@ class RunLoader implements Visitor {
   }
 
   #begin(requestId: RequestId, turn: number): void {
-    this.#readers.set(requestId, new JournalBuilder(rootOf(turn)));
+    this.#readers.set(requestId, new JournalBuilder(rootOf(turn), this.#bodies));
   }
 }
 
@@ -196,6 +215,7 @@ interface Heading {
   readonly edge: boolean;
   /** Whether it repeats a call, which is no progress. */
   readonly isRetry: boolean;
+  readonly message?: UnreadMessage & { readonly body: Json };
 }
 
 function toHeading(text: string): Heading {
@@ -207,13 +227,21 @@ function toHeading(text: string): Heading {
     type,
     edge: mayBeEdge && depthOf(text) === 0,
     isRetry: CALLS.has(type) && isRetry(JSON.parse(text) as Event),
+    ...(type === "MessageReceived" && { message: toMessage(text) }),
   };
+}
+
+function toMessage(text: string): Heading["message"] & object {
+  const { id, name, body } = JSON.parse(text) as Event & { readonly type: "MessageReceived" };
+  return { id, name, body, bytes: byteLength(text) };
 }
 
 /** Events that start a call; few of them need parsing. */
 const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
 
-function withEvent(state: RunState, { requestId, type, edge, isRetry }: Heading): RunState {
+function withEvent(state: RunState, { requestId, type, edge, isRetry, message }: Heading): RunState {
+  // A message comes from outside, so it is no progress of the turn.
+  if (message) return evolve(state, { type: "MessageReceived", ...message });
   if (requestId === null || isRetry) return state;
   if (!edge) return withProgress(state);
   return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
@@ -229,6 +257,8 @@ function withRecord(state: RunState, record: RecordBody): RunState {
     case "RecoveryStarted":
     case "Released":
       return evolve(state, record);
+    case "Received":
+      return withProgress(evolve(state, record));
     default:
       return withProgress(state);
   }

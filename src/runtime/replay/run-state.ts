@@ -11,6 +11,17 @@ export interface RunState {
   /** The memory of each agent in the run. */
   readonly memory: JsonObject;
   readonly config: RunConfig | null;
+  /** The messages that no turn has read, oldest first; absent if there was never one. */
+  readonly unread?: readonly UnreadMessage[];
+}
+
+/** A message that no turn has read, without its body, because the state is stored again and again. */
+export interface UnreadMessage {
+  /** The id of its event. */
+  readonly id: number;
+  readonly name: string;
+  /** The size of its event. */
+  readonly bytes: number;
 }
 
 /** An incomplete request. */
@@ -39,6 +50,7 @@ export interface RunConfig {
 /** A change of the state of a run. */
 export type RunChange =
   | RecordBody
+  | ({ readonly type: "MessageReceived" } & UnreadMessage)
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
   /** The turn made progress: a result or a text was committed after a recovery. */
@@ -80,10 +92,21 @@ export function evolve(state: RunState, change: RunChange): RunState {
       return { ...state, memory: { ...state.memory, [change.agent]: change.value } };
     case "ConfigRecorded":
       return { ...state, config: { version: change.version, args: change.args } };
+    case "MessageReceived": {
+      const { id, name, bytes } = change;
+      return { ...state, unread: [...(state.unread ?? []), { id, name, bytes }] };
+    }
+    case "Received": {
+      if (change.ids.length === 0) return state;
+      const read = new Set(change.ids);
+      return { ...state, unread: (state.unread ?? []).filter(({ id }) => !read.has(id)) };
+    }
     case "Forked":
-      return { ...state, turns: change.turns };
+      // The messages in the copied history belong to the run that was copied.
+      return { ...state, turns: change.turns, unread: [] };
     case "Sleep":
     case "Woke":
+    case "Receive":
     case "Now":
     case "Random":
     case "All":

@@ -36,6 +36,16 @@ export function sleepSignature(ms: number): Signature {
   return `sleep of ${ms} ms`;
 }
 
+/** Waited for a message. */
+export function receiveSignature(name: string): Signature {
+  return `receive ${name}`;
+}
+
+/** Asked for the unread messages. */
+export function receivedSignature(name: string): Signature {
+  return `received ${name}`;
+}
+
 /** Started parallel branches. */
 export function allSignature(branches: number): Signature {
   return `${branches} parallel branches`;

@@ -79,10 +79,12 @@ export interface TurnJournal {
   readonly spared: ReadonlyMap<CallId, number>;
   /** Calls that were attempted after the last start and have no outcome. */
   readonly tried: ReadonlySet<CallId>;
-  /** The wake time of each sleep, in milliseconds since 1970. */
+  /** The end of each sleep, and of each wait for a message that has one, in milliseconds since 1970. */
   readonly wakeTimes: ReadonlyMap<CallId, number>;
   /** The deadlines of calls, in milliseconds since 1970. */
   readonly deadlines: ReadonlyMap<CallId, number>;
+  /** The names of the messages that open calls wait for, oldest first. */
+  readonly receives: ReadonlyMap<CallId, string>;
   /** The open waits by call, oldest first. */
   readonly waits: ReadonlyMap<CallId, Wait>;
   /** The calls of agents and effects without an outcome, oldest first. */
@@ -127,6 +129,7 @@ const emptyJournal: TurnJournal = {
   tried: new Set(),
   wakeTimes: new Map(),
   deadlines: new Map(),
+  receives: new Map(),
   waits: new Map(),
   openCalls: new Map(),
   transcripts: new Map(),

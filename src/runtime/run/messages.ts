@@ -15,13 +15,25 @@ export type Message =
       readonly values: JsonObject;
     }
   | { readonly kind: "cancel"; readonly requestId: RequestId }
+  | AgentMessage
   | ConfigureMessage
   | CreateMessage
   | UploadMessage
   | ForkMessage
   | RecoverMessage
-  /** Remove the run; its owner releases it. */
-  | { readonly kind: "remove" };
+  /** Remove the run; its owner releases it. Retention does not remove a run with unread messages. */
+  | { readonly kind: "remove"; readonly isRetention?: boolean };
+
+/** A message for the agent of the run. */
+export interface AgentMessage {
+  readonly kind: "message";
+  readonly messageId: RequestId;
+  readonly agent: string;
+  readonly name: string;
+  readonly body: Json;
+  /** The key of the run, if it is new. */
+  readonly key?: string;
+}
 
 /** Continue the open requests of the run. */
 export interface RecoverMessage {

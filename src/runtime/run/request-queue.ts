@@ -1,5 +1,7 @@
 import { AgentError } from "../../errors.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { RequestId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import { Mailbox } from "../activation/mailbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
@@ -8,7 +10,9 @@ import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toRunReceipt } from "./messages.ts";
-import type { RecoverMessage, RunReceipt } from "./messages.ts";
+import type { AgentMessage, RecoverMessage, RunReceipt } from "./messages.ts";
+import { Inbox } from "../scheduler/inbox.ts";
+import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 
@@ -19,27 +23,30 @@ export class RequestQueue {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
+  readonly #inbox: Inbox;
 
-  constructor(context: RunContext, ledger: RunLedger, { state, passivated }: LoadedRun) {
+  constructor(context: RunContext, ledger: RunLedger, { state, bodies, passivated }: LoadedRun) {
     this.#context = context;
     this.#ledger = ledger;
     this.#mailbox = new Mailbox(context.limits.queuedRequests);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
-    this.slot = new TurnSlot(context, ledger, this.#mailbox, passivated);
+    const unread = (state.unread ?? []).map((message, index) => ({
+      ...message,
+      body: bodies[index] ?? null,
+    }));
+    this.#inbox = new Inbox(context.limits, unread);
+    this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated);
   }
 
   /** Accepts a request. Its turn starts at once or when the turns before it have ended. */
   accept(accepted: AcceptedRequest): RunReceipt {
     const { requestId, request, agent } = accepted;
     const ledger = this.#ledger;
-    const { agents, telemetry } = this.#context;
+    const { telemetry } = this.#context;
     const { runId, phase } = ledger;
     const after = ledger.recorder.head;
     this.#admit(request);
-    if (!ledger.begun) {
-      ledger.begin(agent, request.input, request.request_metadata ?? {}, agents.configOf(agent));
-      if (request.key !== undefined) ledger.recorder.alias({ agent, name: request.key });
-    }
+    this.#begin(agent, request.key, request.input, request.request_metadata ?? {});
     ledger.accept(accepted);
     telemetry.accepted(agent);
     let event: string | undefined;
@@ -53,6 +60,23 @@ export class RequestQueue {
     }
     ledger.save();
     return toRunReceipt(runId, after, { requestId, event });
+  }
+
+  /** Takes a message. It starts no turn; the running turn or a later one reads it. */
+  receive({ messageId, agent, name, body, key }: AgentMessage): RunReceipt {
+    const ledger = this.#ledger;
+    const { runId, recorder } = ledger;
+    const after = recorder.head;
+    this.#checkLength();
+    if (!this.slot.awaits(name)) this.#inbox.checkRoom(byteLength(JSON.stringify(body)));
+    this.#begin(agent, key, null, {});
+    const request_id = this.slot.requestId ?? null;
+    const speaker = createSpeaker({ run_id: runId, request_id, agent, depth: 0 });
+    const { text: event, ...message } = ledger.receive(speaker, messageId, name, body);
+    this.#inbox.add(message);
+    this.slot.messageArrived(name);
+    ledger.save();
+    return toRunReceipt(runId, after, { requestId: messageId, event });
   }
 
   /** Answers a wait of a request; without an id, of the started request. */
@@ -102,15 +126,29 @@ export class RequestQueue {
     return toRunReceipt(ledger.runId, ledger.recorder.head);
   }
 
+  /** Creates the row of a new run. */
+  #begin(agent: string, key: string | undefined, input: Json, metadata: JsonObject): void {
+    const ledger = this.#ledger;
+    if (ledger.begun) return;
+    ledger.begin(agent, input, metadata, this.#context.agents.configOf(agent));
+    if (key !== undefined) ledger.recorder.alias({ agent, name: key });
+  }
+
+  /** Throws `run_full` when the run has too many events. */
+  #checkLength(): void {
+    const { runId, recorder } = this.#ledger;
+    const { runEvents: limit } = this.#context.limits;
+    if (recorder.head < limit) return;
+    throw new AgentError(
+      "run_full",
+      `run ${runId} has reached its limit of ${limit} events; start a new run`,
+    );
+  }
+
   /** Throws unless the run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
   #admit({ on_busy: onBusy }: TurnRequest): void {
-    const { runId, phase, recorder } = this.#ledger;
-    const { runEvents: limit } = this.#context.limits;
-    if (recorder.head >= limit)
-      throw new AgentError(
-        "run_full",
-        `run ${runId} has reached its limit of ${limit} events; start a new run`,
-      );
+    const { runId, phase } = this.#ledger;
+    this.#checkLength();
     if (phase === "idle" || onBusy === "interrupt") return;
     if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
     if (onBusy === undefined && phase === "waiting") {

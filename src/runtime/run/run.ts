@@ -145,6 +145,8 @@ export class Run implements RecorderListener {
         return this.#requests.resume(message.requestId, message);
       case "cancel":
         return this.#requests.cancel(message.requestId);
+      case "message":
+        return this.#requests.receive(message);
       case "configure":
       case "create":
       case "uploaded":
@@ -154,7 +156,7 @@ export class Run implements RecorderListener {
       case "recover":
         return this.#requests.recover(message);
       case "remove":
-        return this.#remove();
+        return this.#remove(message.isRetention);
       default: {
         const never: never = message;
         return never;
@@ -172,9 +174,11 @@ export class Run implements RecorderListener {
   }
 
   /** Removes an idle run with its log. The run must be dropped afterwards. */
-  async #remove(): Promise<RunReceipt> {
+  async #remove(isRetention = false): Promise<RunReceipt> {
     const { recorder } = this.#ledger;
     do {
+      if (isRetention && (this.#ledger.state.unread ?? []).length > 0)
+        throw new AgentError("conflict", `run ${this.runId} has unread messages`);
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle")
         throw new AgentError("conflict", `run ${this.runId} has an open request`);

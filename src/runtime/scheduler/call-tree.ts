@@ -18,6 +18,7 @@ export type CallKind =
   | "completion"
   | "wait"
   | "sleep"
+  | "receive"
   | "remote"
   | "remoteCall";
 
@@ -82,7 +83,7 @@ export class OpenCall {
     return this.#busy.going === 0;
   }
 
-  /** Whether every open call of the tree suspends the turn: a wait or a sleep. */
+  /** Whether every open call of the tree suspends the turn: a wait, a sleep or a receive. */
   get onlySuspends(): boolean {
     return this.#busy.timed === 0;
   }
@@ -139,7 +140,7 @@ interface BusyCount {
 
 // A call on another server is not counted: the work there is a call of kind `remote` beside it.
 const WAITS: ReadonlySet<CallKind> = new Set(["wait", "remoteCall"]);
-const SUSPENDS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "remoteCall"]);
+const SUSPENDS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
 
 /** The event that records the cancellation of a call; `undefined` for a call whose end is not recorded. */
 export function canceledBody(call: OpenCall): EventBody | undefined {

@@ -7,6 +7,7 @@ import { Activity } from "./activity.ts";
 import type { ActivityListener } from "./activity.ts";
 import type { CallKind, LiveWait, OpenCall } from "./call-tree.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
+import { OpenReceives } from "./open-receives.ts";
 import { OpenSleeps } from "./open-sleeps.ts";
 import type { OpenWaits } from "./open-waits.ts";
 
@@ -29,7 +30,7 @@ export interface QuiescenceOptions {
 }
 
 /** Calls during which the time of a turn does not run. */
-const SUSPENDING: ReadonlySet<CallKind> = new Set(["wait", "sleep"]);
+const SUSPENDING: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive"]);
 
 /**
  * Maximum time for replayed code to make the call that is next in the log, in milliseconds. The code may do
@@ -42,7 +43,7 @@ const STALL_MS = 60_000;
  *
  * - quiescent: no code of the turn can make progress until a call ends;
  * - parked: quiescent, and it only waits for answers of its caller;
- * - suspended: it only waits for answers or sleeps, so its time does not run;
+ * - suspended: it only waits for answers or messages, or sleeps, so its time does not run;
  * - passivated: not in memory. A parked turn or one in a long sleep can be passivated.
  *
  * The first three are known from the turn's activity, deliveries and open calls. Whether a turn is quiescent:
@@ -53,6 +54,7 @@ export class Quiescence implements ActivityListener {
   readonly deliveries: DeliveryQueue;
   readonly #options: QuiescenceOptions;
   readonly #listener: QuiescenceListener;
+  readonly receives: OpenReceives = new OpenReceives();
   readonly #sleeps = new OpenSleeps();
   /** The end of the turn's sleep at the last look. */
   #seenWakeAt: number | undefined;
@@ -111,7 +113,8 @@ export class Quiescence implements ActivityListener {
   /** Registers the end of a call. */
   closed({ callId, kind }: OpenCall): void {
     if (SUSPENDING.has(kind)) this.#suspending -= 1;
-    if (kind === "sleep") this.#sleeps.remove(callId);
+    if (kind === "receive") this.receives.remove(callId);
+    if (kind === "sleep" || kind === "receive") this.#sleeps.remove(callId);
     this.#change();
   }
 
@@ -134,7 +137,7 @@ export class Quiescence implements ActivityListener {
     return this.#sleeps.size;
   }
 
-  /** Registers a sleep until a time. */
+  /** Registers a sleep until a time, or a receive with one. */
   sleeping(callId: CallId, until: number, now: number): void {
     this.#sleeps.add(callId, until, now);
     if (this.#sleeps.anyLong) this.#settle();

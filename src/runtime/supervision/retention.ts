@@ -60,9 +60,9 @@ export function startRetention(options: RetentionOptions): () => void {
   /** Removes a run. Returns the freed bytes; 0 if they are not needed. */
   async function remove(runId: RunId): Promise<number> {
     const bytes = retainBytes === Infinity ? 0 : await size(runId);
-    return runs.remove(runId).then(
+    return runs.remove(runId, { isRetention: true }).then(
       () => bytes,
-      // A run that is busy again refuses; it is checked again when it is old the next time.
+      // A run that is busy again, or has unread messages, refuses; it is checked again when it is old the next time.
       () => 0,
     );
   }

@@ -3,7 +3,7 @@ import type { FaultFacts } from "../../ports/telemetry.ts";
 import type { EventBody, TurnError, Usage } from "../../protocol/events/events.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import { CalledConfigs } from "./called-configs.ts";
@@ -15,6 +15,7 @@ import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import type { Inbox } from "../scheduler/inbox.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { Divergence } from "../replay/scope.ts";
@@ -31,6 +32,8 @@ import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 export interface TurnListener {
   /** Called when the waits or sleeps of the turn may have changed. */
   changed(turn: ActiveTurn): void;
+  /** Records that the turn has read messages. With a name, it asked for those that were unread. */
+  received(callId: CallId, ids: readonly number[], name?: string): void;
   /** Records the end of the turn and returns its encoded event. Called once, when all calls are closed. */
   complete(turn: ActiveTurn, end: TurnEnd): string;
 }
@@ -47,6 +50,8 @@ export interface TurnOptions {
   /** The memory of the run's agents when the turn started. */
   readonly memory: JsonObject;
   readonly recorder: Recorder;
+  /** The unread messages of the run. */
+  readonly inbox: Inbox;
   readonly listener: TurnListener;
 }
 
@@ -71,6 +76,7 @@ export class ActiveTurn implements QuiescenceListener {
   readonly calls: OpenCalls;
   readonly subscriptions: Subscriptions;
   readonly #listener: TurnListener;
+  readonly #inbox: Inbox;
   #configs: CalledConfigs | undefined;
   #usage: Usage;
   #timeout: TurnTimeout | undefined;
@@ -78,7 +84,7 @@ export class ActiveTurn implements QuiescenceListener {
   #released = false;
 
   constructor(options: TurnOptions) {
-    const { context, runId, request, agent, speaker, journal, memory, recorder, listener } = options;
+    const { context, runId, request, agent, speaker, journal, memory, recorder, inbox, listener } = options;
     const { accepted, turn: number, config } = request;
     const { environment, secrets } = context;
     this.context = context;
@@ -90,6 +96,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.memory = memory;
     this.recorder = recorder;
     this.#listener = listener;
+    this.#inbox = inbox;
     this.speaker = speaker;
     this.root = new OpenCall({
       callId: rootOf(number),
@@ -188,6 +195,41 @@ export class ActiveTurn implements QuiescenceListener {
     this.quiescence.sleeping(callId, until, now);
     if (this.quiescence.openSleeps <= limits.openSleeps) return;
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
+  }
+
+  /** Waits for a message with a name; a turn that waits for too many of them ends. */
+  receives(call: OpenCall, name: string): void {
+    const { limits } = this.context;
+    this.quiescence.receives.add(call, name);
+    if (this.messageArrived(name) || this.quiescence.receives.size <= limits.openSleeps) return;
+    this.fail("overloaded", `agent ${this.agent.name} waits for more than ${limits.openSleeps} messages`);
+  }
+
+  /** Gives the oldest unread message with a name to the oldest call that waits for one. Returns whether there were both. */
+  messageArrived(name: string): boolean {
+    const call = this.quiescence.receives.first(name);
+    const [message] = call === undefined ? [] : this.#inbox.take(name, 1);
+    if (call === undefined || message === undefined) return false;
+    this.#listener.received(call.callId, [message.id]);
+    this.calls.conclude(call, { ok: true, value: [message.body] });
+    return true;
+  }
+
+  /** Ends the wait for a message without one. */
+  receiveExpired(call: OpenCall): void {
+    this.#listener.received(call.callId, []);
+    this.calls.conclude(call, { ok: true, value: [] });
+  }
+
+  /** Takes the unread messages with a name, for a call that asks for them. Returns their bodies. */
+  takeUnread(callId: CallId, name: string): readonly Json[] {
+    const messages = this.#inbox.take(name, Infinity);
+    this.#listener.received(
+      callId,
+      messages.map(({ id }) => id),
+      name,
+    );
+    return messages.map(({ body }) => body);
   }
 
   /**

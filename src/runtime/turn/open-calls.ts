@@ -83,11 +83,10 @@ export class OpenCalls {
     call.abort();
   }
 
-  /** Closes a call that slept, records the end of the sleep, and delivers it after the commit. */
-  wake(call: OpenCall): void {
+  /** Closes a call whose end is a record that was made just now, and delivers its outcome after the commit. */
+  conclude(call: OpenCall, outcome: Outcome): void {
     this.#closeWithAll(call);
-    this.#options.recorder.record({ type: "Woke", call_id: call.callId });
-    this.#deliver(call, { ok: true, value: null });
+    this.#deliver(call, outcome);
   }
 
   /** Cancels one call of a caller, with all calls under it. */

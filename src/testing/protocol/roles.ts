@@ -13,6 +13,7 @@
  * - `team` answers `the moon` by calling an agent that calls another; `buy a lamp for 5` calls an agent that
  *   asks for `approved`.
  * - `pdf-writer` answers `Title: text` with a PDF as an artifact.
+ * - `listener` writes each message `note` (a string) as a text, until the note `end`.
  * - `stubborn` writes a text, then ignores a cancel for a minute or more.
  */
 export const ROLES = [
@@ -24,6 +25,7 @@ export const ROLES = [
   "interviewer",
   "team",
   "pdf-writer",
+  "listener",
   "stubborn",
 ] as const;
 

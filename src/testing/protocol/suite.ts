@@ -5,6 +5,7 @@ import { discovery } from "./cases/server/discovery.ts";
 import { files } from "./cases/runs/files.ts";
 import { filters } from "./cases/events/filters.ts";
 import { idempotency } from "./cases/requests/idempotency.ts";
+import { messages } from "./cases/requests/messages.ts";
 import { polling } from "./cases/events/polling.ts";
 import { process } from "./cases/server/process.ts";
 import { queue } from "./cases/requests/queue.ts";
@@ -34,6 +35,7 @@ export const suite: readonly Theme[] = [
   { name: "waits", cases: waits },
   { name: "resume", cases: resume },
   { name: "cancel", cases: cancel },
+  { name: "messages", cases: messages },
   { name: "races", cases: races },
   { name: "queue", cases: queue },
   { name: "runs", cases: runs },

@@ -357,8 +357,8 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["RequestCompleted"];
+        Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["Message"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -426,6 +426,24 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        Message: {
+            /** @constant */
+            type: "Message";
+            name: string;
+            body: unknown;
+            run_id?: string;
+            key?: string;
+            request_id?: string;
+            wait?: boolean | ("none" | "acknowledged" | "completed");
+            wait_ms?: number;
+            run_context?: {
+                [key: string]: unknown;
+            };
+        } & ({
+            run_id: string;
+        } | {
+            key: string;
+        });
         ConfigureRequest: {
             /** @constant */
             type: "ConfigureRequest";
@@ -568,6 +586,27 @@ export interface components {
                 run_id: string;
                 id: number;
             };
+        };
+        MessageReceived: {
+            id: number;
+            run_id: string;
+            request_id: string | null;
+            agent: string;
+            /** @constant */
+            type: "MessageReceived";
+            /** @constant */
+            role: "user";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            message_id: string;
+            name: string;
+            body: unknown;
         };
         TextOutput: {
             id: number;
@@ -991,6 +1030,12 @@ export interface components {
                     [key: string]: unknown;
                 };
                 output_schema?: {
+                    [key: string]: unknown;
+                };
+            }[];
+            messages?: {
+                name: string;
+                body_schema?: {
                     [key: string]: unknown;
                 };
             }[];

@@ -3,6 +3,7 @@ import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { payments } from "../../../agents/payments.ts";
 import { pdfWriter } from "../../../agents/pdf-writer.ts";
+import { message, reader } from "../messages/agents.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -46,6 +47,18 @@ test("above the size limit the longest idle runs are removed until the rest fits
   expect(left.slice(0, -1)).toEqual(runs.slice(1 - left.length).toReversed());
   await environment.advance(HOUR_MS);
   expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(left.length);
+  await runtime.close();
+});
+
+test("a run with unread messages is kept until a turn has read them", async () => {
+  const environment = manualEnvironment();
+  const runtime = createRuntime({ agents: [reader], environment, retainMs: HOUR_MS });
+  await runtime.process("reader", message("note", "unread"));
+  await environment.advance(10 * HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+  await runtime.process("reader", { type: "ChatRequest", input: "", key: "room" });
+  await environment.advance(10 * HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
   await runtime.close();
 });
 
