@@ -70,7 +70,8 @@ export class Wire {
     this.clock = clock;
     this.subject = subject ?? parsed.host;
     this.#headers = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
-    this.#fetch = fetch;
+    // The `fetch` of a browser refuses to be called as a method.
+    this.#fetch = (input, init) => fetch(input, init);
   }
 
   /** The absolute URL of one that the server gave. */
