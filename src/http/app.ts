@@ -3,6 +3,8 @@ import { AgentError } from "../errors.ts";
 import { agentRoutes, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
+import { addConsole, isForConsole } from "./console/add-console.ts";
+import type { ConsolePages } from "./console/pages.ts";
 import { addRoutes } from "./routes/add-routes.ts";
 import { agentHandlers } from "./routes/agent-routes.ts";
 import type { AppEnv } from "./messages/app-env.ts";
@@ -35,6 +37,8 @@ export interface AppOptions extends GuardOptions {
   readonly fileLimitBytes?: number;
   /** Other protocols that the same agents are served over. Default: none. */
   readonly adapters?: readonly Adapter[];
+  /** The pages of the console, which browsers get at the root (`readConsole` of troupe/node). Default: none. */
+  readonly console?: ConsolePages;
   /** Whether the native protocol is served; false for an adapter with a port of its own. Default true. */
   readonly native?: boolean;
   /** Aborts when the server is about to stop: streams then end properly and waiting requests are answered. */
@@ -51,13 +55,14 @@ export function createApp(
     fileLimitBytes = 33_554_432,
     adapters = [],
     native = true,
+    console,
     signal,
     ...guardOptions
   }: AppOptions = {},
 ): Hono<AppEnv> {
   for (const adapter of adapters) checkRoots(adapter, runtime);
   const refuse = createRefuse(adapters);
-  const guard = createGuard(guardOptions, adapters, refuse);
+  const guard = createGuard(guardOptions, adapters, refuse, console && isForConsole);
   const host: Host = {
     runtime,
     streams: new OpenStreams(streamOptions),
@@ -77,6 +82,7 @@ export function createApp(
 
   const app = new Hono<AppEnv>({ getPath: pathOf });
   app.use(guard.handler);
+  if (console) addConsole(app, console, host.mount);
   const places = placesOf(runtime);
   // The first matching route is called first: an adapter can take or pass on a request to a native path.
   for (const place of places) for (const adapter of adapters) adapter.addRoutes(app, host, place);

@@ -1,3 +1,4 @@
+export { readConsole } from "./console.ts";
 export { nodeEnvironment } from "./environment.ts";
 export type { Listener, ListenerAddress, Listening } from "./listener.ts";
 export { serve } from "./serve.ts";

@@ -24,7 +24,8 @@ export function devCommand(): Command {
     .action(run);
 }
 
-async function run(options: ServerOptions): Promise<void> {
+async function run(given: Omit<ServerOptions, "console">): Promise<void> {
+  const options = { ...given, console: true };
   let serving: ServerProcess | undefined;
   let loading: ServerProcess | undefined;
   let changed = nextChange();

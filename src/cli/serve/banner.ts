@@ -18,7 +18,7 @@ export function printBanner(served: Served, options: ServerOptions, log: Log): v
 
 function toBanner(
   { url, agents, defaultAgent, listeners }: Served,
-  { data, durability, wires }: ServerOptions,
+  { data, durability, wires, console: hasConsole }: ServerOptions,
   version: string,
 ): string {
   const names = agents.map((name) => (name === defaultAgent ? `${name} (default)` : name));
@@ -26,6 +26,7 @@ function toBanner(
     durability === "full" ? "every event fsynced" : "relaxed: a power failure may lose the newest events";
   return [
     `${styleText("bold", `troupe ${version}`)}  ${styleText("cyan", url)}`,
+    ...(hasConsole ? [`console       ${url}/ in a browser`] : []),
     `agents        ${names.join(", ")}`,
     `data          ${shortPath(data)} (${kept})`,
     `wires         ${["native", ...wires].join(", ")}`,

@@ -16,6 +16,7 @@ import { startServer } from "./start-server.ts";
 export function serveCommand(): Command {
   return addServerOptions(new Command("serve"))
     .description("Serves the agents of a directory.")
+    .option("--console", "serve the console to browsers at the root", false)
     .action((options: ServerOptions) => (process.send ? serveForParent(options) : serveAlone(options)));
 }
 

@@ -15,6 +15,8 @@ export interface ServerOptions {
   readonly allowedHost: readonly string[];
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
+  /** Whether browsers get the console at the root. */
+  readonly console: boolean;
   /** The protocols beside the native one. */
   readonly wires: readonly WireName[];
   /** A port for the agentic dialect alone. */
@@ -105,6 +107,7 @@ export function toArguments(options: ServerOptions): string[] {
     ...(options.aipJoin === undefined ? [] : [`--aip-join=${options.aipJoin}`]),
     ...(options.aipInsecure ? ["--aip-insecure"] : []),
     ...(options.trustProxy ? ["--trust-proxy"] : []),
+    ...(options.console ? ["--console"] : []),
     ...(options.acceptLoss ? ["--accept-loss"] : []),
     ...(options.retainDays === undefined ? [] : [`--retain-days=${options.retainDays}`]),
     ...(options.retainMb === undefined ? [] : [`--retain-mb=${options.retainMb}`]),

@@ -4,6 +4,7 @@ import { localRouter } from "../../cluster/local-router.ts";
 import { toAgentError } from "../../errors.ts";
 import { createMetrics } from "../../http/metrics/metrics.ts";
 import type { Metrics } from "../../http/metrics/metrics.ts";
+import { readConsole } from "../../node/console.ts";
 import { nodeEnvironment } from "../../node/environment.ts";
 import { serve } from "../../node/serve.ts";
 import type { Server } from "../../node/serve.ts";
@@ -104,6 +105,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       // The command decides how its process ends.
       drain: false,
       metrics,
+      ...(options.console && { console: await readConsole() }),
       adapters: await openWires(options.wires),
       listeners: toListeners(options, common),
     });

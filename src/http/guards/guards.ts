@@ -42,12 +42,13 @@ export interface Guard {
 /**
  * Refuses requests that another site may have caused: from a browser that reached the server under a foreign
  * name (421), or from a page of another origin (403). Programs other than browsers send no origin and pass. Then
- * it checks the token. Throws `forbidden` or `invalid_request` for options that are not safe or never match.
+ * it checks the token, except for requests that are public. Throws `forbidden` or `invalid_request` for options that are not safe or never match.
  */
 export function createGuard(
   { allowedHosts = [], allowedOrigins = [], token, trustProxy = false }: GuardOptions,
   wires: readonly GuardedWire[],
   refuse: Refuse,
+  isPublic: (c: Context<AppEnv>) => boolean = () => false,
 ): Guard {
   const hosts = createHostCheck(allowedHosts, token !== undefined);
   const origins = createOriginCheck(
@@ -70,7 +71,7 @@ export function createGuard(
     // Monitoring reads each instance by its address. DNS rebinding needs a name.
     if (!forHealth) hosts.check(c, host, () => path === "/metrics" || isOpen(c));
     if (origins.check(c, host) === "preflight") return replyEmpty(c, origins.preflight);
-    if (checkToken !== undefined && !forHealth && !isOpen(c)) await checkToken(c);
+    if (checkToken !== undefined && !forHealth && !isOpen(c) && !isPublic(c)) await checkToken(c);
     const expected = c.req.header("expect");
     if (expected !== undefined && !CONTINUE.test(expected)) {
       return refuse(c, unmet(expected), { own: EXPECTATION_FAILED });

@@ -24,7 +24,8 @@ export function serverHandlers(
       const prefix = mount.prefixOf(c);
       const agents = runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
       const asked = c.req.query("format") === "pairs" ? agents.map(({ name, path }) => [name, path]) : agents;
-      return reply(c, JSON.stringify(asked));
+      // A browser gets the console at the same address, if the server has one.
+      return reply(c, JSON.stringify(asked), { headers: { vary: "Accept, Origin" } });
     },
 
     openApi(c) {

@@ -1,0 +1,79 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
+import { useConsole } from "../app/context.ts";
+import { readAgent } from "../data/requests.ts";
+import type { Sent } from "../data/requests.ts";
+import { useResource } from "../data/resource.ts";
+import { Refusal } from "../parts/refusal.tsx";
+import { Tabs } from "../parts/tabs.tsx";
+import { withQuery } from "../places/place.ts";
+import { Answer } from "./answer.tsx";
+import { Playground } from "./playground.tsx";
+
+/** One agent: what it is for, its operations to try, whom it works with. */
+export function AgentPlace({ agent }: { readonly agent: string }): VNode {
+  const { server } = useConsole();
+  const { value, error } = useResource(`${server.url} ${agent}`, (signal) =>
+    readAgent(server, agent, signal),
+  );
+  return (
+    <div class="page">
+      <div class="heading">
+        <h1 tabIndex={-1}>{agent}</h1>
+        {value?.version !== undefined && <span class="second">version {value.version}</span>}
+        <span class="second" dir="auto">
+          {value?.purpose}
+        </span>
+        <div class="end">
+          <a class="button" href={`#/runs?agent=${encodeURIComponent(agent)}`}>
+            Its runs
+          </a>
+        </div>
+      </div>
+      {error !== undefined && <Refusal error={error} />}
+      {value !== undefined && <Operations described={value} />}
+    </div>
+  );
+}
+
+function Operations({ described }: { readonly described: AgentDescriptor }): VNode {
+  const { place, go } = useConsole();
+  const [sent, setSent] = useState<Sent>();
+  const { operations, tools } = described;
+  const wanted = place.query["operation"] ?? "chat";
+  const operation = operations.find(({ name }) => name === wanted) ?? operations[0];
+  return (
+    <div class="playground">
+      <section aria-label="Operations">
+        <Tabs
+          label="Operations"
+          tabs={operations.map(({ name }) => ({ name, label: name }))}
+          selected={operation?.name ?? ""}
+          onSelect={(name) =>
+            go(withQuery(place, { operation: name === "chat" ? undefined : name }), { replace: true })
+          }
+        />
+        {operation !== undefined && (
+          <Playground key={operation.name} agent={described.name} operation={operation} onSent={setSent} />
+        )}
+      </section>
+      <section aria-label="Answer">
+        {sent === undefined ? <About tools={tools} /> : <Answer key={sent.requestId} sent={sent} />}
+      </section>
+    </div>
+  );
+}
+
+function About({ tools }: { readonly tools: readonly string[] }): VNode {
+  return (
+    <div class="form">
+      <h2>Works with</h2>
+      {tools.length === 0 ? (
+        <p class="second">It calls no tools and no other agents.</p>
+      ) : (
+        <p>{tools.join(", ")}</p>
+      )}
+    </div>
+  );
+}

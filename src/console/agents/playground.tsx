@@ -1,0 +1,166 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { toAgentError } from "../../errors.ts";
+import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
+import type { Json } from "../../protocol/json.ts";
+import { useConsole } from "../app/context.ts";
+import { startTurn } from "../data/requests.ts";
+import type { Sent } from "../data/requests.ts";
+import { emptyDraft, parseJson, readDraft, toDraft } from "../forms/draft.ts";
+import type { Draft, Fault } from "../forms/draft.ts";
+import { Field } from "../forms/form.tsx";
+import { toFault } from "../forms/question-form.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { toCurl, toTypeScript } from "./snippets.ts";
+
+interface PlaygroundProps {
+  readonly agent: string;
+  readonly operation: OperationDescriptor;
+  onSent(sent: Sent): void;
+}
+
+/** One operation as a form. A chat opens its run; the answer of another operation is shown beside the form. */
+export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode {
+  const { server, go } = useConsole();
+  const { name, description } = operation;
+  const isChat = name === "chat";
+  const schema = isChat ? CHAT : (operation.input_schema ?? {});
+  const [draft, setDraft] = useState<Draft>(() => emptyDraft(schema, schema));
+  const [json, setJson] = useState<string>();
+  const [faults, setFaults] = useState<readonly Fault[]>([]);
+  const [refusal, setRefusal] = useState<string>();
+  const [isSending, setSending] = useState(false);
+
+  /** The input as typed so far; `undefined` if it is not complete. */
+  const read = (): Json | undefined => {
+    if (json !== undefined) {
+      const value = parseJson(json);
+      setFaults(value === undefined ? [{ path: "", message: "is not JSON" }] : []);
+      return value;
+    }
+    const { value, faults: found } = readDraft(schema, schema, draft);
+    setFaults(found);
+    return found.length > 0 ? undefined : (value ?? null);
+  };
+
+  const send = async (): Promise<void> => {
+    const input = read();
+    if (input === undefined) return;
+    setSending(true);
+    setRefusal(undefined);
+    try {
+      const sent = await startTurn(server, agent, name, input);
+      if (isChat) go({ name: "run", runId: sent.runId, tab: "chat", query: {} });
+      else onSent(sent);
+    } catch (thrown) {
+      const { message, details } = toAgentError(thrown);
+      setFaults((details.issues ?? []).map(toFault));
+      setRefusal(details.hint === undefined ? message : `${message}; ${details.hint}`);
+    }
+    setSending(false);
+  };
+
+  const toJson = (): void => {
+    const { value } = readDraft(schema, schema, draft);
+    setJson(JSON.stringify(value ?? null, null, 2));
+  };
+  const toForm = (): void => {
+    const value = json === undefined ? undefined : parseJson(json);
+    if (value !== undefined) setDraft(toDraft(schema, schema, value));
+    setJson(undefined);
+  };
+  const shown = ((): Json => {
+    const value = json === undefined ? readDraft(schema, schema, draft).value : parseJson(json);
+    return value ?? null;
+  })();
+
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey || (isChat && !event.shiftKey))) {
+          event.preventDefault();
+          void send();
+        }
+      }}
+    >
+      {description !== "" && (
+        <p class="second" dir="auto">
+          {description}
+        </p>
+      )}
+      {json === undefined ? (
+        <Field
+          schema={schema}
+          root={schema}
+          path=""
+          label={isChat ? `Message to ${agent}` : ""}
+          draft={draft}
+          isRequired
+          faults={faults}
+          isDisabled={isSending}
+          onDraft={setDraft}
+        />
+      ) : (
+        <JsonInput text={json} faults={faults} onText={setJson} />
+      )}
+      {refusal !== undefined && (
+        <p class="note failed" role="alert">
+          {refusal}
+        </p>
+      )}
+      <div class="actions">
+        <button type="submit" class="button primary" disabled={isSending}>
+          Send
+        </button>
+        {!isChat && (
+          <button type="button" class="button quiet" onClick={json === undefined ? toJson : toForm}>
+            {json === undefined ? "as JSON" : "as a form"}
+          </button>
+        )}
+      </div>
+      <div class="actions">
+        <span class="second">Copy as</span>
+        <Copy label="curl" name="the request as curl" text={toCurl(server.url, agent, name, shown)} />
+        <Copy
+          label="TypeScript"
+          name="the request as TypeScript"
+          text={toTypeScript(server.url, agent, name, shown)}
+        />
+      </div>
+    </form>
+  );
+}
+
+const CHAT = { type: "string", maxLength: 1_000 };
+
+interface JsonInputProps {
+  readonly text: string;
+  readonly faults: readonly Fault[];
+  onText(text: string): void;
+}
+
+function JsonInput({ text, faults, onText }: JsonInputProps): VNode {
+  return (
+    <div class="field">
+      <label for="json-input">Input as JSON</label>
+      <textarea
+        id="json-input"
+        class="input mono"
+        rows={8}
+        value={text}
+        aria-invalid={faults.length > 0}
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+      {faults.map(({ path, message }) => (
+        <p class="fault" role="alert" key={path + message}>
+          {path} {message}
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,119 @@
+import type { VNode } from "preact";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { createServer } from "../data/server.ts";
+import type { Reach } from "../data/server.ts";
+import { forgetToken, keepToken, readToken } from "../data/token.ts";
+import { AgentsPlace } from "../agents/agents-place.tsx";
+import { AgentPlace } from "../agents/agent-place.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { parsePlace, toFragment } from "../places/place.ts";
+import type { Place } from "../places/place.ts";
+import { RunPlace } from "../run/run-place.tsx";
+import { RunsPlace } from "../runs/runs-place.tsx";
+import { ConsoleContext } from "./context.ts";
+import type { Console } from "./context.ts";
+import { Header } from "./header.tsx";
+import { LostBand } from "./lost-band.tsx";
+import { TokenGate } from "./token-gate.tsx";
+
+/** The whole page. `url` is the address of the server. */
+export function App({ url }: { readonly url: string }): VNode {
+  const [place, setPlace] = useState(() => parsePlace(location.hash));
+  const [token, setToken] = useState(readToken);
+  const [reach, setReach] = useState<Reach>({});
+  const [toast, say] = useToast();
+  const main = useRef<HTMLElement>(null);
+  const server = useMemo(() => createServer(url, token, setReach), [url, token]);
+
+  useEffect(() => {
+    const read = (): void => setPlace(parsePlace(location.hash));
+    addEventListener("hashchange", read);
+    return () => removeEventListener("hashchange", read);
+  }, []);
+
+  const go = useCallback((next: Place, { replace = false }: { readonly replace?: boolean } = {}) => {
+    const fragment = toFragment(next);
+    if (replace) {
+      history.replaceState(null, "", fragment);
+      setPlace(next);
+    } else location.hash = fragment;
+  }, []);
+
+  const inAll = useMemo((): Console => ({ server, place, go, say }), [server, place, go, say]);
+
+  // A place that opens gets the focus, so that the keyboard and a screen reader begin there.
+  const opened = place.name + ("runId" in place ? place.runId : "") + ("agent" in place ? place.agent : "");
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) main.current?.querySelector("h1")?.focus();
+    isFirst.current = false;
+  }, [opened]);
+
+  if (reach.needsToken !== undefined) {
+    const enter = (given: string): void => {
+      keepToken(given);
+      setReach({});
+      setToken(given);
+    };
+    if (reach.needsToken === "wrong") forgetToken();
+    return <TokenGate isWrong={reach.needsToken === "wrong"} onToken={enter} />;
+  }
+  return (
+    <ConsoleContext.Provider value={inAll}>
+      <div class="shell">
+        <Header isLost={reach.lostSince !== undefined} />
+        <LostBand since={reach.lostSince} />
+        <main class="place" ref={main}>
+          <ShownPlace place={place} />
+        </main>
+        {toast !== undefined && (
+          <div class="toast" role="status">
+            {toast}
+          </div>
+        )}
+      </div>
+    </ConsoleContext.Provider>
+  );
+}
+
+function ShownPlace({ place }: { readonly place: Place }): VNode {
+  switch (place.name) {
+    case "runs":
+      return <RunsPlace place={place} />;
+    case "run":
+      return <RunPlace key={place.runId} place={place} />;
+    case "agents":
+      return place.agent === undefined ? (
+        <AgentsPlace />
+      ) : (
+        <AgentPlace key={place.agent} agent={place.agent} />
+      );
+    case "lost":
+      return (
+        <Empty title="There is no such place">
+          <p>The address has no place with the name {place.path}.</p>
+          <p>
+            <a href="#/runs">All runs →</a>
+          </p>
+        </Empty>
+      );
+    default: {
+      const never: never = place;
+      return never;
+    }
+  }
+}
+
+/** A sentence that is shown for five seconds. */
+function useToast(): [string | undefined, (sentence: string) => void] {
+  const [sentence, setSentence] = useState<{ readonly text: string }>();
+  useEffect(() => {
+    if (sentence === undefined) return undefined;
+    const timer = setTimeout(() => setSentence(undefined), TOAST_MS);
+    return () => clearTimeout(timer);
+  }, [sentence]);
+  const say = useCallback((text: string) => setSentence({ text }), []);
+  return [sentence?.text, say];
+}
+
+const TOAST_MS = 5_000;

@@ -1,0 +1,22 @@
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Server } from "../data/server.ts";
+import type { Place } from "../places/place.ts";
+
+/** What every part of the page can reach. */
+export interface Console {
+  readonly server: Server;
+  readonly place: Place;
+  /** Opens another place; `replace` leaves no entry in the history. */
+  go(place: Place, options?: { readonly replace?: boolean }): void;
+  /** Shows a sentence for some seconds. */
+  say(sentence: string): void;
+}
+
+export const ConsoleContext = createContext<Console | undefined>(undefined);
+
+export function useConsole(): Console {
+  const found = useContext(ConsoleContext);
+  if (found === undefined) throw new Error("The part is outside of the page.");
+  return found;
+}

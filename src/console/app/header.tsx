@@ -1,0 +1,64 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import icon from "../icon.svg";
+import type { Place } from "../places/place.ts";
+import { useConsole } from "./context.ts";
+import { applyTheme, nextTheme, readTheme, setTheme } from "./theme.ts";
+
+/** The bar at the top: the places, the connection, the theme. */
+export function Header({ isLost }: { readonly isLost: boolean }): VNode {
+  const { place } = useConsole();
+  return (
+    <header class="bar">
+      <a class="mark" href="#/runs" aria-label="troupe">
+        <img src={icon} alt="" />
+        <span>troupe</span>
+      </a>
+      <nav class="nav" aria-label="Places">
+        {PLACES.map(({ name, label, holds }) => (
+          <a key={name} href={`#/${name}`} aria-current={holds.includes(place.name) ? "page" : undefined}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      <div class="end">
+        <span class={`connection ${isLost ? "lost" : "live"}`} role="status">
+          <span aria-hidden="true">{isLost ? "✕ " : "● "}</span>
+          <span class="word">{isLost ? "No connection" : "connected"}</span>
+        </span>
+        <ThemeButton />
+      </div>
+    </header>
+  );
+}
+
+interface PlaceLink {
+  readonly name: string;
+  readonly label: string;
+  /** The places that the link is marked for. */
+  readonly holds: readonly Place["name"][];
+}
+
+const PLACES: readonly PlaceLink[] = [
+  { name: "agents", label: "Agents", holds: ["agents"] },
+  { name: "runs", label: "Runs", holds: ["runs", "run"] },
+];
+
+function ThemeButton(): VNode {
+  const [theme, show] = useState(readTheme);
+  const change = (): void => {
+    const next = nextTheme(theme);
+    setTheme(next);
+    show(next);
+  };
+  return (
+    <button type="button" class="button quiet small" title={`Theme: ${theme}`} onClick={change}>
+      <span aria-hidden="true">{THEME_SIGNS[theme]}</span>
+      <span class="only-read">Theme: {theme}</span>
+    </button>
+  );
+}
+
+const THEME_SIGNS = { system: "◐", light: "○", dark: "●" } as const;
+
+applyTheme(readTheme());

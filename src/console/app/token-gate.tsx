@@ -1,0 +1,51 @@
+import type { VNode } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+interface TokenGateProps {
+  readonly isWrong: boolean;
+  onToken(token: string): void;
+}
+
+/** Asks for the token of the server. */
+export function TokenGate({ isWrong, onToken }: TokenGateProps): VNode {
+  const [token, setToken] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  return (
+    <main>
+      <form
+        class="gate"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (token.trim() !== "") onToken(token.trim());
+        }}
+      >
+        <h1>This server needs a token</h1>
+        <p class="second">It is the TROUPE_TOKEN of the server. This tab forgets it when it is closed.</p>
+        <div class="field">
+          <label for="token">Token</label>
+          <input
+            id="token"
+            class="input"
+            type="password"
+            autocomplete="off"
+            ref={field}
+            value={token}
+            aria-invalid={isWrong}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+          {isWrong && (
+            <p class="fault" role="alert">
+              The server refused this token.
+            </p>
+          )}
+        </div>
+        <div class="actions">
+          <button type="submit" class="button primary">
+            Open
+          </button>
+        </div>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,68 @@
+import { AgentError, isInstance } from "../../errors.ts";
+import { createClient } from "../../client/client.ts";
+import { createRunStore } from "../../client/store/run-store.ts";
+import type { RunStore } from "../../client/store/run-store.ts";
+import type { Ask, Reply } from "../../client/wire/wire.ts";
+import { Wire } from "../../client/wire/wire.ts";
+
+/** The server that the page comes from. */
+export interface Server {
+  /** The address of the server, without a slash at its end. */
+  readonly url: string;
+  readonly token: string | undefined;
+  /** Sends a request below the server's address; throws an AgentError. */
+  ask(method: string, path: string, ask?: Ask): Promise<Reply>;
+  /** For requests whose answer is not JSON. */
+  readonly wire: Wire;
+  /** Follows a run or a request; connected while the store has a subscriber. */
+  follow(id: string): RunStore;
+}
+
+/** Whether requests reach the server, as the last of them found out. */
+export interface Reach {
+  /** Since when no request has reached the server; absent while they do. */
+  readonly lostSince?: number;
+  /** Set when the server refuses a request because it lacks the token, or has a wrong one. */
+  readonly needsToken?: "missing" | "wrong";
+}
+
+/** Creates the access to the server. `onReach` is called after each request whose outcome differs. */
+export function createServer(
+  url: string,
+  token: string | undefined,
+  onReach: (reach: Reach) => void,
+): Server {
+  const options = { ...(token !== undefined && { token }) };
+  const wire = new Wire(url, options);
+  const client = createClient(url, options);
+  let lostSince: number | undefined;
+  return {
+    url: wire.url,
+    token,
+    wire,
+    follow: (id) => createRunStore(client, id),
+    async ask(method, path, ask) {
+      try {
+        const reply = await wire.ask(method, path, ask);
+        if (lostSince !== undefined) onReach({});
+        lostSince = undefined;
+        return reply;
+      } catch (thrown) {
+        if (isInstance(thrown, AgentError)) {
+          if (thrown.code === "unauthorized")
+            onReach({ needsToken: token === undefined ? "missing" : "wrong" });
+          if (isUnreachable(thrown) && lostSince === undefined) {
+            lostSince = Date.now();
+            onReach({ lostSince });
+          }
+        }
+        throw thrown;
+      }
+    },
+  };
+}
+
+/** Whether an error says that the server did not answer at all. */
+function isUnreachable(error: AgentError): boolean {
+  return error.code === "unavailable" && error.cause !== undefined;
+}

@@ -1,0 +1,12 @@
+import type { VNode } from "preact";
+import type { AgentError } from "../../errors.ts";
+
+/** Why something could not be read or done, and what to do about it. */
+export function Refusal({ error }: { readonly error: AgentError }): VNode {
+  return (
+    <div class="note failed" role="alert">
+      {error.message}
+      {error.details.hint !== undefined && `; ${error.details.hint}`}
+    </div>
+  );
+}

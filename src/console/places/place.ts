@@ -1,0 +1,87 @@
+/** A tab of a run, by its name in addresses. */
+export type RunTab = "chat" | "events";
+
+/** The tabs of a run, in the order in which they are shown. */
+const RUN_TABS: readonly RunTab[] = ["chat"];
+
+/** A place of the console with what its address says about it. */
+export type Place =
+  | { readonly name: "runs"; readonly query: Query }
+  | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: Query }
+  | { readonly name: "agents"; readonly agent?: string; readonly query: Query }
+  | { readonly name: "lost"; readonly path: string; readonly query: Query };
+
+/** The further settings in an address: filters, the event of which the run is shown. */
+export type Query = Readonly<Record<string, string>>;
+
+/** Reads a place from the fragment of an address. */
+export function parsePlace(fragment: string): Place {
+  const text = fragment.replace(/^#?\/?/, "");
+  const [path = "", search = ""] = text.split("?", 2);
+  const query: Query = Object.fromEntries(new URLSearchParams(search));
+  const [name = "", first, second, ...rest] = path.split("/").map(decode);
+  const lost: Place = { name: "lost", path, query };
+  if (rest.length > 0) return lost;
+  switch (name) {
+    case "":
+      return { name: "runs", query };
+    case "runs": {
+      if (first === undefined || first === "") return { name: "runs", query };
+      const tab = RUN_TABS.find((known) => known === (second ?? "chat"));
+      return tab === undefined ? lost : { name: "run", runId: first, tab, query };
+    }
+    case "agents":
+      if (second !== undefined) return lost;
+      return { name: "agents", ...(first !== undefined && first !== "" && { agent: first }), query };
+    default:
+      return lost;
+  }
+}
+
+/** The fragment of a place: an address that shows the same to everybody. */
+export function toFragment(place: Place): string {
+  return `#/${toPath(place)}${toSearch(place.query)}`;
+}
+
+/** The place with some settings changed; an empty one is left out. */
+export function withQuery<Kind extends Place>(
+  place: Kind,
+  changes: Readonly<Record<string, string | undefined>>,
+): Kind {
+  const all = Object.entries({ ...place.query, ...changes });
+  const query = Object.fromEntries(all.filter(([, value]) => value !== undefined && value !== ""));
+  return { ...place, query };
+}
+
+function toPath(place: Place): string {
+  switch (place.name) {
+    case "runs":
+      return "runs";
+    case "run": {
+      const base = `runs/${encodeURIComponent(place.runId)}`;
+      return place.tab === "chat" ? base : `${base}/${place.tab}`;
+    }
+    case "agents":
+      return place.agent === undefined ? "agents" : `agents/${encodeURIComponent(place.agent)}`;
+    case "lost":
+      return place.path;
+    default: {
+      const never: never = place;
+      return never;
+    }
+  }
+}
+
+function toSearch(query: Query): string {
+  const text = new URLSearchParams(query).toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+/** A part of the path; one that is not encoded properly is taken as it is. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

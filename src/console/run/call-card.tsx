@@ -1,0 +1,98 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { CallView, MessageView, RunView } from "../../client/view/run-view.ts";
+import { useNow } from "../parts/clock.ts";
+import { JsonTree } from "../parts/json-tree.tsx";
+import { SIGNS } from "../parts/state.tsx";
+import { duration } from "../parts/time.ts";
+import { messagesOf } from "./chat-items.ts";
+import { callMs, stateOfCall } from "./run-facts.ts";
+import { kindSign, kindWord } from "./kinds.ts";
+
+interface CallCardProps {
+  readonly call: CallView;
+  readonly view: RunView;
+  /** Draws a message of the called agent. */
+  readonly renderMessage: (message: MessageView) => VNode;
+}
+
+/** A call as one line, which opens to what went in and came out. */
+export function CallCard({ call, view, renderMessage }: CallCardProps): VNode {
+  const [isOpen, setOpen] = useState(false);
+  const now = useNow(call.endedAt === undefined);
+  const state = stateOfCall(call, view);
+  return (
+    <details
+      class={`call ${state.name}`}
+      open={isOpen}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        <span class={`state ${state.name}`} title={state.word ?? state.name}>
+          <span class="sign" aria-hidden="true">
+            {SIGNS[state.name]}
+          </span>
+          <span class="only-read">{state.word ?? state.name}</span>
+        </span>
+        <span class="kind" title={kindWord(call.kind)} aria-hidden="true">
+          {kindSign(call.kind)}
+        </span>
+        <span class="name one-line">{call.functionName ?? call.name}</span>
+        <span class="gist second one-line mono">{toGist(call)}</span>
+        <span class="second number">{duration(callMs(call, now))}</span>
+      </summary>
+      {isOpen && <Inside call={call} view={view} renderMessage={renderMessage} />}
+    </details>
+  );
+}
+
+function Inside({ call, view, renderMessage }: CallCardProps): VNode {
+  // Questions and files are in the conversation itself.
+  const inner = messagesOf(view, call.key).filter(
+    ({ kind }) => !["question", "answer", "file"].includes(kind),
+  );
+  return (
+    <div class="call-inside">
+      {call.args !== undefined && (
+        <>
+          <h3>Input</h3>
+          <JsonTree value={call.args} />
+        </>
+      )}
+      {inner.length > 0 && (
+        <>
+          <h3>{call.name}</h3>
+          {inner.map(renderMessage)}
+        </>
+      )}
+      {call.progress !== "" && (
+        <>
+          <h3>Progress</h3>
+          <pre class="code">{call.progress}</pre>
+        </>
+      )}
+      {call.error !== undefined && <p class="note failed">{call.error}</p>}
+      {call.outcome === "success" && (
+        <>
+          <h3>Result</h3>
+          {call.result === undefined || call.result === null ? (
+            <p class="plain">{call.text ?? "nothing"}</p>
+          ) : (
+            <JsonTree value={call.result} />
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** What a closed card shows of the result, the error or the input. */
+function toGist({ outcome, error, result, text, args }: CallView): string {
+  if (error !== undefined) return error;
+  if (outcome === "success")
+    return `→ ${result === undefined || result === null ? (text ?? "") : JSON.stringify(result)}`.slice(
+      0,
+      200,
+    );
+  return args === undefined ? "" : JSON.stringify(args).slice(0, 200);
+}

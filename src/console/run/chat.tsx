@@ -1,0 +1,70 @@
+import type { VNode } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RunView } from "../../client/view/run-view.ts";
+import { chatItems } from "./chat-items.ts";
+import { Composer } from "./composer.tsx";
+import { Message } from "./message.tsx";
+import { TurnEnd } from "./turn-end.tsx";
+
+interface ChatProps {
+  readonly view: RunView;
+  readonly runId: string;
+  /** Set if the view is not the newest one: nothing can be sent then. */
+  readonly isPast: boolean;
+}
+
+/** The conversation of a run. */
+export function Chat({ view, runId, isPast }: ChatProps): VNode {
+  const items = useMemo(() => chatItems(view), [view]);
+  const [most, setMost] = useState(PIECE);
+  const list = useFollowedEnd(view);
+  const isEmpty = items.length === 0;
+  return (
+    <section class="chat" aria-label="Chat">
+      <div class="chat-log" ref={list} tabIndex={0} role="log" aria-label="Conversation">
+        <div class="chat-lines">
+          {items.length > most && (
+            <button type="button" class="button quiet" onClick={() => setMost(most + PIECE)}>
+              {items.length - most} earlier
+            </button>
+          )}
+          {items
+            .slice(-most)
+            .map((item) =>
+              item.kind === "end" ? (
+                <TurnEnd key={`end ${item.id}`} turn={item.turn} view={view} />
+              ) : (
+                <Message key={item.id} message={item.message} view={view} isPast={isPast} />
+              ),
+            )}
+          {isEmpty && view.head > 0 && <p class="second">Nothing was said yet.</p>}
+        </div>
+      </div>
+      <Composer view={view} runId={runId} isPast={isPast} />
+    </section>
+  );
+}
+
+const PIECE = 200;
+
+/** Keeps the end of the list in sight while it grows, unless the person has scrolled up. */
+function useFollowedEnd(view: RunView): { readonly current: HTMLDivElement | null } {
+  const list = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (element === null) return undefined;
+    const note = (): void => {
+      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_PX;
+    };
+    element.addEventListener("scroll", note, { passive: true });
+    return () => element.removeEventListener("scroll", note);
+  }, []);
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [view]);
+  return list;
+}
+
+const NEAR_PX = 48;

@@ -1,0 +1,85 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { RunView } from "../../client/view/run-view.ts";
+import { toAgentError } from "../../errors.ts";
+import { useConsole } from "../app/context.ts";
+import { startTurn } from "../data/requests.ts";
+
+interface ComposerProps {
+  readonly view: RunView;
+  readonly runId: string;
+  readonly isPast: boolean;
+}
+
+/** The box for the next message. While a question is open it is closed, and leads to the question. */
+export function Composer({ view, runId, isPast }: ComposerProps): VNode {
+  const { server } = useConsole();
+  const [text, setText] = useState("");
+  const [refusal, setRefusal] = useState<string>();
+  const [isSending, setSending] = useState(false);
+  const open = view.waits.find(({ state }) => state === "open");
+  const isBusy = view.status === "running";
+
+  const send = async (): Promise<void> => {
+    if (text.trim() === "" || isSending) return;
+    setSending(true);
+    setRefusal(undefined);
+    try {
+      await startTurn(server, view.agent, "chat", text, { run_id: runId });
+      setText("");
+    } catch (thrown) {
+      const { message, details } = toAgentError(thrown);
+      setRefusal(details.hint === undefined ? message : `${message}; ${details.hint}`);
+    }
+    setSending(false);
+  };
+
+  if (isPast) return <p class="composer second">The past is read-only.</p>;
+  if (open !== undefined && view.status === "waiting") {
+    const show = (): void => {
+      const question = document.getElementById(`wait-${open.waitId}`);
+      question?.scrollIntoView({ block: "center" });
+      question?.querySelector<HTMLElement>("button, input, textarea, select")?.focus();
+    };
+    return (
+      <div class="composer">
+        <button type="button" class="button" onClick={show}>
+          Answer the question
+        </button>
+        <span class="second">{view.agent} goes on when it has the answer.</span>
+      </div>
+    );
+  }
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      {refusal !== undefined && (
+        <p class="note failed" role="alert">
+          {refusal}
+        </p>
+      )}
+      <textarea
+        class="input"
+        rows={Math.min(8, text.split("\n").length)}
+        dir="auto"
+        aria-label={`Message to ${view.agent}`}
+        placeholder={isBusy ? `Message to ${view.agent}, for after this turn` : `Message to ${view.agent}`}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          void send();
+        }}
+      />
+      <button type="submit" class="button primary" disabled={isSending || text.trim() === ""}>
+        Send
+      </button>
+    </form>
+  );
+}

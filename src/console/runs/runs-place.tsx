@@ -1,0 +1,116 @@
+import type { VNode } from "preact";
+import { useEffect } from "preact/hooks";
+import type { RunSummary } from "../../protocol/answers/status.ts";
+import { useConsole } from "../app/context.ts";
+import { useResource } from "../data/resource.ts";
+import { Command } from "../parts/copy.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Refusal } from "../parts/refusal.tsx";
+import { State } from "../parts/state.tsx";
+import { exactTime, timeAgo } from "../parts/time.ts";
+import { withQuery } from "../places/place.ts";
+import type { Place } from "../places/place.ts";
+import { stateOf, toGist } from "./run-state.ts";
+
+/** All runs, the newest first. */
+export function RunsPlace({ place }: { readonly place: Place & { readonly name: "runs" } }): VNode {
+  const { server, go } = useConsole();
+  const { agent = "", status = "" } = place.query;
+  const runs = useResource(`${server.url} ${agent} ${status}`, async (signal) => {
+    const query = { limit: 100, agent: agent || undefined, status: status || undefined };
+    return (await server.ask("GET", "/runs", { query, signal })).json as readonly RunSummary[];
+  });
+  const { value, error, reload } = runs;
+  useEffect(() => {
+    const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [reload]);
+
+  const isFiltered = agent !== "" || status !== "";
+  if (value?.length === 0 && !isFiltered) return <NoRuns />;
+  return (
+    <div class="page">
+      <div class="heading">
+        <h1 tabIndex={-1}>Runs</h1>
+      </div>
+      <div class="filters">
+        <select
+          class="input"
+          aria-label="Status"
+          value={status}
+          onChange={(event) => go(withQuery(place, { status: event.currentTarget.value }), { replace: true })}
+        >
+          <option value="">every status</option>
+          <option value="running">running</option>
+          <option value="waiting">waiting for you</option>
+          <option value="idle">ended</option>
+        </select>
+        {agent !== "" && (
+          <button
+            type="button"
+            class="button"
+            onClick={() => go(withQuery(place, { agent: undefined }), { replace: true })}
+          >
+            of {agent} ✕
+          </button>
+        )}
+      </div>
+      {error !== undefined && value === undefined && <Refusal error={error} />}
+      {value?.length === 0 && <p class="second">No run fits the filter.</p>}
+      {value !== undefined && value.length > 0 && (
+        <>
+          <div class="run-list-head" aria-hidden="true">
+            <span>State</span>
+            <span>Agent</span>
+            <span>First input</span>
+            <span>Turns</span>
+            <span>Events</span>
+            <span>Changed</span>
+          </div>
+          <ul class="list" aria-label="Runs">
+            {value.map((run) => (
+              <RunRow key={run.run_id} run={run} />
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+const AGAIN_MS = 2_000;
+
+function RunRow({ run }: { readonly run: RunSummary }): VNode {
+  const state = stateOf(run);
+  return (
+    <li>
+      <a class="row run-row" href={`#/runs/${run.run_id}`}>
+        {state === undefined ? <span class="state second">ended</span> : <State {...state} />}
+        <span class="agent one-line">{run.agent}</span>
+        <span class="what one-line" dir="auto">
+          {toGist(run.initial_input)}
+        </span>
+        <span class="worked second number">{run.turns === 1 ? "1 turn" : `${run.turns} turns`}</span>
+        <span class="tokens second number">{run.last_event_id}</span>
+        <span class="time second number" title={exactTime(run.updated_at)}>
+          {timeAgo(run.updated_at)}
+        </span>
+      </a>
+    </li>
+  );
+}
+
+function NoRuns(): VNode {
+  return (
+    <Empty title="Nothing has run yet">
+      <p>Every request to an agent becomes a run: its messages, calls and questions are kept here.</p>
+      <p>
+        <a href="#/agents">Ask an agent →</a>
+      </p>
+      <p class="second">Or ask one from a terminal:</p>
+      <Command
+        text={`curl ${location.origin}/process -H 'content-type: application/json' -d '{"input":"hello"}'`}
+      />
+    </Empty>
+  );
+}

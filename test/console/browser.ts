@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { chromium } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll } from "vitest";
+import { skipWithout } from "../machine/skip-without.ts";
+
+export interface TabOptions {
+  readonly theme?: "light" | "dark";
+  readonly width?: number;
+  readonly height?: number;
+  /** Messages of the browser's console that the test expects. */
+  readonly expected?: RegExp;
+  /** Shares cookies and storage with another tab. */
+  readonly beside?: Tab;
+}
+
+/** A tab of a browser. When it is disposed, it fails if the page caused an error or asked another origin. */
+export interface Tab extends AsyncDisposable {
+  readonly page: Page;
+  readonly context: BrowserContext;
+}
+
+/** Opens an address in a new tab. */
+export type OpenTab = (skip: Skip, url: string, options?: TabOptions) => Promise<Tab>;
+
+type Skip = (note: string) => never;
+
+/** The browser of a test file. It starts with the first tab and is closed after the tests. */
+export function useBrowser(): OpenTab {
+  let browser: Promise<Browser> | undefined;
+  afterAll(async () => (await browser)?.close());
+
+  return async (skip, url, { theme = "light", width = 1280, height = 800, expected, beside } = {}) => {
+    const executablePath = findBrowser();
+    if (executablePath === undefined) {
+      return skipWithout(skip, "needs Chromium or Chrome: install one (apt-get install chromium)");
+    }
+    browser ??= chromium.launch({
+      executablePath,
+      args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+    });
+    const context =
+      beside?.context ??
+      (await (await browser).newContext({ viewport: { width, height }, colorScheme: theme }));
+    const page = await context.newPage();
+    page.setDefaultTimeout(TIMEOUT_MS);
+    const faults: string[] = [];
+    const { origin } = new URL(url);
+    page.on("pageerror", (error) => faults.push(`${error.message}\n${error.stack ?? ""}`));
+    page.on("console", (message) => {
+      const text = message.text();
+      if (message.type() === "error" && expected?.test(text) !== true) faults.push(text);
+    });
+    page.on("request", (request) => {
+      const asked = new URL(request.url());
+      if (asked.origin !== origin && asked.protocol !== "blob:") faults.push(`a request to ${request.url()}`);
+    });
+    await page.goto(url);
+    return {
+      page,
+      context,
+      [Symbol.asyncDispose]: async () => {
+        await page.close();
+        if (beside === undefined) await context.close();
+        if (faults.length > 0) throw new Error(`the page is at fault:\n${faults.join("\n")}`);
+      },
+    };
+  };
+}
+
+/** Far more than any step takes, so that a loaded machine fails no test. */
+const TIMEOUT_MS = Number(process.env["BROWSER_TIMEOUT_MS"] ?? 60_000);
+
+/** The browser named by `CHROMIUM`, or one with a usual name in the PATH. */
+function findBrowser(): string | undefined {
+  const named = process.env["CHROMIUM"];
+  if (named !== undefined) return [named].find(existsSync);
+  const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(existsSync);
+}

@@ -1,0 +1,118 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useBrowser } from "./browser.ts";
+import { startConsole } from "./server.ts";
+import type { ConsoleServer } from "./server.ts";
+
+let server: ConsoleServer;
+beforeAll(async () => {
+  server = await startConsole();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const open = useBrowser();
+
+test("a person opens the server, finds an agent, and chats with it", async ({ skip }) => {
+  await using tab = await open(skip, server.url);
+  const { page } = tab;
+  await page.getByRole("link", { name: "Agents" }).click();
+  await page.getByRole("link", { name: /^echo/ }).click();
+  await page.getByLabel("Message to echo").fill("hello there");
+  await page.keyboard.press("Enter");
+  await log(page).getByText("done").waitFor();
+  await expect.poll(() => log(page).textContent()).toContain("hello there");
+
+  await page.getByLabel("Message to echo").fill("and again");
+  await page.getByRole("button", { name: "Send" }).click();
+  await log(page).getByText("done").nth(1).waitFor();
+  expect(await page.getByText("2 turns").count()).toBe(1);
+  // The address shows the same to everybody.
+  await page.reload();
+  await log(page).getByText("and again").first().waitFor();
+});
+
+test("the text of an agent grows while the agent writes, and at the end it equals the log", async ({
+  skip,
+}) => {
+  const { run_id: runId } = await server.start("ticker", "30 40");
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+  const said = tab.page.locator(".prose").nth(1);
+  await said.getByText("2").waitFor();
+  const before = (await said.textContent()) ?? "";
+  await expect.poll(async () => ((await said.textContent()) ?? "").length).toBeGreaterThan(before.length);
+  await log(tab.page).getByText("done").waitFor();
+  const answer = await fetch(`${server.url}/events/${runId}?since=0&types=TextOutput`);
+  const events = (await answer.json()) as readonly { readonly type: string; readonly content?: string }[];
+  const logged = events.map(({ content = "" }) => content).join("");
+  expect(words((await said.textContent()) ?? "")).toBe(words(logged));
+});
+
+test("a question has the focus, and an answer in one tab is seen in the other", async ({ skip }) => {
+  const { run_id: runId } = await server.start("payments", "pay 3 to bob");
+  const address = `${server.url}/#/runs/${runId}`;
+  await using tab = await open(skip, address);
+  await using other = await open(skip, address, { beside: tab });
+  await other.page.getByText("Pay 3 to bob?").waitFor();
+  const yes = tab.page.getByRole("button", { name: "Yes" });
+  await yes.and(tab.page.locator(":focus")).waitFor();
+  expect(await tab.page.getByLabel("Message to payments").count()).toBe(0);
+  await tab.page.keyboard.press("Enter");
+  for (const { page } of [tab, other]) {
+    await log(page).getByText("Paid 3 to bob.").waitFor();
+    await log(page).getByText("done").waitFor();
+  }
+});
+
+test("two questions at once are two forms, and each names what is missing", async ({ skip }) => {
+  const { run_id: runId } = await server.start("interviewer", "hello");
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+  const { page } = tab;
+  const answers = page.getByRole("button", { name: "Answer", exact: true });
+  await answers.nth(1).waitFor();
+  await answers.first().click();
+  await page.getByText("is required").waitFor();
+  const fields = page.getByRole("log").getByRole("textbox");
+  await fields.first().fill("Ada");
+  await answers.first().click();
+  await expect.poll(() => answers.count()).toBe(1);
+  await fields.first().fill("green");
+  await answers.first().click();
+  await log(page).getByText("done").waitFor();
+});
+
+test("Stop cancels the turn within a second; closing the page does not", async ({ skip }) => {
+  const { run_id: runId, request_id: requestId } = await server.start("ticker", "100000 50");
+  const address = `${server.url}/#/runs/${runId}`;
+  {
+    await using tab = await open(skip, address);
+    await tab.page.getByText("running").first().waitFor();
+  }
+  expect((await server.runtime.status(requestId)).status).toBe("running");
+  await using tab = await open(skip, address);
+  const stop = tab.page.getByRole("button", { name: "Stop" });
+  await stop.click();
+  await log(tab.page).getByText("canceled").waitFor();
+  expect(await stop.count()).toBe(0);
+});
+
+test("an operation is called with a form made from its schema, and answers beside it", async ({ skip }) => {
+  await using tab = await open(skip, `${server.url}/#/agents/payments?operation=pay`);
+  const { page } = tab;
+  await page.getByLabel("to", { exact: false }).first().fill("eve");
+  await page.getByRole("textbox", { name: "amount" }).fill("5");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("button", { name: "Yes" }).click();
+  await log(page).getByText("eve:5").waitFor();
+  expect(await page.getByRole("link", { name: "Open the run" }).getAttribute("href")).toContain(
+    "#/runs/run_",
+  );
+});
+
+function log(page: Page): ReturnType<Page["locator"]> {
+  return page.getByRole("log");
+}
+
+/** A text without its spaces and line breaks, which markdown joins. */
+function words(text: string): string {
+  return text.replace(/\s+/g, "");
+}
