@@ -47,7 +47,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     groupCommit,
     gate: new StartGate({ environment, telemetry }),
   };
-  const queries = new Queries(log, environment);
+  const queries = new Queries(log, environment, agents);
   const keyed = new KeyedRuns(log);
   const runs = new RunCommands(context, queries, keyed);
   const recovery = new Recovery(context, runs);

@@ -18,6 +18,8 @@ import {
 import type { Shape } from "../fields.ts";
 import type { Issue } from "../schema/issue.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
+import { STATE_TYPES } from "./statechart.ts";
+import type { Statechart, StatechartEdge, StatechartNode } from "./statechart.ts";
 import type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./status.ts";
 
 /** The answers of the routes, except events, by name. */
@@ -49,6 +51,30 @@ const message = z.object({
     .describe("JSON Schema of the body; absent if any JSON is accepted."),
 } satisfies Shape<MessageDescriptor>);
 
+const edge = z.object({
+  event: text.exactOptional().describe("As in StateChanged; absent for an eventless transition."),
+  to: text.exactOptional().describe("Absent if the machine stays in its states."),
+  guard: text.exactOptional(),
+  actions: z.array(text).exactOptional(),
+} satisfies Shape<StatechartEdge>);
+
+const state = z.object({
+  id: text.describe("Its path below the root, as `checkout.paying`; empty for the root."),
+  type: z.enum(STATE_TYPES),
+  initial: text.exactOptional().describe("The id of the state that it starts in."),
+  tags: z.array(text).exactOptional(),
+  description: text.exactOptional(),
+  states: (z.array(jsonObject) as unknown as z.ZodType<StatechartNode["states"]>).describe(
+    "The states inside it, in the same form.",
+  ),
+  edges: z.array(edge),
+} satisfies Shape<StatechartNode>);
+
+const statechart = z.object({
+  hash: text.describe("StateChanged has it as `chart`."),
+  root: state,
+} satisfies Shape<Statechart>);
+
 const issue = z.object({
   path: text.describe("Path from the root of the body, joined by dots."),
   message: text,
@@ -72,6 +98,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       messages: z.array(message).exactOptional().describe("The messages that the agent's runs accept."),
       tools: z.array(text).describe("The tools and agents it calls; informative."),
       keys: z.boolean().exactOptional().describe("Whether requests can name a run by key."),
+      statechart: statechart.exactOptional().describe("Its chart, if the agent is a state machine."),
       config_schema: jsonObject.exactOptional().describe("JSON Schema of the args of a ConfigureRequest."),
     } satisfies Shape<AgentDescriptor>)
     .describe("The description of an agent."),
@@ -96,6 +123,11 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       error: turnError.exactOptional(),
       request_keys: questions.exactOptional().describe("The questions of the oldest open wait."),
       wait_id: ordinal.exactOptional().describe("The oldest open wait."),
+      state: json.exactOptional().describe("XState's state value, if the agent is a state machine."),
+      accepts: z
+        .array(text)
+        .exactOptional()
+        .describe("The operations that the machine takes now; its guards are not considered."),
       created_at: timestamp,
       completed_at: timestamp.exactOptional(),
       last_event_id: count.describe("The id of the request's newest event, 0 when it has none."),

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts";
+import type { Statechart } from "./statechart.ts";
 
 export interface OperationDescriptor {
   readonly name: string;
@@ -26,6 +27,8 @@ export interface AgentDescriptor {
   readonly tools: readonly string[];
   /** Whether requests can name a run by key. Absent in the descriptions of servers that know no keys. */
   readonly keys?: boolean;
+  /** Its chart, if the agent is a state machine. */
+  readonly statechart?: Statechart;
   /** JSON Schema of the args of a ConfigureRequest, if the agent declares one. */
   readonly config_schema?: JsonObject;
 }

@@ -20,6 +20,10 @@ export interface RequestStatus {
   /** The questions of the oldest open wait, while the request waits. */
   readonly request_keys?: Questions;
   readonly wait_id?: number;
+  /** The state value of the agent's machine, if it is one and has changed its state in the turn. */
+  readonly state?: Json;
+  /** The operations that the machine takes now, guards not considered; absent when the request has ended. */
+  readonly accepts?: readonly string[];
   readonly created_at: string;
   readonly completed_at?: string;
   /** The id of the request's newest event, 0 when it has none. */

@@ -130,6 +130,7 @@ function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
     ...(messages.length > 0 && { messages }),
     tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
     keys: true,
+    ...(agent.statechart && { statechart: agent.statechart }),
     ...(config && { config_schema: config }),
   };
 }

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { RemoteHandler } from "./remote-port.ts";
+import type { Statechart } from "../../protocol/answers/statechart.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Memory, ToolTurn, Turn } from "./turn-api.ts";
@@ -86,6 +87,8 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly memorySchema?: Schema<unknown>;
   /** For a tool: the options of each call that does not give its own. */
   readonly callOptions?: CallOptions;
+  /** Present if the agent is a state machine. */
+  readonly statechart?: Statechart;
   /** Present if the agent is on another server. */
   readonly remote?: RemoteHandler;
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Agent, Effect, Operation, Schema } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { chatInput, defineAgent } from "../agent/define.ts";
+import { asAgent } from "../agent/check-definition.ts";
 import { toChart } from "./chart.ts";
 import { runMachine } from "./machine-actor.ts";
 
@@ -63,8 +64,6 @@ export function fromMachine({
       return runMachine(turn, { ...run, event });
     },
   };
-  return defineAgent({
-    ...options,
-    operations: { chat, ...Object.fromEntries(declared) },
-  });
+  const agent = defineAgent({ ...options, operations: { chat, ...Object.fromEntries(declared) } });
+  return asAgent({ ...agent, statechart: run.chart.statechart });
 }

@@ -19,12 +19,14 @@ import type {
   RunsPage,
   RunsQuery,
 } from "../api.ts";
+import type { AgentDirectory } from "../agent/agent-directory.ts";
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
+import { machineStatus } from "./machine-status.ts";
 import { readPage } from "./read-page.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { RecentMap } from "./recent-map.ts";
@@ -44,12 +46,14 @@ const REMEMBERED = 10_000;
 /** All reads of clients from the log. */
 export class Queries {
   readonly #log: EventLog;
+  readonly #agents: AgentDirectory;
   readonly #requests = new RecentMap<RequestId, Remembered>(REMEMBERED);
 
   readonly #readerSweep: ReaderSweep | undefined;
 
-  constructor(log: EventLog, environment: Environment) {
+  constructor(log: EventLog, environment: Environment, agents: AgentDirectory) {
     this.#log = log;
+    this.#agents = agents;
     this.#readerSweep = log.reliableTail ? undefined : new ReaderSweep(environment);
   }
 
@@ -128,7 +132,10 @@ export class Queries {
   }
 
   async status(requestId: RequestId): Promise<RequestStatus> {
-    return toStatus(this.#log, await this.request(requestId));
+    const entry = await this.request(requestId);
+    const status = await toStatus(this.#log, entry);
+    const agent = this.#agents.find(status.agent);
+    return { ...status, ...(agent && (await machineStatus(this.#log, entry, agent))) };
   }
 
   /** The oldest open question of a request, as its encoded event; `undefined` unless it waits. */

@@ -1041,6 +1041,26 @@ export interface components {
             }[];
             tools: string[];
             keys?: boolean;
+            statechart?: {
+                hash: string;
+                root: {
+                    id: string;
+                    /** @enum {string} */
+                    type: "atomic" | "compound" | "parallel" | "final" | "history";
+                    initial?: string;
+                    tags?: string[];
+                    description?: string;
+                    states: {
+                        [key: string]: unknown;
+                    }[];
+                    edges: {
+                        event?: string;
+                        to?: string;
+                        guard?: string;
+                        actions?: string[];
+                    }[];
+                };
+            };
             config_schema?: {
                 [key: string]: unknown;
             };
@@ -1069,6 +1089,8 @@ export interface components {
                 [key: string]: string;
             };
             wait_id?: number;
+            state?: unknown;
+            accepts?: string[];
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */

@@ -1,0 +1,43 @@
+import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { EventOf } from "../../protocol/events/event-schemas.ts";
+import type { RequestStatus } from "../../protocol/answers/status.ts";
+import type { Agent } from "../agent/agent.ts";
+import { acceptedBy } from "../agent/accepted-operations.ts";
+
+/** The number of events read at a time. */
+const PAGE = 1_000;
+
+/** The state of the machine that a request runs, as of its newest event, and the operations that it takes now. */
+export async function machineStatus(
+  log: EventLog,
+  entry: RequestEntry,
+  { statechart, operations }: Agent,
+): Promise<Pick<RequestStatus, "state" | "accepts">> {
+  if (statechart === undefined) return {};
+  const change = await newestChange(log, entry);
+  if (change === undefined) return {};
+  const { value: state, chart, status } = change;
+  // A chart that has changed since then says nothing about this state.
+  const isOpen = entry.phase !== "completed" && status === "active" && chart === statechart.hash;
+  return { state, ...(isOpen && { accepts: acceptedBy(statechart, state, Object.keys(operations)) }) };
+}
+
+/** The newest StateChanged of the requested agent; reads backwards. */
+async function newestChange(
+  log: EventLog,
+  { runId, requestId, started, completed }: RequestEntry,
+): Promise<EventOf<"StateChanged"> | undefined> {
+  if (started === undefined) return undefined;
+  let end = completed ?? (await log.run(runId))?.head ?? 0;
+  while (end >= started) {
+    const after = Math.max(end - PAGE, started - 1);
+    const { events } = await log.read(runId, { after, limit: end - after });
+    const text = events.findLast(
+      (one) => typeOf(one) === "StateChanged" && depthOf(one) === 0 && requestIdOf(one) === requestId,
+    );
+    if (text !== undefined) return JSON.parse(text) as EventOf<"StateChanged">;
+    end = after;
+  }
+  return undefined;
+}
