@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Schema } from "../runtime/agent/agent.ts";
 import { parseWith } from "../runtime/agent/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
+import { cut } from "../runtime/journal/json-limits.ts";
 import { withAttachments } from "./prompt/attached.ts";
 import { callTools } from "./call-tools.ts";
 import { Conversation } from "./prompt/conversation.ts";
@@ -23,6 +24,9 @@ export interface LlmSettings {
   readonly outputSchema?: JsonObject;
 }
 
+/** The name of the message with which a person steers the model while it works. */
+export const STEER = "steer";
+
 /** The model's final answer: its text, and the parsed value if the agent has an output schema. */
 export interface LlmAnswer {
   readonly text: string;
@@ -35,8 +39,18 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   const conversation = new Conversation(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
   conversation.add(await withAttachments(input, turn, historyBytes / 4));
+  /** Adds the hints that a person has sent since the last look. */
+  const addHints = (): boolean => {
+    const hints = turn.received(STEER) as readonly string[];
+    conversation.add(
+      ...hints.map((hint) => ({ role: "user", content: cut(hint, historyBytes / 4) }) as const),
+    );
+    return hints.length > 0;
+  };
   let said = "";
   for (let step = 1; step <= maxSteps; step += 1) {
+    // After the results of all calls: providers accept nothing between a call and its result.
+    addHints();
     await conversation.compact(turn, model);
     const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
     const speaker = /\S$/.test(said) ? withSeparator(model) : model;
@@ -48,6 +62,8 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
       conversation.add(...(await callTools(turn, completion.toolCalls, tools, historyBytes / 4)));
       continue;
     }
+    // A hint that came during this completion gets an answer, if the model may be asked again.
+    if (step < maxSteps && addHints()) continue;
     const { answer, objection } = await toAnswer(completion, settings);
     if (answer) {
       turn.memory.set(conversation.toJson());

@@ -2,7 +2,7 @@ export { aiSdkModel } from "./ai-sdk/model.ts";
 export type { AiSdkModelOptions, LanguageModel } from "./ai-sdk/model.ts";
 export type { AiSdkTool } from "./ai-sdk/tool.ts";
 export { llmAgent } from "./llm-agent.ts";
-export type { LlmAgentOptions, StructuredOperations } from "./llm-agent.ts";
+export type { LlmAgentOptions, LlmMessages, StructuredOperations } from "./llm-agent.ts";
 export type { McpServer } from "./mcp/server.ts";
 export { mcpTools } from "./mcp/tools.ts";
 export type { McpTools, McpToolsOptions } from "./mcp/tools.ts";

@@ -1,4 +1,5 @@
 import { AgentError } from "../errors.ts";
+import * as z from "zod";
 import type { Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, ChatInput, Collaborators, Operation, Schema } from "../runtime/agent/agent.ts";
@@ -8,7 +9,7 @@ import type { ChatOperations } from "../runtime/agent/define.ts";
 import { toJsonSchema } from "../runtime/agent/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import { HISTORY_LIMIT_BYTES } from "./prompt/conversation.ts";
-import { converse } from "./converse.ts";
+import { converse, STEER } from "./converse.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
 import type { Tools } from "./tool-set.ts";
 
@@ -51,6 +52,12 @@ export interface LlmAgentOptions<Config = JsonObject> {
   readonly memory?: "own" | "run";
 }
 
+/** The messages of an agent that is made from a model. */
+export type LlmMessages = {
+  /** A hint for the model while it works. */
+  readonly steer: Schema<string>;
+};
+
 /** The operations of an agent with structured output. */
 export type StructuredOperations<Output> = ChatOperations & {
   /** Answers a text with a value. */
@@ -62,15 +69,20 @@ export type StructuredOperations<Output> = ChatOperations & {
  * the model asks for, until there are none. Each completion and each call is in the log, so that an
  * interrupted turn continues where it stopped.
  *
+ * A message `steer` is a hint for the model: it is read before the next completion, and a hint that comes during the last
+ * one makes the model answer again. Running tools are not stopped.
+ *
  * With an `output` schema it answers in JSON that fits, and has an operation `answer` in addition to `chat`.
  */
 export function llmAgent<Output, Config = JsonObject>(
   options: LlmAgentOptions<Config> & { readonly output: Schema<Output> },
-): Agent<StructuredOperations<Output>>;
-export function llmAgent<Config = JsonObject>(options: LlmAgentOptions<Config>): Agent<ChatOperations>;
+): Agent<StructuredOperations<Output>, LlmMessages>;
+export function llmAgent<Config = JsonObject>(
+  options: LlmAgentOptions<Config>,
+): Agent<ChatOperations, LlmMessages>;
 export function llmAgent(
   options: LlmAgentOptions & { readonly output?: Schema<unknown> },
-): Agent<ChatOperations> {
+): Agent<ChatOperations, LlmMessages> {
   const { model, instructions, agents = [], maxSteps = 20, historyBytes = 128 * 1024, output } = options;
   const { name, purpose, version, compatible, config, memory } = options;
   if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
@@ -111,6 +123,7 @@ export function llmAgent(
     ...(compatible && { compatible }),
     ...(config && { config }),
     ...(memory && { memory }),
+    messages: { [STEER]: z.string() },
     uses: Object.fromEntries([...tools, ...agents].map((agent) => [agent.name, agent])),
     async chat(input, turn) {
       const answer = await converse(settings, input, turn);

@@ -36,6 +36,20 @@ describe("assistant", () => {
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "6 / 3 is 2." });
   });
 
+  test("takes a hint while it waits for an approval", async () => {
+    const asked = await say("please pay 5 to bob");
+    const runId = asked[0]?.run_id ?? "";
+    await runtime.process("assistant", {
+      type: "Message",
+      name: "steer",
+      body: "and what is 8 / 2?",
+      run_id: runId,
+    });
+    const events = await approve(requestOf(asked), true);
+    expect(callsIn(events)).toEqual([["calculator.divide", { a: 8, b: 2 }]]);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "8 / 2 is 4." });
+  });
+
   test("pays after an approval", async () => {
     const asked = await say("please pay 5 to bob");
     expect(callsIn(asked)).toEqual([["payments.pay", { to: "bob", amount: 5 }]]);

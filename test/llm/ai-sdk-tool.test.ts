@@ -26,7 +26,7 @@ describe("a tool of the AI SDK", () => {
       function_name: "get_weather",
       args: { city: "Oslo" },
     });
-    expect(theOne(events, "ToolResult").result).toEqual({ degrees: "4 C", toolCallId: "c1.2" });
+    expect(theOne(events, "ToolResult").result).toEqual({ degrees: "4 C", toolCallId: "c1.3" });
   });
 
   test("can have a JSON Schema with its own validation", async () => {
