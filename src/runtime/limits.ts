@@ -6,6 +6,10 @@ export interface Limits {
   readonly unreadMessages: number;
   /** Bytes of the unread messages of one run. Default 1 MiB. */
   readonly unreadBytes: number;
+  /** Queued requests of one run that other actors sent. A sender waits until there is room. Default 100. */
+  readonly queuedActorRequests: number;
+  /** Bytes of all queued requests of one run. Default 4 MiB. */
+  readonly queuedBytes: number;
   /** Uncommitted texts of one sequence (a turn, a child, a branch). Default 1,000. */
   readonly uncommittedTexts: number;
   /** Uncommitted characters of one sequence. Default 1 Mi. */
@@ -24,6 +28,10 @@ export interface Limits {
   readonly openWaits: number;
   /** Open sleeps and `receive`s of one turn, including its calls. Default 10,000. */
   readonly openSleeps: number;
+  /** Open asks and tells of one turn, including its calls. Default 1,000. */
+  readonly openAsks: number;
+  /** Replies and cancels of one run that have not arrived; a run with more starts no turn. Default 10,000. */
+  readonly outbox: number;
   /** Events in one run; a full run accepts no more turns. Default 1,000,000. */
   readonly runEvents: number;
   /** Running time of a turn, without waiting and sleeping, in milliseconds. Default 30 minutes. */
@@ -47,6 +55,8 @@ export const defaultLimits: Limits = {
   queuedRequests: 8,
   unreadMessages: 100,
   unreadBytes: 1_048_576,
+  queuedActorRequests: 100,
+  queuedBytes: 4 * 1_048_576,
   uncommittedTexts: 1_000,
   uncommittedCharacters: 1_048_576,
   uncommittedEntries: 10_000,
@@ -55,6 +65,8 @@ export const defaultLimits: Limits = {
   agentCalls: 10_000,
   openWaits: 1_000,
   openSleeps: 10_000,
+  openAsks: 1_000,
+  outbox: 10_000,
   runEvents: 1_000_000,
   turnMs: 30 * 60_000,
   memoryBytes: 1_048_576,

@@ -8,6 +8,7 @@ import type { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import type { Limits } from "./limits.ts";
+import type { Mail } from "./replay/mail-port.ts";
 
 /** The shared objects of all runs of a runtime, created once. */
 export interface RunContext {
@@ -24,6 +25,8 @@ export interface RunContext {
   readonly groupCommit: GroupCommitTimer | undefined;
   /** Decides when handlers run. */
   readonly gate: StartGate;
+  /** Carries requests and answers between actors. */
+  readonly mail: Mail;
 }
 
 /** The context of the parts above the runs, which send messages to the owners of runs. */

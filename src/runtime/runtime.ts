@@ -5,6 +5,7 @@ import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Runtime } from "./api.ts";
 import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
+import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
 import { KeyedRuns } from "./commands/keyed-runs.ts";
 import { defaultLimits } from "./limits.ts";
@@ -35,7 +36,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   } = options;
   const agents = new AgentDirectory(options);
   const groupCommit = commitIntervalMs > 0 ? new GroupCommitTimer(environment, commitIntervalMs) : undefined;
-  const context: HostContext = {
+  const engines: Omit<HostContext, "mail"> = {
     log,
     router,
     secrets: new StoredSecrets({ log, secrets, telemetry, agents }),
@@ -49,6 +50,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   };
   const queries = new Queries(log, environment, agents);
   const keyed = new KeyedRuns(log);
+  const mail = new ActorMail(engines, keyed);
+  const context: HostContext = { ...engines, mail };
   const runs = new RunCommands(context, queries, keyed);
   const recovery = new Recovery(context, runs);
   const runHost = new RunHost(context, recovery);
@@ -94,6 +97,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     recovery.stop();
     stopRetention?.();
     uploads.stop();
+    mail.stop();
     await started.catch(() => {});
     await runHost.drain(drainMs);
     await runHost.close({ isFailure });

@@ -50,6 +50,7 @@ export class RunLedger {
 
   /** The number of events and records that the newest snapshot covers. */
   #covered: number;
+  #key: string | undefined;
 
   constructor(
     { environment }: RunContext,
@@ -62,6 +63,7 @@ export class RunLedger {
     this.recorder = recorder;
     this.#state = state;
     this.#row = run;
+    this.#key = run?.alias;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = environment.now;
   }
@@ -78,6 +80,17 @@ export class RunLedger {
 
   get state(): RunState {
     return this.#state;
+  }
+
+  /** The key of the run, if it has one. */
+  get key(): string | undefined {
+    return this.#key;
+  }
+
+  /** Gives a new run its key. */
+  name(agent: string, key: string): void {
+    this.#key = key;
+    this.recorder.alias({ agent, name: key });
   }
 
   /** Whether the run has its row, which it gets with its first message. */
@@ -149,7 +162,7 @@ export class RunLedger {
   /** Writes the start of a turn. */
   start(
     speaker: Speaker,
-    { requestId, request }: AcceptedRequest,
+    { requestId, request, sender }: AcceptedRequest,
     agentVersion: string | undefined,
   ): Recorded {
     const version = this.#state.config?.version;
@@ -161,6 +174,7 @@ export class RunLedger {
       ...(request.attachments && { attachments: request.attachments }),
       ...(version !== undefined && { config_version: version }),
       ...(agentVersion !== undefined && { agent_version: agentVersion }),
+      ...(sender && { sender }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
     return started;
@@ -169,7 +183,7 @@ export class RunLedger {
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
   end(
     speaker: Speaker,
-    { requestId }: AcceptedRequest,
+    { requestId, callId }: AcceptedRequest,
     { finishReason, result, truncated, output, error, usage, memory }: LedgerEnd,
   ): string {
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
@@ -184,6 +198,7 @@ export class RunLedger {
     });
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
+    if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
     return text;
   }
 

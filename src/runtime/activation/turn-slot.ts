@@ -3,7 +3,8 @@ import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { rootOf } from "../journal/call-id.ts";
+import { isUnder, rootOf } from "../journal/call-id.ts";
+import type { Reply } from "../replay/mail-port.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
@@ -177,6 +178,17 @@ export class TurnSlot implements TurnListener {
     else if (mayWake && this.awaits(name)) this.#revive();
   }
 
+  /** Gives an answer of another actor to the turn that asked; does nothing if that turn has ended. */
+  async reply(reply: Reply): Promise<void> {
+    const number = this.#ledger.started?.turn;
+    if (number === undefined || !isUnder(reply.callId, rootOf(number))) return;
+    if (this.#turn === undefined && this.#ledger.phase === "running") {
+      // It is continued first, so that a crash counts against it.
+      throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
+    }
+    await (this.#turn ?? this.#revive())?.asks.reply(reply);
+  }
+
   /** Cancels the turn. Returns its encoded RequestCompleted. */
   cancel(): string {
     const ledger = this.#ledger;
@@ -242,9 +254,11 @@ export class TurnSlot implements TurnListener {
     const request = { ...started, turn: number };
     const { memory } = state;
     const inbox = this.#inbox;
+    const { key } = this.#ledger;
     const options = {
       context,
       runId,
+      key,
       request,
       agent,
       speaker,
@@ -262,6 +276,7 @@ export class TurnSlot implements TurnListener {
   #run(turn: ActiveTurn): void {
     if (this.#turn !== turn) return;
     turn.startTime();
+    turn.asks.resume();
     const stop = runHandler(turn);
     // The handler may have ended the turn already.
     if (this.#turn === turn) this.#stopHandler = stop;

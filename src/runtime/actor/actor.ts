@@ -12,6 +12,7 @@ import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { performRemotely } from "../remote/remote-session.ts";
 import type { PublishedFile } from "../agent/remote-port.ts";
+import { LazySet } from "../lazy.ts";
 import { createMemory } from "./actor-memory.ts";
 import type { ActorMemory } from "./actor-memory.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
@@ -46,6 +47,8 @@ export class Actor implements ActorContext {
   /** The actor's transcript, including earlier activations. */
   readonly transcript: Transcript;
   readonly files: PublishedFile[] = [];
+  /** The tells of its handler. It ends when all of them have arrived. */
+  readonly tells: LazySet<Promise<unknown>> = new LazySet<Promise<unknown>>();
   #signal: AbortSignal = NEVER;
 
   readonly #caller: Actor | undefined;
@@ -188,6 +191,7 @@ export class Actor implements ActorContext {
       const handle = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
       const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+      if (this.tells.size > 0) await Promise.allSettled(this.tells);
       const checked = toJson(
         await this.#checkOutput({ name, operation, input }, returned),
         `what ${this.agent.name} returned`,

@@ -1,13 +1,17 @@
 import { AgentError, isInstance } from "../../errors.ts";
+import type { ActorRef, CallMode, SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
+import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
+import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
 import { checkAgent, isSchema } from "../agent/check-definition.ts";
 import type { Agent, Collaborators, Operations, Schema, Tool } from "../agent/agent.ts";
 import { toCalled } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
+import { askActor, toCallee, toToldRequest } from "./ask.ts";
 import { openAttachments, publish } from "./artifacts.ts";
 import { runBranches } from "./branches.ts";
 import { cancel } from "../calls/call-end.ts";
@@ -23,6 +27,7 @@ import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/schema.
 import type { ReplayScope } from "../replay/scope.ts";
 import type { Step, Sequence } from "./sequence.ts";
 import {
+  actorSignature,
   artifactSignature,
   callSignature,
   COMPLETION,
@@ -33,10 +38,12 @@ import {
   sleepSignature,
   waitSignature,
 } from "../replay/signature.ts";
-import { checkName, checkText, toJson } from "../journal/json-limits.ts";
+import { actorCallName } from "../replay/actor-request.ts";
+import { checkName, checkText, INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import type {
   Artifact,
   ArtifactOptions,
+  AskOptions,
   Attachment,
   Call,
   CompletionOptions,
@@ -45,6 +52,7 @@ import type {
   OperationInput,
   OperationOutput,
   ReceiveOptions,
+  ToldRequest,
   ToolTurn,
   Turn,
   TurnRequestInfo,
@@ -144,6 +152,41 @@ export class TurnHandle implements ToolTurn {
   ): Call<OperationOutput<Ops[Name]>> {
     checkAgent(agent, "the agent of turn.call");
     return this.#call(agent, operation, input, options) as Call<OperationOutput<Ops[Name]>>;
+  }
+
+  get self(): ActorRef {
+    return { ...this.#actor.turn.self };
+  }
+
+  get sender(): SenderRef | undefined {
+    const { sender } = this.#actor.turn.accepted;
+    return sender && { ...sender };
+  }
+
+  actor<Ops extends Operations>(agent: Agent<Ops>, place: ActorPlace): ActorAddress<Ops> {
+    checkAgent(agent, "the agent of turn.actor");
+    this.#actor.turn.context.agents.checkServed(agent);
+    return toActorAddress(agent, place);
+  }
+
+  ask<Ops extends Operations, Name extends keyof Ops & string>(
+    actor: ActorAddress<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options: AskOptions = {},
+  ): Promise<OperationOutput<Ops[Name]>> {
+    return handled(this.#send("ask", actor, operation, input, options)) as Promise<never>;
+  }
+
+  tell<Ops extends Operations, Name extends keyof Ops & string>(
+    actor: ActorAddress<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options: AskOptions = {},
+  ): Promise<ToldRequest> {
+    const told = this.#send("tell", actor, operation, input, options).then(toToldRequest);
+    this.#actor.tells.add(told);
+    return handled(told);
   }
 
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
@@ -262,6 +305,28 @@ export class TurnHandle implements ToolTurn {
   async #sleep(ms: number): Promise<void> {
     if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep needs milliseconds, 0 or more");
     await this.#sequence.issue(sleepSignature(ms), (step) => sleep(this.#actor, step, ms));
+  }
+
+  async #send(
+    mode: CallMode,
+    address: unknown,
+    operationName: string,
+    input: unknown,
+    { timeoutMs }: AskOptions,
+  ): Promise<Json> {
+    const what = `turn.${mode}`;
+    checkAddress(address, what);
+    const { name: agent } = address.agent;
+    checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, this.#in(`${what} to ${agent}`));
+    const args = toJson(input, `the input of ${agent}`, INPUT_LIMIT_BYTES);
+    const name = actorCallName(agent, operationName);
+    const callee = toCallee(address);
+    const signature = actorSignature(mode, callee, callSignature(name, args));
+    return this.#sequence.issue(
+      signature,
+      (step) => askActor(this.#actor, { ...step, mode, callee, address, name, args, timeoutMs }),
+      { of: { agent, operation: operationName } },
+    );
   }
 
   #call(agent: Agent, operationName: string, input: unknown, options: CallOptions = {}): Call<Json> {

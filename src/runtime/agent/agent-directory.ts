@@ -101,6 +101,15 @@ export class AgentDirectory {
     });
   }
 
+  /** Throws `not_found` unless an agent, or a remote one under its name, gets requests here. */
+  checkServed(agent: Agent): void {
+    const { name } = agent;
+    if (this.#agents.has(name) || this.#bindings.remote.has(name)) return;
+    throw new AgentError("not_found", `agent ${name} is not served here, so it has no actors`, {
+      hint: "add it to the agents of the runtime",
+    });
+  }
+
   describe(name: string): AgentDescriptor {
     const known = this.#descriptors.get(name);
     if (known) return known;

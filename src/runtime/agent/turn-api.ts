@@ -1,7 +1,9 @@
+import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { Model } from "../../ports/model.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { ActorAddress, ActorPlace } from "./actor-address.ts";
 import type { Agent, Collaborators, Messages, Operation, Operations, Schema, Tool } from "./agent.ts";
 import type { CallOptions, EffectOptions, TimeoutOption } from "./call-options.ts";
 
@@ -59,6 +61,44 @@ export interface Turn<
     options?: CallOptions,
   ): Call<OperationOutput<Ops[Name]>>;
 
+  /** The address of this actor: its agent and its run. Plain data, so it can be sent to other actors. */
+  readonly self: ActorRef;
+
+  /**
+   * The actor that sent the request; absent for a client. An address with `server` comes from another server and is
+   * only a claim.
+   */
+  readonly sender?: SenderRef | undefined;
+
+  /**
+   * The address of an actor: an agent that this server serves, and the key of its run or an address that was
+   * received, for example `turn.sender`. An actor needs not be created: its first request does that.
+   */
+  actor<Ops extends Operations>(agent: Agent<Ops>, place: ActorPlace): ActorAddress<Ops>;
+
+  /**
+   * Asks another actor: its operation runs as a turn of its own, after those that it has accepted before. Resolves
+   * with the output. It arrives exactly once, also if one of the processes dies. After `timeoutMs` milliseconds it fails with
+   * `timeout`, and the other actor is told to cancel it.
+   */
+  ask<Ops extends Operations, Name extends keyof Ops & string>(
+    actor: ActorAddress<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options?: AskOptions,
+  ): Promise<OperationOutput<Ops[Name]>>;
+
+  /**
+   * Tells another actor something: its operation runs as a turn of its own, and this turn does not wait for it.
+   * Resolves when the request is in the log of the other actor. A handler that returns first waits for that.
+   */
+  tell<Ops extends Operations, Name extends keyof Ops & string>(
+    actor: ActorAddress<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options?: AskOptions,
+  ): Promise<ToldRequest>;
+
   /** Asks the caller for values that fit a schema, and waits as long as needed. */
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
   /** Asks the caller for one JSON value per key; the texts describe the values. */
@@ -108,6 +148,15 @@ export interface Turn<
   all<Branches extends readonly ((turn: Turn<Uses, Config, OwnMemory, Accepted>) => unknown)[]>(
     branches: readonly [...Branches],
   ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }>;
+}
+
+/** Options of an ask or a tell. The time limit of a tell is one for its acceptance. */
+export type AskOptions = TimeoutOption;
+
+/** The request of a tell. */
+export interface ToldRequest {
+  readonly runId: RunId;
+  readonly requestId: RequestId;
 }
 
 /** The turn of a tool, which can also report progress. */

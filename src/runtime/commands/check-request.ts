@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent } from "../agent/agent.ts";
+import { HOPS_LIMIT, waitingCallers } from "../replay/actor-request.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
 import { checkWith } from "../agent/schema.ts";
 import { byteLength, INPUT_LIMIT_BYTES } from "../journal/json-limits.ts";
@@ -9,7 +10,7 @@ import type { RunContext } from "../run-context.ts";
 
 /** Checks a request before it is accepted; throws an error of the client. */
 export async function checkTurnRequest(
-  { environment }: RunContext,
+  { environment }: Pick<RunContext, "environment">,
   agent: Agent,
   request: TurnRequest,
 ): Promise<void> {
@@ -51,13 +52,16 @@ export async function checkMessage(
  */
 export async function findCallers(
   agent: string,
-  { caller = [], depth = 0 }: TurnRequest,
+  { caller, depth = 0, hops }: TurnRequest,
   { log, limits }: RunContext,
 ): Promise<readonly string[]> {
   if (depth > limits.depth)
     throw new AgentError("too_deep", `agent calls are nested more than ${limits.depth} deep`);
-  if (caller.length === 0) return [];
-  const runs = await Promise.all(caller.map(({ run_id: runId }) => log.run(runId as RunId)));
+  if (hops !== undefined && hops.n > HOPS_LIMIT)
+    throw new AgentError("too_deep", `the request ends a chain of more than ${HOPS_LIMIT} tells`);
+  const waiting = waitingCallers(caller);
+  if (waiting.length === 0) return [];
+  const runs = await Promise.all(waiting.map(({ run_id: runId }) => log.run(runId as RunId)));
   const callers = runs.flatMap((run) => (run === undefined ? [] : [run.agent]));
   if (callers.filter((name) => name === agent).length > limits.selfCalls)
     throw new AgentError("too_deep", `${agent} calls itself more than ${limits.selfCalls} deep`);

@@ -12,10 +12,12 @@ import type {
 } from "../../protocol/requests/requests.ts";
 import { loadConfiguration } from "./configurations.ts";
 import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
+import { checkNoCycle } from "./mail.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
 import { configRunId } from "../journal/system-runs.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
@@ -23,7 +25,7 @@ import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { checkWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../secrets/config-secrets.ts";
-import { isMessage, readEvent } from "../queries/request-status.ts";
+import { isMessage, readEvent } from "../replay/accepted.ts";
 import { toJson } from "../journal/json-limits.ts";
 
 /** Performs the requests of clients: checks them, finds their run, and sends them to the run's owner. */
@@ -112,8 +114,10 @@ export class Commands {
       request,
       acceptedAt: environment.now(),
       ...(callers.length > 0 && { callers }),
+      ...senderOf(request),
     };
     const send = async (runId: RunId): Promise<Receipt> => {
+      checkNoCycle(runId, request);
       const reply = await this.#send(runId, { kind: "turn", accepted });
       this.#queries.remember(runId, accepted);
       return toReceipt("turn", requestId, reply);
@@ -275,6 +279,12 @@ export class Commands {
     const run = await this.#queries.run(runId);
     if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
+}
+
+/** The actor on another server that made a request, as that server says. */
+function senderOf({ caller }: TurnRequest): Pick<AcceptedRequest, "sender"> {
+  const last = caller?.at(-1);
+  return last === undefined ? {} : { sender: { run_id: last.run_id, server: last.server ?? "unknown" } };
 }
 
 function toReceipt(

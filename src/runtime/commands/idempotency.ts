@@ -4,7 +4,7 @@ import type { RequestId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
-import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../queries/request-status.ts";
+import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
 
 /** What must be equal in a retry. */
 interface Same {

@@ -3,6 +3,8 @@ import type { EventLog, RunAlias } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
 
+const REMOVED: unique symbol = Symbol("removed");
+
 /** Finds runs by key, and creates the run of a key once. */
 export class KeyedRuns {
   readonly #log: EventLog;
@@ -30,7 +32,11 @@ export class KeyedRuns {
     const name = `${agent} ${key}`;
     for (;;) {
       const known = await this.#log.find(alias);
-      if (known !== undefined) return send(known, false);
+      if (known !== undefined) {
+        const sent = await this.#sendTo(known, alias, send);
+        if (sent !== REMOVED) return sent;
+        continue;
+      }
       const creating = this.#creating.get(name);
       if (creating === undefined) break;
       // The log decides, however it ends.
@@ -42,6 +48,24 @@ export class KeyedRuns {
       return await work;
     } finally {
       this.#creating.delete(name);
+    }
+  }
+
+  /** Sends to the run of a key. If that run was removed in the meantime, its key is free. */
+  async #sendTo<Result>(
+    runId: RunId,
+    alias: RunAlias,
+    send: (runId: RunId, isNew: boolean) => Promise<Result>,
+  ): Promise<Result | typeof REMOVED> {
+    try {
+      return await send(runId, false);
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code !== "gone") throw error;
+      if ((await this.#log.find(alias)) !== runId) return REMOVED;
+      throw new AgentError("unavailable", `the run with the key ${alias.name} is being removed; retry`, {
+        retryAfterS: 1,
+        cause: error,
+      });
     }
   }
 

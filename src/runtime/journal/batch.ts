@@ -1,6 +1,7 @@
 import type {
   Batch,
   LogRecord,
+  OutboxMark,
   ReferenceMark,
   RequestMark,
   RunAlias,
@@ -14,6 +15,7 @@ export interface OpenBatch extends Batch {
   records: LogRecord[];
   requests?: RequestMark[];
   references?: ReferenceMark[];
+  outbox?: OutboxMark[];
   run?: RunRow;
   snapshot?: Json;
   /** Makes the snapshot when the batch is complete. */

@@ -1,6 +1,7 @@
 import type {
   Cursor,
   LogRecord,
+  OutboxMark,
   ReferenceMark,
   RequestMark,
   RunAlias,
@@ -22,6 +23,8 @@ export interface RecorderListener {
   beforeCommit(): void;
   /** Called after a commit that leaves nothing to commit, if the recorder is watched. */
   settled(): void;
+  /** Called after the commit of new entries of the run's outbox. */
+  posted(marks: readonly OutboxMark[]): void;
   /** Called once, when a commit fails; nothing is recorded afterwards. */
   failed(error: unknown): void;
 }
@@ -172,6 +175,12 @@ export class Recorder {
     this.#schedule(true);
   }
 
+  /** Adds an entry to the run's outbox with the next commit, or removes one that is done. */
+  outbox(mark: OutboxMark): void {
+    (this.#batch.outbox ??= []).push(mark);
+    this.#schedule(true);
+  }
+
   /** Resolves when everything recorded so far is committed; rejects when that failed. */
   committed(): Promise<void> {
     if (this.#stopped !== undefined) return notCommitted(this.#stopped);
@@ -248,6 +257,7 @@ export class Recorder {
     this.#inFlight = undefined;
     telemetry.committed(committed?.events.length ?? 0, environment.monotonic() - this.#startedMs);
     committed?.done?.resolve();
+    if (committed?.outbox) this.#listener.posted(committed.outbox);
     if (this.#pending !== undefined) this.#schedule(false);
     else if (this.watched) this.#listener.settled();
   }

@@ -1,3 +1,4 @@
+import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
@@ -10,6 +11,10 @@ export interface AcceptedRequest {
   readonly request: TurnRequest;
   /** The local agents among its callers, once for each of their turns. */
   readonly callers?: readonly string[];
+  /** The actor that sent it. */
+  readonly sender?: SenderRef;
+  /** The call of the sender that waits for the answer; absent if none does. */
+  readonly callId?: CallId;
   /** Milliseconds since 1970. */
   readonly acceptedAt: number;
 }

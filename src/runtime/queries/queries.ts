@@ -30,15 +30,8 @@ import { machineStatus } from "./machine-status.ts";
 import { readPage } from "./read-page.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { RecentMap } from "./recent-map.ts";
-import {
-  checkKept,
-  isMessage,
-  oldestOpenWait,
-  readAccepted,
-  readEvent,
-  readMessage,
-  toStatus,
-} from "./request-status.ts";
+import { oldestOpenWait, toStatus } from "./request-status.ts";
+import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
 
 /** The number of requests whose constant data is cached, so that their readers need no log access. */
 const REMEMBERED = 10_000;

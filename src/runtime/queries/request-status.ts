@@ -1,55 +1,11 @@
-import { AgentError } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import { requestIdOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import type { RequestId } from "../../protocol/ids.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import { loadJournal } from "../replay/load-run.ts";
-import type { AcceptedRequest } from "../journal/records.ts";
-
-/** Throws `gone` for a request whose run was removed. */
-export function checkKept({ requestId, removed }: RequestEntry): void {
-  if (removed === true) throw goneWithRun(requestId);
-}
-
-/** Reads the record that accepted a request; `gone` if its run was removed since the lookup. */
-export async function readAccepted(
-  log: EventLog,
-  { runId, requestId, accepted }: RequestEntry,
-): Promise<AcceptedRequest> {
-  const { records } = await log.read(runId, { after: accepted.after, limit: 1, records: true });
-  const record = records.find(({ n }) => n === accepted.n);
-  if (record === undefined) throw goneWithRun(requestId);
-  return record["accepted"] as unknown as AcceptedRequest;
-}
-
-/** Whether a request is a message: its entry starts and ends with one event. */
-export function isMessage({ started, completed }: RequestEntry): boolean {
-  return started !== undefined && started === completed;
-}
-
-/** Reads the event of a message; `gone` if its run was removed since the lookup. */
-export async function readMessage(
-  log: EventLog,
-  entry: RequestEntry,
-): Promise<Event & { readonly type: "MessageReceived" }> {
-  return JSON.parse(await readEvent(log, entry, entry.started ?? 0)) as Event & {
-    readonly type: "MessageReceived";
-  };
-}
-
-/** Reads an event of a request; `gone` if its run was removed since the lookup. */
-export async function readEvent(
-  log: EventLog,
-  { runId, requestId }: RequestEntry,
-  id: number,
-): Promise<string> {
-  const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
-  if (text === undefined) throw goneWithRun(requestId);
-  return text;
-}
+import { isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
 
 /** The status of a request in the protocol's form. */
 export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus> {
@@ -139,8 +95,4 @@ export async function oldestOpenWait(
   const { waits } = await loadJournal(log, runId, { requestId, root: "", started: segment ?? started });
   const [oldest] = waits.values();
   return oldest;
-}
-
-function goneWithRun(requestId: RequestId): AgentError {
-  return new AgentError("gone", `the run of request ${requestId} was removed`);
 }

@@ -16,7 +16,9 @@ import { isPastCall } from "./past-calls.ts";
 import type { MachineState, RecordBody } from "../journal/records.ts";
 import { MessageBodies } from "./message-bodies.ts";
 import { Transcript } from "./transcript.ts";
+import { isActorCall } from "./actor-request.ts";
 import {
+  actorSignature,
   allSignature,
   artifactSignature,
   callSignature,
@@ -28,6 +30,7 @@ import {
   sleepSignature,
   waitSignature,
 } from "./signature.ts";
+import type { Signature } from "./signature.ts";
 import { addSpared, addUsage } from "./turn-journal.ts";
 import { LazyMap, LazySet } from "../lazy.ts";
 
@@ -217,8 +220,9 @@ export class JournalBuilder {
           agent: event.agent,
           depth: event.depth,
           ...(event.parent_call_id !== undefined && { parentCallId: event.parent_call_id }),
+          ...(isActorCall(event) && { sent: event }),
         });
-        this.#call(event.tool_call_id, callSignature(event.function_name, event.args));
+        this.#call(event.tool_call_id, toCallSignature(event));
         return;
       case "CompletionCall":
         this.#try(event.call_id, event.attempt, event.expires_at);
@@ -309,6 +313,11 @@ export class JournalBuilder {
     for (const [agent, holder] of this.#holders) if (holder === callId) this.#holders.delete(agent);
     this.#order.push({ callId, outcome });
   }
+}
+
+function toCallSignature(event: Event & { readonly type: "ToolCall" }): Signature {
+  const signature = callSignature(event.function_name, event.args);
+  return isActorCall(event) ? actorSignature(event.mode, event.callee, signature) : signature;
 }
 
 const NONE_SPARED: ReadonlyMap<CallId, number> = new Map();

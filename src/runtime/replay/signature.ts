@@ -1,4 +1,6 @@
 import { canonical } from "../../protocol/requests/canonical.ts";
+import type { CallMode } from "../../protocol/actors.ts";
+import type { Callee } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /**
@@ -21,6 +23,15 @@ export function textSignature(content: string): Signature {
 /** Called an agent or ran an effect. */
 export function callSignature(functionName: string, args: Json): Signature {
   return `call ${functionName} ${canonical(args)}`;
+}
+
+/** Asked or told an actor. */
+export function actorSignature(
+  mode: CallMode,
+  { name, key, run_id: runId }: Callee,
+  call: string,
+): Signature {
+  return `${mode} ${name}/${key ?? runId ?? ""}: ${call}`;
 }
 
 /** Asked a model. The input is not stored, and different code may use a logged answer. */

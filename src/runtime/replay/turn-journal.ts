@@ -1,4 +1,5 @@
 import type { CallErrorCode } from "../../errors.ts";
+import type { ActorCallEvent } from "./actor-request.ts";
 import type { Usage, Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -54,6 +55,8 @@ export interface LoggedCall {
   readonly agent: string;
   readonly depth: number;
   readonly parentCallId?: CallId;
+  /** The event that made the call, if it asks or tells an actor. */
+  readonly sent?: ActorCallEvent;
 }
 
 /** A remote call and its agent. */

@@ -2,10 +2,16 @@ import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Router } from "../../ports/router.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import type { Reply } from "../replay/mail-port.ts";
 
 /** Messages to the owner of a run; plain data, because they can come from another node. */
 export type Message =
   | { readonly kind: "turn"; readonly accepted: AcceptedRequest }
+  | PostMessage
+  /** The answer of another actor to an ask of this one. */
+  | ({ readonly kind: "reply" } & Reply)
+  /** Send again what has not arrived: the replies and cancels of the run's outbox. */
+  | { readonly kind: "redeliver" }
   | {
       readonly kind: "resume";
       /** Absent if the run is named instead. */
@@ -33,6 +39,14 @@ export interface AgentMessage {
   readonly body: Json;
   /** The key of the run, if it is new. */
   readonly key?: string;
+}
+
+/** A request of another actor; it is accepted once, however often it arrives. */
+export interface PostMessage {
+  readonly kind: "post";
+  readonly accepted: AcceptedRequest;
+  /** If true, its sender no longer wants it: it ends as canceled, also if it arrives only later. */
+  readonly isCanceled?: boolean;
 }
 
 /** Continue the open requests of the run. */

@@ -2,15 +2,17 @@ import { AgentError } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { TurnRequest } from "../../protocol/requests/requests.ts";
-import { Mailbox } from "../activation/mailbox.ts";
+import { LazyMap } from "../lazy.ts";
+import { isFromActor, Mailbox } from "../activation/mailbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "../activation/turn-slot.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
+import { checkKept, readAccepted } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toRunReceipt } from "./messages.ts";
-import type { AgentMessage, RecoverMessage, RunReceipt } from "./messages.ts";
+import type { Outbox } from "./outbox.ts";
+import type { AgentMessage, PostMessage, RecoverMessage, RunReceipt } from "./messages.ts";
 import { Inbox } from "../scheduler/inbox.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -24,11 +26,20 @@ export class RequestQueue {
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
   readonly #inbox: Inbox;
+  readonly #outbox: Outbox;
+  /** The requests of other actors that are being accepted. */
+  readonly #arriving = new LazyMap<RequestId, Promise<unknown>>();
 
-  constructor(context: RunContext, ledger: RunLedger, { state, bodies, passivated }: LoadedRun) {
+  constructor(
+    context: RunContext,
+    ledger: RunLedger,
+    { state, bodies, passivated }: LoadedRun,
+    outbox: Outbox,
+  ) {
     this.#context = context;
     this.#ledger = ledger;
-    this.#mailbox = new Mailbox(context.limits.queuedRequests);
+    this.#outbox = outbox;
+    this.#mailbox = new Mailbox(context.limits);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
     const unread = (state.unread ?? []).map((message, index) => ({
       ...message,
@@ -45,7 +56,7 @@ export class RequestQueue {
     const { telemetry } = this.#context;
     const { runId, phase } = ledger;
     const after = ledger.recorder.head;
-    this.#admit(request);
+    this.#admit(accepted);
     this.#begin(agent, request.key, request.input, request.request_metadata ?? {});
     ledger.accept(accepted);
     telemetry.accepted(agent);
@@ -77,6 +88,66 @@ export class RequestQueue {
     this.slot.messageArrived(name);
     ledger.save();
     return toRunReceipt(runId, after, { requestId: messageId, event });
+  }
+
+  /** Accepts a request of another actor, or cancels it, unless that was done before. */
+  async post(message: PostMessage): Promise<RunReceipt> {
+    const { requestId } = message.accepted;
+    // Of two deliveries at once, the second one finds what the first one has done.
+    for (let other = this.#arriving.get(requestId); other; other = this.#arriving.get(requestId))
+      await other.catch(() => {});
+    const work = this.#arrive(message);
+    this.#arriving.set(requestId, work);
+    try {
+      return await work;
+    } finally {
+      this.#arriving.delete(requestId);
+    }
+  }
+
+  async #arrive({ accepted, isCanceled = false }: PostMessage): Promise<RunReceipt> {
+    const { requestId } = accepted;
+    const ledger = this.#ledger;
+    const known = await this.#find(accepted);
+    if (known === undefined) return isCanceled ? this.#acceptCanceled(accepted) : this.accept(accepted);
+    if (known.completed !== undefined) {
+      // The reply of a request that is sent again has not arrived, or its sender no longer wants it.
+      if (!isCanceled && accepted.callId !== undefined)
+        ledger.recorder.outbox({ requestId, kind: "reply", event: known.completed });
+    } else if (isCanceled) return this.cancel(requestId);
+    return { ...toRunReceipt(ledger.runId, ledger.recorder.head, { requestId }), replayed: true };
+  }
+
+  /** The request if it was accepted before; throws `conflict` if that was a request of another sender. */
+  async #find({
+    requestId,
+    sender,
+  }: AcceptedRequest): Promise<{ readonly completed?: number | undefined } | undefined> {
+    const { log } = this.#context;
+    const open = this.#ledger.state.open.find(({ accepted }) => accepted.requestId === requestId);
+    // One that has just ended is found when its end is committed.
+    if (open === undefined) await this.#ledger.committed();
+    const entry = open ? undefined : await log.lookup(requestId);
+    if (entry === undefined && open === undefined) return undefined;
+    if (entry) checkKept(entry);
+    const { sender: first } = open?.accepted ?? (entry ? await readAccepted(log, entry) : {});
+    if (first?.run_id !== sender?.run_id)
+      throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
+    return { completed: entry?.completed };
+  }
+
+  /** Writes a request and its cancellation in one commit, so that a late copy of it starts nothing. */
+  #acceptCanceled(accepted: AcceptedRequest): RunReceipt {
+    const { requestId, agent } = accepted;
+    const ledger = this.#ledger;
+    const { callId: _, ...unwanted } = accepted;
+    const after = ledger.recorder.head;
+    const { input, key } = accepted.request;
+    this.#begin(agent, key, input, {});
+    ledger.accept(unwanted);
+    const event = ledger.cancelQueued(unwanted, this.#context.agents.find(agent)?.version);
+    ledger.save();
+    return toRunReceipt(ledger.runId, after, { requestId, event });
   }
 
   /** Answers a wait of a request; without an id, of the started request. */
@@ -131,7 +202,7 @@ export class RequestQueue {
     const ledger = this.#ledger;
     if (ledger.begun) return;
     ledger.begin(agent, input, metadata, this.#context.agents.configOf(agent));
-    if (key !== undefined) ledger.recorder.alias({ agent, name: key });
+    if (key !== undefined) ledger.name(agent, key);
   }
 
   /** Throws `run_full` when the run has too many events. */
@@ -146,18 +217,20 @@ export class RequestQueue {
   }
 
   /** Throws unless the run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
-  #admit({ on_busy: onBusy }: TurnRequest): void {
+  #admit(accepted: AcceptedRequest): void {
+    const { on_busy: onBusy } = accepted.request;
     const { runId, phase } = this.#ledger;
     this.#checkLength();
+    this.#outbox.checkRoom();
     if (phase === "idle" || onBusy === "interrupt") return;
     if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
-    if (onBusy === undefined && phase === "waiting") {
+    if (onBusy === undefined && phase === "waiting" && !isFromActor(accepted)) {
       const [wait] = this.slot.waits;
       throw new AgentError("conflict", `run ${runId} waits for input`, {
         hint: "answer it with ResumeWithInput, or set on_busy",
         facts: { wait_id: wait?.waitId ?? null, request_keys: wait?.questions ?? {} },
       });
     }
-    this.#mailbox.checkRoom();
+    this.#mailbox.checkRoom(accepted);
   }
 }

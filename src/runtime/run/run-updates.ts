@@ -61,7 +61,7 @@ function create(
   { agent, input, metadata, key }: CreateMessage,
 ): number {
   ledger.begin(agent, input, metadata, context.agents.configOf(agent));
-  if (key !== undefined) ledger.recorder.alias({ agent, name: key });
+  if (key !== undefined) ledger.name(agent, key);
   ledger.recorder.event(speakerOf(ledger.runId, agent), {
     type: "RunCreated",
     input,

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, OutboxMark } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
@@ -10,6 +10,7 @@ import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
 import { recordNote } from "./run-updates.ts";
+import { Outbox } from "./outbox.ts";
 import { RequestQueue } from "./request-queue.ts";
 
 /** The host of a run. */
@@ -27,6 +28,7 @@ export class Run implements RecorderListener {
   readonly #listener: RunListener;
   readonly #ledger: RunLedger;
   readonly #requests: RequestQueue;
+  readonly #outbox: Outbox;
   #messages = 0;
   /** Whether the history of another run is being copied into it. */
   #copying = false;
@@ -38,7 +40,8 @@ export class Run implements RecorderListener {
     this.#listener = listener;
     const recorder = new Recorder(context, claim.cursor, this);
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
-    this.#requests = new RequestQueue(context, this.#ledger, loaded);
+    this.#outbox = new Outbox(context, this.#ledger);
+    this.#requests = new RequestQueue(context, this.#ledger, loaded, this.#outbox);
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
@@ -62,7 +65,7 @@ export class Run implements RecorderListener {
    */
   get quiet(): boolean {
     const { recorder } = this.#ledger;
-    if (this.#messages > 0 || !recorder.watched) return false;
+    if (this.#messages > 0 || !recorder.watched || !this.#outbox.isEmpty) return false;
     return (!this.working || this.wakeAt !== undefined) && recorder.settled;
   }
 
@@ -92,6 +95,10 @@ export class Run implements RecorderListener {
 
   settled(): void {
     this.#listener.settled(this);
+  }
+
+  posted(marks: readonly OutboxMark[]): void {
+    this.#outbox.add(marks);
   }
 
   failed(error: unknown): void {
@@ -124,6 +131,7 @@ export class Run implements RecorderListener {
     const isReleased = !isFailure && active && this.working && this.wakeAt === undefined;
     if (requestId !== undefined && isReleased)
       this.#ledger.change({ type: "Released", request_id: requestId });
+    this.#outbox.flush();
     await this.#ledger.committed();
   }
 
@@ -131,6 +139,7 @@ export class Run implements RecorderListener {
   release(): void {
     const { recorder } = this.#ledger;
     this.#ledger.enter("close");
+    this.#outbox.stop();
     this.#requests.slot.release();
     recorder.stop(() => unloaded(this.runId));
     this.#context.log.release(recorder.cursor);
@@ -141,6 +150,14 @@ export class Run implements RecorderListener {
     switch (message.kind) {
       case "turn":
         return this.#requests.accept(message.accepted);
+      case "post":
+        return this.#requests.post(message);
+      case "reply":
+        await this.#requests.slot.reply(message);
+        return toRunReceipt(this.runId, this.#ledger.recorder.head);
+      case "redeliver":
+        await this.#outbox.recover();
+        return toRunReceipt(this.runId, this.#ledger.recorder.head);
       case "resume":
         return this.#requests.resume(message.requestId, message);
       case "cancel":
@@ -182,6 +199,7 @@ export class Run implements RecorderListener {
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle")
         throw new AgentError("conflict", `run ${this.runId} has an open request`);
+      await this.#outbox.checkEmpty();
       await this.#ledger.committed();
       // A request may have been accepted during the commit.
     } while (!recorder.settled || this.#ledger.phase !== "idle");

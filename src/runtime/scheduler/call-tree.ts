@@ -9,6 +9,7 @@ import { LazySet } from "../lazy.ts";
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
  * `remoteCall` is a call that is open there.
+ * `ask` and `tell` are requests to other actors.
  */
 export type CallKind =
   | "root"
@@ -20,7 +21,9 @@ export type CallKind =
   | "sleep"
   | "receive"
   | "remote"
-  | "remoteCall";
+  | "remoteCall"
+  | "ask"
+  | "tell";
 
 /** An open call in the call tree of a turn. */
 export class OpenCall {
@@ -148,7 +151,7 @@ export function canceledBody(call: OpenCall): EventBody | undefined {
 }
 
 /** The calls that are tools in the log. */
-const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "remoteCall"]);
+const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "remoteCall", "ask", "tell"]);
 
 /** The end of a canceled agent call or effect. */
 export function toolCanceled({

@@ -4,7 +4,7 @@ import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext } from "../run-context.ts";
 import { inLanes } from "./in-lanes.ts";
-import { sendRecover } from "./send-recover.ts";
+import { sendRecover, sendRedeliver } from "./send-recover.ts";
 import { removeUnfinishedRuns } from "./retention.ts";
 import { WakeTimer } from "./wake-timer.ts";
 
@@ -48,6 +48,7 @@ export class Recovery {
     await inLanes(runsOf(open), (runId) => sendRecover(context, runId, alone));
     await context.gate.open();
     await this.#wakeTimer.start();
+    await this.#redeliver();
     await this.#cleanUp();
   }
 
@@ -96,6 +97,7 @@ export class Recovery {
     const lost = [...this.#lost];
     this.#lost.clear();
     await inLanes(lost, (runId) => sendRecover(this.#context, runId));
+    await this.#redeliver();
     const isFailing = this.#lost.size > 0;
     this.#retryMs = isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first;
     await this.#readAgain();
@@ -105,7 +107,15 @@ export class Recovery {
     const open = await this.#context.log.open();
     await inLanes(runsOf(open), (runId) => sendRecover(this.#context, runId));
     await this.#wakeTimer.start();
+    await this.#redeliver();
     await this.#readAgain();
+  }
+
+  /** Has all replies and cancels sent again that have not arrived. */
+  async #redeliver(): Promise<void> {
+    const entries = await this.#context.log.outbox({});
+    const runIds = [...new Set(entries.map(({ runId }) => runId))];
+    await inLanes(runIds, (runId) => sendRedeliver(this.#context, runId));
   }
 
   /** A configuration whose commit failed may still be in the log. */

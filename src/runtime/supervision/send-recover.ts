@@ -14,3 +14,12 @@ export async function sendRecover(
     telemetry.fault(`run ${runId} could not be recovered`, error);
   }
 }
+
+/** Has the owner of a run send again what is left in its outbox. Never rejects. */
+export async function sendRedeliver({ router, telemetry }: HostContext, runId: RunId): Promise<void> {
+  try {
+    await sendMessage(router, runId, { kind: "redeliver" });
+  } catch (error) {
+    telemetry.fault(`the outbox of run ${runId} could not be read`, error);
+  }
+}

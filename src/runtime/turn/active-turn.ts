@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import { CalledConfigs } from "./called-configs.ts";
+import { OpenAsks } from "./open-asks.ts";
 import { CANCELED_CALL, OpenCalls } from "./open-calls.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -18,6 +19,7 @@ import type { AcceptedRequest } from "../journal/records.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
+import type { ActorRef } from "../../protocol/actors.ts";
 import type { Divergence } from "../replay/scope.ts";
 import type { Activity } from "../scheduler/activity.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
@@ -41,6 +43,8 @@ export interface TurnListener {
 export interface TurnOptions {
   readonly context: RunContext;
   readonly runId: RunId;
+  /** The key of the run, if it has one. */
+  readonly key?: string | undefined;
   /** The request, with the number of its turn. */
   readonly request: OpenRequest & { readonly turn: number };
   readonly agent: Agent;
@@ -75,6 +79,9 @@ export class ActiveTurn implements QuiescenceListener {
   readonly quiescence: Quiescence;
   readonly calls: OpenCalls;
   readonly subscriptions: Subscriptions;
+  /** The open asks and tells of other actors. */
+  readonly asks: OpenAsks;
+  readonly #key: string | undefined;
   readonly #listener: TurnListener;
   readonly #inbox: Inbox;
   #configs: CalledConfigs | undefined;
@@ -84,11 +91,13 @@ export class ActiveTurn implements QuiescenceListener {
   #released = false;
 
   constructor(options: TurnOptions) {
-    const { context, runId, request, agent, speaker, journal, memory, recorder, inbox, listener } = options;
+    const { context, runId, key, request, agent, speaker, journal, memory, recorder, inbox, listener } =
+      options;
     const { accepted, turn: number, config } = request;
     const { environment, secrets } = context;
     this.context = context;
     this.runId = runId;
+    this.#key = key;
     this.accepted = accepted;
     this.depth = accepted.request.depth ?? 0;
     this.agent = agent;
@@ -129,6 +138,15 @@ export class ActiveTurn implements QuiescenceListener {
       waits,
       subscriptions,
     });
+    const { calls, self } = this;
+    this.asks = new OpenAsks({ context, self, accepted, recorder, journal, calls });
+    calls.unreplayed?.sharesAsks(this.asks);
+  }
+
+  /** The address of the actor. */
+  get self(): ActorRef {
+    const key = this.#key;
+    return { agent: this.accepted.agent, ...(key !== undefined && { key }), run_id: this.runId };
   }
 
   get requestId(): RequestId {
@@ -296,6 +314,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.#released = this.root.open;
     this.#timeout?.stop();
     this.quiescence.stop();
+    this.asks.release();
     this.calls.release();
   }
 

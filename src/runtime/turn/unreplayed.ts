@@ -9,6 +9,8 @@ import type { LoggedCall, LoggedRemoteWork, TurnJournal } from "../replay/turn-j
 import type { RunContext } from "../run-context.ts";
 import { toolCanceled } from "../scheduler/call-tree.ts";
 import type { Subscriptions } from "../scheduler/subscriptions.ts";
+import { toCancel } from "./open-asks.ts";
+import type { OpenAsks } from "./open-asks.ts";
 import type { SharedMemory } from "./shared-memory.ts";
 
 export interface UnreplayedOptions {
@@ -27,6 +29,7 @@ export class Unreplayed {
   /** All open calls of the log by the calls and scopes above them, themselves included. */
   #callsUnder: Map<string, LoggedCall[]> | undefined;
   readonly #remote: LazyMap<string, LoggedRemoteWork>;
+  #asks: OpenAsks | undefined;
 
   constructor(options: UnreplayedOptions) {
     const { openCalls, outcomes, remote } = options.journal;
@@ -34,6 +37,11 @@ export class Unreplayed {
     this.#calls = new LazyMap(openCalls);
     this.#remote = new LazyMap(remote);
     for (const scope of remote.keys()) if (outcomes.has(scope)) this.#remote.delete(scope);
+  }
+
+  /** The asks of a turn in memory, which must not be sent again once they are canceled here. */
+  sharesAsks(asks: OpenAsks): void {
+    this.#asks = asks;
   }
 
   /** Registers that the code has made a call again. */
@@ -64,6 +72,8 @@ export class Unreplayed {
       });
       if (parentCallId !== undefined) parts?.subscriptions.introduce(speaker, parentCallId);
       recorder.event(speaker, toolCanceled(call));
+      if (call.sent?.mode === "ask") recorder.outbox(toCancel(call.sent));
+      this.#asks?.dropped(call.callId);
     }
     for (const scope of this.#remote.keys()) if (isUnder(scope, above)) this.#abandon(scope);
   }

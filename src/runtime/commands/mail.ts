@@ -1,0 +1,131 @@
+import { AgentError, toAgentError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { Pauses } from "../journal/pauses.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import type { Letter, Mail, Posted, Reply } from "../replay/mail-port.ts";
+import { waitingCallers } from "../replay/actor-request.ts";
+import type { HostContext } from "../run-context.ts";
+import { sendMessage } from "../run/messages.ts";
+import type { PostMessage } from "../run/messages.ts";
+import { checkTurnRequest } from "./check-request.ts";
+import type { KeyedRuns } from "./keyed-runs.ts";
+import { Lanes } from "./lanes.ts";
+
+/** The pause before a request is sent again, in milliseconds; doubled each time. */
+const RETRY_MS = { first: 20, most: 1_000 };
+
+/** How long a request without a deadline waits for room in a full mailbox, in milliseconds. */
+const FULL_MS = 60_000;
+
+/** Carries requests and answers between the actors of a log, through the router. */
+export class ActorMail implements Mail {
+  readonly #context: Omit<HostContext, "mail">;
+  readonly #keyed: KeyedRuns;
+  readonly #pauses: Pauses;
+  readonly #lanes = new Lanes();
+
+  constructor(context: Omit<HostContext, "mail">, keyed: KeyedRuns) {
+    this.#context = context;
+    this.#keyed = keyed;
+    this.#pauses = new Pauses(context.environment);
+  }
+
+  post(letter: Letter): Promise<Posted | undefined> {
+    return this.#lanes.run(laneOf(letter), () => this.#post(letter));
+  }
+
+  cancel(letter: Pick<Letter, "from" | "accepted">): Promise<void> {
+    return this.#lanes.run(laneOf(letter), async () => {
+      await this.#send(letter.accepted, { isRepeated: true, isCanceled: true });
+    });
+  }
+
+  async reply(to: RunId, reply: Reply): Promise<void> {
+    await sendMessage(this.#context.router, to, { kind: "reply", ...reply });
+  }
+
+  /** The runtime is closing: nothing is sent again. */
+  stop(): void {
+    this.#pauses.stop();
+  }
+
+  /** Sends a request until it is accepted or refused. */
+  async #post(letter: Letter): Promise<Posted | undefined> {
+    const { environment } = this.#context;
+    let { isRepeated } = letter;
+    let fullUntil = letter.expiresAt;
+    for (let pauseMs = RETRY_MS.first; letter.isWanted(); pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
+      try {
+        return await this.#send(letter.accepted, { isRepeated });
+      } catch (thrown) {
+        const { code } = toAgentError(thrown);
+        fullUntil ??= environment.now() + FULL_MS;
+        if (!AGAIN.has(code) || (code === "overloaded" && environment.now() >= fullUntil)) throw thrown;
+        isRepeated ||= code !== "overloaded";
+      }
+      await this.#pauses.wait(pauseMs);
+    }
+    return undefined;
+  }
+
+  async #send(
+    accepted: AcceptedRequest,
+    { isRepeated, isCanceled = false }: { readonly isRepeated: boolean; readonly isCanceled?: boolean },
+  ): Promise<Posted> {
+    const { agents, environment, log } = this.#context;
+    const { agent: name, requestId, request } = accepted;
+    const message: PostMessage = {
+      kind: "post",
+      accepted: { ...accepted, acceptedAt: environment.now() },
+      ...(isCanceled && { isCanceled }),
+    };
+    // A request that was accepted before belongs to its run, also if another run has the key now.
+    const entry = isRepeated ? await log.lookup(requestId) : undefined;
+    if (entry?.removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
+    if (entry) return this.#deliver(entry.runId, message);
+    if (!isCanceled) await checkTurnRequest(this.#context, agents.get(name), request);
+    const { key, run_id: runId } = request;
+    if (key === undefined) {
+      await this.#checkRun(name, runId);
+      return this.#deliver(runId as RunId, message);
+    }
+    const newId = (): RunId => `run_${environment.newId()}` as RunId;
+    return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message));
+  }
+
+  async #deliver(runId: RunId, message: PostMessage): Promise<Posted> {
+    const { callId, request } = message.accepted;
+    if (callId !== undefined && message.isCanceled !== true) checkNoCycle(runId, request);
+    await sendMessage(this.#context.router, runId, message);
+    return { runId };
+  }
+
+  /** Throws unless a run belongs to the agent of its address. */
+  async #checkRun(agent: string, runId: RunId | undefined): Promise<void> {
+    const run = runId === undefined ? undefined : await this.#context.log.run(runId);
+    if (run?.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
+    if (run?.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
+  }
+}
+
+/** Throws `would_deadlock` for a request to a run that waits for the end of this request. */
+export function checkNoCycle(runId: RunId, { caller, key }: AcceptedRequest["request"]): void {
+  const waiting = waitingCallers(caller);
+  const at = waiting.findIndex((each) => each.run_id === runId);
+  if (at === -1) return;
+  const cycle = [...waiting.slice(at).map((each) => each.run_id), runId];
+  const name = key === undefined ? `run ${runId}` : `run ${runId} (${key})`;
+  throw new AgentError("would_deadlock", `${name} waits for the end of this request: ${cycle.join(" → ")}`, {
+    facts: { cycle },
+  });
+}
+
+/** Refusals that may be different the next time. */
+const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "internal", "overloaded"]);
+
+/** The requests of one run to one actor. */
+function laneOf({ from, accepted }: Pick<Letter, "from" | "accepted">): string {
+  const { agent, request } = accepted;
+  return `${from} ${agent} ${request.key ?? `/${request.run_id ?? ""}`}`;
+}

@@ -1,0 +1,51 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+
+/** Throws `gone` for a request whose run was removed. */
+export function checkKept({ requestId, removed }: RequestEntry): void {
+  if (removed === true) throw goneWithRun(requestId);
+}
+
+/** Reads the record that accepted a request; `gone` if its run was removed since the lookup. */
+export async function readAccepted(
+  log: EventLog,
+  { runId, requestId, accepted }: RequestEntry,
+): Promise<AcceptedRequest> {
+  const { records } = await log.read(runId, { after: accepted.after, limit: 1, records: true });
+  const record = records.find(({ n }) => n === accepted.n);
+  if (record === undefined) throw goneWithRun(requestId);
+  return record["accepted"] as unknown as AcceptedRequest;
+}
+
+/** Whether a request is a message: its entry starts and ends with one event. */
+export function isMessage({ started, completed }: RequestEntry): boolean {
+  return started !== undefined && started === completed;
+}
+
+/** Reads the event of a message; `gone` if its run was removed since the lookup. */
+export async function readMessage(
+  log: EventLog,
+  entry: RequestEntry,
+): Promise<Event & { readonly type: "MessageReceived" }> {
+  return JSON.parse(await readEvent(log, entry, entry.started ?? 0)) as Event & {
+    readonly type: "MessageReceived";
+  };
+}
+
+/** Reads an event of a request; `gone` if its run was removed since the lookup. */
+export async function readEvent(
+  log: EventLog,
+  { runId, requestId }: RequestEntry,
+  id: number,
+): Promise<string> {
+  const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
+  if (text === undefined) throw goneWithRun(requestId);
+  return text;
+}
+
+function goneWithRun(requestId: RequestId): AgentError {
+  return new AgentError("gone", `the run of request ${requestId} was removed`);
+}

@@ -1,0 +1,43 @@
+import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import type { Outcome } from "./turn-journal.ts";
+
+/** Carries requests and answers between actors: the part above the runs, which finds the owner of each. */
+export interface Mail {
+  /**
+   * Sends a request until the other actor has it in its log or refuses it. The requests of one run to one actor are
+   * accepted in the order of these calls. Throws the refusal; resolves with `undefined` if the request is not wanted any
+   * more.
+   */
+  post(letter: Letter): Promise<Posted | undefined>;
+
+  /** Cancels a request. If the other actor does not know it, it is accepted and canceled at once. */
+  cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated">): Promise<void>;
+
+  /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
+  reply(to: RunId, reply: Reply): Promise<void>;
+}
+
+/** A request of an actor to another one. */
+export interface Letter {
+  readonly from: RunId;
+  readonly accepted: AcceptedRequest;
+  /** Whether it may have been sent before. */
+  readonly isRepeated: boolean;
+  /** When it is given up, in milliseconds since 1970. */
+  readonly expiresAt?: number;
+  isWanted(): boolean;
+}
+
+/** Where a request was accepted. */
+export interface Posted {
+  readonly runId: RunId;
+}
+
+/** The answer to an ask. */
+export interface Reply {
+  readonly requestId: RequestId;
+  /** The call of the asking turn. */
+  readonly callId: CallId;
+  readonly outcome: Outcome;
+}

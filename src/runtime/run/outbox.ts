@@ -1,0 +1,157 @@
+import { AgentError } from "../../errors.ts";
+import type { OutboxMark } from "../../ports/event-log.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { RunLedger } from "../activation/run-ledger.ts";
+import { LazyMap } from "../lazy.ts";
+import { readAccepted, readEvent } from "../replay/accepted.ts";
+import { Pauses } from "../journal/pauses.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import { toActorRequest } from "../replay/actor-request.ts";
+import type { ActorCallEvent } from "../replay/actor-request.ts";
+import type { RunContext } from "../run-context.ts";
+import { toOutcome } from "./to-outcome.ts";
+
+/** How long arrived entries are collected before one commit removes them, in milliseconds. */
+const FLUSH_MS = 1_000;
+
+/** The pause before a failed delivery is repeated, in milliseconds; doubled each time. */
+const RETRY_MS = { first: 50, most: 10_000 };
+
+/**
+ * The messages of a run to other actors: the answers to their asks, and the cancels of its own asks. Each is in the
+ * log and is sent until it has arrived.
+ */
+export class Outbox {
+  readonly #context: RunContext;
+  readonly #ledger: RunLedger;
+  readonly #pauses: Pauses;
+  /** The entries that have not arrived. */
+  readonly #open = new LazyMap<string, OutboxMark>();
+  /** The entries that have arrived, and are still in the log. */
+  #arrived: OutboxMark[] = [];
+  #stopFlush: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(context: RunContext, ledger: RunLedger) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#pauses = new Pauses(context.environment);
+  }
+
+  /** Whether no entry is left, here and in the log. */
+  get isEmpty(): boolean {
+    return this.#open.size === 0 && this.#arrived.length === 0;
+  }
+
+  /** Throws `overloaded` when too many entries have not arrived. */
+  checkRoom(): void {
+    const { outbox: limit } = this.#context.limits;
+    if (this.#open.size < limit) return;
+    const message = `run ${this.#ledger.runId} has ${limit} replies and cancels that have not arrived`;
+    throw new AgentError("overloaded", message, { retryAfterS: 1 });
+  }
+
+  /** Throws `conflict` unless all entries have arrived. */
+  async checkEmpty(): Promise<void> {
+    this.flush();
+    await this.#ledger.committed();
+    const { runId } = this.#ledger;
+    if (this.isEmpty && (await this.#context.log.outbox({ runId })).length === 0) return;
+    throw new AgentError("conflict", `run ${runId} has a reply that has not arrived`, {
+      hint: "try again later",
+    });
+  }
+
+  /** Sends new entries, which are committed. */
+  add(marks: readonly OutboxMark[]): void {
+    for (const mark of marks) {
+      const key = keyOf(mark);
+      if (mark.done === true || this.#open.has(key)) continue;
+      this.#open.set(key, mark);
+      void this.#deliver(key, mark);
+    }
+  }
+
+  /** Sends what an earlier process left in the log. */
+  async recover(): Promise<void> {
+    const entries = await this.#context.log.outbox({ runId: this.#ledger.runId });
+    const arrived = new Set(this.#arrived.map(keyOf));
+    if (!this.#stopped) this.add(entries.filter((entry) => !arrived.has(keyOf(entry))));
+  }
+
+  /** Removes the arrived entries from the log with the next commit. */
+  flush(): void {
+    this.#stopFlush?.();
+    this.#stopFlush = undefined;
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    for (const { requestId, kind, event } of arrived)
+      this.#ledger.recorder.outbox({ requestId, kind, event, done: true });
+  }
+
+  /** The run is passivated. */
+  stop(): void {
+    this.#stopped = true;
+    this.#pauses.stop();
+    this.#stopFlush?.();
+  }
+
+  async #deliver(key: string, mark: OutboxMark): Promise<void> {
+    const { environment, telemetry } = this.#context;
+    for (let pauseMs = RETRY_MS.first; !this.#stopped; pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
+      try {
+        await (mark.kind === "reply" ? this.#reply(mark) : this.#cancel(mark));
+        break;
+      } catch (thrown) {
+        if (isFinal(thrown)) break;
+        if (!(thrown instanceof AgentError))
+          telemetry.fault(`a message about request ${mark.requestId} could not be delivered`, thrown);
+      }
+      await this.#pauses.wait(pauseMs);
+    }
+    if (this.#stopped) return;
+    this.#open.delete(key);
+    this.#arrived.push(mark);
+    this.#stopFlush ??= environment.timer(FLUSH_MS, () => this.flush());
+  }
+
+  async #reply({ requestId, event: id }: OutboxMark): Promise<void> {
+    const { log, mail } = this.#context;
+    const entry = await log.lookup(requestId);
+    if (entry === undefined) return;
+    const { sender, callId, request } = await readAccepted(log, entry);
+    if (sender === undefined || callId === undefined) return;
+    const completed = JSON.parse(await readEvent(log, entry, id)) as Completed;
+    await mail.reply(sender.run_id, { requestId, callId, outcome: toOutcome(request, completed) });
+  }
+
+  async #cancel({ event: id }: OutboxMark): Promise<void> {
+    const { log, mail } = this.#context;
+    const { runId, key } = this.#ledger;
+    const [text = ""] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
+    const sent = JSON.parse(text) as ActorCallEvent;
+    const own = await this.#acceptedOf(sent.request_id);
+    if (own === undefined) return;
+    const self = { agent: own.agent, ...(key !== undefined && { key }), run_id: runId };
+    await mail.cancel({ from: runId, accepted: toActorRequest(sent, { self, accepted: own }) });
+  }
+
+  async #acceptedOf(requestId: RequestId): Promise<AcceptedRequest | undefined> {
+    const { log } = this.#context;
+    const entry = await log.lookup(requestId);
+    return entry && readAccepted(log, entry);
+  }
+}
+
+type Completed = Event & { readonly type: "RequestCompleted" };
+
+function keyOf({ kind, requestId }: OutboxMark): string {
+  return `${kind} ${requestId}`;
+}
+
+/** Whether a message is refused for good: the other actor is removed, or does not accept it. */
+function isFinal(thrown: unknown): boolean {
+  if (!(thrown instanceof AgentError)) return false;
+  return thrown.code !== "unavailable" && thrown.code !== "internal" && thrown.code !== "overloaded";
+}

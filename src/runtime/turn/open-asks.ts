@@ -1,0 +1,219 @@
+import { AgentError, toAgentError } from "../../errors.ts";
+import type { ActorRef } from "../../protocol/actors.ts";
+import type { EventBody, ToolErrorCode } from "../../protocol/events/events.ts";
+import type { CallId, RequestId } from "../../protocol/ids.ts";
+import { cut, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
+import type { Recorder } from "../journal/recorder.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import { LazyMap } from "../lazy.ts";
+import { toActorRequest } from "../replay/actor-request.ts";
+import type { ActorCallEvent } from "../replay/actor-request.ts";
+import type { Posted, Reply } from "../replay/mail-port.ts";
+import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
+import type { RunContext } from "../run-context.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import type { OpenCalls } from "./open-calls.ts";
+
+export interface OpenAsksOptions {
+  readonly context: RunContext;
+  readonly self: ActorRef;
+  readonly accepted: AcceptedRequest;
+  readonly recorder: Recorder;
+  readonly journal: TurnJournal;
+  readonly calls: OpenCalls;
+}
+
+/** The open asks and tells of a turn: each is sent until the other actor has accepted or refused it. */
+export class OpenAsks {
+  readonly #options: OpenAsksOptions;
+  readonly #asks = new LazyMap<CallId, OpenAsk>();
+  /** Set when the turn is passivated: replies must be delivered again. */
+  #released = false;
+
+  constructor(options: OpenAsksOptions) {
+    this.#options = options;
+    for (const { sent } of options.journal.openCalls.values()) {
+      if (sent !== undefined) this.#asks.set(sent.tool_call_id, newAsk(sent, true));
+    }
+  }
+
+  get size(): number {
+    return this.#asks.size;
+  }
+
+  /** Sends what the log has open again, in the order of its calls. */
+  resume(): void {
+    for (const ask of this.#asks.values()) this.#post(ask);
+  }
+
+  /** Sends the request of a new call, whose ToolCall is committed. */
+  begin(sent: ActorCallEvent, call: OpenCall): void {
+    const ask = newAsk(sent, false);
+    this.#asks.set(call.callId, ask);
+    this.#live(ask, call);
+    this.#post(ask);
+  }
+
+  /** The replayed code has made a call of the log again. */
+  reached(call: OpenCall): void {
+    const ask = this.#asks.get(call.callId);
+    if (ask) this.#live(ask, call);
+  }
+
+  /** Gives the answer to a call; resolves when it is recorded, or when the call is closed. */
+  reply({ callId, requestId, outcome }: Reply): Promise<void> {
+    const ask = this.#asks.get(callId);
+    if (ask === undefined || ask.sent.callee.request_id !== requestId || ask.sent.mode !== "ask") return DONE;
+    this.#settle(ask, outcome);
+    if (!this.#asks.has(callId)) return DONE;
+    return (ask.reached ??= Promise.withResolvers<void>()).promise;
+  }
+
+  /** A call was canceled with its caller, or the turn is passivated. */
+  aborted(callId: CallId): void {
+    const ask = this.#asks.get(callId);
+    if (ask === undefined) return;
+    if (this.#released) return;
+    this.#close(ask);
+    this.#recall(ask);
+  }
+
+  /** The code will not make a call of the log again; its cancellation is recorded. */
+  dropped(callId: CallId): void {
+    const ask = this.#asks.get(callId);
+    if (ask) this.#close(ask);
+  }
+
+  /** The turn is passivated. Its asks stay open in the log. */
+  release(): void {
+    this.#released = true;
+    const unloaded = new AgentError("unavailable", "the turn was passivated; retry", { retryAfterS: 1 });
+    for (const { reached } of this.#asks.values()) reached?.reject(unloaded);
+  }
+
+  #live(ask: OpenAsk, call: OpenCall): void {
+    ask.call = call;
+    if (ask.outcome) this.#settle(ask, ask.outcome);
+  }
+
+  #post(ask: OpenAsk): void {
+    const { context, self, accepted } = this.#options;
+    const { expires_at: expiresAt } = ask.sent;
+    const isRepeated = ask.posted;
+    ask.posted = true;
+    const letter = {
+      from: self.run_id,
+      accepted: toActorRequest(ask.sent, { self, accepted }),
+      isRepeated,
+      ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
+      isWanted: () => !this.#released && this.#asks.get(ask.sent.tool_call_id) === ask,
+    };
+    context.mail.post(letter).then(
+      (posted) => {
+        if (posted) this.#accepted(ask, posted);
+      },
+      (thrown: unknown) => this.#refused(ask, thrown),
+    );
+  }
+
+  #accepted(ask: OpenAsk, { runId }: Posted): void {
+    if (ask.sent.mode === "ask") return;
+    const value = { run_id: runId, request_id: ask.sent.callee.request_id };
+    this.#settle(ask, { ok: true, value, text: JSON.stringify(value) });
+  }
+
+  #refused(ask: OpenAsk, thrown: unknown): void {
+    const { code, message, details } = toAgentError(thrown);
+    const issues = (details.issues ?? []).map((issue) => `${issue.path} ${issue.message}`.trim());
+    const text = issues.length === 0 ? message : `${message}: ${issues.join("; ")}`;
+    this.#settle(ask, { ok: false, code: REFUSALS[code] ?? "tool_error", message: text });
+  }
+
+  /** Records the outcome, now or when the replayed code has made the call. */
+  #settle(ask: OpenAsk, outcome: Outcome): void {
+    const { call } = ask;
+    if (call === undefined) {
+      ask.outcome ??= outcome;
+      return;
+    }
+    const { calls } = this.#options;
+    this.#close(ask);
+    if (calls.accepts(call)) calls.settle(call, outcome, toBody(call, outcome));
+  }
+
+  #close(ask: OpenAsk): void {
+    this.#asks.delete(ask.sent.tool_call_id);
+    ask.reached?.resolve();
+  }
+
+  /** Has the other actor cancel an ask. A tell is only not sent again. */
+  #recall({ sent, posted }: OpenAsk): void {
+    if (!posted || sent.mode !== "ask") return;
+    this.#options.recorder.outbox(toCancel(sent));
+  }
+}
+
+/** The entry of the outbox that cancels an ask. */
+export function toCancel({ id, callee }: ActorCallEvent): {
+  readonly requestId: RequestId;
+  readonly kind: "cancel";
+  readonly event: number;
+} {
+  return { requestId: callee.request_id, kind: "cancel", event: id };
+}
+
+/** An ask or a tell without an outcome in the log. */
+interface OpenAsk {
+  readonly sent: ActorCallEvent;
+  /** Absent until the replayed code has made the call. */
+  call: OpenCall | undefined;
+  /** Set when it came before that. */
+  outcome: Outcome | undefined;
+  /** For those who wait until the outcome is recorded. */
+  reached: PromiseWithResolvers<void> | undefined;
+  /** Whether it may have been sent. */
+  posted: boolean;
+}
+
+function newAsk(sent: ActorCallEvent, posted: boolean): OpenAsk {
+  return { sent, call: undefined, outcome: undefined, reached: undefined, posted };
+}
+
+/** How refusals of a request appear to the code that made it. */
+const REFUSALS: Readonly<Record<string, ToolErrorCode>> = {
+  invalid_request: "invalid_input",
+  unprocessable: "invalid_input",
+  not_found: "invalid_input",
+  too_large: "too_large",
+  too_deep: "too_deep",
+  would_deadlock: "would_deadlock",
+  overloaded: "overloaded",
+  unavailable: "unavailable",
+  gone: "gone",
+  timeout: "timeout",
+} satisfies Partial<Record<AgentError["code"], ToolErrorCode>>;
+
+/** The rest of the event's limit is for the structured result beside the text. */
+const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
+
+function toBody({ name, callId }: OpenCall, outcome: Outcome): EventBody {
+  if (outcome.ok) {
+    const text = cut(outcome.text ?? "", TEXT_LIMIT_BYTES);
+    return {
+      type: "ToolResult",
+      function_name: name,
+      text_result: text,
+      result: outcome.value,
+      tool_call_id: callId,
+    };
+  }
+  return {
+    type: "ToolError",
+    function_name: name,
+    content: outcome.message,
+    code: outcome.code as ToolErrorCode,
+    tool_call_id: callId,
+  };
+}
+
+const DONE = Promise.resolve();

@@ -1,0 +1,76 @@
+import { defineAgent } from "troupe";
+import { z } from "zod";
+
+/** A list that actors share: its turns say what they were given. */
+export const list = defineAgent({
+  name: "list",
+  purpose: "Keeps a list.",
+  operations: (own) => ({
+    add: own({
+      input: z.object({ item: z.string() }),
+      async run({ item }, turn) {
+        const before = (turn.memory.get() ?? []) as readonly string[];
+        await turn.text(item);
+        turn.memory.set([...before, item]);
+        return before.length + 1;
+      },
+    }),
+    all: own({
+      input: z.object({}),
+      run: (_input, turn) => ({ items: (turn.memory.get() ?? []) as readonly string[] }),
+    }),
+    fail: own({
+      input: z.object({}),
+      run: (): never => {
+        throw new Error("the list is broken");
+      },
+    }),
+    hold: own({
+      input: z.object({}),
+      run: (_input, turn) => turn.waitForInput({ go: "Go on?" }),
+    }),
+    from: own({
+      input: z.object({}),
+      run: (_input, turn) => ({ self: turn.self, sender: turn.sender ?? null }),
+    }),
+  }),
+});
+
+/** Does with a list what its input says. */
+export const user = defineAgent({
+  name: "user",
+  purpose: "Uses a list.",
+  operations: (own) => ({
+    ask_all: own({
+      input: z.object({ key: z.string() }),
+      async run({ key }, turn) {
+        const actor = turn.actor(list, key);
+        const first = await turn.ask(actor, "add", { item: "a" });
+        const second = await turn.ask(actor, "add", { item: "b" });
+        const { items } = await turn.ask(actor, "all", {});
+        return { first, second, items };
+      },
+    }),
+    tell_all: own({
+      input: z.object({ key: z.string() }),
+      async run({ key }, turn) {
+        const actor = turn.actor(list, key);
+        const tells = ["a", "b", "c"].map((item) => turn.tell(actor, "add", { item }));
+        return (await Promise.all(tells)).length;
+      },
+    }),
+    tell_only: own({
+      input: z.object({ key: z.string() }),
+      run({ key }, turn) {
+        void turn.tell(turn.actor(list, key), "add", { item: "late" });
+      },
+    }),
+    ask_bad: own({
+      input: z.object({ operation: z.enum(["fail", "hold", "from"]), timeoutMs: z.number().optional() }),
+      run: async ({ operation: name, timeoutMs }, turn) => {
+        const options = timeoutMs === undefined ? {} : { timeoutMs };
+        return turn.ask(turn.actor(list, "bad"), name, {}, options);
+      },
+    }),
+  }),
+});
