@@ -54,6 +54,7 @@ export type { SecretStore } from "./ports/secret-store.ts";
 export type { Telemetry } from "./ports/telemetry.ts";
 export type { Event, EventType } from "./protocol/events/events.ts";
 export type { EventOf } from "./protocol/events/event-schemas.ts";
+export type { ActorRef, SenderRef } from "./protocol/actors.ts";
 export type { ArtifactId, CallId, RequestId, RunId } from "./protocol/ids.ts";
 export type { Json, JsonObject } from "./protocol/json.ts";
 export type { Request } from "./protocol/requests/requests.ts";
@@ -62,6 +63,7 @@ export { defineAgent, defineTool, operation } from "./runtime/agent/define.ts";
 export type { ChatOperations } from "./runtime/agent/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
 export type { MachineOperation, MachineOptions } from "./runtime/machine/from-machine.ts";
+export type { ActorAddress, ActorPlace } from "./runtime/agent/actor-address.ts";
 export type {
   Agent,
   AgentOptions,
@@ -84,6 +86,7 @@ export type { CallOptions, EffectOptions, TimeoutOption } from "./runtime/agent/
 export type {
   Artifact,
   ArtifactOptions,
+  AskOptions,
   Attachment,
   Call,
   CompletionOptions,
@@ -93,6 +96,7 @@ export type {
   OperationInput,
   OperationOutput,
   ReceiveOptions,
+  ToldRequest,
   ToolTurn,
   Turn,
   TurnRequestInfo,
