@@ -1,6 +1,6 @@
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { RequestPhase, RunPhase } from "../protocol/answers/status.ts";
+import type { RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
 import type { OutboxQuery, ReadOptions, RunQuery, SleepQuery } from "./log-queries.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -78,12 +78,12 @@ export interface EventLog {
 
   /**
    * Lists the requests that have work to do without new input, oldest first; recovery continues them.
-   * Requests that wait for input or sleep are not included, nor those queued behind a started request of
-   * their run.
+   * Requests at rest (they wait for input or for something else from outside) are not included, nor those queued behind a
+   * started request of their run.
    */
   open(): Promise<readonly RequestEntry[]>;
 
-  /** Lists the sleeping requests, by wake time. */
+  /** Lists the requests with a wake time, by that time. */
   asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
 
   /** Lists the entries of outboxes that are not done, those of a run in the order of their events. */
@@ -213,8 +213,7 @@ export interface RequestMark {
   /** The id of the newest event at completion: its RequestCompleted. */
   readonly completed?: number;
   /**
-   * The wake time of a sleeping request, in milliseconds since 1970; 0 if it does not sleep. A completed
-   * request never sleeps.
+   * When a request at rest must continue, in milliseconds since 1970; 0 for no such time. A completed request has none.
    */
   readonly wakeAt?: number;
   /**
@@ -222,6 +221,11 @@ export interface RequestMark {
    * completed request never rests.
    */
   readonly rests?: readonly RequestId[];
+  /**
+   * What a request at rest waits for, if it does not wait for input; `null` when it works again. A completed request
+   * waits for nothing.
+   */
+  readonly waitingFor?: WaitingFor | null;
 }
 
 /** Adds an entry to a run's outbox: a message to another actor that is sent again until it has arrived. */
@@ -276,10 +280,12 @@ export interface RequestEntry {
   readonly started?: number;
   readonly segment?: number;
   readonly completed?: number;
-  /** The wake time; absent if it does not sleep. */
+  /** The wake time; absent if it has none. */
   readonly wakeAt?: number;
   /** The asks that it rests on; absent if it does not rest. */
   readonly rests?: readonly RequestId[];
+  /** What it waits for; absent unless it is at rest without a wait for input. */
+  readonly waitingFor?: WaitingFor;
   /** True if the run was removed; then only the ids and the phase `completed` are set. */
   readonly removed?: boolean;
 }

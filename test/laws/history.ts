@@ -284,16 +284,17 @@ export function openWaits({ waits, outcomes }: History): readonly (readonly [str
     .map(([callId, question]) => [callId, ...question]);
 }
 
-/** Whether all work of a turn waits for its caller. */
+/** Whether a turn waits for its caller: a wait is open, and every other open call is a wait or a sleep. */
 export function isParked({ items, outcomes, waits, queued }: History): boolean {
-  const open = [...items.values()]
-    .flat()
-    .filter(({ what }) => !what.startsWith("all "))
+  const calls = [...items.values()].flat().filter(({ what }) => !what.startsWith("all "));
+  const sleeps = new Set(calls.filter(({ what }) => what.startsWith("sleep ")).map(({ callId }) => callId));
+  const open = calls
     .map(({ callId = "" }) => callId)
     .filter((callId) => callId !== "" && !outcomes.has(callId) && !isUnderEnded(callId, outcomes));
   const leaves = open.filter((callId) => !open.some((other) => isInside(other, callId)));
   return (
-    leaves.some((callId) => waits.has(callId)) && leaves.every((leaf) => waits.has(leaf) || queued.has(leaf))
+    leaves.some((callId) => waits.has(callId)) &&
+    leaves.every((leaf) => waits.has(leaf) || sleeps.has(leaf) || queued.has(leaf))
   );
 }
 

@@ -20,7 +20,7 @@ import type { Issue } from "../schema/issue.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import { STATE_TYPES } from "./statechart.ts";
 import type { Statechart, StatechartEdge, StatechartNode } from "./statechart.ts";
-import type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./status.ts";
+import type { RequestPhase, RequestStatus, RunPhase, RunSummary, WaitingFor } from "./status.ts";
 
 /** The answers of the routes, except events, by name. */
 export interface Answers {
@@ -80,6 +80,12 @@ const issue = z.object({
   message: text,
 } satisfies Shape<Issue>);
 
+const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("input"), wait_id: ordinal, expires_at: timestamp.exactOptional() }),
+  z.object({ kind: z.literal("sleep"), expires_at: timestamp }),
+  z.object({ kind: z.literal("message"), name: text, expires_at: timestamp.exactOptional() }),
+]);
+
 export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answers[Name]> } = {
   AgentEntry: z
     .object({
@@ -128,6 +134,9 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
         .array(text)
         .exactOptional()
         .describe("The operations that the machine takes now; its guards are not considered."),
+      waiting_for: waitingFor
+        .exactOptional()
+        .describe("What the request waits for from outside; clients ignore kinds that they do not know."),
       created_at: timestamp,
       completed_at: timestamp.exactOptional(),
       last_event_id: count.describe("The id of the request's newest event, 0 when it has none."),

@@ -6,6 +6,12 @@ export type RequestPhase = "queued" | "running" | "waiting" | "completed";
 
 export type RunPhase = "idle" | "running" | "waiting";
 
+/** What a request waits for from outside: the oldest open question, otherwise what its turn at rest waits for. */
+export type WaitingFor =
+  | { readonly kind: "input"; readonly wait_id: number; readonly expires_at?: string }
+  | { readonly kind: "sleep"; readonly expires_at: string }
+  | { readonly kind: "message"; readonly name: string; readonly expires_at?: string };
+
 /** The answer of `GET /request/{request_id}`. */
 export interface RequestStatus {
   readonly request_id: RequestId;
@@ -24,6 +30,7 @@ export interface RequestStatus {
   readonly state?: Json;
   /** The operations that the machine takes now, guards not considered; absent when the request has ended. */
   readonly accepts?: readonly string[];
+  readonly waiting_for?: WaitingFor;
   readonly created_at: string;
   readonly completed_at?: string;
   /** The id of the request's newest event, 0 when it has none. */

@@ -1,7 +1,8 @@
+import type { WaitingFor } from "../../protocol/answers/status.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
-import { LONG_SLEEP_MS } from "../scheduler/open-sleeps.ts";
+import { isLong } from "../scheduler/open-rests.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** The index entry of a turn, without its phase. */
@@ -10,9 +11,15 @@ export interface IndexedRequest {
   readonly segment: number | undefined;
   /** Its wake time, in milliseconds since 1970. */
   readonly wakeAt: number | undefined;
+  /** What it waits for while it is at rest without a wait for input. */
+  readonly waitingFor: WaitingFor | undefined;
 }
 
-/** The entry of the started request in the index of the log, kept consistent with its turn. */
+/**
+ * The entry of the started request in the index of the log, kept consistent with its turn. Here is decided what a turn
+ * at rest looks like from outside: with an open wait its phase is `waiting`, otherwise it is `running` and `waitingFor`
+ * is set.
+ */
 export class RequestIndexEntry {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
@@ -24,59 +31,119 @@ export class RequestIndexEntry {
     this.#marked = marked;
   }
 
-  /** The wake-up time in the index, in milliseconds since 1970. */
+  /** Whether the turn is at rest in the index. */
+  get atRest(): boolean {
+    const { wakeAt, waitingFor } = this.#marked;
+    return this.#ledger.phase === "waiting" || waitingFor !== undefined || wakeAt !== undefined;
+  }
+
+  /** The wake time in the index, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
     return this.#marked.wakeAt;
   }
 
   /** Forgets the turn that has ended. */
   clear(): void {
-    this.#marked = { segment: undefined, wakeAt: undefined };
+    this.#marked = { segment: undefined, ...AWAKE };
+  }
+
+  /** Records that a turn at rest continues. */
+  wake(): void {
+    if (this.atRest) this.#write({ ...this.#marked, ...AWAKE, phase: "running" });
   }
 
   /** Adds the changes of the entry to the batch that is about to be committed. */
   beforeCommit(turn: ActiveTurn): void {
-    const { segment: before, wakeAt } = this.#marked;
-    const segment = segmentOf(turn);
-    const isAwake = wakeAt !== undefined && turn.quiescence.wakeAt !== wakeAt;
-    if (!this.#isPhaseNew(turn) && !isAwake && segment === before) return;
-    this.#write(turn, { segment, wakeAt: isAwake ? undefined : wakeAt });
+    const { segment, wakeAt, waitingFor } = this.#marked;
+    const next = this.#next(turn);
+    const isSame =
+      next.phase === this.#phase &&
+      next.segment === segment &&
+      next.wakeAt === wakeAt &&
+      next.waitingFor === waitingFor;
+    if (!isSame) this.#write(next);
   }
 
   /** Updates the entry after a change of what the turn waits for. */
   follow(turn: ActiveTurn): void {
-    const before = this.#marked.wakeAt;
-    const { wakeAt = before } = turn.quiescence;
-    // Only falling asleep needs a commit now; waking up is written with the next one.
-    const sleeps = wakeAt !== before && (wakeAt ?? 0) - this.#context.environment.now() >= LONG_SLEEP_MS;
-    if (!this.#isPhaseNew(turn) && !sleeps) return;
-    this.#write(turn, { segment: segmentOf(turn), wakeAt: sleeps ? wakeAt : before });
+    const next = this.#next(turn);
+    const isAtRest = next.phase === "waiting" || next.waitingFor !== undefined;
+    const isRestNew = isAtRest && next.wakeAt !== this.#marked.wakeAt;
+    const isKindNew = next.waitingFor !== undefined && next.waitingFor !== this.#marked.waitingFor;
+    // Only coming to rest needs a commit now; waking up is written with the next one.
+    if (next.phase !== this.#phase || isRestNew || isKindNew) this.#write(next);
   }
 
-  #isPhaseNew({ quiescence: { parked } }: ActiveTurn): boolean {
-    return parked !== undefined && parked !== (this.#ledger.phase === "waiting");
+  get #phase(): StartedPhase {
+    return this.#ledger.phase === "waiting" ? "waiting" : "running";
   }
 
-  #write(turn: ActiveTurn, { segment, wakeAt }: IndexedRequest): void {
+  /** What the entry should be. */
+  #next(turn: ActiveTurn): NextEntry {
+    const before = this.#marked;
+    const { atRest, rests } = turn.quiescence;
+    const segment = segmentOf(turn);
+    if (atRest === undefined) {
+      const isWaiting = this.#phase === "waiting";
+      // A deadline that is new must not be missed if the process dies now.
+      return {
+        ...before,
+        segment,
+        phase: this.#phase,
+        ...(isWaiting && { wakeAt: earlier(before.wakeAt, rests.firstEnd) }),
+      };
+    }
+    if (!atRest) return { segment, phase: "running", ...AWAKE };
+    const wakeAt = rests.firstEnd;
+    const now = this.#context.environment.now();
+    // The turn is about to continue.
+    if (wakeAt !== undefined && wakeAt <= now) return { ...before, segment, phase: this.#phase };
+    if (turn.waits.size > 0) return { segment, phase: "waiting", wakeAt, waitingFor: undefined };
+    const { oldest } = rests;
+    const isKept = before.wakeAt === wakeAt && isEqual(before.waitingFor, oldest);
+    if (isKept) return { ...before, segment, phase: "running" };
+    if (!isLong(wakeAt, now)) return { segment, phase: "running", ...AWAKE };
+    return { segment, phase: "running", wakeAt, waitingFor: oldest };
+  }
+
+  #write({ phase, ...next }: NextEntry): void {
     const ledger = this.#ledger;
-    const isNew = this.#isPhaseNew(turn);
-    if (isNew) ledger.enter(turn.quiescence.parked === true ? "park" : "unpark");
-    const phase = ledger.phase === "waiting" ? "waiting" : "running";
-    const { requestId } = turn;
-    const isWakeNew = wakeAt !== this.#marked.wakeAt;
+    const before = this.#marked;
+    const isPhaseNew = phase !== this.#phase;
+    const wasAtRest = this.atRest;
+    if (isPhaseNew) ledger.enter(phase === "waiting" ? "park" : "unpark");
+    const { requestId } = ledger.started?.accepted ?? {};
+    if (requestId === undefined) return;
+    const { segment, wakeAt, waitingFor } = next;
     ledger.recorder.mark({
       requestId,
       phase,
       ...(segment !== undefined && { segment }),
-      ...(isWakeNew && { wakeAt: wakeAt ?? 0 }),
+      ...(wakeAt !== before.wakeAt && { wakeAt: wakeAt ?? 0 }),
+      ...(waitingFor !== before.waitingFor && { waitingFor: waitingFor ?? null }),
     });
-    // A turn that reaches its sleep has made progress: its wake-up does not count as a recovery.
-    const fallsAsleep = wakeAt !== undefined && isWakeNew;
-    if (fallsAsleep && (ledger.started?.recoveries ?? 0) > 0)
+    this.#marked = next;
+    // A turn that comes to rest has made progress: its wake-up does not count as a recovery.
+    if (this.atRest && !wasAtRest && (ledger.started?.recoveries ?? 0) > 0)
       ledger.change({ type: "Released", request_id: requestId });
-    this.#marked = { segment, wakeAt };
-    if (isNew) ledger.save();
+    if (isPhaseNew) ledger.save();
   }
+}
+
+type StartedPhase = "running" | "waiting";
+
+interface NextEntry extends IndexedRequest {
+  readonly phase: StartedPhase;
+}
+
+const AWAKE: Pick<IndexedRequest, "wakeAt" | "waitingFor"> = { wakeAt: undefined, waitingFor: undefined };
+
+function isEqual(one: WaitingFor | undefined, other: WaitingFor | undefined): boolean {
+  return one !== undefined && JSON.stringify(one) === JSON.stringify(other);
+}
+
+function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || (other !== undefined && other < one) ? other : one;
 }
 
 /** The start of a request's current segment: its newest answer, or its oldest open wait if that is older. */

@@ -18,6 +18,7 @@ import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
+import { isLong } from "../scheduler/open-rests.ts";
 import { ActiveTurn } from "../turn/active-turn.ts";
 import type { TurnListener } from "../turn/active-turn.ts";
 import { toSegment, RequestIndexEntry } from "./request-index-entry.ts";
@@ -62,7 +63,8 @@ export class TurnSlot implements TurnListener {
     this.#passivated = passivated?.journal;
     this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
-      wakeAt: passivated?.wakeAt,
+      wakeAt: passivated?.rest.wakeAt,
+      waitingFor: passivated?.rest.waitingFor,
     });
     if (passivated === undefined) return;
     ledger.enter("start");
@@ -79,17 +81,27 @@ export class TurnSlot implements TurnListener {
     return this.#turn !== undefined || this.#continuation !== undefined;
   }
 
-  /** Whether the turn is suspended: it only waits or sleeps. */
+  /** Whether the turn is suspended: it only waits for something from outside. */
   get suspended(): boolean {
-    return this.#turn?.quiescence.suspended ?? this.#entry.wakeAt !== undefined;
+    return this.#turn?.quiescence.suspended ?? this.#entry.atRest;
   }
 
-  /** The end of the turn's sleep, if the turn can be passivated until then, in milliseconds since 1970. */
+  /** Whether the turn is at rest, also in the index. */
+  get atRest(): boolean {
+    // Asked after every commit: most turns are not at rest.
+    if (!this.#entry.atRest) return false;
+    return this.#turn === undefined || this.#turn.quiescence.atRest === true;
+  }
+
+  /** Whether the turn can be passivated: it is at rest, and if it is in memory, it is so for long enough. */
+  get quiet(): boolean {
+    if (!this.atRest) return false;
+    return this.#turn === undefined || isLong(this.wakeAt, this.#context.environment.now());
+  }
+
+  /** When a turn at rest must continue, in milliseconds since 1970, as in the index. */
   get wakeAt(): number | undefined {
-    const { wakeAt } = this.#entry;
-    // Asked after every commit: most turns have no wake-up time in the index.
-    if (wakeAt === undefined) return undefined;
-    return this.#turn === undefined || this.#turn.quiescence.wakeAt === wakeAt ? wakeAt : undefined;
+    return this.#entry.wakeAt;
   }
 
   /** The open waits, oldest first. */
@@ -127,15 +139,17 @@ export class TurnSlot implements TurnListener {
   }
 
   /**
-   * Continues a passivated turn that is not parked, after a crash or a long sleep. The recovery is recorded
-   * first, so that a turn that crashes the process repeatedly is detected and ended. `alone` means that no
-   * other turn ran when the process died.
+   * Continues a passivated turn after a crash, or at its wake time if it is at rest. The recovery is recorded first, so
+   * that a turn that crashes the process repeatedly is detected and ended. `alone` means that no other turn ran when the
+   * process died.
    */
-  recover(alone: boolean): void {
+  recover({ alone, isDue }: { readonly alone: boolean; readonly isDue: boolean }): void {
     const ledger = this.#ledger;
     const open = ledger.started;
     if (open === undefined || this.#passivated === undefined || this.#continuation !== undefined) return;
-    const died = open.released !== true && this.#entry.wakeAt === undefined;
+    const { atRest, wakeAt } = this.#entry;
+    if (atRest && !(isDue && wakeAt !== undefined)) return;
+    const died = open.released !== true && !atRest;
     const start = toContinuedStart(open, { died, alone });
     const { requestId } = open.accepted;
     const error = toPoisoned(start);
@@ -172,10 +186,13 @@ export class TurnSlot implements TurnListener {
 
   /** Gives a new message to the turn, if it waits for one with this name. */
   messageArrived(name: string): void {
-    const mayWake = this.#entry.wakeAt !== undefined && this.#continuation === undefined;
+    const mayWake = this.#entry.atRest && this.#continuation === undefined;
     // A passivated turn takes the message when its handler makes the call again.
     if (this.#turn) this.#turn.messageArrived(name);
-    else if (mayWake && this.awaits(name)) this.#revive();
+    else if (mayWake && this.awaits(name)) {
+      this.#entry.wake();
+      this.#revive();
+    }
   }
 
   /** Gives an answer of another actor to the turn that asked; does nothing if that turn has ended. */
@@ -294,6 +311,7 @@ export class TurnSlot implements TurnListener {
 
   /** Runs the handler of a turn again after its start is recorded. */
   #continue({ spared }: ContinuedStart): void {
+    this.#entry.wake();
     const journal = this.#passivated;
     const turn = journal && this.#open(spared ? withSpared(journal) : journal);
     if (turn) this.#ledger.recorder.committed().then(() => this.#run(turn), ignore);

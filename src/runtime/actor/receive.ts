@@ -50,10 +50,8 @@ export function receive(
   const open = openCall(caller, { callId, name: "receive", args: null, logged }, "receive", () => stop());
   if (!logged || until < loggedUntil)
     recorder.record({ type: "Receive", call_id: callId, name, ...(until < Infinity && { until }) });
-  turn.receives(open, name);
-  if (until === Infinity || !open.open) return;
-  turn.slept(callId, until, now);
-  if (turn.ended) return;
+  turn.receives(open, { kind: "message", name, ...(until < Infinity && { until }) });
+  if (until === Infinity || !open.open || turn.ended) return;
   stop = environment.timer(Math.max(until - now, 0), () => {
     if (turn.calls.accepts(open)) turn.receiveExpired(open);
   });

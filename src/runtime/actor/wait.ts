@@ -78,7 +78,7 @@ export function sleep(
   if (!logged || until < loggedUntil) recorder.record({ type: "Sleep", call_id: callId, ms, until });
   if (!logged && ms >= SHOWN_SLEEP_MS)
     recorder.event(speaker, { type: "Sleeping", call_id: callId, until: toTimestamp(until) });
-  turn.slept(callId, until, now);
+  turn.slept(open, until);
   if (turn.ended) return;
   stop = environment.timer(Math.max(until - now, 0), () => {
     if (!turn.calls.accepts(open)) return;

@@ -1,7 +1,7 @@
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
-import { requestIdOf } from "../../protocol/events/encode.ts";
+import { requestIdOf, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import type { RequestStatus } from "../../protocol/answers/status.ts";
+import type { RequestStatus, WaitingFor } from "../../protocol/answers/status.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import { loadJournal } from "../replay/load-run.ts";
@@ -28,7 +28,9 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
     case "waiting": {
       const wait = await oldestOpenWait(log, entry);
       const asked = wait && { request_keys: wait.questions, wait_id: wait.waitId };
-      return { ...base, ...asked, last_event_id: await newestEvent(log, entry) };
+      const waitingFor = wait ? toInput(wait) : entry.waitingFor;
+      const rest = waitingFor && { waiting_for: waitingFor };
+      return { ...base, ...asked, ...rest, last_event_id: await newestEvent(log, entry) };
     }
     default: {
       const never: never = entry.phase;
@@ -54,6 +56,14 @@ function toMessageStatus(
     created_at: new Date(createdAt).toISOString(),
     completed_at: ts,
     last_event_id: id,
+  };
+}
+
+function toInput({ waitId, expiresAt }: Wait): WaitingFor {
+  return {
+    kind: "input",
+    wait_id: waitId,
+    ...(expiresAt !== undefined && { expires_at: toTimestamp(expiresAt) }),
   };
 }
 

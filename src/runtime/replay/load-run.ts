@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Claim, EventLog, Snapshot } from "../../ports/event-log.ts";
+import type { Claim, EventLog, RequestEntry, Snapshot } from "../../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event, EventType } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -19,8 +19,8 @@ export interface PassivatedTurn {
   readonly journal: TurnJournal;
   /** Whether it only waits for its caller, so that nothing happens until an answer arrives. */
   readonly waiting: boolean;
-  /** Its wake time in milliseconds since 1970, if it was passivated while it sleeps. */
-  readonly wakeAt?: number;
+  /** Its wake time and what it waits for in the index, if it was passivated at rest. */
+  readonly rest: Pick<RequestEntry, "wakeAt" | "waitingFor">;
 }
 
 /** The stored state of a run, and its running turn. */
@@ -44,10 +44,8 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const bodies = await loading.unreadBodies(log, runId);
   const open = startedOf(state);
   if (open === undefined || journal === undefined) return { state, bodies };
-  const sleeps = journal.wakeTimes.size > 0;
-  const wakeAt = sleeps ? (await log.lookup(open.accepted.requestId))?.wakeAt : undefined;
-  const waiting = run.status === "waiting";
-  return { state, bodies, passivated: { journal, waiting, ...(wakeAt !== undefined && { wakeAt }) } };
+  const rest = (await log.lookup(open.accepted.requestId)) ?? {};
+  return { state, bodies, passivated: { journal, waiting: run.status === "waiting", rest } };
 }
 
 /** The state of a run when the event with this id was the newest, before later records. */

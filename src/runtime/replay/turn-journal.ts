@@ -46,6 +46,8 @@ export interface Wait {
   readonly waitId: number;
   readonly callId: CallId;
   readonly questions: { readonly [key: string]: string };
+  /** Its deadline, in milliseconds since 1970. */
+  readonly expiresAt?: number;
 }
 
 /** A logged call and its caller. */

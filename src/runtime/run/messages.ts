@@ -54,6 +54,8 @@ export interface RecoverMessage {
   readonly kind: "recover";
   /** Whether no other turn ran when the process died. */
   readonly alone?: boolean;
+  /** Whether the wake time of its turn has passed. A turn at rest continues only then. */
+  readonly isDue?: boolean;
 }
 
 /** Change the configuration of a run or of an agent. */

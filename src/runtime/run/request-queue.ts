@@ -188,11 +188,11 @@ export class RequestQueue {
     throw new AgentError("conflict", `request ${requestId} is not open`);
   }
 
-  /** Continues the open request after a crash. */
-  recover({ alone = false }: RecoverMessage): RunReceipt {
+  /** Continues the open request after a crash, or at its wake time. */
+  recover({ alone = false, isDue = false }: RecoverMessage): RunReceipt {
     const ledger = this.#ledger;
     if (this.slot.requestId !== undefined) {
-      if (ledger.phase === "running") this.slot.recover(alone);
+      this.slot.recover({ alone, isDue });
     } else if (this.#mailbox.size > 0) this.slot.startNext();
     return toRunReceipt(ledger.runId, ledger.recorder.head);
   }

@@ -61,25 +61,25 @@ export class Run implements RecorderListener {
   }
 
   /**
-   * Whether the run can be passivated: it is idle, parked, or in a long sleep, and everything is committed.
+   * Whether the run can be passivated: it is idle or its turn is at rest, and everything is committed.
    */
   get quiet(): boolean {
     const { recorder } = this.#ledger;
     if (this.#messages > 0 || !recorder.watched || !this.#outbox.isEmpty) return false;
-    return (!this.working || this.wakeAt !== undefined) && recorder.settled;
+    return (this.#ledger.phase === "idle" || this.#requests.slot.quiet) && recorder.settled;
   }
 
-  /** The end of its turn's sleep, if the run can be passivated until then, in milliseconds since 1970. */
+  /** When its turn must continue if it is passivated at rest, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
     return this.#requests.slot.wakeAt;
   }
 
-  /** Whether a turn has started and is not parked. */
+  /** Whether a turn has started and the run does not wait for input. */
   get working(): boolean {
     return this.#ledger.phase === "running";
   }
 
-  /** Whether its turn neither waits nor sleeps. */
+  /** Whether its turn works. */
   get busy(): boolean {
     return this.working && !this.#requests.slot.suspended;
   }
@@ -127,8 +127,8 @@ export class Run implements RecorderListener {
    * Records a proper end of the process, so that the continuation of the turn does not count as a recovery.
    */
   async settle({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
-    const { active, requestId } = this.#requests.slot;
-    const isReleased = !isFailure && active && this.working && this.wakeAt === undefined;
+    const { active, atRest, requestId } = this.#requests.slot;
+    const isReleased = !isFailure && active && this.working && !atRest;
     if (requestId !== undefined && isReleased)
       this.#ledger.change({ type: "Released", request_id: requestId });
     this.#outbox.flush();

@@ -41,6 +41,7 @@ export class OpenCall {
   readonly #children = new LazySet<OpenCall>();
   readonly #busy: BusyCount;
   #queued = false;
+  #rests: boolean;
   #isCounted = false;
   /** What happens when it is closed. */
   #atClose: (() => void)[] | undefined;
@@ -65,12 +66,13 @@ export class OpenCall {
     this.open = options.parent?.open ?? true;
     this.config = options.config ?? options.parent?.config ?? {};
     this.abort = options.abort ?? (() => {});
+    this.#rests = RESTS.has(options.kind);
     if (this.parent) {
       this.#busy = this.parent.#busy;
       this.parent.#children.add(this);
       this.parent.#count();
     } else {
-      this.#busy = { going: 0, timed: 0 };
+      this.#busy = { working: 0 };
     }
     this.#count();
   }
@@ -81,14 +83,17 @@ export class OpenCall {
     this.#count();
   }
 
-  /** Whether every open call of the tree is a wait for the caller. */
-  get onlyWaits(): boolean {
-    return this.#busy.going === 0;
+  /** The call waits for something from outside its turn from now on; waits and sleeps do so from their start. */
+  rest(): void {
+    if (this.#rests) return;
+    if (this.#isCounted) this.#busy.working -= 1;
+    this.#isCounted = false;
+    this.#rests = true;
   }
 
-  /** Whether every open call of the tree suspends the turn: a wait, a sleep or a receive. */
-  get onlySuspends(): boolean {
-    return this.#busy.timed === 0;
+  /** Whether every open call of the tree waits for something from outside the turn. */
+  get onlyRests(): boolean {
+    return this.#busy.working === 0;
   }
 
   /** Calls a function once, when the call is closed. */
@@ -122,28 +127,26 @@ export class OpenCall {
     }
   }
 
-  /** Counts the call if it works itself: it has started and has no open child call. */
+  /** Counts the call if it works itself: it has started, does not rest, and has no open child call. */
   #count(): void {
-    const isCounted = this.open && !this.#queued && this.#children.size === 0;
+    const isCounted = !this.#rests && this.open && !this.#queued && this.#children.size === 0;
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
-    const step = isCounted ? 1 : -1;
-    if (!WAITS.has(this.kind)) this.#busy.going += step;
-    if (!SUSPENDS.has(this.kind)) this.#busy.timed += step;
+    this.#busy.working += isCounted ? 1 : -1;
   }
 }
 
 /** Counts the working calls of a tree. A tree can have thousands of calls, too many to visit each time. */
 interface BusyCount {
-  /** The calls that are not waits. */
-  going: number;
   /** The calls during which the time of the turn runs. */
-  timed: number;
+  working: number;
 }
 
-// A call on another server is not counted: the work there is a call of kind `remote` beside it.
-const WAITS: ReadonlySet<CallKind> = new Set(["wait", "remoteCall"]);
-const SUSPENDS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
+/**
+ * The calls that rest from their start. A call on another server is among them, because the work there is a call of kind
+ * `remote` beside it.
+ */
+const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
 
 /** The event that records the cancellation of a call; `undefined` for a call whose end is not recorded. */
 export function canceledBody(call: OpenCall): EventBody | undefined {

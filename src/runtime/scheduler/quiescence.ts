@@ -5,15 +5,16 @@ import type { Recorder } from "../journal/recorder.ts";
 import type { Delivery } from "../replay/turn-journal.ts";
 import { Activity } from "./activity.ts";
 import type { ActivityListener } from "./activity.ts";
-import type { CallKind, LiveWait, OpenCall } from "./call-tree.ts";
+import type { LiveWait, OpenCall } from "./call-tree.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
 import { OpenReceives } from "./open-receives.ts";
-import { OpenSleeps } from "./open-sleeps.ts";
+import { OpenRests, toRest } from "./open-rests.ts";
+import type { Rest } from "./open-rests.ts";
 import type { OpenWaits } from "./open-waits.ts";
 
 /** The turn whose state is watched. */
 export interface QuiescenceListener {
-  /** Whether the turn is parked, suspended or sleeps may have changed. */
+  /** Whether the turn is at rest or suspended may have changed. */
   quiescenceChanged(): void;
   /** The replayed code does not make a call that the log has next. */
   stalled(missing: CallId): void;
@@ -29,9 +30,6 @@ export interface QuiescenceOptions {
   readonly deliveries: readonly Delivery[];
 }
 
-/** Calls during which the time of a turn does not run. */
-const SUSPENDING: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive"]);
-
 /**
  * Maximum time for replayed code to make the call that is next in the log, in milliseconds. The code may do
  * something that is not visible from here.
@@ -42,9 +40,9 @@ const STALL_MS = 60_000;
  * The states in which a turn does not work:
  *
  * - quiescent: no code of the turn can make progress until a call ends;
- * - parked: quiescent, and it only waits for answers of its caller;
- * - suspended: it only waits for answers or messages, or sleeps, so its time does not run;
- * - passivated: not in memory. A parked turn or one in a long sleep can be passivated.
+ * - suspended: every open call waits for something from outside the turn, so its time does not run;
+ * - at rest: quiescent and suspended. The status of its request is `waiting` if a wait is open;
+ * - passivated: not in memory. A turn at rest can be passivated.
  *
  * The first three are known from the turn's activity, deliveries and open calls. Whether a turn is quiescent:
  * `#look` decides this, after a commit and one event-loop tick, in which the code can continue.
@@ -55,12 +53,11 @@ export class Quiescence implements ActivityListener {
   readonly #options: QuiescenceOptions;
   readonly #listener: QuiescenceListener;
   readonly receives: OpenReceives = new OpenReceives();
-  readonly #sleeps = new OpenSleeps();
-  /** The end of the turn's sleep at the last look. */
-  #seenWakeAt: number | undefined;
-  /** How many open calls suspend the turn. */
-  #suspending = 0;
-  /** How many waits and sleeps are so new that their code may still start other work. */
+  /** The open calls that wait for something from outside the turn. */
+  readonly rests: OpenRests = new OpenRests();
+  /** Whether the turn was at rest at the last look, and nothing has changed since. */
+  #wasSeenAtRest = false;
+  /** How many rests are so new that their code may still start other work. */
   #settling = 0;
   /** The activity count when the pending look was requested. */
   #lookSince: number | undefined;
@@ -77,44 +74,33 @@ export class Quiescence implements ActivityListener {
   }
 
   /**
-   * Whether the turn is parked. `undefined` while that is unknown: the replayed handler has not reached its
-   * waits, or has only just asked.
+   * Whether the turn is at rest. `undefined` while that is unknown: the replayed handler has not reached its waits, or
+   * has only just asked.
    */
-  get parked(): boolean | undefined {
-    const { root, waits } = this.#options;
-    if (waits.size === 0 || this.deliveries.awaitsCommit) return false;
+  get atRest(): boolean | undefined {
+    const { waits } = this.#options;
+    if ((waits.size === 0 && this.rests.size === 0) || this.deliveries.awaitsCommit) return false;
     if (waits.anyUnreplayed) return undefined;
-    if (this.activity.any || !this.deliveries.isEmpty || !root.onlyWaits) return false;
+    if (!this.#isQuiescent) return false;
+    if (waits.size === 0) return this.#wasSeenAtRest;
     return this.#settling === 0 ? true : undefined;
-  }
-
-  /**
-   * The end of the sleep of a turn that does nothing else, in milliseconds since 1970. `undefined` when it does
-   * not sleep, when its sleeps are short, or when its code may still continue.
-   */
-  get wakeAt(): number | undefined {
-    return this.#seenWakeAt === this.#wakeAt ? this.#seenWakeAt : undefined;
   }
 
   /** Whether the turn is suspended. */
   get suspended(): boolean {
-    return this.#suspending > 0 && this.#options.root.onlySuspends;
+    return this.rests.size > 0 && this.#options.root.onlyRests;
   }
 
   /** Registers an open call. */
-  opened({ kind }: OpenCall): void {
-    if (SUSPENDING.has(kind)) {
-      this.#suspending += 1;
-      this.#watch();
-    }
+  opened(_call: OpenCall): void {
+    this.#wasSeenAtRest = false;
     this.#change();
   }
 
   /** Registers the end of a call. */
   closed({ callId, kind }: OpenCall): void {
-    if (SUSPENDING.has(kind)) this.#suspending -= 1;
     if (kind === "receive") this.receives.remove(callId);
-    if (kind === "sleep" || kind === "receive") this.#sleeps.remove(callId);
+    this.rests.remove(callId);
     this.#change();
   }
 
@@ -128,24 +114,21 @@ export class Quiescence implements ActivityListener {
   /** Registers an open wait that can be answered. */
   waiting(wait: LiveWait): void {
     this.#options.waits.add(wait);
+    this.#rest(wait.call, toRest(wait));
     // A wait of a remote agent has no code here that could start other work.
     if (this.activity.has(scopeOf(wait.callId))) this.#settle();
     this.#lookSoon();
   }
 
-  get openSleeps(): number {
-    return this.#sleeps.size;
-  }
-
-  /** Registers a sleep until a time, or a receive with one. */
-  sleeping(callId: CallId, until: number, now: number): void {
-    this.#sleeps.add(callId, until, now);
-    if (this.#sleeps.anyLong) this.#settle();
+  /** Registers what an open call, other than a wait, waits for from outside the turn. */
+  resting(call: OpenCall, rest: Rest): void {
+    this.#rest(call, rest);
+    if (this.rests.anyLong) this.#settle();
   }
 
   activityChanged(): void {
-    this.#seenWakeAt = undefined;
-    const mayBeQuiescent = this.#options.waits.anyLive || this.#sleeps.anyLong;
+    this.#wasSeenAtRest = false;
+    const mayBeQuiescent = this.#options.waits.anyLive || this.rests.anyLong;
     if (mayBeQuiescent || this.deliveries.missing !== undefined) this.#lookSoon();
   }
 
@@ -156,12 +139,16 @@ export class Quiescence implements ActivityListener {
     this.#stall?.stop();
   }
 
-  get #wakeAt(): number | undefined {
-    if (!this.#sleeps.anyLong || this.#settling > 0) return undefined;
-    const { root, waits } = this.#options;
-    const { isEmpty, awaitsCommit } = this.deliveries;
-    const isQuiescent = !this.activity.any && isEmpty && !awaitsCommit && !waits.anyUnreplayed;
-    return isQuiescent && root.onlySuspends ? this.#sleeps.firstEnd : undefined;
+  get #isQuiescent(): boolean {
+    return !this.activity.any && this.deliveries.isEmpty && this.#options.root.onlyRests;
+  }
+
+  #rest(call: OpenCall, rest: Rest): void {
+    call.rest();
+    this.rests.add(call.callId, rest, this.#options.environment.now());
+    this.#wasSeenAtRest = false;
+    this.#watch();
+    this.#change();
   }
 
   /** From now on the turn may become quiescent. */
@@ -170,13 +157,13 @@ export class Quiescence implements ActivityListener {
     this.activity.listener = this;
   }
 
-  /** After code asks or sleeps, waits one event-loop tick, in which it may start other work. */
+  /** After code begins to wait for something, waits one event-loop tick, in which it may start other work. */
   #settle(): void {
     this.#settling += 1;
     this.#options.environment.macrotask(() => {
       this.#settling -= 1;
       if (this.#stopped) return;
-      if (this.#sleeps.anyLong) this.#lookSoon();
+      if (this.rests.anyLong) this.#lookSoon();
       this.#listener.quiescenceChanged();
     });
   }
@@ -201,7 +188,7 @@ export class Quiescence implements ActivityListener {
     activity.deactivateSince(since, (scope) => deliveries.waitsIn(scope));
     if (activity.count > since) this.#lookSoon();
     this.#watchStall(activity.any ? undefined : deliveries.missing);
-    this.#seenWakeAt = this.#wakeAt;
+    this.#wasSeenAtRest = this.#settling === 0 && this.#isQuiescent;
     this.#listener.quiescenceChanged();
   }
 

@@ -15,8 +15,8 @@ const PROBE_MS = 1_000;
 const RETRY_MS = { first: 1_000, most: 60_000 };
 
 /**
- * Continues every open request that no process works on. A running request is continued, a queued one is
- * started, and a sleeping one is woken in time. A waiting request is not loaded until its answer comes.
+ * Continues every open request that no process works on. A running request is continued, a queued one is started, and
+ * one at rest is woken in time. A request without a deadline is not loaded until its answer comes.
  */
 export class Recovery {
   readonly #context: HostContext;
@@ -45,7 +45,7 @@ export class Recovery {
     const open = await context.log.open();
     // A turn that ran alone is the one that ended the process, if a turn did.
     const alone = open.filter(({ phase }) => phase === "running").length === 1;
-    await inLanes(runsOf(open), (runId) => sendRecover(context, runId, alone));
+    await inLanes(runsOf(open), (runId) => sendRecover(context, runId, { alone }));
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
@@ -80,7 +80,7 @@ export class Recovery {
     });
   }
 
-  /** Registers a run that was passivated during a sleep. */
+  /** Registers a run that was passivated at rest with a wake time. */
   sleeps(wakeAtMs: number): void {
     this.#wakeTimer.add(wakeAtMs);
   }
@@ -100,6 +100,8 @@ export class Recovery {
     await this.#redeliver();
     const isFailing = this.#lost.size > 0;
     this.#retryMs = isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first;
+    // The turns at rest among them are not continued, so their wake times must be known.
+    await this.#wakeTimer.start();
     await this.#readAgain();
   }
 

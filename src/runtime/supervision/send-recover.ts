@@ -1,15 +1,16 @@
 import type { RunId } from "../../protocol/ids.ts";
 import { sendMessage } from "../run/messages.ts";
+import type { RecoverMessage } from "../run/messages.ts";
 import type { HostContext } from "../run-context.ts";
 
 /** Has the owner of a run continue its open requests; does nothing for a turn in memory. Never rejects. */
 export async function sendRecover(
   { router, telemetry }: HostContext,
   runId: RunId,
-  alone = false,
+  options: Omit<RecoverMessage, "kind"> = {},
 ): Promise<void> {
   try {
-    await sendMessage(router, runId, { kind: "recover", alone });
+    await sendMessage(router, runId, { kind: "recover", ...options });
   } catch (error) {
     telemetry.fault(`run ${runId} could not be recovered`, error);
   }

@@ -7,7 +7,7 @@ import { sendRecover } from "./send-recover.ts";
 const RETRY_MS = 1_000;
 
 /**
- * Wakes the sleeping runs that are not in memory. All of them share one timer, which is set to the first wake time in
+ * Wakes the runs at rest that are not in memory. All of them share one timer, which is set to the first wake time in
  * the log's index.
  */
 export class WakeTimer {
@@ -31,7 +31,7 @@ export class WakeTimer {
     await this.#wakeFromFuture(nowMs);
   }
 
-  /** Registers a sleeping run that was passivated. */
+  /** Registers the wake time of a run that was passivated. */
   add(wakeAtMs: number): void {
     // A wake time in the past is possible only after the clock was set back.
     this.#wokenMs = Math.min(this.#wokenMs, wakeAtMs - 1);
@@ -49,7 +49,7 @@ export class WakeTimer {
     this.#wokenMs = notAfter;
     try {
       const due = await log.asleep({ after, notAfter });
-      await inLanes(due, ({ runId }) => sendRecover(this.#context, runId));
+      await inLanes(due, ({ runId }) => sendRecover(this.#context, runId, { isDue: true }));
       const [next] = await log.asleep({ after: this.#wokenMs, limit: 1 });
       if (next?.wakeAt !== undefined) this.#set(next.wakeAt);
     } catch (error) {
@@ -71,7 +71,7 @@ export class WakeTimer {
     const { runs } = await log.list({ limit: 1 });
     if ((runs[0]?.updatedAt ?? 0) <= nowMs) return;
     await inLanes(await log.asleep({ after: nowMs }), async ({ runId }) => {
-      if (await isFromFuture(runId)) await sendRecover(this.#context, runId);
+      if (await isFromFuture(runId)) await sendRecover(this.#context, runId, { isDue: true });
     });
   }
 

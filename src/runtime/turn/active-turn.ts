@@ -17,6 +17,7 @@ import type { LiveWait } from "../scheduler/call-tree.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
+import type { Rest } from "../scheduler/open-rests.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
@@ -32,7 +33,7 @@ import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 
 /** Receives changes and the end of a turn. */
 export interface TurnListener {
-  /** Called when the waits or sleeps of the turn may have changed. */
+  /** Called when what the turn waits for may have changed. */
   changed(turn: ActiveTurn): void;
   /** Records that the turn has read messages. With a name, it asked for those that were unread. */
   received(callId: CallId, ids: readonly number[], name?: string): void;
@@ -207,19 +208,22 @@ export class ActiveTurn implements QuiescenceListener {
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openWaits} open questions`);
   }
 
-  /** Notes that a call sleeps until a time; a turn with too many sleeps ends. */
-  slept(callId: CallId, until: number, now: number): void {
+  /** Registers a call that sleeps until a time; a turn with too many sleeps ends. */
+  slept(call: OpenCall, until: number): void {
     const { limits } = this.context;
-    this.quiescence.sleeping(callId, until, now);
-    if (this.quiescence.openSleeps <= limits.openSleeps) return;
+    this.quiescence.resting(call, { kind: "sleep", until });
+    if (this.quiescence.rests.sleeps <= limits.openSleeps) return;
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
   }
 
   /** Waits for a message with a name; a turn that waits for too many of them ends. */
-  receives(call: OpenCall, name: string): void {
+  receives(call: OpenCall, rest: Rest & { readonly kind: "message" }): void {
     const { limits } = this.context;
-    this.quiescence.receives.add(call, name);
-    if (this.messageArrived(name) || this.quiescence.receives.size <= limits.openSleeps) return;
+    const { receives } = this.quiescence;
+    receives.add(call, rest.name);
+    if (this.messageArrived(rest.name)) return;
+    this.quiescence.resting(call, rest);
+    if (receives.size <= limits.openSleeps) return;
     this.fail("overloaded", `agent ${this.agent.name} waits for more than ${limits.openSleeps} messages`);
   }
 

@@ -234,8 +234,10 @@ export function memoryLog(): MemoryLog {
         const entries = openEntries();
         const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
         return entries
-          .filter(({ phase, runId, wakeAt }) =>
-            phase === "queued" ? !begun.has(runId) : phase === "running" && wakeAt === undefined,
+          .filter(({ phase, runId, wakeAt, waitingFor }) =>
+            phase === "queued"
+              ? !begun.has(runId)
+              : phase === "running" && wakeAt === undefined && waitingFor === undefined,
           )
           .sort((a, b) => a.createdAt - b.createdAt);
       },

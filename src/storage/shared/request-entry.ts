@@ -7,17 +7,23 @@ export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: R
   if (entry !== undefined && entry.runId !== runId) {
     throw new AgentError("conflict", `request ${mark.requestId} belongs to run ${entry.runId}`);
   }
-  const marked = { ...(entry ?? { createdAt: 0, accepted: { n: 0, after: 0 } }), ...mark, runId };
-  const isAwake = marked.wakeAt !== undefined && (marked.wakeAt === 0 || marked.phase === "completed");
-  const isActive = marked.rests !== undefined && (marked.rests.length === 0 || marked.phase === "completed");
-  if (!isAwake && !isActive) return marked;
-  const { wakeAt, rests, ...rest } = marked;
+  const { wakeAt: wakeBefore, waitingFor: waitingBefore, rests: restsBefore, ...before } = entry ?? NEW;
+  const { wakeAt = wakeBefore, waitingFor = waitingBefore, rests = restsBefore, ...changed } = mark;
+  const isOver = mark.phase === "completed";
   return {
-    ...rest,
-    ...(!isAwake && wakeAt !== undefined && { wakeAt }),
-    ...(!isActive && rests !== undefined && { rests }),
+    ...before,
+    ...changed,
+    runId,
+    ...(wakeAt !== undefined && wakeAt > 0 && !isOver && { wakeAt }),
+    ...(waitingFor && !isOver && { waitingFor }),
+    ...(rests !== undefined && rests.length > 0 && !isOver && { rests }),
   };
 }
+
+const NEW: Pick<RequestEntry, "createdAt" | "accepted" | "wakeAt" | "waitingFor" | "rests"> = {
+  createdAt: 0,
+  accepted: { n: 0, after: 0 },
+};
 
 /** The entry of a request whose run was removed. */
 export function toRemovedRequest(requestId: RequestId, runId: RunId): RequestEntry {

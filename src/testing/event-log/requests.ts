@@ -185,6 +185,35 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await log.lookup(requestId("sleeps"))).not.toHaveProperty("wakeAt");
     });
 
+    test("a request that rests without a wake time is not open until it works again", async () => {
+      const log = await openFor(subject);
+      const waitingFor = { kind: "sleep", expires_at: "2026-01-01T00:00:00.000Z" } as const;
+      const mark = accepted("rests", { createdAt: 1, phase: "running", started: 1, waitingFor });
+      const cursor = await startRun(log, "run", 1);
+      const second = await log.append(cursor, { events: [], records: [], requests: [mark] });
+      expect(await log.open()).toEqual([]);
+      expect(await log.lookup(requestId("rests"))).toMatchObject({ waitingFor });
+      expect(await log.asleep({})).toEqual([]);
+
+      const works = { requestId: requestId("rests"), phase: "running", waitingFor: null } as const;
+      const third = await log.append(second, { events: [], records: [], requests: [works] });
+      expect(await log.open()).toMatchObject([{ requestId: "rests" }]);
+      expect(await log.lookup(requestId("rests"))).not.toHaveProperty("waitingFor");
+
+      const ends = { requestId: requestId("rests"), phase: "completed", completed: 1 } as const;
+      await log.append(third, { events: [], records: [], requests: [{ ...mark }, ends] });
+      expect(await log.lookup(requestId("rests"))).not.toHaveProperty("waitingFor");
+    });
+
+    test("a request that waits for input can have a wake time", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const mark = accepted("waits", { createdAt: 1, phase: "waiting", started: 1, wakeAt: 9_000 });
+      await log.append(cursor, { events: [], records: [], requests: [mark] });
+      expect(await log.open()).toEqual([]);
+      expect(await log.asleep({})).toMatchObject([{ requestId: "waits", phase: "waiting", wakeAt: 9_000 }]);
+    });
+
     test("asleep lists the sleeping requests by wake time", async () => {
       const log = await openFor(subject);
       const times = [7_000, 5_000, 2 ** 42, 6_000];

@@ -1091,6 +1091,24 @@ export interface components {
             wait_id?: number;
             state?: unknown;
             accepts?: string[];
+            waiting_for?: {
+                /** @constant */
+                kind: "input";
+                wait_id: number;
+                /** Format: date-time */
+                expires_at?: string;
+            } | {
+                /** @constant */
+                kind: "sleep";
+                /** Format: date-time */
+                expires_at: string;
+            } | {
+                /** @constant */
+                kind: "message";
+                name: string;
+                /** Format: date-time */
+                expires_at?: string;
+            };
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */

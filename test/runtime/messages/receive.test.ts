@@ -256,3 +256,44 @@ test("10,000 messages reach one turn in order", async () => {
   }
   expect((await host.events(asked)).at(-1)).toMatchObject({ result: "in order" });
 }, 60_000);
+
+test("a turn that waits for a message without a time limit is at rest, also over restarts, until one comes", async () => {
+  const host = new TestHost({ agents: [listener], limits: { idleRuns: 0 } });
+  await host.ask("listener", chat);
+  expect(host.runtime.health().activeRuns).toBe(0);
+  expect(await host.runtime.status(asked)).toMatchObject({
+    status: "running",
+    waiting_for: { kind: "message", name: "note" },
+  });
+  const { commits } = host;
+  await host.restart();
+  expect(host.runtime.health().activeRuns).toBe(0);
+  expect(host.commits).toBe(commits);
+  await host.ask("listener", message("note", "a"));
+  await host.ask("listener", message("note", "end"));
+  expect(textsOf(await host.events(asked))).toEqual(["a "]);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+test("a message wakes a passivated turn that also waits for input, and it waits again afterwards", async () => {
+  const both = defineAgent({
+    name: "both",
+    purpose: "Waits for an answer, and reads notes meanwhile.",
+    messages: { note: z.string() },
+    async chat(_input, turn) {
+      const answer = turn.waitForInput({ name: "Your name?" });
+      await turn.text((await turn.receive("note")) ?? "");
+      const { name } = await answer;
+      return name as string;
+    },
+  });
+  const host = new TestHost({ agents: [both], limits: { idleRuns: 0 } });
+  await host.ask("both", chat);
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
+  expect(host.runtime.health().activeRuns).toBe(0);
+  await host.ask("both", message("note", "read"));
+  expect(textsOf(await host.events(asked))).toEqual(["read"]);
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
+  await host.ask("both", { type: "ResumeWithInput", request_id: asked, request_keys: { name: "Ann" } });
+  expect((await host.events(asked)).at(-1)).toMatchObject({ result: "Ann" });
+});

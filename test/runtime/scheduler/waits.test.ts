@@ -309,13 +309,14 @@ test("a turn is parked once all work beside the wait has ended", async () => {
 });
 
 test("a turn that works beside its wait does not count as waiting when it is continued", async () => {
+  const work = Promise.withResolvers<void>();
   const agent = defineAgent({
     name: "hasty",
     purpose: "Asks, and does other work before it awaits the answer.",
     async chat(_input, turn) {
       const answer = turn.waitForInput({ name: "Your name?" });
       for (let step = 0; step < 20; step += 1) await Promise.resolve();
-      await turn.sleep(1_000);
+      await turn.effect("work", () => work.promise, { effect: "idempotent" });
       await answer;
     },
   });
@@ -331,7 +332,7 @@ test("a turn that works beside its wait does not count as waiting when it is con
   }
 
   expect(seen).toEqual(["running", "running", "running", "running", "running"]);
-  await host.environment.advance(1_000);
+  work.resolve();
   await host.releaseCommits();
   expect((await host.runtime.status(asked)).status).toBe("waiting");
 });

@@ -136,6 +136,24 @@ test("a log of format 8 is opened, and its runs get outboxes and the request tha
   expect(await again.outbox({})).toEqual([{ ...outbox[0], runId: "run" }]);
 });
 
+test("a log of format 9 is opened, and its sleeping requests say what they wait for", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const cursor = await startRun(log, "run", 1);
+  const sleeping: RequestMark = { requestId: "sleeps", phase: "running", createdAt: 1, started: 1 };
+  await log.append(cursor, { events: [], records: [], requests: [{ ...sleeping, wakeAt: 1_001 }] });
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toNinthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  const waitingFor = { kind: "sleep", expires_at: "1970-01-01T00:00:01.001Z" };
+  expect(await again.lookup("sleeps")).toMatchObject({ waitingFor, wakeAt: 1_001 });
+  expect(await again.open()).toEqual([]);
+});
+
 test("a log of an unknown format is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -162,8 +180,15 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+/** Converts a database to format 9. */
+function toNinthForm(database: DatabaseSync): void {
+  database.exec(`DROP INDEX request_open; ALTER TABLE request DROP COLUMN waiting_for;
+    CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL; PRAGMA user_version = 9`);
+}
+
 /** Converts a database to format 8. */
 function toEighthForm(database: DatabaseSync): void {
+  toNinthForm(database);
   database.exec(`DROP TABLE outbox; DROP INDEX request_resting; ALTER TABLE request DROP COLUMN rests;
     ALTER TABLE run DROP COLUMN started; PRAGMA user_version = 8`);
 }

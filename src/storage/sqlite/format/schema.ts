@@ -38,13 +38,12 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 9;
+export const VERSION = 10;
 
-// Partial indexes: waiting and sleeping requests are not in the index that a start reads, nor in the one that
-// finds open requests.
-const REQUEST_INDEXES = `
-  CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL;
-  CREATE INDEX request_asleep ON request (wake) WHERE wake IS NOT NULL`;
+// Partial indexes: requests at rest are not in the index that a start reads, nor in the one that finds open requests.
+const OPEN_INDEX =
+  "CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL AND waiting_for IS NULL";
+const ASLEEP_INDEX = "CREATE INDEX request_asleep ON request (wake) WHERE wake IS NOT NULL";
 
 // The runs of each agent in the order of their creation, which is the order of rid.
 const BY_CREATION = "CREATE INDEX run_created ON run (agent) WHERE removed = 0";
@@ -129,10 +128,12 @@ const SCHEMA = `
     segment INTEGER,
     completed INTEGER,
     wake INTEGER,
-    rests TEXT
+    rests TEXT,
+    waiting_for TEXT
   ) WITHOUT ROWID;
   CREATE INDEX request_run ON request (rid);
-  ${REQUEST_INDEXES};
+  ${OPEN_INDEX};
+  ${ASLEEP_INDEX};
   ${RESTING};
 
   ${OUTBOX};
@@ -153,8 +154,7 @@ const SCHEMA = `
 const FROM = [
   // Format 1 had no wake times.
   `ALTER TABLE request ADD COLUMN wake INTEGER;
-  DROP INDEX request_open;
-  ${REQUEST_INDEXES}`,
+  ${ASLEEP_INDEX}`,
   // Format 2 did not store how many events a run had when its row was written.
   `ALTER TABLE run ADD COLUMN head INTEGER NOT NULL DEFAULT 0;
   UPDATE run SET head = coalesce((SELECT max(last) FROM chunk WHERE chunk.rid = run.rid), 0) WHERE removed = 0`,
@@ -187,6 +187,13 @@ const FROM = [
   ALTER TABLE request ADD COLUMN rests TEXT;
   ${RESTING};
   ${OUTBOX}`,
+  // Format 9 did not store what a request at rest waits for.
+  `ALTER TABLE request ADD COLUMN waiting_for TEXT;
+  UPDATE request SET waiting_for =
+    json_object('kind', 'sleep', 'expires_at', strftime('%Y-%m-%dT%H:%M:%fZ', wake / 1000.0, 'unixepoch'))
+    WHERE wake IS NOT NULL;
+  DROP INDEX request_open;
+  ${OPEN_INDEX}`,
 ] as const;
 
 /**

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { OutboxEntry, RequestEntry, RunAlias, RunEntry, RunPage } from "../../../ports/event-log.ts";
 import type { OutboxQuery, RunQuery, SleepQuery } from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
+import type { WaitingFor } from "../../../protocol/answers/status.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
 import { checkNoCursor, positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
@@ -29,7 +30,7 @@ export function createRows(database: DatabaseSync): Rows {
   const oneRequest = database.prepare(`SELECT ${REQUEST} WHERE request_id = ?`);
   // A request that blocks others is found through its run, where it is the started one.
   const openRequests = database.prepare(`SELECT ${REQUEST}
-    WHERE phase < 2 AND wake IS NULL AND NOT (phase = 0 AND EXISTS
+    WHERE phase < 2 AND wake IS NULL AND waiting_for IS NULL AND NOT (phase = 0 AND EXISTS
       (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
     ORDER BY request.created, request_id`);
   const sleeping = database.prepare(`SELECT ${REQUEST} WHERE wake > ? AND wake <= ? ORDER BY wake LIMIT ?`);
@@ -96,7 +97,7 @@ const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, 
   FROM run`;
 
 const REQUEST = `request_id, run_id, removed, phase, request.created, accepted_n, accepted_after,
-  request.started, segment, completed, wake, rests
+  request.started, segment, completed, wake, rests, waiting_for
   FROM request JOIN run ON run.rid = request.rid`;
 
 const OUTBOX = "run_id, event, request_id, kind FROM outbox JOIN run ON run.rid = outbox.rid";
@@ -146,6 +147,7 @@ interface RequestRow {
   readonly completed: number | null;
   readonly wake: number | null;
   readonly rests: string | null;
+  readonly waiting_for: string | null;
 }
 
 function toRequest(row: RequestRow): RequestEntry {
@@ -161,6 +163,7 @@ function toRequest(row: RequestRow): RequestEntry {
     ...(row.completed !== null && { completed: row.completed }),
     ...(row.wake !== null && { wakeAt: row.wake }),
     ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
+    ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
   };
 }
 

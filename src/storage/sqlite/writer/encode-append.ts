@@ -79,5 +79,11 @@ function mergeMarks(run: OwnedRun, marks: readonly RequestMark[]): readonly Requ
     mark.completed ?? null,
     mark.phase === "completed" ? 0 : (mark.wakeAt ?? null),
     mark.phase === "completed" ? "[]" : mark.rests === undefined ? null : JSON.stringify(mark.rests),
+    encodeWaitingFor(mark),
   ]);
+}
+
+function encodeWaitingFor({ phase, waitingFor }: RequestMark): string | null {
+  if (phase === "completed" || waitingFor === null) return "";
+  return waitingFor === undefined ? null : JSON.stringify(waitingFor);
 }

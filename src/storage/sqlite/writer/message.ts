@@ -74,10 +74,12 @@ export type RequestChange = readonly [
   started: number | null,
   segment: number | null,
   completed: number | null,
-  /** 0 if the request no longer sleeps. */
+  /** 0 if the request has no wake time any more. */
   wake: number | null,
   /** The asks that it rests on, as JSON. */
   rests: string | null,
+  /** JSON; empty if the request works again. */
+  waitingFor: string | null,
 ];
 
 /** Messages from the writer. */

@@ -31,13 +31,15 @@ const SQL = {
 
   findRequest: "SELECT rid FROM request WHERE request_id = ?",
   addRequest: `INSERT INTO request
-    (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed, wake, rests)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, '[]'))`,
+    (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed, wake, rests,
+      waiting_for)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, '[]'), nullif(?, ''))`,
   changeRequest: `UPDATE request SET phase = ?, created = coalesce(?, created),
     accepted_n = coalesce(?, accepted_n), accepted_after = coalesce(?, accepted_after),
     started = coalesce(?, started), segment = coalesce(?, segment),
     completed = coalesce(?, completed), wake = nullif(coalesce(?, wake), 0),
-    rests = nullif(coalesce(?, rests), '[]')
+    rests = nullif(coalesce(?, rests), '[]'),
+    waiting_for = nullif(coalesce(?, waiting_for), '')
     WHERE request_id = ?`,
 
   findAlias: "SELECT rid FROM alias WHERE agent = ? AND alias = ?",
@@ -56,7 +58,7 @@ const SQL = {
     turns = 0, metadata = '{}', initial_input = 'null', started = NULL
     WHERE rid = ?`,
   removeRequests: `UPDATE request SET phase = 3, created = 0, accepted_n = 0, accepted_after = 0,
-    started = NULL, segment = NULL, completed = NULL, wake = NULL, rests = NULL
+    started = NULL, segment = NULL, completed = NULL, wake = NULL, rests = NULL, waiting_for = NULL
     WHERE rid = ?`,
   removeAliases: "DELETE FROM alias WHERE rid = ?",
   removeReferences: "DELETE FROM reference WHERE rid = ?",
