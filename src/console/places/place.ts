@@ -1,8 +1,8 @@
 /** A tab of a run, by its name in addresses. */
-export type RunTab = "chat" | "events";
+export type RunTab = "chat" | "timeline" | "events";
 
 /** The tabs of a run, in the order in which they are shown. */
-const RUN_TABS: readonly RunTab[] = ["chat"];
+export const RUN_TABS: readonly RunTab[] = ["chat", "timeline", "events"];
 
 /** A place of the console with what its address says about it. */
 export type Place =

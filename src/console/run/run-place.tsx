@@ -1,18 +1,28 @@
-import type { VNode } from "preact";
+import type { ComponentType, VNode } from "preact";
 import { useConsole } from "../app/context.ts";
 import { Empty } from "../parts/empty.tsx";
-import type { Place } from "../places/place.ts";
-import { Chat } from "./chat.tsx";
+import { lazy } from "../parts/lazy.tsx";
+import { useMedia } from "../parts/media.ts";
+import { Tabs } from "../parts/tabs.tsx";
+import { clockTime } from "../parts/time.ts";
+import { RUN_TABS } from "../places/place.ts";
+import type { Place, RunTab } from "../places/place.ts";
+import { Chat } from "./chat/chat.tsx";
 import { RunHeader } from "./run-header.tsx";
+import { Scrubber } from "./scrubber/scrubber.tsx";
+import { useAt } from "./scrubber/use-at.ts";
 import { StoreBand } from "./store-band.tsx";
+import type { RunTabProps } from "./tab-props.ts";
 import { useRun } from "./use-run.ts";
 
 /** One run. Everything that is shown of it is its view as of an event. */
 export function RunPlace({ place }: { readonly place: Place & { readonly name: "run" } }): VNode {
-  const { server } = useConsole();
+  const { server, go } = useConsole();
   const store = useRun(server, place.runId);
-  const { view, error, connection } = store;
-  if (connection.state === "closed" && view.head === 0) {
+  const [at, setAt] = useAt();
+  const isWide = useMedia("(min-width: 900px)");
+  const { view: live, error, connection } = store;
+  if (connection.state === "closed" && live.head === 0) {
     return (
       <Empty title={error?.code === "gone" ? "This run was removed" : "There is no such run"}>
         <p>{error?.message}</p>
@@ -22,13 +32,56 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
       </Empty>
     );
   }
+  const isPast = at !== undefined && at < live.head;
+  const view = isPast ? store.at(at) : live;
+  // Beside the chat, the address of the chat shows the first of the other tabs.
+  const tab = isWide && place.tab === "chat" ? "timeline" : place.tab;
+  const tabs = RUN_TABS.filter((name) => !isWide || name !== "chat");
+  const props: RunTabProps = { store, view, isPast, onAt: setAt };
+  const shownAt = view.head === 0 ? undefined : store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
+  const chat = <Chat view={view} runId={place.runId} isPast={isPast} />;
   return (
     <div class="run">
-      <RunHeader runId={place.runId} view={view} />
-      <StoreBand store={store} />
-      <div class="run-panes">
-        <Chat view={view} runId={place.runId} isPast={false} />
+      <RunHeader runId={place.runId} view={live} />
+      <div>
+        <StoreBand store={store} />
+        {isPast && (
+          <div class="band" role="status">
+            as of event {view.head}
+            {shownAt !== undefined && ` · ${clockTime(shownAt)}`} · read-only
+            <button type="button" class="button small" onClick={() => setAt(undefined)}>
+              Show the newest
+            </button>
+          </div>
+        )}
       </div>
+      <div class="run-panes">
+        {isWide && chat}
+        <section class="pane" aria-label="Views of the run">
+          <Tabs
+            label="Views of the run"
+            tabs={tabs.map((name) => ({ name, label: LABELS[name] }))}
+            selected={tab}
+            onSelect={(name) => go({ ...place, tab: name }, { replace: true })}
+          />
+          <div class="pane-body" role="tabpanel" aria-label={LABELS[tab]}>
+            {tab === "chat" ? chat : <ShownTab tab={tab} {...props} />}
+          </div>
+        </section>
+      </div>
+      <Scrubber live={live} at={isPast ? at : undefined} onAt={setAt} />
     </div>
   );
 }
+
+function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTab, "chat"> }): VNode {
+  const Part = PARTS[tab];
+  return <Part {...props} />;
+}
+
+const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>>> = {
+  timeline: lazy(async () => (await import("./timeline/timeline-tab.tsx")).TimelineTab),
+  events: lazy(async () => (await import("./events/events-tab.tsx")).EventsTab),
+};
+
+const LABELS: Readonly<Record<RunTab, string>> = { chat: "Chat", timeline: "Timeline", events: "Events" };

@@ -1,13 +1,13 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { CallView, MessageView, RunView } from "../../client/view/run-view.ts";
-import { useNow } from "../parts/clock.ts";
-import { JsonTree } from "../parts/json-tree.tsx";
-import { SIGNS } from "../parts/state.tsx";
-import { duration } from "../parts/time.ts";
+import type { CallView, MessageView, RunView } from "../../../client/view/run-view.ts";
+import { useNow } from "../../parts/clock.ts";
+import { JsonTree } from "../../parts/json-tree.tsx";
+import { SIGNS } from "../../parts/state.tsx";
+import { duration } from "../../parts/time.ts";
 import { messagesOf } from "./chat-items.ts";
-import { callMs, stateOfCall } from "./run-facts.ts";
-import { kindSign, kindWord } from "./kinds.ts";
+import { callMs, stateOfCall, usageText } from "../run-facts.ts";
+import { kindSign, kindWord } from "../kinds.ts";
 
 interface CallCardProps {
   readonly call: CallView;
@@ -53,36 +53,56 @@ function Inside({ call, view, renderMessage }: CallCardProps): VNode {
   );
   return (
     <div class="call-inside">
-      {call.args !== undefined && (
+      <CallDetail call={call}>
+        {inner.length > 0 && (
+          <>
+            <h3>{call.name}</h3>
+            {inner.map(renderMessage)}
+          </>
+        )}
+      </CallDetail>
+    </div>
+  );
+}
+
+interface CallDetailProps {
+  readonly call: CallView;
+  /** What is shown between what went in and what came out. */
+  readonly children?: VNode | false;
+}
+
+/** What went into a call and what came out. */
+export function CallDetail({ call, children = false }: CallDetailProps): VNode {
+  const { args, progress, error, outcome, result, text, usage } = call;
+  const tokens = usage === undefined ? "" : usageText(usage);
+  return (
+    <>
+      {args !== undefined && (
         <>
           <h3>Input</h3>
-          <JsonTree value={call.args} />
+          <JsonTree value={args} />
         </>
       )}
-      {inner.length > 0 && (
-        <>
-          <h3>{call.name}</h3>
-          {inner.map(renderMessage)}
-        </>
-      )}
-      {call.progress !== "" && (
+      {children}
+      {progress !== "" && (
         <>
           <h3>Progress</h3>
-          <pre class="code">{call.progress}</pre>
+          <pre class="code">{progress}</pre>
         </>
       )}
-      {call.error !== undefined && <p class="note failed">{call.error}</p>}
-      {call.outcome === "success" && (
+      {error !== undefined && <p class="note failed">{error}</p>}
+      {outcome === "success" && (
         <>
           <h3>Result</h3>
-          {call.result === undefined || call.result === null ? (
-            <p class="plain">{call.text ?? "nothing"}</p>
+          {result === undefined || result === null ? (
+            <p class="plain">{text ?? "nothing"}</p>
           ) : (
-            <JsonTree value={call.result} />
+            <JsonTree value={result} />
           )}
         </>
       )}
-    </div>
+      {tokens !== "" && <p class="second number">{tokens}</p>}
+    </>
   );
 }
 

@@ -1,0 +1,193 @@
+import type { VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { CallView, RunView } from "../../../client/view/run-view.ts";
+import { useNow } from "../../parts/clock.ts";
+import { useMedia } from "../../parts/media.ts";
+import { duration } from "../../parts/time.ts";
+import { useVisible } from "../../parts/virtual.ts";
+import { CallDetail } from "../chat/call-card.tsx";
+import { kindSign, kindWord } from "../kinds.ts";
+import { callMs, stateOfCall } from "../run-facts.ts";
+import type { RunTabProps } from "../tab-props.ts";
+import { toAxis, toEventAxis, toRows } from "./axis.ts";
+import type { Axis, TimelineRow } from "./axis.ts";
+
+/** Where the time of a run went: a bar for each turn, call, completion, question and sleep. */
+export function TimelineTab({ view, store, isPast, onAt }: RunTabProps): VNode {
+  const isOpen = view.turns.some(({ phase }) => phase !== "ended");
+  const clock = useNow(isOpen && !isPast);
+  const last = store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
+  const now = isOpen && !isPast ? clock : Date.parse(last ?? new Date().toISOString());
+  const [zoom, setZoom] = useState(1);
+  const [byEvent, setByEvent] = useState(false);
+  const [selected, setSelected] = useState<string>();
+  const rows = useMemo(() => toRows(view), [view]);
+  const axis = useMemo(() => toAxis(rows, now), [rows, now]);
+  const rowPx = useMedia("(max-width: 759px)") ? 36 : 28;
+  const visible = useVisible(rows.length, rowPx);
+  const chosen = selected === undefined ? undefined : view.calls.get(selected);
+  const zoomBy = (factor: number): void => setZoom((before) => Math.min(64, Math.max(1, before * factor)));
+  const place = toPlace(byEvent, axis, view, now);
+
+  return (
+    <div class="timeline-tab">
+      <div class="filters">
+        <button type="button" class="button small" aria-label="Zoom out" onClick={() => zoomBy(0.5)}>
+          −
+        </button>
+        <button type="button" class="button small" aria-label="Zoom in" onClick={() => zoomBy(2)}>
+          +
+        </button>
+        <label class="choice">
+          <input type="checkbox" checked={byEvent} onChange={() => setByEvent(!byEvent)} />
+          one step per event
+        </label>
+        <Legend />
+      </div>
+      <div
+        class="timeline"
+        tabIndex={0}
+        role="group"
+        aria-label="Timeline"
+        ref={visible.ref}
+        onWheel={(event) => {
+          if (!event.ctrlKey && !event.metaKey) return;
+          event.preventDefault();
+          zoomBy(event.deltaY < 0 ? 1.25 : 0.8);
+        }}
+        onKeyDown={({ key }) => {
+          if (key === "+" || key === "=") zoomBy(2);
+          if (key === "-") zoomBy(0.5);
+        }}
+      >
+        <div class="timeline-inner" style={{ width: `${zoom * 100}%` }}>
+          <div style={{ height: `${visible.height}px` }}>
+            <div style={{ transform: `translateY(${visible.top}px)` }}>
+              {rows.slice(visible.start, visible.end).map((row) => (
+                <Row
+                  key={row.call.key}
+                  row={row}
+                  view={view}
+                  place={place}
+                  now={now}
+                  isSelected={row.call.key === selected}
+                  onSelect={() => setSelected(row.call.key)}
+                />
+              ))}
+            </div>
+          </div>
+          {!byEvent && <AxisLine axis={axis} />}
+        </div>
+      </div>
+      {chosen !== undefined && (
+        <section class="detail" aria-label={chosen.functionName ?? chosen.name}>
+          <div class="actions">
+            <h2>{chosen.functionName ?? chosen.name}</h2>
+            <span class="second">{kindWord(chosen.kind)}</span>
+            <button type="button" class="button small" onClick={() => onAt(chosen.startedId)}>
+              Show the run here
+            </button>
+            <button type="button" class="button quiet small" onClick={() => setSelected(undefined)}>
+              Close
+            </button>
+          </div>
+          <CallDetail call={chosen} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** Where a bar begins and how wide it is, as shares of the axis. */
+type PlaceBar = (call: CallView) => { readonly left: number; readonly width: number };
+
+function toPlace(byEvent: boolean, axis: Axis, view: RunView, now: number): PlaceBar {
+  const toEvent = toEventAxis(view.head);
+  return ({ startedId, endedId, startedAt, endedAt }) => {
+    const [from, to] = byEvent
+      ? [toEvent(startedId), toEvent(endedId ?? view.head)]
+      : [
+          axis.toShare(Date.parse(startedAt)),
+          axis.toShare(endedAt === undefined ? now : Date.parse(endedAt)),
+        ];
+    return { left: from, width: Math.max(0, to - from) };
+  };
+}
+
+interface RowProps {
+  readonly row: TimelineRow;
+  readonly view: RunView;
+  readonly place: PlaceBar;
+  readonly now: number;
+  readonly isSelected: boolean;
+  onSelect(): void;
+}
+
+function Row({ row: { call, level }, view, place, now, isSelected, onSelect }: RowProps): VNode {
+  const state = stateOfCall(call, view);
+  const { left, width } = place(call);
+  const name = call.functionName ?? call.name;
+  const took = duration(callMs(call, now));
+  const fill = call.kind === "wait" ? "waiting" : call.kind === "sleep" ? "sleeping" : state.name;
+  const isWhole = call.children.length > 0 || call.kind === "turn";
+  return (
+    <button
+      type="button"
+      class="timeline-row"
+      data-call={call.callId}
+      aria-pressed={isSelected}
+      aria-label={`${name}, ${kindWord(call.kind)}, ${state.word ?? state.name}, ${took}`}
+      onClick={onSelect}
+    >
+      <span class="timeline-name" style={{ paddingInlineStart: `${8 + Math.min(level, 8) * 12}px` }}>
+        <span class="kind second" aria-hidden="true">
+          {kindSign(call.kind)}
+        </span>
+        <span class="one-line">
+          {call.kind === "turn" ? `${call.name}.${call.functionName ?? "chat"}` : name}
+        </span>
+      </span>
+      <span class="timeline-track">
+        <span
+          class={`timeline-bar ${fill}${isWhole ? " whole" : ""}`}
+          style={{ left: `${left * 100}%`, width: `${width * 100}%` }}
+        />
+      </span>
+      <span class="timeline-took second number">{took}</span>
+    </button>
+  );
+}
+
+function AxisLine({ axis }: { readonly axis: Axis }): VNode {
+  return (
+    <div class="timeline-axis" aria-hidden="true">
+      <div class="timeline-ticks">
+        {axis.ticks.map(({ share, ms }) => (
+          <span key={ms} class="tick" style={{ left: `${share * 100}%` }}>
+            {duration(ms)}
+          </span>
+        ))}
+        {axis.cuts.map(({ share, ms }) => (
+          <span
+            key={share}
+            class="cut"
+            title={`${duration(ms)} in which nothing worked`}
+            style={{ left: `${share * 100}%` }}
+          >
+            {"//"} {duration(ms)}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Legend(): VNode {
+  return (
+    <span class="legend second" aria-hidden="true">
+      <span class="swatch done" /> worked
+      <span class="swatch waiting" /> waited
+      <span class="swatch sleeping" /> slept
+    </span>
+  );
+}
