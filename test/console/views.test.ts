@@ -27,7 +27,7 @@ beforeAll(async () => {
     failed: [`#/runs/${failed.run_id}`, "the printer is on fire"],
     past: [`#/runs/${waiting.run_id}?at=5`, "as of event 5"],
     timeline: [`#/runs/${waiting.run_id}/timeline`, "worked"],
-    events: [`#/runs/${done.run_id}/events`, "RequestCompleted"],
+    events: [`#/runs/${done.run_id}/events`, "15 events"],
     agents: ["#/agents", "Repeats a text"],
     agent: ["#/agents/payments?operation=pay", "amount"],
     "no-run": ["#/runs/run_missing", "There is no such run"],

@@ -1,10 +1,10 @@
 import type { VNode } from "preact";
 import { useConsole } from "../app/context.ts";
 import type { Sent } from "../data/requests.ts";
-import { chatItems } from "../run/chat/chat-items.ts";
-import { Message } from "../run/chat/message.tsx";
+import { chatItems } from "../chat/chat-items.ts";
+import { Message } from "../chat/message.tsx";
 import { stateOfRun } from "../run/run-facts.ts";
-import { TurnEnd } from "../run/chat/turn-end.tsx";
+import { TurnEnd } from "../chat/turn-end.tsx";
 import { useRun } from "../run/use-run.ts";
 import { State } from "../parts/state.tsx";
 

@@ -7,10 +7,10 @@ import { Tabs } from "../parts/tabs.tsx";
 import { clockTime } from "../parts/time.ts";
 import { RUN_TABS } from "../places/place.ts";
 import type { Place, RunTab } from "../places/place.ts";
-import { Chat } from "./chat/chat.tsx";
+import { Chat } from "../chat/chat.tsx";
 import { RunHeader } from "./run-header.tsx";
-import { Scrubber } from "./scrubber/scrubber.tsx";
-import { useAt } from "./scrubber/use-at.ts";
+import { Scrubber } from "../scrubber/scrubber.tsx";
+import { useAt } from "../scrubber/use-at.ts";
 import { StoreBand } from "./store-band.tsx";
 import type { RunTabProps } from "./tab-props.ts";
 import { useRun } from "./use-run.ts";
@@ -80,8 +80,8 @@ function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTa
 }
 
 const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>>> = {
-  timeline: lazy(async () => (await import("./timeline/timeline-tab.tsx")).TimelineTab),
-  events: lazy(async () => (await import("./events/events-tab.tsx")).EventsTab),
+  timeline: lazy(async () => (await import("../timeline/timeline-tab.tsx")).TimelineTab),
+  events: lazy(async () => (await import("../events/events-tab.tsx")).EventsTab),
 };
 
 const LABELS: Readonly<Record<RunTab, string>> = { chat: "Chat", timeline: "Timeline", events: "Events" };

@@ -6,6 +6,7 @@ test.for([
   "#/runs",
   "#/runs?agent=echo&status=waiting",
   "#/runs/run_1",
+  "#/runs/run_1/timeline?at=312",
   "#/agents",
   "#/agents/echo?operation=pay",
 ])("the address %s is that of the place that it opens", (fragment) => {

@@ -1,14 +1,14 @@
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { CallView, RunView } from "../../../client/view/run-view.ts";
-import { useNow } from "../../parts/clock.ts";
-import { useMedia } from "../../parts/media.ts";
-import { duration } from "../../parts/time.ts";
-import { useVisible } from "../../parts/virtual.ts";
+import type { CallView, RunView } from "../../client/view/run-view.ts";
+import { useNow } from "../parts/clock.ts";
+import { useMedia } from "../parts/media.ts";
+import { duration } from "../parts/time.ts";
+import { useVisible } from "../parts/virtual.ts";
 import { CallDetail } from "../chat/call-card.tsx";
-import { kindSign, kindWord } from "../kinds.ts";
-import { callMs, stateOfCall } from "../run-facts.ts";
-import type { RunTabProps } from "../tab-props.ts";
+import { kindSign, kindWord } from "../run/kinds.ts";
+import { callMs, stateOfCall } from "../run/run-facts.ts";
+import type { RunTabProps } from "../run/tab-props.ts";
 import { toAxis, toEventAxis, toRows } from "./axis.ts";
 import type { Axis, TimelineRow } from "./axis.ts";
 
@@ -136,7 +136,6 @@ function Row({ row: { call, level }, view, place, now, isSelected, onSelect }: R
       class="timeline-row"
       data-call={call.callId}
       aria-pressed={isSelected}
-      aria-label={`${name}, ${kindWord(call.kind)}, ${state.word ?? state.name}, ${took}`}
       onClick={onSelect}
     >
       <span class="timeline-name" style={{ paddingInlineStart: `${8 + Math.min(level, 8) * 12}px` }}>
@@ -145,6 +144,9 @@ function Row({ row: { call, level }, view, place, now, isSelected, onSelect }: R
         </span>
         <span class="one-line">
           {call.kind === "turn" ? `${call.name}.${call.functionName ?? "chat"}` : name}
+        </span>
+        <span class="only-read">
+          , {kindWord(call.kind)}, {state.word ?? state.name},
         </span>
       </span>
       <span class="timeline-track">

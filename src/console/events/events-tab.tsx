@@ -1,15 +1,15 @@
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { Event } from "../../../protocol/events/events.ts";
-import type { Json } from "../../../protocol/json.ts";
-import { useConsole } from "../../app/context.ts";
-import { Copy } from "../../parts/copy.tsx";
-import { JsonTree } from "../../parts/json-tree.tsx";
-import { useMedia } from "../../parts/media.ts";
-import { clockTime, exactTime } from "../../parts/time.ts";
-import { useVisible } from "../../parts/virtual.ts";
-import { withQuery } from "../../places/place.ts";
-import type { RunTabProps } from "../tab-props.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import type { Json } from "../../protocol/json.ts";
+import { useConsole } from "../app/context.ts";
+import { Copy } from "../parts/copy.tsx";
+import { JsonTree } from "../parts/json-tree.tsx";
+import { useMedia } from "../parts/media.ts";
+import { clockTime, exactTime } from "../parts/time.ts";
+import { useVisible } from "../parts/virtual.ts";
+import { withQuery } from "../places/place.ts";
+import type { RunTabProps } from "../run/tab-props.ts";
 import { countUpTo, findRows, gistOf } from "./event-rows.ts";
 
 /** All events of a run: filtered, with the details of one below. */

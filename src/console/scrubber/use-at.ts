@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { useConsole } from "../../app/context.ts";
-import { withQuery } from "../../places/place.ts";
+import { useConsole } from "../app/context.ts";
+import { withQuery } from "../places/place.ts";
 
 /**
  * The event as of which the run is shown, and how to change it. It is part of the address, which follows when the

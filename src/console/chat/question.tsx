@@ -1,11 +1,11 @@
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { RunView, WaitView } from "../../../client/view/run-view.ts";
-import type { Json } from "../../../protocol/json.ts";
-import { useConsole } from "../../app/context.ts";
-import { answerWait } from "../../data/requests.ts";
-import { QuestionForm } from "../../forms/question-form.tsx";
-import { clockTime, exactTime } from "../../parts/time.ts";
+import type { RunView, WaitView } from "../../client/view/run-view.ts";
+import type { Json } from "../../protocol/json.ts";
+import { useConsole } from "../app/context.ts";
+import { answerWait } from "../data/requests.ts";
+import { QuestionForm } from "../forms/question-form.tsx";
+import { clockTime, exactTime } from "../parts/time.ts";
 
 interface QuestionProps {
   readonly wait: WaitView;

@@ -1,11 +1,11 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import type { RunView, TurnView } from "../../../client/view/run-view.ts";
-import { JsonTree } from "../../parts/json-tree.tsx";
-import { Markdown } from "../../parts/markdown.tsx";
-import { State } from "../../parts/state.tsx";
+import type { RunView, TurnView } from "../../client/view/run-view.ts";
+import { JsonTree } from "../parts/json-tree.tsx";
+import { Markdown } from "../parts/markdown.tsx";
+import { State } from "../parts/state.tsx";
 import { hasOutput, unsaidResult } from "./chat-items.ts";
-import { stateOfTurn, timesText, usageText } from "../run-facts.ts";
+import { stateOfTurn, timesText, usageText } from "../run/run-facts.ts";
 
 /** How a turn ended: its output or error, and where its time went. */
 export function TurnEnd({ turn, view }: { readonly turn: TurnView; readonly view: RunView }): VNode {

@@ -1,9 +1,9 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { FileView } from "../../../client/view/run-view.ts";
-import { toAgentError } from "../../../errors.ts";
-import { useConsole } from "../../app/context.ts";
-import { sizeText } from "../../parts/size.ts";
+import type { FileView } from "../../client/view/run-view.ts";
+import { toAgentError } from "../../errors.ts";
+import { useConsole } from "../app/context.ts";
+import { sizeText } from "../parts/size.ts";
 
 /** A file of a run, which can be downloaded. */
 export function FileLine({ file, agent }: { readonly file: FileView; readonly agent: string }): VNode {

@@ -1,13 +1,13 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { CallView, MessageView, RunView } from "../../../client/view/run-view.ts";
-import { useNow } from "../../parts/clock.ts";
-import { JsonTree } from "../../parts/json-tree.tsx";
-import { SIGNS } from "../../parts/state.tsx";
-import { duration } from "../../parts/time.ts";
+import type { CallView, MessageView, RunView } from "../../client/view/run-view.ts";
+import { useNow } from "../parts/clock.ts";
+import { JsonTree } from "../parts/json-tree.tsx";
+import { SIGNS } from "../parts/state.tsx";
+import { duration } from "../parts/time.ts";
 import { messagesOf } from "./chat-items.ts";
-import { callMs, stateOfCall, usageText } from "../run-facts.ts";
-import { kindSign, kindWord } from "../kinds.ts";
+import { callMs, stateOfCall, usageText } from "../run/run-facts.ts";
+import { kindSign, kindWord } from "../run/kinds.ts";
 
 interface CallCardProps {
   readonly call: CallView;

@@ -1,9 +1,9 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { RunView } from "../../../client/view/run-view.ts";
-import { toAgentError } from "../../../errors.ts";
-import { useConsole } from "../../app/context.ts";
-import { startTurn } from "../../data/requests.ts";
+import type { RunView } from "../../client/view/run-view.ts";
+import { toAgentError } from "../../errors.ts";
+import { useConsole } from "../app/context.ts";
+import { startTurn } from "../data/requests.ts";
 
 interface ComposerProps {
   readonly view: RunView;
