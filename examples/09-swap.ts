@@ -58,16 +58,13 @@ await server.close();
 await elsewhere.close();
 
 /** Asks the guide with other implementations of its dependencies. */
-async function ask(bind: { readonly [name: string]: Agent }): Promise<string | null> {
+async function ask(bind: { readonly [name: string]: Agent }): Promise<string> {
   const runtime = createRuntime({ agents: [guide], bind });
   const { url, close } = await serve(runtime, { port: 0 });
   try {
-    let result: string | null = null;
-    for await (const event of createClient(`${url}/guide`).stream({ type: "ChatRequest", input: "moss" })) {
-      console.log(`${"  ".repeat(event.depth)}${event.agent}: ${event.type}`);
-      if (event.type === "RequestCompleted") ({ result } = event);
-    }
-    return result;
+    const call = createClient(url).agent<typeof guide>("guide").chat("moss");
+    for await (const event of call) console.log(`${"  ".repeat(event.depth)}${event.agent}: ${event.type}`);
+    return await call;
   } finally {
     await close();
     await runtime.close();

@@ -87,10 +87,8 @@ await south.start();
 await north.start();
 try {
   const edited: string[] = [];
-  let result: string | null = null;
-  const request = { type: "ChatRequest", input: "ONE TWO THREE FOUR FIVE SIX" } as const;
-  for await (const event of createClient(north.url("writer")).stream(request)) {
-    if (event.type === "RequestCompleted") ({ result } = event);
+  const call = createClient(north.url("writer")).agent().chat("ONE TWO THREE FOUR FIVE SIX");
+  for await (const event of call) {
     if (event.type !== "TextOutput") continue;
     console.log(`${"  ".repeat(event.depth)}${event.agent}: ${event.content}`);
     if (event.agent !== "editor") continue;
@@ -100,7 +98,7 @@ try {
     if (event.content === "(four)") await north.restart();
   }
   assert.deepEqual(edited, ["(one)", "(two)", "(three)", "(four)", "(five)", "(six)"]);
-  assert.equal(result, "one two three four five six");
+  assert.equal(await call, "one two three four five six");
 } finally {
   await north.stop();
   await south.stop();

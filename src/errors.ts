@@ -1,4 +1,4 @@
-import type { ToolErrorCode } from "./protocol/events/events.ts";
+import type { ToolErrorCode, TurnErrorCode } from "./protocol/events/events.ts";
 import type { Issue } from "./protocol/schema/issue.ts";
 import type { ProblemCode } from "./protocol/answers/problem.ts";
 
@@ -7,9 +7,10 @@ export type CallErrorCode = ToolErrorCode | "model_error";
 
 /**
  * The kind of an error; callers branch on it. Each wire format has its own table from the problem codes to its
- * statuses. `call_failed` is the failure of a request to another server.
+ * statuses. `call_failed` is the failure of a request to another server. A client gets the code of a failed turn, and
+ * `waiting` for a turn that waits for an answer.
  */
-export type ErrorCode = ProblemCode | CallErrorCode | "call_failed";
+export type ErrorCode = ProblemCode | CallErrorCode | TurnErrorCode | "call_failed" | "waiting";
 
 /** The call of a turn that failed. */
 export interface FailedCall {

@@ -1,97 +1,208 @@
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
-import type { Event } from "../protocol/events/events.ts";
+import type { AgentEntry } from "../protocol/answers/answers.ts";
+import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
+import type { Event, FinishReason } from "../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { Request, ResumeWithInput, TurnRequest, Wait } from "../protocol/requests/requests.ts";
-import type { RequestStatus, RunPhase, RunSummary } from "../protocol/answers/status.ts";
+import type { LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";
+import type { Agent, ChatInput, Operation, Operations } from "../runtime/agent/agent.ts";
+import type { OperationInput, OperationOutput } from "../runtime/agent/turn-api.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
+import type { RunView, WaitView } from "./view/run-view.ts";
 import type { Content, WireOptions } from "./wire/wire.ts";
 
-/** An agent on a server, or a server's default agent. It throws only AgentErrors. */
+/** A server. It throws only AgentErrors, or the reason of a signal. */
 export interface Client {
   readonly url: string;
 
-  describe(options?: Interruptible): Promise<AgentDescriptor>;
-
   /**
-   * Sends a request and optionally waits for its answer. A request that starts a turn gets a `request_id` if
-   * it has none, so that it is safe to retry when the connection breaks.
+   * An agent of the server. With the type of its definition, its operations have the types of their schemas. Without a
+   * name it is the server's default agent, or the agent whose address the client was created with.
    */
-  process(request: Request, options?: ProcessOptions): Promise<Answer>;
+  agent<Definition extends Agent = Agent>(name?: string): AgentClient<Definition["operations"]>;
 
-  /**
-   * Returns the events of a new request, of an existing request, or of a run: up to its end, or until all its
-   * open calls wait for an answer. Resumes after the last event when a connection breaks.
-   */
-  stream(
-    followed: TurnRequest | ResumeWithInput | RequestId | RunId,
-    options?: StreamOptions,
-  ): AsyncGenerator<Event, void>;
-
-  /**
-   * Returns the events of a run or request in batches, and the changes of the connection. It stays open across waits and
-   * turns, and waits for ever for a server that cannot be reached.
-   */
-  follow(
-    id: RequestId | RunId,
-    options?: Interruptible & { readonly after?: number },
-  ): AsyncGenerator<Followed<Event>, void>;
-
-  /** Answers a wait of a request. */
-  resume(requestId: RequestId, values: JsonObject, options?: ResumeOptions): Promise<Answer>;
-
-  /** Cancels a request; the answer is its RequestCompleted. */
-  cancel(requestId: RequestId, options?: Interruptible): Promise<Answer>;
-
-  status(requestId: RequestId, options?: Interruptible): Promise<RequestStatus>;
+  /** The agents of the server. */
+  agents(options?: Interruptible): Promise<readonly AgentEntry[]>;
 
   /** Lists runs, most recently updated first. */
   runs(query?: RunsQuery): Promise<RunsPage>;
 
-  /** Uploads a file; put its id into the `attachments` of a request. */
-  upload(
-    file: Upload,
-    options?: Interruptible,
-  ): Promise<{ readonly artifactId: ArtifactId; readonly url: string }>;
+  /** A run. It is not checked whether it exists. */
+  run(id: RunId): RunClient;
 
-  /** Downloads a file by the `url` of its event; the bytes are the response body. */
-  artifact(url: string, options?: Interruptible): Promise<Response>;
+  /** A request that was made before, for example by a page that was reloaded. */
+  request(id: RequestId, options?: FollowOptions): AgentCall<unknown>;
+
+  /** The open questions of all runs, oldest first; `undefined` if the server has no list of them. */
+  waits(query?: WaitsQuery): Promise<WaitsPage | undefined>;
+
+  /**
+   * Follows the list of runs: its first page, then each row when it changes. Throws `not_found` if the server has no
+   * such stream.
+   */
+  watchRuns(options?: Interruptible): AsyncGenerator<RunChange, void>;
+
+  /** Uploads a file; put its id into `attachments` of a call. */
+  upload(file: Upload, options?: Interruptible): Promise<UploadedFile>;
+
+  /** Downloads a file by its id or by the `url` of its event; the bytes are the body of the response. */
+  artifact(idOrUrl: ArtifactId | string, options?: Interruptible): Promise<Response>;
+
+  /** Whether the server takes requests, with what it says about itself. */
+  health(options?: Interruptible): Promise<Health>;
+}
+
+/** An agent of a server. */
+export interface AgentClient<Ops extends Operations = Operations> {
+  /** Empty for the server's default agent. */
+  readonly name: string;
+  readonly url: string;
+
+  /** Calls an operation. The request is sent at once. */
+  call<Name extends keyof Ops & string>(
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options?: CallOptions,
+  ): AgentCall<OperationOutput<Ops[Name]>>;
+
+  /**
+   * Sends a text. The result is the agent's text. If the agent returns a value, it is `{ output }`: an agent with
+   * structured output does, and one without a chat of its own, whose chat calls an operation.
+   */
+  chat(text: string, options?: CallOptions): AgentCall<ChatReply<Ops>>;
+
+  /** A request to this agent that was made before. */
+  request(id: RequestId, options?: FollowOptions): AgentCall<unknown>;
+
+  describe(options?: Interruptible): Promise<AgentDescriptor>;
+
+  /** Configures a run, or without a run the agent for later runs. It takes effect with the next turn. */
+  configure(args: JsonObject, options?: ConfigureOptions): Promise<void>;
+}
+
+/** What a chat gives: the text of the agent, or the value of an agent with structured output. */
+export type ChatReply<Ops extends Operations> = string extends keyof Ops
+  ? string
+  : Ops extends { readonly answer: Operation<ChatInput, infer Output> }
+    ? { readonly output: Output }
+    : string;
+
+/**
+ * A request and its turn. It can be awaited and iterated, both several times. Awaiting gives the output of the turn.
+ * It throws an AgentError with the code of a turn that failed or was canceled, and a WaitingError if the turn waits for
+ * an answer that nobody here gives; the turn stays open on the server. A call that is not awaited throws nowhere.
+ *
+ * Iterating gives each event of the turn once, from its first one to its end, or until it waits. The newest 10,000 events
+ * are kept; an iteration that needs older ones reads them from the server again.
+ */
+export interface AgentCall<Output> extends PromiseLike<Output>, AsyncIterable<Event> {
+  /** Chosen by the client. */
+  readonly requestId: RequestId;
+  /** Known as soon as the server has accepted the request. */
+  readonly runId: Promise<RunId>;
+  /** The open questions, as far as the events have been read. */
+  readonly waits: readonly OpenWait[];
+  /** What has happened so far. */
+  view(): RunView;
+  /** Cancels the turn. */
+  cancel(): Promise<void>;
+}
+
+/** An open question. */
+export interface OpenWait extends Omit<WaitView, "answer" | "answeredId" | "state" | "to"> {
+  readonly runId: RunId;
+  /** Answers it. Values that do not fit are refused with `unprocessable`, and the question stays open. */
+  answer(values: JsonObject): Promise<void>;
+}
+
+/** How the events of a request are followed. */
+export interface FollowOptions extends Interruptible {
+  /**
+   * Answers the questions of the agent. `undefined` leaves one open. What it throws is thrown by the call, and the turn
+   * stays open.
+   */
+  readonly answer?: (wait: OpenWait) => Answer | Promise<Answer>;
+  /** Waits until somebody else answers the questions of the agent. Default false. */
+  readonly patient?: boolean;
+}
+
+/** Values for a question, or nothing. */
+export type Answer = JsonObject | undefined;
+
+export interface CallOptions extends FollowOptions {
+  /** The run to continue. Default: a new run. */
+  readonly runId?: RunId;
+  /** The name of a run of the agent; the call continues that run or creates it. */
+  readonly key?: string;
+  /** Makes the call idempotent: the same id gives the same turn. Default: a new id. */
+  readonly requestId?: RequestId;
+  /** For the agent; a model does not get it. */
+  readonly metadata?: JsonObject;
+  /** What happens if the run is busy. Default: the request is queued. */
+  readonly onBusy?: OnBusy;
+  /** Which events are delivered. Default: all. */
+  readonly loggingLevel?: LoggingLevel;
+  /** Ids of uploaded files. */
+  readonly attachments?: readonly ArtifactId[];
+}
+
+export interface ConfigureOptions extends Interruptible {
+  readonly runId?: RunId;
+  readonly key?: string;
+}
+
+/** A run of a server. */
+export interface RunClient {
+  readonly id: RunId;
+
+  /** Its events up to its end or until it waits. Reads on behind the newest event when a connection breaks. */
+  events(options?: EventsOptions): AsyncGenerator<Event, void>;
+
+  /**
+   * Its events in batches, and the changes of the connection. It stays open across waits and turns, and waits for ever
+   * for a server that cannot be reached.
+   */
+  follow(options?: Interruptible & { readonly after?: number }): AsyncGenerator<Followed<Event>, void>;
+
+  /** Its state as of now. */
+  view(options?: Interruptible): Promise<RunView>;
+
+  /** Creates a run with its history up to the end of a turn; by default all of it. */
+  fork(options?: Interruptible & { readonly after?: number }): Promise<RunClient>;
+
+  /** Removes an idle run with its events and files. */
+  remove(options?: Interruptible): Promise<void>;
+}
+
+export interface EventsOptions extends Interruptible {
+  /** Only events with a greater id. Default 0: all. */
+  readonly after?: number;
+  /** Stays open across waits and turns. Default false. */
+  readonly follow?: boolean;
 }
 
 export interface ClientOptions extends WireOptions {
   /** Maximum attempts for a request whose outcome is unknown. Default 4. */
   readonly attempts?: number;
+  /** Limits of streams. */
+  readonly limits?: Partial<FollowLimits>;
 }
 
 export interface Interruptible {
+  /** Ends the listening; the turn continues. */
   readonly signal?: AbortSignal;
-}
-
-export interface ProcessOptions extends Interruptible {
-  /** Default `none`: the answer comes when the request is accepted. */
-  readonly wait?: Wait;
-  /** Maximum wait for `completed` in milliseconds. Default 30,000. */
-  readonly waitMs?: number;
-}
-
-export interface StreamOptions extends Interruptible, Partial<FollowLimits> {
-  /** Only events with a greater id. Default: all events of a new request, otherwise the current segment. */
-  readonly after?: number;
-  /** Keeps the stream open across waits and turns. */
-  readonly forever?: boolean;
-}
-
-export interface ResumeOptions extends ProcessOptions {
-  /** Which wait; required when several are open. */
-  readonly waitId?: number;
-  /** Makes the answer idempotent. Default: a new id. */
-  readonly resumeId?: string;
 }
 
 export interface RunsQuery extends Interruptible {
   readonly agent?: string;
+  /** The run with this name; only together with `agent`. */
+  readonly key?: string;
   readonly status?: RunPhase;
+  /** How the last turn ended. Servers that cannot filter by it ignore it. */
+  readonly finishReason?: FinishReason;
+  /** A part of the first input, or the beginning of an id. Servers that cannot search ignore it. */
+  readonly q?: string;
   readonly limit?: number;
   /** The `next` of the previous page. */
   readonly cursor?: string;
@@ -99,6 +210,23 @@ export interface RunsQuery extends Interruptible {
 
 export interface RunsPage {
   readonly runs: readonly RunSummary[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
+}
+
+/** A row of the list of runs that is new or has changed, or a run that was removed. */
+export type RunChange = RunSummary | { readonly run_id: RunId; readonly removed: true };
+
+export interface WaitsQuery extends Interruptible {
+  readonly agent?: string;
+  readonly runId?: RunId;
+  readonly limit?: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+}
+
+export interface WaitsPage {
+  readonly waits: readonly OpenWait[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
 }
@@ -111,13 +239,14 @@ export interface Upload {
   readonly runId?: RunId;
 }
 
-/** The result of a request. */
-export interface Answer {
-  readonly requestId: RequestId;
-  /** `null` only for the configuration of an agent. */
-  readonly runId: RunId | null;
-  /** The event that the client waited for; absent if it did not wait, or the event did not come in time. */
-  readonly event?: Event;
-  /** True if the same request was made before. */
-  readonly replayed: boolean;
+export interface UploadedFile {
+  readonly artifactId: ArtifactId;
+  readonly url: string;
+}
+
+export interface Health {
+  /** Whether it takes requests. */
+  readonly ready: boolean;
+  /** The body of its answer. */
+  readonly details: JsonObject;
 }

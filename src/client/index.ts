@@ -1,16 +1,28 @@
 export { createClient } from "./client.ts";
 export type {
+  AgentCall,
+  AgentClient,
   Answer,
+  CallOptions,
+  ChatReply,
   Client,
   ClientOptions,
+  ConfigureOptions,
+  EventsOptions,
+  FollowOptions,
+  Health,
   Interruptible,
-  ProcessOptions,
-  ResumeOptions,
+  OpenWait,
+  RunChange,
+  RunClient,
   RunsPage,
   RunsQuery,
-  StreamOptions,
   Upload,
+  UploadedFile,
+  WaitsPage,
+  WaitsQuery,
 } from "./client-api.ts";
+export { WaitingError } from "./call/waiting-error.ts";
 export type { FollowLimits } from "./stream/follow-settings.ts";
 export { remoteAgent } from "./remote/agent.ts";
 export type { RemoteAgentOptions, RemoteOperations } from "./remote/agent.ts";

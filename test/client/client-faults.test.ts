@@ -22,8 +22,7 @@ test.each(KINDS)("a stream that is cut (%s) at any place gives each event once",
     await using proxy = await FaultProxy.start(server.url);
     // The first connection is for the request, the second for the stream.
     proxy.faults.push(undefined, { afterBytes, kind });
-    const client = createClient(`${proxy.url}/ticker`);
-    const events = await all(client.stream({ type: "ChatRequest", input: "5 1" }));
+    const events = await all(createClient(proxy.url).agent("ticker").chat("5 1"));
     expect(
       events.map(({ id }) => id),
       `cut after ${afterBytes} bytes`,
@@ -35,26 +34,23 @@ test.each(KINDS)("a stream that is cut (%s) at any place gives each event once",
 
 test("a silent stream is replaced by a new connection", async () => {
   await using proxy = await FaultProxy.start(server.url);
-  const client = createClient(`${proxy.url}/ticker`);
+  const client = createClient(proxy.url, { limits: { idleMs: 200 } });
   proxy.faults.push(undefined, { afterBytes: 600, kind: "stall" });
-  const events = await all(client.stream({ type: "ChatRequest", input: "5 1" }, { idleMs: 200 }));
+  const events = await all(client.agent("ticker").chat("5 1"));
   expect(events.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7]);
 });
 
 test("a stream whose last bytes are lost ends normally", async () => {
   await using proxy = await FaultProxy.start(server.url);
-  const client = createClient(`${proxy.url}/payments`);
-  const { requestId } = await client.process(
-    { type: "ChatRequest", input: "pay 3 to bob" },
-    { wait: "completed" },
-  );
-  const whole = await all(client.stream(requestId, { after: 0 }));
+  const call = createClient(server.url).agent("payments").chat("pay 3 to bob");
+  const whole = await all(call);
+  const run = createClient(proxy.url).run(await call.runId);
   proxy.reset();
   // Everything except the end of the chunked body is delivered.
-  const response = await fetch(`${server.url}/payments/getevents/${requestId}?stream=true&since=0`);
+  const response = await fetch(`${server.url}/getevents/${await call.runId}?stream=true&since=0`);
   const body = await response.text();
   proxy.faults.push({ afterBytes: headBytes(response) + body.length, kind: "reset" });
-  expect(await all(client.stream(requestId, { after: 0 }))).toEqual(whole);
+  expect(await all(run.events())).toEqual(whole);
 });
 
 test.each(KINDS)("a request whose answer is lost (%s) is made once", async (kind) => {
@@ -63,51 +59,40 @@ test.each(KINDS)("a request whose answer is lost (%s) is made once", async (kind
   const ask = async (afterBytes: number): Promise<void> => {
     await using proxy = await FaultProxy.start(server.url);
     proxy.faults.push({ afterBytes, kind });
-    const client = createClient(`${proxy.url}/echo`);
-    const { event } = await client.process({ type: "ChatRequest", input: "hi" }, { wait: "completed" });
-    expect(event).toMatchObject({ result: "hi" });
+    expect(await createClient(proxy.url).agent("echo").chat("hi")).toBe("hi");
   };
   await Promise.all(places.map(ask));
   expect((await server.runtime.runs({ limit: 1_000 })).runs).toHaveLength(before + places.length);
 });
 
-test("a repeated answer to a wait is the same answer", async () => {
+test("an answer to a wait whose reply is lost is given once", async () => {
   await using proxy = await FaultProxy.start(server.url);
-  const { requestId } = await createClient(`${server.url}/payments`).process(
-    { type: "ChatRequest", input: "pay 3 to bob" },
-    { wait: "completed" },
-  );
+  const call = createClient(proxy.url).agent("payments").chat("pay 3 to bob");
+  await expect(call).rejects.toMatchObject({ code: "waiting" });
   proxy.faults.push({ afterBytes: 0, kind: "reset" });
-  const answer = await createClient(`${proxy.url}/payments`).resume(
-    requestId,
-    { approved: true },
-    { wait: "completed" },
-  );
-  expect(answer).toMatchObject({
-    replayed: true,
-    event: { type: "RequestCompleted", result: "Paid 3 to bob." },
-  });
+  await call.waits[0]?.answer({ approved: true });
+  expect(await call).toBe("Paid 3 to bob.");
 });
 
 test("a server that stays unreachable ends the stream with an error", async () => {
   await using proxy = await FaultProxy.start(server.url);
   proxy.isDown = true;
-  const client = createClient(`${proxy.url}/echo`, { attempts: 2 });
-  await expect(client.describe()).rejects.toMatchObject({ code: "unavailable" });
-  const stream = client.stream("some", { unreachableMs: 300 });
-  await expect(all(stream)).rejects.toMatchObject({ code: "unavailable" });
+  const client = createClient(proxy.url, { attempts: 2, limits: { unreachableMs: 300 } });
+  await expect(client.agent("echo").describe()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(all(client.run("some").events())).rejects.toMatchObject({ code: "unavailable" });
   expect(proxy.connections).toBeGreaterThan(3);
 });
 
 test("an aborted wait for an answer ends at once, with the signal's reason", async () => {
   const reason = new Error("enough");
   const stop = new AbortController();
-  const client = createClient(`${server.url}/ticker`);
-  const { requestId } = await client.process({ type: "ChatRequest", input: "2 60000" });
-  const waiting = all(client.stream(requestId, { signal: stop.signal }));
+  const client = createClient(server.url);
+  const call = client.agent("ticker").chat("2 60000", { signal: stop.signal });
+  const waiting = all(call);
+  await call.runId;
   stop.abort(reason);
   await expect(waiting).rejects.toBe(reason);
-  await client.cancel(requestId);
+  await client.request(call.requestId).cancel();
 });
 
 function headBytes({ status, statusText, headers }: Response): number {

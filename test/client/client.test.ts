@@ -1,10 +1,8 @@
-import assert from "node:assert/strict";
 import { AgentError } from "troupe";
 import { createClient } from "troupe/client";
-import type { Event, RequestId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
-import { interviewer } from "../../agents/interviewer.ts";
 import { notebook } from "../../agents/notebook.ts";
 import { payments } from "../../agents/payments.ts";
 import { pdfWriter } from "../../agents/pdf-writer.ts";
@@ -15,164 +13,84 @@ import type { Served } from "./servers.ts";
 
 let server: Served;
 beforeAll(async () => {
-  server = await start({ agents: [echo, notebook, payments, interviewer, pdfWriter, ticker] });
+  server = await start({ agents: [echo, notebook, payments, pdfWriter, ticker] });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const client = (agent: string) => createClient(`${server.url}/${agent}`);
-const hello = { type: "ChatRequest", input: "hello there" } as const;
-const pay = { type: "OperationRequest", operation: "pay", input: { to: "bob", amount: 3 } } as const;
+const client = () => createClient(server.url);
 
-describe("the description", () => {
-  test("is the agent's description", async () => {
-    const { name, operations } = await client("echo").describe();
+describe("agents", () => {
+  test("are listed", async () => {
+    const agents = await client().agents();
+    expect(agents.map(({ name }) => name)).toEqual(["echo", "notebook", "payments", "pdf-writer", "ticker"]);
+  });
+
+  test("describe themselves", async () => {
+    const { name, operations } = await client().agent("echo").describe();
     expect(name).toBe("echo");
     expect(operations.map((operation) => operation.name)).toEqual(["chat", "repeat"]);
   });
 
-  test("at a server's own address is that of its default agent", async () => {
-    expect((await createClient(server.url).describe()).name).toBe("echo");
+  test("without a name are the server's default agent, or the one of the address", async () => {
+    expect((await client().agent().describe()).name).toBe("echo");
+    expect((await createClient(`${server.url}/ticker`).agent().describe()).name).toBe("ticker");
+    expect(await createClient(`${server.url}/notebook`).agent().chat("milk")).toBe("1. milk");
+  });
+
+  test("are configured", async () => {
+    await expect(client().agent("echo").configure({})).resolves.toBeUndefined();
+    const unknown = client().agent("echo").configure({}, { runId: "run_none" });
+    await expect(unknown).rejects.toMatchObject({ code: "not_found" });
   });
 });
 
-describe("process", () => {
-  test("without a wait returns the ids of request and run", async () => {
-    const answer = await client("echo").process(hello);
-    expect(answer).toEqual({
-      requestId: expect.stringMatching(/^req_/) as string,
-      runId: expect.stringMatching(/^run_/) as string,
-      replayed: false,
-    });
+describe("runs", () => {
+  test("are listed in pages", async () => {
+    for (let index = 0; index < 3; index += 1) await client().agent("echo").chat("hello");
+    const first = await client().runs({ limit: 2, agent: "echo" });
+    expect(first.runs).toHaveLength(2);
+    const second = await client().runs({ limit: 2, agent: "echo", cursor: first.next ?? "" });
+    expect(second.runs[0]?.run_id).not.toBe(first.runs[1]?.run_id);
   });
 
-  test("returns the event that was waited for", async () => {
-    expect((await client("echo").process(hello, { wait: "acknowledged" })).event?.type).toBe(
-      "RequestStarted",
-    );
-    const { event } = await client("echo").process(hello, { wait: "completed" });
-    expect(event).toMatchObject({ type: "RequestCompleted", result: "hello there" });
-    const asked = await client("payments").process(pay, { wait: "completed" });
-    expect(asked.event).toMatchObject({ type: "WaitForInput" });
+  test("are found by their keys", async () => {
+    const call = client().agent("notebook").chat("milk", { key: "groceries" });
+    await call;
+    const { runs } = await client().runs({ agent: "notebook", key: "groceries" });
+    expect(runs.map(({ run_id }) => run_id)).toEqual([await call.runId]);
+    expect(await client().agent("notebook").chat("bread", { key: "groceries" })).toBe("1. milk\n2. bread");
   });
 
-  test("returns no event after the time limit", async () => {
-    const slow = { type: "ChatRequest", input: "2 60000" } as const;
-    const answer = await client("ticker").process(slow, { wait: "completed", waitMs: 20 });
-    expect(answer.event).toBeUndefined();
-    await client("ticker").cancel(answer.requestId);
+  test("are read, viewed, forked and removed", async () => {
+    const call = client().agent("notebook").chat("milk");
+    await call;
+    const run = client().run(await call.runId);
+    await client().agent("notebook").chat("bread", { runId: run.id });
+    const events = await all(run.events());
+    expect(events.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(await all(run.events({ after: 4 }))).toEqual(events.slice(4));
+    expect((await run.view()).turns.map(({ result }) => result)).toEqual(["1. milk", "1. milk\n2. bread"]);
+
+    const before = await run.fork({ after: 3 });
+    expect(await client().agent("notebook").chat("salt", { runId: before.id })).toBe("1. milk\n2. salt");
+    const whole = await run.fork();
+    expect((await whole.view()).turns).toHaveLength(2);
+
+    await run.remove();
+    await expect(run.view()).rejects.toMatchObject({ code: "gone" });
+    expect((await whole.view()).turns).toHaveLength(2);
   });
 
-  test("reports a repeated request", async () => {
-    const request = { ...hello, request_id: "once" as RequestId };
-    const first = await client("echo").process(request, { wait: "completed" });
-    const second = await client("echo").process(request, { wait: "completed" });
-    expect([first.replayed, second.replayed]).toEqual([false, true]);
-    expect(second.event).toEqual(first.event);
-  });
-
-  test("configures an agent, with an answer that belongs to no run", async () => {
-    const answer = await client("echo").process(
-      { type: "ConfigureRequest", args: {} },
-      { wait: "acknowledged" },
-    );
-    expect(answer).toMatchObject({ runId: null, event: { type: "RequestCompleted" } });
-  });
-
-  test("throws a refusal with its code, issues and hint", async () => {
-    const request = { type: "OperationRequest", operation: "repeat", input: { text: 1 } } as const;
-    const error = await client("echo")
-      .process(request)
-      .catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(AgentError);
-    expect(error).toMatchObject({
-      code: "unprocessable",
-      details: { issues: [{ path: "text" }, { path: "times" }] },
-    });
-    await expect(client("nobody").process(hello)).rejects.toMatchObject({ code: "not_found" });
-  });
-});
-
-describe("stream", () => {
-  test("returns the events of a new request up to its end", async () => {
-    const events = await all(client("echo").stream(hello));
-    expect(events.map(({ type }) => type)).toEqual([
-      "RequestStarted",
-      "TextOutput",
-      "TextOutput",
-      "RequestCompleted",
-    ]);
-  });
-
-  test("returns only the new request's events in an existing run", async () => {
-    const { runId } = await client("notebook").process(
-      { type: "ChatRequest", input: "milk" },
-      { wait: "completed" },
-    );
-    const second = { type: "ChatRequest", input: "bread", ...(runId && { run_id: runId }) } as const;
-    const events = await all(client("notebook").stream(second));
-    expect(events.map(({ id, type }) => [id, type])).toEqual([
-      [4, "RequestStarted"],
-      [5, "TextOutput"],
-      [6, "RequestCompleted"],
-    ]);
-  });
-
-  test("ends where the agent asks, and continues with the answer", async () => {
-    const asked = await all(client("payments").stream(pay));
-    expect(asked.at(-1)?.type).toBe("WaitForInput");
-    const resume = {
-      type: "ResumeWithInput",
-      request_id: asked[0]?.request_id as RequestId,
-      request_keys: { approved: true },
-    } as const;
-    expect((await all(client("payments").stream(resume))).map(({ type }) => type)).toEqual([
-      "ResumeWithInput",
-      "TextOutput",
-      "RequestCompleted",
-    ]);
-  });
-
-  test("ends after the first of two answers, when the other one is still missing", async () => {
-    const asked = await all(client("interviewer").stream(hello));
-    const [, first] = asked.filter(({ type }) => type === "WaitForInput");
-    const resume = {
-      type: "ResumeWithInput",
-      request_id: asked[0]?.request_id as RequestId,
-      wait_id: first?.id as number,
-      request_keys: { colour: "blue" },
-    } as const;
-    const answered = await all(client("interviewer").stream(resume));
-    expect(answered.map(({ type }) => type)).toEqual(["ResumeWithInput"]);
-  });
-
-  test("reads a request or a run again from any position", async () => {
-    const { requestId, runId } = await client("echo").process(hello, { wait: "completed" });
-    assert(runId !== null);
-    const whole = await all(client("echo").stream(requestId, { after: 0 }));
-    expect(await all(client("echo").stream(requestId, { after: 2 }))).toEqual(whole.slice(2));
-    expect(await all(client("echo").stream(runId, { after: 0 }))).toEqual(whole);
-  });
-
-  test("stays open across turns on request, until its signal aborts", async () => {
-    const { runId } = await client("notebook").process(
-      { type: "ChatRequest", input: "milk" },
-      { wait: "completed" },
-    );
+  test("stay open across turns on request, until the signal aborts", async () => {
+    const call = client().agent("notebook").chat("milk");
+    await call;
+    const runId = await call.runId;
     const stop = new AbortController();
     const seen: string[] = [];
     const following = (async () => {
-      const options = { after: 0, forever: true, signal: stop.signal };
-      for await (const { type } of client("notebook").stream(
-        runId as RequestId | (typeof runId & {}),
-        options,
-      )) {
+      for await (const { type } of client().run(runId).events({ follow: true, signal: stop.signal })) {
         seen.push(type);
-        if (seen.length === 3)
-          await client("notebook").process({
-            type: "ChatRequest",
-            input: "bread",
-            ...(runId && { run_id: runId }),
-          });
+        if (seen.length === 3) await client().agent("notebook").chat("bread", { runId });
         if (seen.length === 6) stop.abort();
       }
     })();
@@ -180,51 +98,31 @@ describe("stream", () => {
     expect(seen.filter((type) => type === "RequestCompleted")).toHaveLength(2);
   });
 
-  test("of an unknown id is refused", async () => {
-    await expect(all(client("echo").stream("nothing"))).rejects.toMatchObject({
-      code: "not_found",
-    });
+  test("of an unknown id are refused", async () => {
+    await expect(all(client().run("nothing").events())).rejects.toMatchObject({ code: "not_found" });
+    await expect(client().run("nothing").view()).rejects.toMatchObject({ code: "not_found" });
   });
-});
-
-test("resume, cancel and status work", async () => {
-  const { requestId } = await client("payments").process(pay, { wait: "completed" });
-  expect(await client("payments").status(requestId)).toMatchObject({ status: "waiting" });
-  await expect(client("payments").resume(requestId, {})).rejects.toMatchObject({ code: "unprocessable" });
-  const answer = await client("payments").resume(requestId, { approved: true }, { wait: "completed" });
-  expect(answer.event).toMatchObject({ output: { receipt: "bob:3" } });
-
-  const { requestId: other } = await client("payments").process(pay, { wait: "completed" });
-  const canceled = await client("payments").cancel(other);
-  expect(canceled.event).toMatchObject({ finish_reason: "canceled" });
-});
-
-test("runs are listed in pages", async () => {
-  for (let index = 0; index < 3; index += 1) await client("echo").process(hello, { wait: "completed" });
-  const first = await client("echo").runs({ limit: 2 });
-  expect(first.runs).toHaveLength(2);
-  expect(first.next).toBeDefined();
-  const second = await client("echo").runs({ limit: 2, cursor: first.next ?? "" });
-  expect(second.runs[0]?.run_id).not.toBe(first.runs[1]?.run_id);
 });
 
 test("files are uploaded and downloaded", async () => {
-  const { artifactId, url } = await client("echo").upload({
-    name: "a.txt",
-    mimeType: "text/plain",
-    data: "hello",
-  });
-  expect(await (await client("echo").artifact(url)).text()).toBe("hello");
-  const attached = await client("echo").process(
-    { ...hello, attachments: [artifactId] },
-    { wait: "acknowledged" },
-  );
-  expect(attached.event).toMatchObject({ attachments: [artifactId] });
+  const { artifactId, url } = await client().upload({ name: "a.txt", mimeType: "text/plain", data: "hello" });
+  expect(await (await client().artifact(url)).text()).toBe("hello");
+  expect(await (await client().artifact(artifactId)).text()).toBe("hello");
+  const attached = client()
+    .agent("echo")
+    .chat("hi", { attachments: [artifactId] });
+  await attached;
+  expect(attached.view().turns[0]?.attachments).toEqual([artifactId]);
 
-  const events = await all(client("pdf-writer").stream({ type: "ChatRequest", input: "Moon: far" }));
-  const published = events.find((event) => event.type === "ArtifactGenerated");
-  const file = await client("pdf-writer").artifact(published?.url ?? "");
+  const written = client().agent("pdf-writer").chat("Moon: far");
+  await written;
+  const [published] = written.view().files;
+  const file = await client().artifact(published?.url ?? "");
   expect(new TextDecoder().decode((await file.bytes()).subarray(0, 5))).toBe("%PDF-");
+});
+
+test("the health of a server says whether it takes requests", async () => {
+  expect(await client().health()).toMatchObject({ ready: true, details: { status: "ok" } });
 });
 
 test("a token is sent to its server and to no other", async () => {
@@ -234,11 +132,10 @@ test("a token is sent to its server and to no other", async () => {
     shown.push(new Headers(init?.headers).get("authorization"));
     return fetch(url, init);
   };
-  await expect(createClient(`${guarded.url}/echo`).describe()).rejects.toMatchObject({
-    code: "unauthorized",
-  });
-  const admitted = createClient(`${guarded.url}/echo`, { token: "s3cret", fetch: spy });
-  expect((await admitted.describe()).name).toBe("echo");
+  const refused = createClient(guarded.url).agent("echo").describe();
+  await expect(refused).rejects.toMatchObject({ code: "unauthorized" });
+  const admitted = createClient(guarded.url, { token: "s3cret", fetch: spy });
+  expect((await admitted.agent("echo").describe()).name).toBe("echo");
   await admitted.artifact(`${server.url}/artifacts/none`).catch(() => {});
   expect(shown).toEqual(["Bearer s3cret", null]);
 });
@@ -250,37 +147,53 @@ test.each(["", "ftp://example.org", "not an address", "http://a:b@127.0.0.1/"])(
   },
 );
 
-async function all(stream: AsyncIterable<Event>): Promise<readonly Event[]> {
-  const events: Event[] = [];
-  for await (const event of stream) events.push(event);
-  return events;
+describe("a server of the protocol's draft", () => {
+  test("is called like any other", async () => {
+    await using literal = await startHostile({
+      process: (response, request) => {
+        const wait = new URL(request.url ?? "", "http://far").searchParams.get("wait");
+        const isKnown = wait === null || wait === "true";
+        json(
+          isKnown ? event(1, "RequestStarted") : { detail: "wait must be true or false" },
+          isKnown ? 200 : 422,
+        )(response, request);
+      },
+    });
+    const call = createClient(literal.url).agent().chat("hello");
+    await call;
+    expect((await all(call)).map(({ type }) => type)).toEqual(["RequestStarted", "RequestCompleted"]);
+  });
+
+  test("may use the file's id as the id of its event", async () => {
+    const artifact = { id: "file-7", name: "a.txt", url: "/a.txt", mime_type: "text/plain" };
+    await using drafted = await startHostile({
+      getevents: stream(event(1, "RequestStarted"), event(2, "ArtifactGenerated", artifact), completed(3)),
+    });
+    const events = await all(createClient(drafted.url).agent().chat("hello"));
+    expect(events.map(({ id, type }) => [id, type])).toEqual([
+      [1, "RequestStarted"],
+      [2, "ArtifactGenerated"],
+      [3, "RequestCompleted"],
+    ]);
+    expect(events[1]).toMatchObject({ artifact_id: "file-7", url: "/a.txt" });
+  });
+
+  test("has no list of waits and no stream of runs", async () => {
+    await using drafted = await startHostile({
+      file: json({ detail: "no such route" }, 404),
+      runs: json([]),
+    });
+    const far = createClient(drafted.url);
+    expect(await far.waits()).toBeUndefined();
+    await expect(far.watchRuns().next()).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringContaining("has no stream of runs") as string,
+    });
+  });
+});
+
+async function all(events: AsyncIterable<Event>): Promise<readonly Event[]> {
+  const seen: Event[] = [];
+  for await (const one of events) seen.push(one);
+  return seen;
 }
-
-test("a server that only knows wait=true gets that value", async () => {
-  await using literal = await startHostile({
-    process: (response, request) => {
-      const wait = new URL(request.url ?? "", "http://far").searchParams.get("wait");
-      const isKnown = wait === null || wait === "true";
-      json(
-        isKnown ? event(1, "RequestStarted") : { detail: "wait must be true or false" },
-        isKnown ? 200 : 422,
-      )(response, request);
-    },
-  });
-  const events = await all(createClient(literal.url).stream(hello));
-  expect(events.map(({ type }) => type)).toEqual(["RequestStarted", "RequestCompleted"]);
-});
-
-test("an ArtifactGenerated of the draft, whose id is the file's, keeps its position among the events", async () => {
-  const artifact = { id: "file-7", name: "a.txt", url: "/a.txt", mime_type: "text/plain" };
-  await using drafted = await startHostile({
-    getevents: stream(event(1, "RequestStarted"), event(2, "ArtifactGenerated", artifact), completed(3)),
-  });
-  const events = await all(createClient(drafted.url).stream(hello));
-  expect(events.map(({ id, type }) => [id, type])).toEqual([
-    [1, "RequestStarted"],
-    [2, "ArtifactGenerated"],
-    [3, "RequestCompleted"],
-  ]);
-  expect(events[1]).toMatchObject({ artifact_id: "file-7", url: "/a.txt" });
-});

@@ -42,8 +42,10 @@ test("a stream is closed 10 s after the page was hidden, and reads on when it is
     if (init?.signal) signals.push(init.signal);
     return fetch(url, init);
   };
-  const client = createClient(`${server.url}/ticker`);
-  const { runId } = await client.process({ type: "ChatRequest", input: "3 1" }, { wait: "completed" });
+  const ticks = createClient(server.url).agent("ticker");
+  const first = ticks.chat("3 1");
+  await first;
+  const runId = await first.runId;
   const stop = new AbortController();
   const stream = follow(new Wire(server.url, { fetch: spy }, { clock }), {
     path: `/getevents/${runId}`,
@@ -74,7 +76,7 @@ test("a stream is closed 10 s after the page was hidden, and reads on when it is
   await hidden;
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
 
-  await client.process({ type: "ChatRequest", input: "3 1", run_id: runId ?? "" }, { wait: "completed" });
+  await ticks.chat("3 1", { runId });
   page.show(true);
   await until(() => ids.at(-1) === 10);
   expect(ids).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);

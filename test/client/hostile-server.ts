@@ -12,6 +12,7 @@ export interface Routes {
   readonly process?: Handler;
   readonly getevents?: Handler;
   readonly request?: Handler;
+  readonly runs?: Handler;
   readonly file?: Handler;
 }
 
@@ -29,6 +30,7 @@ export async function startHostile(routes: Routes): Promise<HostileServer> {
     process: json(event(1, "RequestStarted")),
     getevents: stream(event(1, "RequestStarted"), completed(2)),
     request: json({ status: "running" }),
+    runs: json([]),
     file: json({}),
     ...routes,
   };
@@ -41,7 +43,7 @@ export async function startHostile(routes: Routes): Promise<HostileServer> {
     request.on("end", () => {
       asked.push(`${request.method} ${request.url} ${body}`);
       const route = /^\/fiend\/(\w+)/.exec(request.url ?? "")?.[1] ?? "file";
-      all[route as keyof Routes](response, request);
+      (all[route as keyof Routes] ?? all.file)(response, request);
     });
   });
   server.listen(0, "127.0.0.1");

@@ -22,21 +22,20 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const pay = { type: "OperationRequest", operation: "pay", input: { to: "bob", amount: 3 } } as const;
-
 test("a store shows a run from its first event, and its changes", async () => {
-  const { requestId, runId } = await createClient(`${server.url}/payments`).process(pay, {
-    wait: "completed",
-  });
-  const store = createRunStore(createClient(server.url), runId ?? "");
+  const call = createClient(server.url)
+    .agent<typeof payments>("payments")
+    .call("pay", { to: "bob", amount: 3 });
+  const store = createRunStore(createClient(server.url), await call.runId);
   expect(store.connection.state).toBe("idle");
   const end = await shows(store, ({ view }) => view.status === "waiting");
   expect(store.view).toMatchObject({
     agent: "payments",
-    turns: [{ requestId, phase: "waiting" }],
+    turns: [{ requestId: call.requestId, phase: "waiting" }],
     waits: [{ questions: { approved: "Pay 3 to bob?" }, state: "open" }],
   });
-  await createClient(`${server.url}/payments`).resume(requestId, { approved: true });
+  await expect(call).rejects.toMatchObject({ code: "waiting" });
+  await call.waits[0]?.answer({ approved: true });
   (await shows(store, ({ view }) => view.status === "idle"))();
   expect(store.view.turns[0]).toMatchObject({ outcome: "success", output: { receipt: "bob:3" } });
   expect(store.view.messages.map(({ kind }) => kind)).toEqual(["input", "question", "answer", "text"]);
@@ -46,9 +45,8 @@ test("a store shows a run from its first event, and its changes", async () => {
 });
 
 test("calls at all depths are in one tree", async () => {
-  const chat = { type: "ChatRequest", input: "moss" } as const;
-  const { runId } = await createClient(`${server.url}/team`).process(chat, { wait: "completed" });
-  const store = createRunStore(createClient(server.url), runId ?? "");
+  const { runId } = createClient(server.url).agent("team").chat("moss");
+  const store = createRunStore(createClient(server.url), await runId);
   const end = await shows(store, ({ view }) => view.turns[0]?.phase === "ended");
   end();
   const { calls, turns } = store.view;
@@ -80,14 +78,16 @@ test("a store without a subscriber holds no connection, and the next one reads o
     }
     return response;
   };
-  const client = createClient(`${server.url}/ticker`);
-  const { runId } = await client.process({ type: "ChatRequest", input: "2 1" }, { wait: "completed" });
-  const store = createRunStore(createClient(server.url, { fetch: counting }), runId ?? "");
+  const ticks = createClient(server.url).agent("ticker");
+  const first = ticks.chat("2 1");
+  await first;
+  const runId = await first.runId;
+  const store = createRunStore(createClient(server.url, { fetch: counting }), runId);
   const end = await shows(store, ({ view }) => view.turns.length === 1);
   expect(streams).toBe(1);
   end();
   expect(streams).toBe(0);
-  await client.process({ type: "ChatRequest", input: "2 1", run_id: runId ?? "" }, { wait: "completed" });
+  await ticks.chat("2 1", { runId });
   const endAgain = await shows(store, ({ view }) => view.turns[1]?.phase === "ended");
   expect(store.events.map(({ id }) => id)).toEqual(store.events.map((_, index) => index + 1));
   endAgain();
@@ -95,12 +95,9 @@ test("a store without a subscriber holds no connection, and the next one reads o
 
 test("a cut connection is shown, and costs no event", async () => {
   await using proxy = await FaultProxy.start(server.url);
-  const { runId } = await createClient(`${server.url}/ticker`).process({
-    type: "ChatRequest",
-    input: "50 1",
-  });
+  const runId = await createClient(server.url).agent("ticker").chat("50 1").runId;
   proxy.faults.push({ afterBytes: 900, kind: "reset" });
-  const store = createRunStore(createClient(proxy.url), runId ?? "");
+  const store = createRunStore(createClient(proxy.url), runId);
   const states: string[] = [];
   store.subscribe(() => {
     if (states.at(-1) !== store.connection.state) states.push(store.connection.state);
@@ -113,9 +110,8 @@ test("a cut connection is shown, and costs no event", async () => {
 });
 
 test("a past view is the one of that event", async () => {
-  const client = createClient(`${server.url}/talker`);
-  const { runId } = await client.process({ type: "ChatRequest", input: "4500" }, { wait: "completed" });
-  const store = createRunStore(createClient(server.url), runId ?? "");
+  const { runId } = createClient(server.url).agent("talker").chat("4500");
+  const store = createRunStore(createClient(server.url), await runId);
   const end = await shows(store, ({ view }) => view.turns[0]?.phase === "ended");
   end();
   expect(store.view.head).toBe(4_502);

@@ -82,10 +82,22 @@ await runtime.fork(id, { after: 0 });
 await runtime.removeRun(id);
 await runtime.artifact(id);
 await runtime.process("echo", { type: "CancelRequest", request_id: id });
-await client.process({ type: "ChatRequest", input: "", run_id: id, request_id: id, attachments: [id] });
-await client.resume(id, {});
-await client.cancel(id);
-client.stream(id);
+await client.agent("echo").chat("", { runId: id, requestId: id, attachments: [id] });
+await client.request(id).cancel();
+client.run(id).events();
+
+// The operations of an agent have the types of its schemas, without its code.
+const remote = client.agent<typeof payments>("payments");
+expectTypeOf(await remote.call("pay", { to: "bob", amount: 3 })).toEqualTypeOf<{
+  receipt?: string | undefined;
+}>();
+expectTypeOf(await remote.chat("pay 3 to bob")).toEqualTypeOf<string>();
+expectTypeOf(await remote.call("chat", { input: "hi" })).toEqualTypeOf<{ readonly output: string }>();
+// @ts-expect-error The amount must be a number.
+remote.call("pay", { to: "bob", amount: "3" });
+// @ts-expect-error It has no such operation.
+remote.call("refund", {});
+expectTypeOf(await client.agent("payments").call("pay", { to: 1 })).toEqualTypeOf<unknown>();
 
 declare const requestId: RequestId;
 // @ts-expect-error A request id is not a run id.

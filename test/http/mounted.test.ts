@@ -129,7 +129,7 @@ test.each(ALL)("below the prefix of %s the client and a remote agent get files",
   const url = `${await mount(runtime)}${PREFIX}/writer`;
   const client = createClient(url);
   const events: Event[] = [];
-  for await (const event of client.stream({ type: "ChatRequest", input: "hello" })) events.push(event);
+  for await (const event of client.agent().chat("hello")) events.push(event);
   const artifact = events.find((event) => event.type === "ArtifactGenerated");
   expect(await (await client.artifact(artifact?.url ?? "")).text()).toBe("hello");
   const uploaded = await client.upload({ name: "a", mimeType: "text/plain", data: "uploaded" });

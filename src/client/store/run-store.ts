@@ -37,12 +37,12 @@ export interface RunStore {
  * Follows a run or a request. Events are added to the view at most every 16 ms, so that a fast run does not redraw a
  * page for each event. After a lost connection it reads on behind the newest event.
  */
-export function createRunStore(client: Pick<Client, "follow">, id: RunId | RequestId): RunStore {
+export function createRunStore(client: Pick<Client, "run">, id: RunId | RequestId): RunStore {
   return new FollowedRun(client, id);
 }
 
 class FollowedRun implements RunStore {
-  readonly #client: Pick<Client, "follow">;
+  readonly #client: Pick<Client, "run">;
   readonly #id: string;
   readonly #log: RunLog = new RunLog();
   readonly #listeners: Set<() => void> = new Set();
@@ -52,7 +52,7 @@ class FollowedRun implements RunStore {
   #reading: AbortController | undefined;
   #flush: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(client: Pick<Client, "follow">, id: string) {
+  constructor(client: Pick<Client, "run">, id: string) {
     this.#client = client;
     this.#id = id;
   }
@@ -106,7 +106,7 @@ class FollowedRun implements RunStore {
 
   async #read(signal: AbortSignal): Promise<void> {
     const after = this.#log.events.at(-1)?.id ?? 0;
-    for await (const heard of this.#client.follow(this.#id, { after, signal })) {
+    for await (const heard of this.#client.run(this.#id).follow({ after, signal })) {
       // A batch can be on its way when the last subscriber leaves.
       if (signal.aborted) return;
       if (heard.type === "events") {

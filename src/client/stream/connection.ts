@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Clock } from "../wire/clock.ts";
+import { within } from "../wire/clock.ts";
 import { chunksOf } from "../wire/body.ts";
 import type { OpenReply, Wire } from "../wire/wire.ts";
 import type { FollowLimits, FollowSettings, ReadPosition } from "./follow-settings.ts";
@@ -120,17 +120,6 @@ export async function* readConnection(
 
 /** Delay before the end of a stream with an open wait is checked; doubles each time. */
 const LOOK_MS = 50;
-
-/** Resolves with the result, or with `undefined` after the time limit. */
-async function within<Result>(clock: Clock, ms: number, asked: Promise<Result>): Promise<Result | undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const stop = clock.timer(ms, () => resolve(undefined));
-  try {
-    return await Promise.race([asked, promise]);
-  } finally {
-    stop();
-  }
-}
 
 function idle(subject: string, { idleMs }: FollowLimits): AgentError {
   return new AgentError("timeout", `${subject} sent nothing for ${idleMs} ms`);

@@ -25,3 +25,18 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined)
     signal?.addEventListener("abort", end);
   });
 }
+
+/** Resolves with the result, or with `undefined` after the time limit. */
+export async function within<Result>(
+  clock: Clock,
+  ms: number,
+  asked: Promise<Result>,
+): Promise<Result | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const stop = clock.timer(ms, () => resolve(undefined));
+  try {
+    return await Promise.race([asked, promise]);
+  } finally {
+    stop();
+  }
+}

@@ -246,14 +246,14 @@ describe("questions of a remote agent", () => {
   test("that another client answers there continue here when they are answered here too late", async () => {
     await using near = await start({ agents: [remote("payments")] });
     const asked = await collect(near.runtime, "payments", chat("pay 4 to eve"));
-    const there = createClient(`${far.url}/payments`);
+    const there = createClient(far.url);
     const { runs } = await there.runs({ agent: "payments", status: "waiting", limit: 1 });
-    const [waiting] = await all(there.stream(runs[0]?.run_id ?? "", { after: 0 }));
-    await there.resume(waiting?.request_id as RequestId, { approved: false });
+    const { turns } = await there.run(runs[0]?.run_id ?? "").view();
+    await there.request(turns[0]?.requestId ?? "", { answer: () => ({ approved: false }) });
 
     const late = answer(near, "payments", requestOf(asked), { approved: true });
     await expect(late).rejects.toMatchObject({ code: "conflict" });
-    const events = await all(createClient(`${near.url}/payments`).stream(requestOf(asked), { after: 0 }));
+    const events = await all(createClient(near.url).request(requestOf(asked)));
     expect(events.map(({ type }) => type)).toEqual([
       "RequestStarted",
       "WaitForInput",
@@ -316,29 +316,34 @@ describe("files of a remote agent", () => {
 
 test("a canceled call is canceled on the other server too", async () => {
   await using near = await start({ agents: [boss(remote("ticker"))] });
-  const client = createClient(`${near.url}/boss`);
-  const { requestId } = await client.process(chat("1000 1000"), { wait: "acknowledged" });
-  for await (const { type } of client.stream(requestId, { after: 0 })) {
-    if (type === "TextOutput") await client.cancel(requestId);
+  const call = createClient(near.url).agent("boss").chat("1000 1000");
+  for await (const { type } of call) {
+    if (type === "TextOutput") await call.cancel();
   }
-  const events = await all(client.stream(requestId, { after: 0 }));
+  const events = await all(call);
   expect(events.slice(-3).map(({ type }) => type)).toEqual([
     "CancelRequest",
     "ToolError",
     "RequestCompleted",
   ]);
   const { runs } = await createClient(far.url).runs({ agent: "ticker", limit: 1 });
-  const there = await all(createClient(far.url).stream(runs[0]?.run_id as never, { after: 0 }));
+  const there = await all(
+    createClient(far.url)
+      .run(runs[0]?.run_id ?? "")
+      .events(),
+  );
   expect(there.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
 });
 
 test("a canceled question is canceled on the other server too, even if the turn was not in memory", async () => {
   await using near = await start({ agents: [boss(remote("payments"))], limits: { idleRuns: 0 } });
   const asked = await collect(near.runtime, "boss", chat("pay 7 to dan"));
-  await createClient(`${near.url}/boss`).cancel(requestOf(asked));
+  await createClient(near.url).request(requestOf(asked)).cancel();
   const { runs } = await createClient(far.url).runs({ agent: "payments", limit: 1 });
   const there = await all(
-    createClient(far.url).stream(runs[0]?.run_id as never, { after: 0, forever: false }),
+    createClient(far.url)
+      .run(runs[0]?.run_id ?? "")
+      .events(),
   );
   expect(there.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
 });

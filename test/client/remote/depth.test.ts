@@ -113,10 +113,10 @@ test("a cancel reaches every server of a chain", async () => {
     caller("third", far("http://right/last")),
   ]);
   await using right = await addresses.start("right", [second, last]);
-  const client = createClient(`${left.url}/first`);
-  const { requestId } = await client.process(chat, { wait: "acknowledged" });
+  const call = createClient(left.url).agent("first").chat(chat.input);
   await reached.promise;
-  expect((await client.cancel(requestId)).event).toMatchObject({ finish_reason: "canceled" });
+  await call.cancel();
+  await expect(call).rejects.toMatchObject({ code: "canceled" });
   for (const { runtime } of [left, right]) {
     await expect
       .poll(async () => (await runtime.runs({ limit: 10 })).runs.map(({ status }) => status))
@@ -142,10 +142,9 @@ test("a cancel ends all turns of an agent that calls itself over HTTP again and 
     },
   });
   await using near = await addresses.start("near", [loop]);
-  const client = createClient(`${near.url}/loop`);
-  const { requestId } = await client.process(chat, { wait: "acknowledged" });
+  const call = createClient(near.url).agent("loop").chat(chat.input);
   await expect.poll(async () => (await runsOf(near)).length).toBeGreaterThan(3);
-  await client.cancel(requestId);
+  await call.cancel();
   await expect.poll(async () => (await runsOf(near)).filter(({ status }) => status !== "idle")).toEqual([]);
   expect((await runsOf(near)).length).toBeLessThanOrEqual(31);
 });

@@ -11,7 +11,7 @@ import { FaultProxy } from "../fault-proxy.ts";
 import { start } from "../servers.ts";
 
 const NEAR = fileURLToPath(new URL("near-server.ts", import.meta.url));
-const COUNT = { type: "ChatRequest", input: "30 15" } as const;
+const COUNT = "30 15";
 const NUMBERS = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`);
 
 test("a remote agent that is requested directly continues when its local server is killed and restarted", async () => {
@@ -20,7 +20,7 @@ test("a remote agent that is requested directly continues when its local server 
   await using here = await ServerProcess.create(NEAR);
   await using way = await FaultProxy.start(await here.start());
   const events: Event[] = [];
-  for await (const event of createClient(`${way.url}/ticker`).stream(COUNT)) {
+  for await (const event of createClient(way.url).agent("ticker").chat(COUNT)) {
     events.push(event);
     if (event.type === "TextOutput" && event.content === "10\n") way.lead(await here.restart());
   }
@@ -37,7 +37,7 @@ test("a call continues when both servers are killed, one after the other", async
   await using here = await ServerProcess.create(NEAR);
   await using way = await FaultProxy.start(await here.start());
   const events: Event[] = [];
-  for await (const event of createClient(`${way.url}/boss`).stream(COUNT)) {
+  for await (const event of createClient(way.url).agent("boss").chat(COUNT)) {
     events.push(event);
     if (event.type !== "TextOutput") continue;
     if (event.content === "5\n" || event.content === "20\n") way.lead(await here.restart());
@@ -52,13 +52,13 @@ test("a question is still open after its asker was killed, and its answer arrive
   process.env["TROUPE_REMOTE"] = `${there.url}/payments`;
   await using here = await ServerProcess.create(NEAR);
   await using way = await FaultProxy.start(await here.start());
-  const client = createClient(`${way.url}/payments`);
-  const asked = await client.process({ type: "ChatRequest", input: "pay 3 to bob" }, { wait: "completed" });
+  const asked = createClient(way.url).agent("payments").chat("pay 3 to bob");
+  await expect(asked).rejects.toMatchObject({ code: "waiting" });
   way.lead(await here.restart());
   way.reset();
-  expect(await client.status(asked.requestId)).toMatchObject({ status: "waiting" });
-  const paid = await client.resume(asked.requestId, { approved: true }, { wait: "completed" });
-  expect(paid.event).toMatchObject({ result: "Paid 3 to bob." });
+  await expect(asked).rejects.toMatchObject({ code: "waiting" });
+  await asked.waits[0]?.answer({ approved: true });
+  expect(await asked).toBe("Paid 3 to bob.");
   const { runs } = await there.runtime.runs({ limit: 10 });
   expect(runs).toMatchObject([{ turns: 1, status: "idle" }]);
 });

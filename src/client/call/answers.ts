@@ -1,0 +1,81 @@
+import { AgentError } from "../../errors.ts";
+import type { FollowOptions, OpenWait } from "../client-api.ts";
+import type { WaitView } from "../view/run-view.ts";
+
+/** The answers to the waits of one request. */
+export class Answers {
+  readonly #answer: FollowOptions["answer"];
+  /** The waits that `answer` was asked about. */
+  readonly #asked: Set<number> = new Set();
+  /** The waits whose answers are in the log, although the events of that may not have been read. */
+  readonly #given: Set<number> = new Set();
+  /** The answers that are being made or sent; these promises never reject. */
+  readonly #coming: Set<Promise<void>> = new Set();
+  #failure: { readonly reason: unknown } | undefined;
+
+  constructor(answer: FollowOptions["answer"]) {
+    this.#answer = answer;
+  }
+
+  /** Whether a wait is answered. */
+  has(waitId: number): boolean {
+    return this.#given.has(waitId);
+  }
+
+  /** Whether an answer is being made or sent. */
+  get areComing(): boolean {
+    return this.#coming.size > 0;
+  }
+
+  /** Resolves when one of the coming answers was given or withheld. */
+  next(): Promise<void> {
+    return Promise.race(this.#coming);
+  }
+
+  /** Throws what `answer` threw. */
+  check(): void {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure) throw failure.reason;
+  }
+
+  /** Asks for answers to the waits that are new. */
+  ask(waits: readonly WaitView[], toOpenWait: (wait: WaitView) => OpenWait): void {
+    const answer = this.#answer;
+    if (answer === undefined) return;
+    for (const wait of waits) {
+      if (this.#asked.has(wait.waitId)) continue;
+      this.#asked.add(wait.waitId);
+      this.#keep(
+        make(answer, toOpenWait(wait)).catch((reason: unknown) => {
+          this.#failure ??= { reason };
+        }),
+      );
+    }
+  }
+
+  /** Keeps that a wait is answered as soon as its answer was sent. */
+  async give(waitId: number, sent: Promise<void>): Promise<void> {
+    const given = sent.then(() => void this.#given.add(waitId));
+    // A refusal is for the one who answers; the turn still waits.
+    this.#keep(given.catch(() => {}));
+    await given;
+  }
+
+  #keep(coming: Promise<void>): void {
+    this.#coming.add(coming);
+    void coming.then(() => this.#coming.delete(coming));
+  }
+}
+
+async function make(answer: NonNullable<FollowOptions["answer"]>, wait: OpenWait): Promise<void> {
+  const values = await answer(wait);
+  if (values === undefined) return;
+  try {
+    await wait.answer(values);
+  } catch (thrown) {
+    // Somebody else was faster, or the turn has ended.
+    if (thrown instanceof AgentError && (thrown.code === "conflict" || thrown.code === "gone")) return;
+    throw thrown;
+  }
+}

@@ -1,0 +1,164 @@
+import { AgentError } from "../../errors.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { FollowOptions, OpenWait } from "../client-api.ts";
+import type { Requests } from "../requests/requests.ts";
+import { followLimits } from "../stream/follow-settings.ts";
+import type { FollowLimits } from "../stream/follow-settings.ts";
+import { follow } from "../stream/reconnect.ts";
+import { toProgress } from "../stream/request-progress.ts";
+import { project } from "../view/project.ts";
+import type { RunView, WaitView } from "../view/run-view.ts";
+import { EventBuffer } from "./event-buffer.ts";
+import { Answers } from "./answers.ts";
+import type { TurnEnd } from "./outcome.ts";
+
+/** A request that a server has accepted. */
+export interface AcceptedRequest {
+  readonly requestId: RequestId;
+  readonly runId: RunId;
+  /** The requests to its agent. */
+  readonly requests: Requests;
+}
+
+/** Reads the events of a request as they come, until it ends or waits. */
+export class FollowedRequest {
+  readonly accepted: Promise<AcceptedRequest>;
+  readonly events: EventBuffer = new EventBuffer();
+  readonly #options: FollowOptions & { readonly limits?: Partial<FollowLimits> };
+  readonly #answers: Answers;
+  #view: RunView = project([]);
+  #end: TurnEnd | undefined;
+  #reading: Promise<void> | undefined;
+  #news: PromiseWithResolvers<void> = Promise.withResolvers();
+
+  constructor(
+    accepted: Promise<AcceptedRequest>,
+    options: FollowOptions & { readonly limits?: Partial<FollowLimits> },
+  ) {
+    this.accepted = accepted;
+    this.#options = options;
+    this.#answers = new Answers(options.answer);
+  }
+
+  get view(): RunView {
+    return this.#view;
+  }
+
+  /** How the turn ended, if it has. */
+  get end(): TurnEnd | undefined {
+    return this.#end;
+  }
+
+  get waits(): readonly OpenWait[] {
+    return this.#openWaits().map((wait) => this.#toOpenWait(wait));
+  }
+
+  /** Resolves with the next events. */
+  get news(): Promise<void> {
+    return this.#news.promise;
+  }
+
+  get isReading(): boolean {
+    return this.#reading !== undefined;
+  }
+
+  /** Reads until the turn has ended, or waits for somebody else. */
+  read(): Promise<void> {
+    this.#reading ??= this.#readOn().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readOn(): Promise<void> {
+    if (this.#end !== undefined) return;
+    const { signal } = this.#options;
+    const { requests, requestId } = await unlessAborted(this.accepted, signal);
+    while (this.#end === undefined) {
+      await this.#readStream(requests, requestId);
+      if (this.#end !== undefined) return;
+      this.#answers.check();
+      if (this.#answers.areComing) {
+        await unlessAborted(this.#answers.next(), signal);
+        continue;
+      }
+      if (this.#openWaits().length > 0) return;
+      // A stream without an end of the turn; a server can also deliver fewer events than were asked for.
+      const status = await requests.status(requestId, signal);
+      if (status.status !== "completed")
+        throw new AgentError(
+          "call_failed",
+          `${requests.wire.subject} ended the events of ${requestId} too early`,
+        );
+      this.#end = status;
+    }
+  }
+
+  /** Reads one stream, until it ends. */
+  async #readStream(requests: Requests, requestId: RequestId): Promise<void> {
+    const { signal, patient = false, limits } = this.#options;
+    const stream = follow(requests.wire, {
+      path: `/getevents/${encodeURIComponent(requestId)}`,
+      query: { follow: patient || undefined },
+      after: this.events.last,
+      limits: { ...followLimits, ...limits },
+      signal,
+      openWaits: () => (patient ? 0 : this.#openWaits().length),
+      progress: async () => toProgress(await requests.status(requestId, signal)),
+    });
+    for await (const followed of stream) {
+      if (followed.type !== "events") continue;
+      const events = followed.events as unknown as readonly Event[];
+      this.#view = project(events, this.#view);
+      this.events.add(events);
+      this.#end = events.findLast(isEnd) as TurnEnd | undefined;
+      this.#answers.ask(this.#openWaits(), (wait) => this.#toOpenWait(wait));
+      this.#announce();
+      if (this.#end !== undefined) return;
+    }
+  }
+
+  #openWaits(): readonly WaitView[] {
+    return this.#view.waits.filter(({ waitId, state }) => state === "open" && !this.#answers.has(waitId));
+  }
+
+  #toOpenWait(wait: WaitView): OpenWait {
+    return {
+      ...wait,
+      runId: this.#view.runId,
+      answer: async (values) => {
+        const { requests, requestId } = await this.accepted;
+        await this.#answers.give(wait.waitId, requests.resume(requestId, wait.waitId, values));
+        // The turn continues; what is thrown here, the next await throws again.
+        this.read().catch(() => {});
+      },
+    };
+  }
+
+  #announce(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+}
+
+function isEnd(event: Event): boolean {
+  return event.type === "RequestCompleted" && !(event.depth > 0);
+}
+
+/** Rejects early, with the reason of the signal, when it aborts. */
+async function unlessAborted<Result>(
+  asked: Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  if (signal === undefined) return asked;
+  signal.throwIfAborted();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener("abort", stop);
+  try {
+    return await Promise.race([asked, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,16 @@
+import { AgentError } from "../../errors.ts";
+import type { OpenWait } from "../client-api.ts";
+
+/** A turn waits for an answer that nobody here gives. It stays open on the server. */
+export class WaitingError extends AgentError {
+  /** The open questions. An answer continues the turn; awaiting the call again then gives its output. */
+  readonly waits: readonly OpenWait[];
+
+  constructor(waits: readonly OpenWait[]) {
+    const asked = waits.map(({ agent, questions }) => `${agent} asks: ${Object.values(questions).join(" ")}`);
+    super("waiting", `the turn waits for an answer. ${asked.join("; ")}`, {
+      hint: "answer with error.waits[0].answer(values), or give the call the option answer or patient",
+    });
+    this.waits = waits;
+  }
+}
