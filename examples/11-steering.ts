@@ -37,23 +37,16 @@ const planner = llmAgent({
 const runtime = createRuntime({ agents: [planner] });
 const server = await serve(runtime, { port: 0 });
 try {
-  const client = createClient(`${server.url}/planner`);
-  const { requestId, runId } = await client.process({ type: "ChatRequest", input: "to Rome, please" });
-  assert(runId !== null);
+  const agent = createClient(server.url).agent<typeof planner>("planner");
+  const call = agent.chat("to Rome, please");
   await searching.promise;
-
-  const message = { type: "Message", name: "steer", body: "only by day", run_id: runId } as const;
-  const { event } = await client.process(message, { wait: "acknowledged" });
-  assert(event?.type === "MessageReceived");
-  assert.equal(event.request_id, requestId);
+  await agent.tell("steer", "only by day", { runId: await call.runId });
   steered.resolve();
 
-  for await (const next of client.stream(requestId, { after: 0 })) {
-    if (next.type === "MessageReceived") console.log("steered:", next.body);
-    if (next.type !== "RequestCompleted") continue;
-    assert.equal(next.result, "I found a flight to Rome, and I keep in mind: only by day.");
-    console.log(next.result);
-  }
+  for await (const event of call) if (event.type === "MessageReceived") console.log("steered:", event.body);
+  const plan = await call;
+  assert.equal(plan, "I found a flight to Rome, and I keep in mind: only by day.");
+  console.log(plan);
 } finally {
   await server.close();
 }

@@ -1,30 +1,30 @@
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
-import type { RequestId } from "../protocol/ids.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json } from "../protocol/json.ts";
-import type { Operations } from "../runtime/agent/agent.ts";
+import type { Agent } from "../runtime/agent/agent.ts";
 import type { TurnRequest } from "../protocol/requests/requests.ts";
 import { RequestCall } from "./call/agent-call.ts";
 import { FollowedRequest } from "./call/followed-request.ts";
 import type { AcceptedRequest } from "./call/followed-request.ts";
 import { outputOf, replyOf } from "./call/outcome.ts";
 import type { TurnEnd } from "./call/outcome.ts";
-import type { AgentCall, AgentClient, CallOptions, FollowOptions } from "./client-api.ts";
+import type { AgentCall, AgentClient, CallOptions, ClientOf, FollowOptions } from "./client-api.ts";
 import type { Requests } from "./requests/requests.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
 
 /** Creates a client of an agent. Its operations are checked by the server; their types exist only for the compiler. */
-export function createAgentClient<Ops extends Operations>(
+export function createAgentClient<Definition extends Agent>(
   name: string,
   requests: Requests,
   limits: Partial<FollowLimits> = {},
-): AgentClient<Ops> {
+): ClientOf<Definition> {
   function send<Output>(
     body: TurnBody,
     options: CallOptions,
     toOutput: (end: TurnEnd) => Output,
   ): AgentCall<Output> {
-    const requestId = options.requestId ?? `req_${crypto.randomUUID()}`;
+    const requestId = options.requestId ?? newId();
     const request = toRequest(body, requestId, options);
     const accepted = accept(requests, request, options.signal);
     return new RequestCall(requestId, new FollowedRequest(accepted, { ...options, limits }), toOutput);
@@ -40,17 +40,29 @@ export function createAgentClient<Ops extends Operations>(
     },
     chat: (input, options = {}) =>
       send({ type: "ChatRequest", input }, options, replyOf) as AgentCall<string>,
+    async tell(message, body, { runId, key, requestId, signal }) {
+      const request = { type: "Message", name: message, body: body as Json, ...toRun(runId, key) } as const;
+      await requests.process({ ...request, request_id: requestId ?? newId() }, { signal });
+    },
+    actor: (key) => ({
+      key,
+      call: (operation, input, options) => client.call(operation, input, { ...options, key }),
+      chat: (text, options) => client.chat(text, { ...options, key }),
+      tell: (message, body, options) => client.tell(message, body, { ...options, key }),
+    }),
     request: (id, options = {}) => takeUp(requests, id, { ...options, limits }),
     async describe({ signal } = {}) {
       const { json } = await requests.ask("GET", "/describe", { signal });
       return json as AgentDescriptor;
     },
     async configure(args, { runId, key, signal } = {}) {
-      const where = { ...(runId !== undefined && { run_id: runId }), ...(key !== undefined && { key }) };
-      await requests.process({ type: "ConfigureRequest", args, ...where }, { wait: true, signal });
+      await requests.process(
+        { type: "ConfigureRequest", args, ...toRun(runId, key) },
+        { wait: true, signal },
+      );
     },
   };
-  return client as unknown as AgentClient<Ops>;
+  return client;
 }
 
 /** A request that was made before. At the address of a server, its agent is found by its status. */
@@ -76,13 +88,23 @@ function toRequest(body: TurnBody, requestId: RequestId, options: CallOptions): 
   return {
     ...body,
     request_id: requestId,
-    ...(runId !== undefined && { run_id: runId }),
-    ...(key !== undefined && { key }),
+    ...toRun(runId, key),
     ...(metadata && { request_metadata: metadata }),
     ...(onBusy && { on_busy: onBusy }),
     ...(loggingLevel && { logging_level: loggingLevel }),
     ...(attachments && { attachments }),
   };
+}
+
+function toRun(
+  runId: RunId | undefined,
+  key: string | undefined,
+): { readonly run_id?: RunId; readonly key?: string } {
+  return { ...(runId !== undefined && { run_id: runId }), ...(key !== undefined && { key }) };
+}
+
+function newId(): RequestId {
+  return `req_${crypto.randomUUID()}`;
 }
 
 /** Sends a request. The signal does not stop it half-way, because nobody would know whether it was accepted. */

@@ -5,7 +5,7 @@ import type { Event, FinishReason } from "../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";
-import type { Agent, ChatInput, Operation, Operations } from "../runtime/agent/agent.ts";
+import type { Agent, ChatInput, Messages, Operation, Operations, Schema } from "../runtime/agent/agent.ts";
 import type { OperationInput, OperationOutput } from "../runtime/agent/turn-api.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
@@ -20,7 +20,7 @@ export interface Client {
    * An agent of the server. With the type of its definition, its operations have the types of their schemas. Without a
    * name it is the server's default agent, or the agent whose address the client was created with.
    */
-  agent<Definition extends Agent = Agent>(name?: string): AgentClient<Definition["operations"]>;
+  agent<Definition extends Agent = Agent>(name?: string): ClientOf<Definition>;
 
   /** The agents of the server. */
   agents(options?: Interruptible): Promise<readonly AgentEntry[]>;
@@ -53,8 +53,14 @@ export interface Client {
   health(options?: Interruptible): Promise<Health>;
 }
 
+/** The client of an agent that is defined like this. */
+export type ClientOf<Definition extends Agent> = AgentClient<
+  Definition["operations"],
+  NonNullable<Definition["messages"]>
+>;
+
 /** An agent of a server. */
-export interface AgentClient<Ops extends Operations = Operations> {
+export interface AgentClient<Ops extends Operations = Operations, Accepted extends Messages = Messages> {
   /** Empty for the server's default agent. */
   readonly name: string;
   readonly url: string;
@@ -72,6 +78,19 @@ export interface AgentClient<Ops extends Operations = Operations> {
    */
   chat(text: string, options?: CallOptions): AgentCall<ChatReply<Ops>>;
 
+  /**
+   * Sends a message to a run, which starts no turn: the agent reads it in the turn that runs, or in the next one.
+   * Resolves when it is in the log.
+   */
+  tell<Name extends keyof Accepted & string>(
+    message: Name,
+    body: SentBody<Accepted[Name]>,
+    options: TellOptions,
+  ): Promise<void>;
+
+  /** The run of this agent with this name; its first call or message creates it. */
+  actor(key: string): ActorClient<Ops, Accepted>;
+
   /** A request to this agent that was made before. */
   request(id: RequestId, options?: FollowOptions): AgentCall<unknown>;
 
@@ -80,6 +99,25 @@ export interface AgentClient<Ops extends Operations = Operations> {
   /** Configures a run, or without a run the agent for later runs. It takes effect with the next turn. */
   configure(args: JsonObject, options?: ConfigureOptions): Promise<void>;
 }
+
+/** A run with a key, which exists from its first call or message on. */
+export interface ActorClient<Ops extends Operations = Operations, Accepted extends Messages = Messages> {
+  readonly key: string;
+  call<Name extends keyof Ops & string>(
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options?: Omit<CallOptions, "key" | "runId">,
+  ): AgentCall<OperationOutput<Ops[Name]>>;
+  chat(text: string, options?: Omit<CallOptions, "key" | "runId">): AgentCall<ChatReply<Ops>>;
+  tell<Name extends keyof Accepted & string>(
+    message: Name,
+    body: SentBody<Accepted[Name]>,
+    options?: Omit<TellOptions, "key" | "runId">,
+  ): Promise<void>;
+}
+
+/** The body of a message as its sender gives it. */
+export type SentBody<Message> = Message extends Schema<infer _, infer Given> ? Given : never;
 
 /** What a chat gives: the text of the agent, or the value of an agent with structured output. */
 export type ChatReply<Ops extends Operations> = string extends keyof Ops
@@ -145,6 +183,12 @@ export interface CallOptions extends FollowOptions {
   readonly loggingLevel?: LoggingLevel;
   /** Ids of uploaded files. */
   readonly attachments?: readonly ArtifactId[];
+}
+
+/** Names the run that gets a message, by its id or by its key. */
+export interface TellOptions extends ConfigureOptions {
+  /** Makes the message idempotent. Default: a new id. */
+  readonly requestId?: RequestId;
 }
 
 export interface ConfigureOptions extends Interruptible {

@@ -7,7 +7,7 @@ import { isId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import { createAgentClient, takeUp } from "./agent-client.ts";
-import type { AgentClient, Client, ClientOptions, OpenWait } from "./client-api.ts";
+import type { Client, ClientOf, ClientOptions, OpenWait } from "./client-api.ts";
 import { watchRuns } from "./lists/watch-runs.ts";
 import { Requests } from "./requests/requests.ts";
 import { createRunClient } from "./run-client.ts";
@@ -25,8 +25,8 @@ export function createClient(
   const { wire } = requests;
   return {
     url: wire.url,
-    agent<Definition extends Agent = Agent>(name = ""): AgentClient<Definition["operations"]> {
-      return createAgentClient(name, name === "" ? requests : requests.of(name), limits);
+    agent<Definition extends Agent = Agent>(name = ""): ClientOf<Definition> {
+      return createAgentClient<Definition>(name, name === "" ? requests : requests.of(name), limits);
     },
     async agents({ signal } = {}) {
       const { json } = await requests.ask("GET", "/", { signal });

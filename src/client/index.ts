@@ -1,11 +1,13 @@
 export { createClient } from "./client.ts";
 export type {
+  ActorClient,
   AgentCall,
   AgentClient,
   Answer,
   CallOptions,
   ChatReply,
   Client,
+  ClientOf,
   ClientOptions,
   ConfigureOptions,
   EventsOptions,
@@ -17,6 +19,8 @@ export type {
   RunClient,
   RunsPage,
   RunsQuery,
+  SentBody,
+  TellOptions,
   Upload,
   UploadedFile,
   WaitsPage,

@@ -21,6 +21,12 @@ const adder = defineAgent({
     }),
   },
 });
+const collector = defineAgent({
+  name: "collector",
+  purpose: "Lists what it was told since the last time.",
+  messages: { add: z.string() },
+  chat: (_, turn) => turn.received("add").join(", "),
+});
 const failing = defineAgent({
   name: "failing",
   purpose: "Fails.",
@@ -38,7 +44,7 @@ const talker = defineAgent({
 
 let server: Served;
 beforeAll(async () => {
-  server = await start({ agents: [adder, echo, failing, interviewer, payments, talker, ticker] });
+  server = await start({ agents: [adder, collector, echo, failing, interviewer, payments, talker, ticker] });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -277,6 +283,19 @@ describe("a call of an agent that asks", () => {
     await call.cancel();
     await expect(call).rejects.toMatchObject({ code: "canceled" });
   });
+});
+
+test("an actor is a run with a name: calls and messages with its key reach it", async () => {
+  const counter = client().agent<typeof collector>("collector").actor("shelf-7");
+  await counter.tell("add", "a book");
+  expect(await counter.chat("what is there?")).toBe("a book");
+  await counter.tell("add", "a map");
+  expect(await counter.call("chat", { input: "and now?" })).toEqual({ output: "a map" });
+  const { runs } = await client().runs({ agent: "collector", key: "shelf-7" });
+  expect(runs).toMatchObject([{ turns: 2 }]);
+  // @ts-expect-error The agent has no such message.
+  const unknown = counter.tell("remove", "a book");
+  await expect(unknown).rejects.toMatchObject({ code: "unprocessable" });
 });
 
 describe("a request that was made before", () => {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { readFile, symlink } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -174,24 +174,43 @@ test("the example of a configuration works unchanged", async ({ skip }) => {
   expect(command.output()).not.toContain("a secret value");
 });
 
-test("the examples of a remote agent and of the client run unchanged", async () => {
+test("the example of a remote agent runs unchanged", async () => {
   const dev = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], {
     cwd: await createProject({}),
   });
   const [address] = await dev.match(/http:\/\/127\.0\.0\.1:\d+/);
-  const there = (code: string): string => code.replace("http://localhost:4100", address);
   const [parrot = ""] = findBlocks("docs/guide/agents-together.md", "## Let agents work together", "ts");
-  const [client = ""] = findBlocks("docs/guide/client.md", "## Ask from code", "ts");
-  const cwd = await createProject({
-    "parrot.ts": there(parrot).replace("port: 4200", "port: 0"),
-    "client.ts": there(client),
+  const code = parrot.replace("http://localhost:4100", address).replace("port: 4200", "port: 0");
+  const program = startProgram(process.execPath, ["parrot.ts"], {
+    cwd: await createProject({ "parrot.ts": code }),
   });
-
-  const program = startProgram(process.execPath, ["parrot.ts"], { cwd });
   const [url] = await program.match(/http:\/\/\S+/);
   expect((await chat(url, "parrot", { input: "not so loud" })).result).toBe("NOT SO LOUD");
-  const { stdout } = await promisify(execFile)(process.execPath, ["client.ts"], { cwd });
-  expect(stdout.split("\n")).toEqual(["to ", "be ", "or ", "not ", "to ", "be", ""]);
+});
+
+test("the programs about the client run unchanged", async () => {
+  const [booking = ""] = readTypeScript("docs/guide/people.md");
+  const files = readTypeScript("docs/guide/client.md").map(
+    (code, index) => [`program${index}.ts`, code] as const,
+  );
+  const cwd = await createProject({
+    "agents/booking.ts": booking,
+    "agents/echo.ts": await readFile(join(root, "agents/echo.ts"), "utf8"),
+  });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const [address] = await startCommand(["serve", "--port=0"], { cwd }).match(/http:\/\/127\.0\.0\.1:\d+/);
+  const said: string[] = [];
+  for (const [name, code] of files) {
+    await writeFile(join(cwd, name), code.replace("http://127.0.0.1:4100", address));
+    const { stdout } = await promisify(execFile)(process.execPath, [name], { cwd });
+    said.push(stdout);
+  }
+  expect(said[0]).toBe(
+    "RequestStarted\nWaitForInput\nResumeWithInput\nTextOutput\nRequestCompleted\ntrue to be or not to be\n",
+  );
+  expect(said[1]).toContain("How many guests at Luna?");
+  expect(said[1]).toContain("{ booked: true }");
+  expect(said[2]).toContain("to be or not to be\n");
 });
 
 test.each(["Hono", "Express", "Fastify"])(

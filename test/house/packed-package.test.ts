@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { access, mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { documents } from "./blocks.ts";
+import { documents, readTypeScript } from "./blocks.ts";
 import { createProjectWithPackage, root, run, tsc } from "./packed.ts";
 
 let project = "";
@@ -32,7 +32,9 @@ test("every source map names files that are in the package", async () => {
 test("every TypeScript block of the documentation compiles in a project made by tsc --init", async () => {
   const blocks = findTypeScript(documents);
   expect(blocks.length).toBeGreaterThan(5);
-  await compile("documentation", Object.fromEntries(blocks));
+  // A page about the client uses the type of an agent of another page.
+  const [booking = ""] = readTypeScript("docs/guide/people.md");
+  await compile("documentation", { ...Object.fromEntries(blocks), "agents/booking.ts": booking });
 });
 
 test("an agent is tested with the package alone, and a crash too", async () => {
@@ -119,8 +121,10 @@ await runtime.close();
 /** Compiles files in the project with the settings of `tsc --init`; rejects with the errors. */
 async function compile(name: string, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = join(project, name);
-  await mkdir(folder);
-  for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
   const settings = { extends: "../tsconfig.json", compilerOptions: { outDir: "dist" }, include: ["*.ts"] };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings));
   await run(tsc, ["-p", "."], folder);

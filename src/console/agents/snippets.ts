@@ -11,10 +11,18 @@ export function toTypeScript(url: string, agent: string, operation: string, inpu
   return [
     `import { createClient } from "troupe/client";`,
     ``,
-    `const client = createClient(${JSON.stringify(`${url}/${agent}`)});`,
-    `for await (const event of client.stream(${JSON.stringify(toBody(operation, input))})) console.log(event);`,
+    `const client = createClient(${JSON.stringify(url)});`,
+    `const call = client.agent(${JSON.stringify(agent)}).${toCall(operation, input)};`,
+    `for await (const event of call) console.log(event);`,
+    `console.log(await call);`,
     ``,
   ].join("\n");
+}
+
+function toCall(operation: string, input: Json): string {
+  return operation === "chat" && typeof input === "string"
+    ? `chat(${JSON.stringify(input)})`
+    : `call(${JSON.stringify(operation)}, ${JSON.stringify(input)})`;
 }
 
 function toBody(operation: string, input: Json): Json {
