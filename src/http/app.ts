@@ -27,6 +27,7 @@ import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
 import { PendingReplies } from "./routes/pending-replies.ts";
 
+/** What `createApp` takes. */
 export interface AppOptions extends GuardOptions {
   /** Counts events; pass the same object to the runtime. Default: one that only the app uses. */
   readonly metrics?: Metrics;

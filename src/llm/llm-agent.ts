@@ -13,6 +13,7 @@ import { converse, STEER } from "./converse.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
 import type { Tools } from "./tool-set.ts";
 
+/** What `llmAgent` takes. */
 export interface LlmAgentOptions<Config = JsonObject> {
   /** Lower-case letters, digits and `-`, starting with a letter; at most 63 characters. */
   readonly name: string;

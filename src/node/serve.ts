@@ -13,6 +13,7 @@ import type { Listener, ListenerAddress } from "./listener.ts";
 import { drainOnSignals } from "./signals.ts";
 import type { DrainOptions } from "./signals.ts";
 
+/** What `serve` takes. */
 export interface ServeOptions extends Omit<AppOptions, "signal"> {
   /** Address to bind. Default 127.0.0.1; any address that is not loopback requires a token. */
   readonly hostname?: string;
@@ -27,6 +28,7 @@ export interface ServeOptions extends Omit<AppOptions, "signal"> {
   readonly listeners?: readonly Listener[];
 }
 
+/** A running HTTP server. */
 export interface Server {
   readonly url: string;
   /** Where the protocols with sockets of their own are served. */

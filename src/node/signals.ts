@@ -1,6 +1,7 @@
 import type { Runtime } from "../runtime/api.ts";
 import type { Server } from "./serve.ts";
 
+/** How a process ends on a signal. */
 export interface DrainOptions {
   /** Maximum time for running turns to end; interrupted ones continue after the next start. Default 5 s. */
   readonly drainMs?: number;

@@ -3,6 +3,7 @@ import type { Runtime } from "../runtime/api.ts";
 import { errorMessage } from "../runtime/agent/error-message.ts";
 import { currentTurn } from "./environment.ts";
 
+/** What `superviseProcess` takes. */
 export interface SuperviseOptions {
   /** Gets every fault with all details. */
   readonly telemetry: Pick<Telemetry, "fault">;

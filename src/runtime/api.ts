@@ -122,6 +122,7 @@ export interface Receipt {
   readonly after: number;
 }
 
+/** How long to wait for the answer to a request. */
 export interface AcknowledgementOptions {
   readonly until: "acknowledged" | "completed";
   readonly timeoutMs: number;
@@ -149,6 +150,7 @@ export interface EventFilter {
   readonly level?: LoggingLevel;
 }
 
+/** Which part of the events of a run is read. */
 export interface ReadEventsOptions {
   /** Events with a greater id. */
   readonly after: number;
@@ -159,6 +161,7 @@ export interface ReadEventsOptions {
   readonly filter?: EventFilter;
 }
 
+/** A part of the events of a run. */
 export interface EventPage {
   /** Encoded events, oldest first. */
   readonly events: readonly string[];
@@ -168,6 +171,7 @@ export interface EventPage {
   readonly more: boolean;
 }
 
+/** Where a stream of events begins, and which events it has. */
 export interface FollowOptions {
   /** Events with a greater id, at most the newest one. Default: the current segment. */
   readonly after?: number;
@@ -214,6 +218,7 @@ export interface FeedReader {
   stop(): void;
 }
 
+/** How the answers of a request are followed. */
 export interface AnswersOptions {
   readonly filter?: EventFilter;
   readonly signal?: AbortSignal;
@@ -224,6 +229,7 @@ export interface RunDetails extends RunSummary {
   readonly metadata: JsonObject;
 }
 
+/** Selects runs. */
 export interface RunsQuery {
   readonly agent?: string;
   readonly status?: RunPhase;
@@ -238,6 +244,7 @@ export interface RunsQuery {
   readonly total?: boolean;
 }
 
+/** A part of a list of runs. */
 export interface RunsPage {
   readonly runs: readonly RunDetails[];
   /** The cursor of the next page; absent on the last page, and for the order `created`. */
@@ -246,6 +253,7 @@ export interface RunsPage {
   readonly total?: number;
 }
 
+/** What a run has before its first request. */
 export interface CreateRunOptions {
   readonly input?: Json;
   readonly metadata?: JsonObject;
@@ -253,6 +261,7 @@ export interface CreateRunOptions {
   readonly key?: string;
 }
 
+/** A file to store. */
 export interface Upload {
   /** Its name, or a function that is called when all bytes were read, if the name is known only then. */
   readonly name: string | (() => Promise<string>);
@@ -262,6 +271,7 @@ export interface Upload {
   readonly runId?: RunId;
 }
 
+/** The state of a runtime, for monitoring. */
 export interface RuntimeHealth {
   readonly ready: boolean;
   readonly closing: boolean;

@@ -1,6 +1,7 @@
 import type { Environment } from "../ports/environment.ts";
 import { createRandom } from "./event-log/random.ts";
 
+/** How a manual environment begins. */
 export interface ManualEnvironmentOptions {
   /**
    * Determines the order of ready macrotasks and the random numbers; the same seed gives the same order.

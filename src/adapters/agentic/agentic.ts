@@ -9,6 +9,7 @@ import { process, reset, resume } from "./requests.ts";
 import type { Served } from "./served.ts";
 import { listThreads, threadLogs } from "./threads.ts";
 
+/** What `agentic` takes. */
 export interface AgenticOptions {
   /** The path under which the protocol is served; empty for a port of its own. Default `/agentic`. */
   readonly base?: string;

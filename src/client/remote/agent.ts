@@ -12,6 +12,7 @@ import { decodeState } from "./state.ts";
 import { Wire } from "../wire/wire.ts";
 import type { WireOptions } from "../wire/wire.ts";
 
+/** What `remoteAgent` takes. */
 export interface RemoteAgentOptions extends WireOptions {
   /** The local name of the agent. Default: the last part of its address. */
   readonly name?: string;

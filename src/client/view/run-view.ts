@@ -42,6 +42,7 @@ export interface Times {
 /** What a turn does at the moment. A turn that waits for another actor is `running`. */
 export type Phase = "running" | "waiting" | "sleeping" | "ended";
 
+/** A turn of a run as of an event. */
 export interface TurnView {
   readonly requestId: RequestId;
   readonly agent: string;
@@ -81,6 +82,7 @@ export interface OpenCalls {
 /** `turn` is the root of a turn's calls. `call` is a call of an unknown kind. */
 export type CallKind = "turn" | "call" | "model" | "wait" | "sleep" | Callee["kind"];
 
+/** A call of an agent, a tool, an effect, a model or a wait, as of an event. */
 export interface CallView {
   readonly key: string;
   readonly requestId: RequestId;
@@ -139,6 +141,7 @@ interface MessageBase {
   readonly at: string;
 }
 
+/** A part of the conversation: a text, a call, a question, an answer or a file. */
 export type MessageView = MessageBase &
   (
     | { readonly kind: "input"; readonly operation: string; readonly input: Json }
@@ -163,6 +166,7 @@ export type MessageView = MessageBase &
       }
   );
 
+/** A question as of an event. */
 export interface WaitView {
   /** The id of the event that asks. */
   readonly waitId: number;
@@ -200,6 +204,7 @@ export interface MachineView {
   readonly steps: readonly MachineStep[];
 }
 
+/** A transition of a statechart. */
 export interface MachineStep {
   /** The event that reports it. */
   readonly eventId: number;
@@ -209,6 +214,7 @@ export interface MachineStep {
   readonly to?: string;
 }
 
+/** A file of a run. */
 export interface FileView {
   readonly artifactId: ArtifactId;
   readonly name: string;

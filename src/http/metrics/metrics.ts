@@ -13,6 +13,7 @@ export interface Metrics extends Telemetry {
   watch(name: string, help: string, number: () => number): void;
 }
 
+/** What `createMetrics` takes. */
 export interface MetricsOptions {
   /** Gets failed calls and faults, each kind at most once a second. Default: none. */
   readonly log?: (message: string, detail?: unknown, facts?: FaultFacts) => void;

@@ -16,6 +16,7 @@ export interface LanguageModel {
   readonly modelId: string;
 }
 
+/** How a model of the AI SDK is used. */
 export interface AiSdkModelOptions {
   /** Shown in the events of each completion. Default: the names of provider and model. */
   readonly name?: string;

@@ -17,6 +17,7 @@ export interface McpTools {
   close(): Promise<void>;
 }
 
+/** Which MCP server is used, and which of its tools. */
 export interface McpToolsOptions {
   /** A call fails after this time without a message from the server, in milliseconds. Default 60,000. */
   readonly silenceMs?: number;

@@ -15,6 +15,7 @@ export interface Accepted {
   readonly run_id: RunId | null;
 }
 
+/** The answer to an upload. */
 export interface UploadedArtifact {
   readonly artifact_id: ArtifactId;
   readonly url: string;

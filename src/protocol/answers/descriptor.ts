@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.ts";
 import type { Statechart } from "./statechart.ts";
 
+/** An operation in the description of an agent. */
 export interface OperationDescriptor {
   readonly name: string;
   readonly description: string;
@@ -9,6 +10,7 @@ export interface OperationDescriptor {
   readonly output_schema?: JsonObject;
 }
 
+/** A message that an agent takes, in its description. */
 export interface MessageDescriptor {
   readonly name: string;
   /** JSON Schema of the body, if the schema library can express it. */

@@ -2,8 +2,10 @@ import type { FinishReason, ForkedFrom, Questions, TurnError } from "../events/e
 import type { RequestId, RunId } from "../ids.ts";
 import type { Json } from "../json.ts";
 
+/** The state of a request. */
 export type RequestPhase = "queued" | "running" | "waiting" | "completed";
 
+/** The state of a run. */
 export type RunPhase = "idle" | "running" | "waiting";
 
 /** What a request waits for from outside: the oldest open question, otherwise what its turn at rest waits for. */

@@ -20,6 +20,7 @@ export const TURN_ERROR_CODES = [
   "canceled",
 ] as const;
 
+/** The kind of a failed turn, in its RequestCompleted. */
 export type TurnErrorCode = (typeof TURN_ERROR_CODES)[number];
 
 /** The error of a turn, as its caller sees it. */
@@ -244,6 +245,7 @@ export const TOOL_ERROR_CODES = [
   "would_deadlock",
 ] as const;
 
+/** The kind of a failed call, in its ToolError. */
 export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 
 /** The reasons for a completion to fail that are not the model's fault. */
@@ -251,6 +253,7 @@ export const COMPLETION_ERROR_CODES = ["timeout", "overloaded"] as const;
 
 export type CompletionErrorCode = (typeof COMPLETION_ERROR_CODES)[number];
 
+/** The name of a kind of event, as in its field `type`. */
 export type EventType = EventBody["type"];
 
 /** The role of an event's speaker, as models name it. */

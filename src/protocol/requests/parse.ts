@@ -19,6 +19,7 @@ export type Parsed<Value> =
       readonly kind?: RefusalKind;
     };
 
+/** A parsed request before it has an id. */
 export interface IncomingRequest {
   readonly request: Request;
   readonly delivery: Delivery;

@@ -42,6 +42,7 @@ export type DefineOperation<OwnTurn = Turn> = <Given, Input, Returned, Output = 
   options: OperationOptions<Given, Input, Returned, Output, OwnTurn>,
 ) => Operation<Given, NoInfer<Output>>;
 
+/** The operations of an agent by name. */
 export type Operations = { readonly [name: string]: Operation };
 
 /** The messages that the runs of an agent accept: the schema of the body by name. */
@@ -96,6 +97,7 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
 /** Agents by another agent's names for them. */
 export type Collaborators = { readonly [name: string]: Agent };
 
+/** What `defineAgent` takes. */
 export interface AgentOptions<
   Ops extends Operations,
   Uses extends Collaborators = Collaborators,
@@ -166,6 +168,7 @@ export type MemoryOf<Kept, KeptGiven> = Memory<
 // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler without a return statement is the usual one
 export type ChatAnswer = string | undefined | void;
 
+/** What `defineTool` takes. */
 export interface ToolOptions<Given, Input, Returned, Output>
   extends OperationOptions<Given, Input, Returned, Output, ToolTurn>, CallOptions {
   readonly name: string;

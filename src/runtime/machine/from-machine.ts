@@ -7,6 +7,7 @@ import { asAgent } from "../agent/check-definition.ts";
 import { toChart } from "./chart.ts";
 import { runMachine } from "./machine-actor.ts";
 
+/** What `fromMachine` takes: a machine, and how it is called as an agent. */
 export interface MachineOptions {
   readonly name: string;
   readonly purpose: string;

@@ -1,5 +1,6 @@
 import type { Durability } from "./format/schema.ts";
 
+/** What `sqliteLog` takes. */
 export interface SqliteLogOptions {
   /**
    * `full`, the default, syncs every commit to the disk before it is acknowledged. `relaxed` lets the system

@@ -5,6 +5,7 @@ import { suite } from "./suite.ts";
 import { createTarget } from "./target.ts";
 import type { Target, TargetOptions } from "./target.ts";
 
+/** Which server is checked, and how. */
 export interface ConformanceOptions extends TargetOptions {
   /** Selects the cases to run; default all. */
   readonly filter?: (candidate: CaseInfo) => boolean;

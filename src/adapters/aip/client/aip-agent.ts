@@ -7,6 +7,7 @@ import { SessionCall } from "./session-call.ts";
 import { Target } from "./target.ts";
 import type { AipTarget } from "./target.ts";
 
+/** What a remote agent behind an AIP gateway is called with. */
 export interface AipAgentOptions extends AipTarget {
   /** The local name of the agent. Default: its id. */
   readonly name?: string;

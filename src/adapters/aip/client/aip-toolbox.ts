@@ -10,6 +10,7 @@ import { Target } from "./target.ts";
 import type { AipTarget } from "./target.ts";
 import { callFarTool } from "./tool-call.ts";
 
+/** What the tools of an AIP toolbox are called with. */
 export interface AipToolboxOptions extends AipTarget {
   /** The local name of the toolbox. Default: its id. */
   readonly name?: string;

@@ -19,6 +19,7 @@ import { Router } from "./router.ts";
 import { toGatewayService, toNodeServices } from "./service.ts";
 import type { GatewayParts } from "./service.ts";
 
+/** What `createAipGateway` takes. */
 export interface AipGatewayOptions {
   /** HOST:PORT to listen on; port 0 uses any free port. Default `127.0.0.1:0`. */
   readonly host?: string;

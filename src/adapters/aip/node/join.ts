@@ -14,6 +14,7 @@ import type { OpenSession } from "../session/sessions.ts";
 import { loadLibrary } from "../wire/load.ts";
 import { Membership } from "./membership.ts";
 
+/** What `joinAipGateway` takes. */
 export interface JoinAipGatewayOptions {
   /** HOST:PORT of the gateway. */
   readonly gateway: string;
