@@ -2,6 +2,7 @@ import type { Agent, Call as CallOf, Model, ModelPart, Operation, Tool, Turn } f
 import { defineAgent, defineTool, ModelError, operation } from "troupe";
 import { z } from "zod";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
+import { MESSAGES } from "./messages.ts";
 import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";
 
 /** The outcome of an awaited step. */
@@ -39,6 +40,7 @@ export function createAgents(
       name,
       purpose: "Performs a program.",
       memory,
+      messages: Object.fromEntries(MESSAGES.map((message) => [message, z.number()])),
       ...(remote && { uses: { remote } }),
       operations: { perform: operation({ input, run: performOf(name) }) },
     });
@@ -123,6 +125,8 @@ class Performance {
       case "remember":
         turn.memory.set(step.value);
         return last;
+      case "received":
+        return { ok: true, value: turn.received(step.name) as Json };
       case "recall":
         return { ok: true, value: turn.memory.get() ?? null };
       case "config": {
@@ -181,6 +185,8 @@ class Performance {
         return this.#effect(turn, call);
       case "sleep":
         return turn.sleep(call.ms);
+      case "receive":
+        return turn.receive(call.name, call.ms === undefined ? {} : { timeoutMs: call.ms });
       case "wait":
         return turn.waitForInput({ [call.key]: `${call.key}?` });
       case "artifact":

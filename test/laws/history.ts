@@ -68,12 +68,11 @@ export async function readHistory(log: EventLog, runId: RunId, requestId: Reques
   );
 }
 
-/** Selects a turn from the entries of a run. */
-export function toHistory(
+/** The events and records of a run, in the order of the log. */
+export function toEntries(
   all: readonly Event[],
   records: readonly LogRecord[],
-  requestId: RequestId,
-): History {
+): readonly (Event | LogRecord)[] {
   const entries: (Event | LogRecord)[] = [];
   let next = 0;
   for (let id = 0; id <= all.length; id += 1) {
@@ -85,6 +84,16 @@ export function toHistory(
     }
   }
   if (next !== records.length) throw new Error("a record stands where there is no event");
+  return entries;
+}
+
+/** Selects a turn from the entries of a run. */
+export function toHistory(
+  all: readonly Event[],
+  records: readonly LogRecord[],
+  requestId: RequestId,
+): History {
+  const entries = toEntries(all, records);
   const turn = all
     .filter(({ type, depth }) => type === "RequestStarted" && depth === 0)
     .findIndex(({ request_id }) => request_id === requestId);
@@ -111,6 +120,8 @@ class HistoryReader {
   readonly #made = new Set<string>();
   /** The remote calls, where only calls and questions are counted. */
   readonly #elsewhere = new Set<string>();
+  /** The bodies of the messages of the run. */
+  readonly #bodies = new Map<number, Json>();
   #at = 0;
 
   constructor(root: string, requestId: RequestId) {
@@ -121,6 +132,7 @@ class HistoryReader {
   read(entries: readonly (Event | LogRecord)[]): History {
     for (const entry of entries) {
       this.#at += 1;
+      if (!("n" in entry) && entry.type === "MessageReceived") this.#bodies.set(entry.id, entry.body);
       if ("n" in entry) this.#record(entry);
       else if (entry.request_id === this.#requestId) this.#event(entry);
     }
@@ -218,6 +230,12 @@ class HistoryReader {
       case "Sleep":
         this.#call(callId, `sleep ${record["ms"] as number}`);
         return;
+      case "Receive":
+        this.#call(callId, `receive ${record["name"] as string}`);
+        return;
+      case "Received":
+        this.#received(callId, record);
+        return;
       case "Woke":
         this.#settle(callId, { ok: true, value: null });
         return;
@@ -252,6 +270,13 @@ class HistoryReader {
     }
   }
 
+  #received(callId: string, record: LogRecord): void {
+    const bodies = (record["ids"] as readonly number[]).map((id) => this.#bodies.get(id) as Json);
+    const name = record["name"] as string | undefined;
+    if (name === undefined) this.#settle(callId, { ok: true, value: bodies[0] ?? null });
+    else this.#item(callId.slice(0, callId.lastIndexOf(".")), { what: `received ${name}`, value: bodies });
+  }
+
   #call(callId: string, what: string): void {
     this.#item(callId.slice(0, callId.lastIndexOf(".")), { what, callId });
   }
@@ -284,17 +309,18 @@ export function openWaits({ waits, outcomes }: History): readonly (readonly [str
     .map(([callId, question]) => [callId, ...question]);
 }
 
-/** Whether a turn waits for its caller: a wait is open, and every other open call is a wait or a sleep. */
+/** Whether a turn waits for its caller: a wait is open, and every other open call is a wait, a sleep or a receive. */
 export function isParked({ items, outcomes, waits, queued }: History): boolean {
   const calls = [...items.values()].flat().filter(({ what }) => !what.startsWith("all "));
-  const sleeps = new Set(calls.filter(({ what }) => what.startsWith("sleep ")).map(({ callId }) => callId));
+  const isRest = ({ what }: Item): boolean => what.startsWith("sleep ") || what.startsWith("receive ");
+  const rests = new Set(calls.filter(isRest).map(({ callId }) => callId));
   const open = calls
     .map(({ callId = "" }) => callId)
     .filter((callId) => callId !== "" && !outcomes.has(callId) && !isUnderEnded(callId, outcomes));
   const leaves = open.filter((callId) => !open.some((other) => isInside(other, callId)));
   return (
     leaves.some((callId) => waits.has(callId)) &&
-    leaves.every((leaf) => waits.has(leaf) || sleeps.has(leaf) || queued.has(leaf))
+    leaves.every((leaf) => waits.has(leaf) || rests.has(leaf) || queued.has(leaf))
   );
 }
 

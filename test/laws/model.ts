@@ -302,8 +302,9 @@ class Sequence {
         this.#steps(isEven(this.last) ? step.even : step.odd);
         return;
       case "now":
-      case "random": {
-        const what = step.do === "now" ? "Now" : "Random";
+      case "random":
+      case "received": {
+        const what = toImmediate(step);
         this.items.push(what);
         const logged = this.#logged[this.items.length - 1];
         if (logged === undefined) throw BLOCKED;
@@ -407,6 +408,12 @@ function toEnded(outcomes: readonly Outcome[], single: boolean): Ended {
   return { ok: true, value: single ? (values[0] ?? null) : values };
 }
 
+/** A step with an immediate value, as in a history. */
+function toImmediate(step: Extract<Step, { readonly do: "received" | "now" | "random" }>): string {
+  if (step.do === "received") return `received ${step.name}`;
+  return step.do === "now" ? "Now" : "Random";
+}
+
 function toItem(call: Call): string {
   switch (call.to) {
     case "agent":
@@ -418,6 +425,8 @@ function toItem(call: Call): string {
       return `call ${call.name} {}`;
     case "sleep":
       return `sleep ${call.ms}`;
+    case "receive":
+      return `receive ${call.name}`;
     case "wait":
       return `wait ${JSON.stringify({ [call.key]: `${call.key}?` })}`;
     case "artifact":

@@ -52,6 +52,7 @@ function changedStep(step: Step, pick: Picker): Step {
       return { ...step, even: step.odd, odd: step.even };
     case "join":
     case "recall":
+    case "received":
     case "config":
     case "attached":
     case "remember":
@@ -80,6 +81,8 @@ function changedCall(call: Call): Call {
       return { ...call, name: `${call.name}x` };
     case "sleep":
       return { ...call, ms: call.ms + 1 };
+    case "receive":
+      return { ...call, name: call.name === "red" ? "blue" : "red" };
     case "wait":
       return { ...call, key: `${call.key}x` };
     case "text":

@@ -1,9 +1,13 @@
+import { MESSAGES } from "./messages.ts";
+
 /** Something that a program awaits or leaves open. */
 export type Call =
   | { readonly to: "agent" | "keeper" | "safe" | "risky"; readonly program: number }
   | { readonly to: "effect"; readonly name: string; readonly safe: boolean; readonly fails: boolean }
   | { readonly to: "sleep"; readonly ms: number }
   | { readonly to: "wait"; readonly key: string }
+  /** A wait for a message; without `ms` it has no end. */
+  | { readonly to: "receive"; readonly name: string; readonly ms?: number }
   | { readonly to: "artifact"; readonly name: string }
   | { readonly to: "text"; readonly content: string }
   | CompletionCall
@@ -40,7 +44,10 @@ export type Step =
     }
   | { readonly do: "all"; readonly branches: readonly Steps[] }
   | { readonly do: "choose"; readonly even: Steps; readonly odd: Steps }
-  | { readonly do: "now" | "random" | "recall" | "fail" }
+  | { readonly do: "now" | "random" }
+  | { readonly do: "recall" | "fail" }
+  /** Takes the unread messages with a name. */
+  | { readonly do: "received"; readonly name: string }
   /** Reports its configuration, or reads the files of the request. */
   | { readonly do: "config" | "attached" }
   | { readonly do: "remember"; readonly value: number }
@@ -122,7 +129,9 @@ export function createPrograms(
       case 2:
         return { do: "text", content: name(), awaited: pick.chance(60) };
       case 3:
-        return { do: pick.of(["now", "random"]) };
+        // A called agent has no messages.
+        if (place.depth === 0 && pick.chance(40)) return { do: "received", name: pick.of(MESSAGES) };
+        return { do: pick.of(["now", "random"] as const) };
       case 4:
         return sequence.loose ? { do: "random" } : { do: "breathe", times: 1 + pick.below(3) };
       case 5:
@@ -189,8 +198,15 @@ export function createPrograms(
     if (kind === 9) return { to: "artifact", name: name() };
     if (kind === 10) return { to: "text", content: name() };
     if (kind === 11) return completion();
+    if (kind === 12 && place.depth === 0 && pick.chance(60)) return receive();
     if (kind === 13 && programs.size < MOST_PROGRAMS) return { to: "remote", program: reserved() };
     return { to: "wait", key: name() };
+  }
+
+  function receive(): Call {
+    // The clients of a simulation do not know what a turn waits for.
+    const ms = pick.of(outward ? [10, 1_000, 100_000] : [undefined, 10, 1_000, 100_000]);
+    return { to: "receive", name: pick.of(MESSAGES), ...(ms !== undefined && { ms }) };
   }
 
   /** A number for a remote program. */

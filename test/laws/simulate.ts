@@ -9,6 +9,7 @@ import type { Outside } from "./agents.ts";
 import { isParked, openWaits, readHistory } from "./history.ts";
 import type { History } from "./history.ts";
 import { checkInvariants, compareWithPrograms } from "./verify-turn.ts";
+import { checkMessages, MESSAGES } from "./messages.ts";
 import { Model } from "./model.ts";
 import type { Kept } from "./model.ts";
 import { mutate } from "./mutate.ts";
@@ -73,6 +74,9 @@ export async function simulate(simulation: Simulation): Promise<Report> {
   return { faults, commits: host.commits, moves: client.moves, turns };
 }
 
+/** Maximum number of messages to a run, fewer than it may hold unread. */
+const MOST_MESSAGES = 60;
+
 /** Maximum number of client actions for any turn. */
 const MOST_MOVES = 300;
 
@@ -87,6 +91,8 @@ class Client {
   readonly #pick: ReturnType<typeof toPicker>;
   #runId: RunId | undefined;
   #canceled = false;
+  /** The ids of the acknowledged messages. */
+  readonly #sent = new Set<string>();
   #before: History | undefined;
   #kept: Kept = { root: null, keeper: null };
   moves = 0;
@@ -159,6 +165,7 @@ class Client {
     this.faults.push(...checkInvariants(history, this.#done));
     // All passivated sleeping turns share one wake timer, which may fire without work.
     const { passive = false, commitFaults = [], mutated = false } = this.#simulation;
+    this.faults.push(...checkMessages(history.entries), ...this.#lostMessages(history));
     const alarms = passive || mutated || commitFaults.length > 0 ? 1 : 0;
     if (this.#host.environment.timers > alarms)
       this.faults.push(`${this.#host.environment.timers} timers are left behind`);
@@ -186,6 +193,11 @@ class Client {
     const { environment } = this.#host;
     const waits = openWaits(history);
     const next = environment.nextTimerMs;
+    const isStuck = waits.length === 0 && next === undefined;
+    if (this.#sent.size < MOST_MESSAGES && (isStuck || this.#pick.chance(20))) {
+      await this.#send();
+      return true;
+    }
     if (waits.length > 0 && (next === undefined || this.#pick.chance(60))) {
       await this.#answer(requestId, ...this.#pick.of(waits));
       return true;
@@ -211,6 +223,31 @@ class Client {
       if (openWaits(history).some(([open]) => open === callId))
         this.faults.push(`an answer to ${callId} was refused: ${error.message}`);
     }
+  }
+
+  /** Sends a message, sometimes twice at once. */
+  async #send(): Promise<void> {
+    const number = this.#sent.size + 1;
+    const message = {
+      type: "Message",
+      name: this.#pick.of(MESSAGES),
+      body: number,
+      request_id: `message-${number}`,
+      run_id: this.#runId ?? "",
+    } as const;
+    const tries = this.#pick.chance(20) ? 2 : 1;
+    await this.#retry((runtime) =>
+      Promise.all(Array.from({ length: tries }, () => runtime.process("root", message))),
+    );
+    this.#sent.add(message.request_id);
+  }
+
+  /** The acknowledged messages that the log does not have. */
+  #lostMessages({ entries }: History): readonly string[] {
+    const logged = new Set(
+      entries.map((entry) => (!("n" in entry) && entry.type === "MessageReceived" ? entry.message_id : "")),
+    );
+    return [...this.#sent].filter((id) => !logged.has(id)).map((id) => `${id} is lost`);
   }
 
   async #cancel(requestId: RequestId): Promise<void> {

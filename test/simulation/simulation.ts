@@ -66,6 +66,7 @@ export class Simulation {
       given: new Map(),
       settings: new Settings(),
       files: [],
+      messages: new Map(),
       readers: [],
       mostReaders: this.plan.readers,
       requests: 0,
@@ -111,7 +112,8 @@ export class Simulation {
 
   /** Advances the time until retention has removed every ended run. */
   async #outlive(retainMs: number): Promise<void> {
-    await this.scheduler.pass(retainMs + 5 * LOOK_MS, MOST_STEPS);
+    // An unattached file is kept for a day, in which retention looks 11,000 times at runs that it must spare.
+    await this.scheduler.pass(retainMs + 5 * LOOK_MS, 4 * MOST_STEPS);
     verifyRetention(this);
     await verifyStorage(this);
   }

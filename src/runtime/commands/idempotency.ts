@@ -42,8 +42,11 @@ export class IdempotencyGuard {
     const entry = await this.#log.lookup(requestId);
     if (entry === undefined) return accept();
     checkKept(entry);
-    if (!(await this.#isRepeated(entry, same)))
+    if (!(await this.#isRepeated(entry, same))) {
+      // A run that was removed in the meantime has lost its key.
+      checkKept((await this.#log.lookup(requestId)) ?? entry);
       throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
+    }
     return this.#replay(entry);
   }
 
@@ -54,16 +57,14 @@ export class IdempotencyGuard {
     return canonicalRequest(accepted.request) === canonicalRequest(request);
   }
 
-  async #isSameMessage(entry: RequestEntry, agent: string, request: MessageRequest): Promise<boolean> {
+  async #isSameMessage(entry: RequestEntry, asked: string, request: MessageRequest): Promise<boolean> {
     const { runId } = entry;
-    const { name, body } = await readMessage(this.#log, entry);
+    const { agent, name, body } = await readMessage(this.#log, entry);
     const isSameRun =
       (request.run_id ?? runId) === runId &&
       (request.key === undefined || (await this.#log.find({ agent, name: request.key })) === runId);
-    const run = await this.#log.run(runId);
-    return (
-      isSameRun && run?.agent === agent && canonical([name, body]) === canonical([request.name, request.body])
-    );
+    const isSame = canonical([agent, name, body]) === canonical([asked, request.name, request.body]);
+    return isSameRun && isSame;
   }
 
   async #replay(entry: RequestEntry): Promise<Receipt> {

@@ -234,6 +234,8 @@ export class ActiveTurn implements QuiescenceListener {
     if (call === undefined || message === undefined) return false;
     this.#listener.received(call.callId, [message.id]);
     this.calls.conclude(call, { ok: true, value: [message.body] });
+    // Stops the timer of its time limit.
+    call.abort();
     return true;
   }
 

@@ -214,6 +214,27 @@ test("a turn in a long sleep with an open receive is passivated, and a message w
   expect((await host.events(asked)).at(-1)).toMatchObject({ result: "wake" });
 });
 
+test("a turn that only waits for a message is at rest: its status says so, and a message wakes it", async () => {
+  const host = new TestHost({ agents: [listener], limits: { idleRuns: 0 } });
+  await host.ask("listener", chat);
+  for (const body of ["a", "b"]) {
+    expect(host.runtime.health().activeRuns).toBe(0);
+    expect(await host.runtime.status(asked)).toMatchObject({
+      status: "running",
+      waiting_for: { kind: "message", name: "note" },
+    });
+    await host.ask("listener", message("note", body));
+    await host.environment.advance(0);
+  }
+  await host.restart();
+  expect(host.runtime.health().activeRuns).toBe(0);
+  await host.ask("listener", message("count", {}));
+  expect(host.runtime.health().activeRuns).toBe(0);
+  await host.ask("listener", message("note", "end"));
+  expect(textsOf(await host.events(asked))).toEqual(["a ", "b "]);
+  expect((await host.runtime.status(asked)).finish_reason).toBe("success");
+});
+
 test("messages that arrive during a recovery keep no poisoned turn alive", async () => {
   const stuck = defineAgent({
     name: "stuck",

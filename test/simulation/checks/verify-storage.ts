@@ -1,6 +1,8 @@
 import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
 import type { Observer } from "./observer.ts";
+import { toEntries } from "../../laws/history.ts";
+import { countUnread } from "../../laws/messages.ts";
 
 /** The data outside the log. */
 export interface StoredData {
@@ -73,7 +75,9 @@ function verifySecrets(
 export function verifyRetention({ observer }: { readonly observer: Observer }): void {
   const open = new Set<string>();
   for (const { runId, end } of observer.requests.values()) if (end === undefined) open.add(runId);
-  for (const [runId, { removed }] of observer.runs)
-    if (!removed && !open.has(runId) && !runId.startsWith("config-"))
+  for (const [runId, { removed, events, records }] of observer.runs) {
+    if (removed || open.has(runId) || runId.startsWith("config-")) continue;
+    if (countUnread(toEntries(events, records)) === 0)
       observer.say(`run ${runId} is kept though its time is over`);
+  }
 }

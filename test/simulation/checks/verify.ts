@@ -1,5 +1,6 @@
 import type { EventLog } from "../../../src/ports/event-log.ts";
-import { isParked } from "../../laws/history.ts";
+import { isParked, toEntries } from "../../laws/history.ts";
+import { checkMessages } from "../../laws/messages.ts";
 import { checkInvariants, compareWithPrograms } from "../../laws/verify-turn.ts";
 import { Model } from "../../laws/model.ts";
 import type { Kept } from "../../laws/model.ts";
@@ -16,7 +17,7 @@ import type { Observer } from "./observer.ts";
 export interface Quiescence {
   readonly observer: Observer;
   readonly clients: readonly Client[];
-  readonly shared: Pick<Shared, "readers" | "programs" | "given">;
+  readonly shared: Pick<Shared, "readers" | "programs" | "given" | "messages">;
   readonly hosts: StoredData;
   /** The memory of a run after each verified turn, by request. */
   readonly judged: Map<string, Kept>;
@@ -40,6 +41,7 @@ export async function verify(
   }
   await verifyLog(rest);
   await verifyStorage(rest);
+  faults.push(...verifyMessages(rest));
   const kept = new Map<string, Kept>();
   for (const runId of observer.runs.keys()) verifyRun(rest, runId, kept);
 }
@@ -78,6 +80,23 @@ async function verifyLog({ observer, disk: { log } }: Quiescence): Promise<void>
     if (end === undefined && entry?.phase === "running")
       faults.push(`${requestId} is at rest, and running in the index`);
   }
+}
+
+/** Each acknowledged message is in the log of its run, and is read at most once, in order. */
+function verifyMessages({ observer, shared }: Quiescence): readonly string[] {
+  const faults: string[] = [];
+  const received = new Set<string>();
+  for (const [runId, { events, records }] of observer.runs) {
+    faults.push(...checkMessages(toEntries(events, records)).map((fault) => `run ${runId}: ${fault}`));
+    for (const event of events) {
+      if (event.type !== "MessageReceived" || event.forked_from) continue;
+      if (received.has(event.message_id)) faults.push(`${event.message_id} was received in two runs`);
+      received.add(event.message_id);
+    }
+  }
+  for (const messageId of shared.messages.keys())
+    if (!received.has(messageId)) faults.push(`${messageId} is lost`);
+  return faults;
 }
 
 /** Every turn of a run did what its programs say. */

@@ -1,7 +1,9 @@
 import { AgentError } from "troupe";
+import type { Receipt } from "troupe";
 import type { Upload } from "../../../src/runtime/api.ts";
 import type { ArtifactId, OnBusy, RequestId, RunId } from "troupe/protocol";
 import type { Given } from "../../laws/model.ts";
+import { MESSAGES } from "../../laws/messages.ts";
 import { createPrograms } from "../../laws/program.ts";
 import type { Programs, Steps } from "../../laws/program.ts";
 import { Client } from "./client.ts";
@@ -29,6 +31,8 @@ export interface Shared {
   readonly settings: Settings;
   /** The files that clients have uploaded for requests. */
   readonly files: UploadedFile[];
+  /** The acknowledged messages, by id, with their runs. */
+  readonly messages: Map<string, string>;
   readonly readers: Reader[];
   /** The number of readers. */
   readonly mostReaders: number;
@@ -79,6 +83,7 @@ export class ClientActions {
     if (asked.runId === undefined) return asked;
     this.#read(asked.runId);
     if (pick.chance(12)) aside(pause(pick.below(2_000)).then(() => this.client.cancel(asked)));
+    if (pick.chance(30) && asked.agent === "root") aside(this.#sendMessages(asked.runId));
     const seen = this.client.see(asked);
     if (pick.chance(65)) await seen;
     else aside(seen);
@@ -132,6 +137,28 @@ export class ClientActions {
       agent,
       ...(runId !== undefined && { runId }),
     });
+  }
+
+  /** Sends messages to a run, some of them twice at once. */
+  async #sendMessages(runId: RunId): Promise<void> {
+    const { pick, pause } = this.#around;
+    const { messages } = this.#shared;
+    for (let count = 1 + pick.below(4); count > 0; count -= 1) {
+      await pause(pick.below(500));
+      const number = (this.#shared.requests += 1);
+      const message = {
+        type: "Message",
+        name: pick.of(MESSAGES),
+        body: number,
+        request_id: `message-${number}`,
+        run_id: runId,
+      } as const;
+      const tries = pick.chance(20) ? 2 : 1;
+      const send = (): Promise<Receipt | undefined> =>
+        this.#connection.unlessGone((runtime) => runtime.process("root", message));
+      const receipts = await Promise.all(Array.from({ length: tries }, send));
+      if (receipts.some((receipt) => receipt !== undefined)) messages.set(message.request_id, runId);
+    }
   }
 
   /** A new file, or one of another request, which may belong to a run or be removed with it. */

@@ -1,0 +1,42 @@
+import type { LogRecord } from "../../src/ports/event-log.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
+
+/** The messages that the agents of all programs accept; the bodies are numbers. */
+export const MESSAGES = ["red", "blue"] as const;
+
+/** The number of messages of a run that no turn has read. */
+export function countUnread(entries: readonly (Event | LogRecord)[]): number {
+  let unread = 0;
+  for (const entry of entries) {
+    if (!("n" in entry) && entry.type === "MessageReceived" && entry.forked_from === undefined) unread += 1;
+    if ("n" in entry && entry.type === "Received") unread -= (entry["ids"] as readonly number[]).length;
+  }
+  return unread;
+}
+
+/**
+ * What is wrong with the messages of a run: each is received once, and the messages of each name are read in the order of
+ * their events, each by one call.
+ */
+export function checkMessages(entries: readonly (Event | LogRecord)[]): readonly string[] {
+  const faults: string[] = [];
+  const unread = new Map<string, number[]>();
+  const nameOf = new Map<number, string>();
+  const received = new Set<string>();
+  for (const entry of entries) {
+    // A fork copies the messages of another run, which keeps them.
+    if (!("n" in entry) && entry.type === "MessageReceived" && entry.forked_from === undefined) {
+      if (received.has(entry.message_id)) faults.push(`message ${entry.message_id} was received twice`);
+      received.add(entry.message_id);
+      nameOf.set(entry.id, entry.name);
+      unread.set(entry.name, [...(unread.get(entry.name) ?? []), entry.id]);
+    }
+    if (!("n" in entry) || entry.type !== "Received") continue;
+    for (const id of entry["ids"] as readonly number[]) {
+      const oldest = unread.get(nameOf.get(id) ?? "")?.shift();
+      if (oldest !== id)
+        faults.push(`message event ${id} was read, and the oldest unread one is ${String(oldest)}`);
+    }
+  }
+  return faults;
+}
