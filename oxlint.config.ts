@@ -110,7 +110,7 @@ const ROOMS: readonly Rooms[] = [
       calls: [...READ, "scheduler", "turn"],
       remote: [...READ, "artifacts", "scheduler", "turn"],
       actor: [...READ, "artifacts", "scheduler", "turn", "calls", "remote"],
-      machine: [...READ, "actor"],
+      machine: [...READ, "secrets", "actor"],
       activation: [...READ, "artifacts", "scheduler", "turn", "actor"],
       run: [...READ, "secrets", "artifacts", "scheduler", "activation"],
       queries: READ,

@@ -62,7 +62,9 @@ export { localRouter } from "./cluster/local-router.ts";
 export { defineAgent, defineTool, operation } from "./runtime/agent/define.ts";
 export type { ChatOperations } from "./runtime/agent/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
-export type { MachineOperation, MachineOptions } from "./runtime/machine/from-machine.ts";
+export { agentActor, modelActor, toolActor } from "./runtime/machine/actors.ts";
+export type { EventOperations, MachineOperations, MachineOptions } from "./runtime/machine/from-machine.ts";
+export type { MachineTurn } from "./runtime/machine/machine-input.ts";
 export type { ActorAddress, ActorPlace } from "./runtime/agent/actor-address.ts";
 export type {
   Agent,
@@ -73,6 +75,7 @@ export type {
   Collaborators,
   DefineOperation,
   Effect,
+  MachineOperation,
   MemoryOf,
   Messages,
   Operation,

@@ -1,8 +1,10 @@
-import { createRuntime, defineAgent, defineTool, operation } from "troupe";
+import { agentActor, createRuntime, defineAgent, defineTool, fromMachine, operation } from "troupe";
 import type { Event, JsonObject, RequestId, RunId, Runtime, Turn } from "troupe";
 import type { Client } from "troupe/client";
 
 import { expectTypeOf } from "vitest";
+import { createMachine } from "xstate";
+import type { PromiseActorLogic } from "xstate";
 import { z } from "zod";
 import { calculator } from "../../agents/calculator.ts";
 import { payments } from "../../agents/payments.ts";
@@ -182,3 +184,28 @@ defineAgent({
     expectTypeOf(own.config).toEqualTypeOf<JsonObject>();
   },
 });
+
+// A machine's agent keeps the types of its operations.
+const machine = fromMachine({
+  name: "machine",
+  purpose: "Has typed operations.",
+  machine: createMachine({}),
+  operations: {
+    book: operation({
+      input: z.object({ item: z.string().optional() }),
+      output: z.object({ booked: z.boolean() }),
+    }),
+    abort: operation({}),
+  },
+});
+expectTypeOf(await turn.call(machine, "book", { item: "lamp" })).toEqualTypeOf<{ booked: boolean }>();
+await turn.call(machine, "abort", {});
+expectTypeOf((await turn.call(machine, "chat", { input: "" })).output).toEqualTypeOf<string>();
+
+// @ts-expect-error The item is a text.
+await turn.call(machine, "book", { item: 3 });
+
+// An actor of a machine has the types of what it calls.
+expectTypeOf(agentActor(payments, "pay")).toEqualTypeOf<
+  PromiseActorLogic<{ receipt?: string | undefined }, { to: string; amount: number }>
+>();

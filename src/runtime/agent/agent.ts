@@ -48,6 +48,14 @@ export type Operations = { readonly [name: string]: Operation };
 /** The messages that the runs of an agent accept: the schema of the body by name. */
 export type Messages = { readonly [name: string]: Schema<unknown> };
 
+/** An operation of a machine: an event with fields, and the types of its callers. */
+export interface MachineOperation<Input = unknown, Output = unknown> {
+  readonly description?: string;
+  /** Default: an object, whose fields are ignored. */
+  readonly input?: Schema<unknown, Input>;
+  readonly output?: Schema<Output>;
+}
+
 /** The name of the operation that every agent has. */
 export const CHAT = "chat";
 

@@ -9,6 +9,7 @@ import type {
   ChatOutput,
   Collaborators,
   DefineOperation,
+  MachineOperation,
   Messages,
   Operation,
   OperationOptions,
@@ -111,7 +112,12 @@ export function operation<Given, Input, Returned, Output = Returned>(
   options: OperationOptions<Given, Input, Returned, Output>,
   // Without an output schema, the output type is the handler's return type, not the type that the context
   // expects.
-): Operation<Given, NoInfer<Output>> {
+): Operation<Given, NoInfer<Output>>;
+/** Defines one operation of a state machine, which gets it as an event. */
+export function operation<Given = object, Output = unknown>(
+  options: MachineOperation<Given, Output> & { readonly run?: never },
+): MachineOperation<Given, Output>;
+export function operation(options: object): object {
   return { description: "", ...options };
 }
 

@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { isObject } from "../../protocol/json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "./agent.ts";
 
@@ -20,6 +21,15 @@ export function handwrittenSchema<Value, Given = unknown>(
   };
   return { "~standard": standard };
 }
+
+/** A schema that accepts every object. */
+export const anyObject: Schema<JsonObject, JsonObject> = handwrittenSchema(
+  (value) =>
+    isObject(value)
+      ? { value: value as JsonObject }
+      : { issues: [{ message: "must be an object", path: [] }] },
+  { type: "object" },
+);
 
 /** A schema that accepts every value and has no JSON Schema. */
 export const anyValue: Schema<unknown> = handwrittenSchema((value) => ({ value }));

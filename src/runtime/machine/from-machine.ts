@@ -1,21 +1,31 @@
-import type { AnyStateMachine } from "xstate";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { Agent, Effect, Operation, Schema } from "../agent/agent.ts";
+import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine } from "xstate";
+import type { Agent, ChatInput, Collaborators, Effect, MachineOperation, Operation } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
-import { chatInput, defineAgent } from "../agent/define.ts";
 import { asAgent } from "../agent/check-definition.ts";
+import { chatInput, defineAgent } from "../agent/define.ts";
+import type { ChatOperations } from "../agent/define.ts";
+import { anyObject } from "../agent/handwritten-schema.ts";
+import { callOf } from "./actors.ts";
 import { toChart } from "./chart.ts";
 import { runMachine } from "./machine-actor.ts";
+import { toMachineEvent } from "./machine-input.ts";
 
 /** What `fromMachine` takes: a machine, and how it is called as an agent. */
-export interface MachineOptions {
+export interface MachineOptions<Events extends MachineOperations = MachineOperations> {
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
   readonly compatible?: readonly string[];
   readonly machine: AnyStateMachine;
   /** Its operations besides chat; a call of one sends the event of that name with the input. */
-  readonly operations?: { readonly [name: string]: MachineOperation };
+  readonly operations?: Events;
+  /**
+   * Actors that the machine invokes or spawns by these names, beside those of its own: `agentActor`, `toolActor` and
+   * `modelActor`. Their calls are logged under these names; the runtime option `bind` can replace their agents.
+   */
+  readonly actors?: { readonly [src: string]: AnyActorLogic };
+  /** The result of a turn, from the snapshot at its end; default: the machine's output. */
+  readonly output?: (snapshot: AnyMachineSnapshot) => unknown;
   /**
    * Whether promise actors that the machine invokes may run again after a crash during the call. Default
    * `unsafe`: they end with an error, which the machine can handle in `onError`.
@@ -23,48 +33,76 @@ export interface MachineOptions {
   readonly effect?: Effect;
 }
 
-/** An operation of a machine. */
-export interface MachineOperation {
-  readonly description?: string;
-  readonly input: Schema<unknown>;
-  readonly output?: Schema<unknown>;
-}
+/** The operations of a machine by name. */
+export type MachineOperations = { readonly [name: string]: MachineOperation };
+
+/** The operations of an agent, from those of its machine. */
+export type EventOperations<Events extends MachineOperations> = {
+  readonly [Name in keyof Events]: Events[Name] extends MachineOperation<infer Input, infer Output>
+    ? Operation<Input, Output>
+    : never;
+};
 
 /**
- * Makes an agent from an XState machine. An operation becomes the event `{type: <operation>, ...input}`. A
- * chat becomes the operation that the text names, or `{type: "chat", input}`. A state with the tag `wait` and
+ * Makes an agent from an XState machine. An operation becomes the event `{type: <operation>, ...input, turn}`. A
+ * chat becomes the operation that the text names, or `{type: "chat", input, turn}`. A state with the tag `wait` and
  * `meta.request_keys` asks the caller, whose answer becomes `{type: "resume", ...values}`. Emitted
  * `{type: "TextOutput", content}` are the agent's texts. The turn ends when the machine is done, or when
  * nothing is running in it; then the next turn of the run continues from that state.
  *
  * After every transition the machine's state is committed together with the transition's events, so that a
- * crash loses nothing: delays continue, waits stay open, and invoked promises are not started twice.
- * Callbacks, observables and child machines are restored as XState restores them.
+ * crash loses nothing: delays continue, waits stay open, and invoked actors continue or are not started twice, also
+ * those of machines inside the machine. Callbacks and observables are restored as XState restores them.
  */
-export function fromMachine({
-  machine,
-  operations = {},
+export function fromMachine<const Events extends MachineOperations = Record<never, never>>({
+  machine: given,
+  operations,
+  actors = {},
   effect = "unsafe",
+  output,
   ...options
-}: MachineOptions): Agent {
-  const run = { machine, effect, chart: toChart(options.name, machine) };
-  const declared = Object.entries(operations).map(([name, operation]): [string, Operation] => [
+}: MachineOptions<Events>): Agent<EventOperations<Events> & ChatOperations> {
+  const machine = given.provide({ actors }) as AnyStateMachine;
+  const run = { machine, effect, output, chart: toChart(options.name, machine) };
+  const events: MachineOperations = operations ?? {};
+  const declared = Object.entries(events).map(([name, event]): [string, Operation] => [
     name,
     {
       description: "",
-      ...operation,
-      run: (input, turn) => runMachine(turn, { ...run, event: { ...(input as JsonObject), type: name } }),
+      input: anyObject,
+      ...event,
+      run: (input, turn) => runMachine(turn, { ...run, event: toMachineEvent(name, input, turn) }),
     },
   ]);
-  const chat: Operation = {
+  const chat: Operation<ChatInput> = {
     description: options.purpose,
     input: chatInput,
     async run(asked, turn) {
-      const { input } = asked as { readonly input: string };
-      const event = Object.hasOwn(operations, input.trim()) ? { type: input.trim() } : { type: CHAT, input };
+      const { input } = asked as ChatInput;
+      const name = input.trim();
+      const event = Object.hasOwn(events, name)
+        ? toMachineEvent(name, {}, turn)
+        : toMachineEvent(CHAT, { input }, turn);
       return runMachine(turn, { ...run, event });
     },
   };
-  const agent = defineAgent({ ...options, operations: { chat, ...Object.fromEntries(declared) } });
-  return asAgent({ ...agent, statechart: run.chart.statechart });
+  const agent = defineAgent({
+    ...options,
+    operations: { chat, ...Object.fromEntries(declared) },
+    uses: agentsOf(machine),
+  });
+  return asAgent({ ...agent, statechart: run.chart.statechart }) as unknown as Agent<
+    EventOperations<Events> & ChatOperations
+  >;
+}
+
+/** The agents and tools that a machine's actors call, by the names of the actors. */
+function agentsOf(machine: AnyStateMachine): Collaborators {
+  const actors = Object.entries(machine.implementations.actors as { readonly [src: string]: AnyActorLogic });
+  return Object.fromEntries(
+    actors.flatMap(([src, logic]) => {
+      const call = callOf(logic);
+      return call?.kind === "agent" ? [[src, call.agent] as const] : [];
+    }),
+  );
 }

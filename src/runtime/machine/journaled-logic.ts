@@ -1,6 +1,8 @@
 import { fromPromise } from "xstate";
 import type { AnyActorLogic, AnyActorRef, AnyStateMachine, EventObject } from "xstate";
 import type { Json } from "../../protocol/json.ts";
+import { callOf } from "./actors.ts";
+import type { ActorCall } from "./actors.ts";
 
 /** A promise that a machine, or a machine inside it, has started. */
 export interface StartedPromise {
@@ -10,6 +12,8 @@ export interface StartedPromise {
   readonly input: unknown;
   readonly signal: AbortSignal;
   readonly start: () => unknown;
+  /** What it calls; absent for a promise of the machine itself. */
+  readonly call: ActorCall | undefined;
 }
 
 /** The owner of a machine's actors. */
@@ -57,11 +61,11 @@ class JournaledLogic {
   }
 
   #logic(src: string, logic: AnyActorLogic): AnyActorLogic {
-    if (isPromise(logic)) return this.#promise(src, logic);
+    if (isPromise(logic)) return this.#promise(src, logic, callOf(logic));
     return isMachine(logic) ? this.machine(logic) : logic;
   }
 
-  #promise(src: string, { config }: PromiseLogic): AnyActorLogic {
+  #promise(src: string, { config }: PromiseLogic, call: ActorCall | undefined): AnyActorLogic {
     return fromPromise((scope) =>
       this.#host.journal({
         src,
@@ -69,6 +73,7 @@ class JournaledLogic {
         input: scope.input,
         signal: scope.signal,
         start: () => config(scope),
+        call,
       }),
     );
   }

@@ -13,12 +13,12 @@ import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
 import type { Effect } from "../agent/agent.ts";
 import { toCallFailure } from "../actor/call-failure.ts";
-import { performEffect } from "../actor/call.ts";
 import { toActorPath } from "./actor-path.ts";
 import type { Chart } from "./chart.ts";
 import type { MachineCalls } from "./machine-calls.ts";
 import { withJournaledActors } from "./journaled-logic.ts";
 import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
+import { startCall } from "./start-call.ts";
 import { StateSteps } from "./state-steps.ts";
 import { MachineWaits } from "./waits.ts";
 import { MachineTimers } from "./timers.ts";
@@ -34,6 +34,8 @@ export interface MachineRun {
   readonly chart: Chart;
   readonly effect: Effect;
   readonly event: EventObject;
+  /** The result of a turn; default: the machine's output. */
+  readonly output: ((snapshot: AnyMachineSnapshot) => unknown) | undefined;
 }
 
 /** Runs a machine until it is done or nothing is running in it; resolves with its output. */
@@ -141,13 +143,13 @@ class MachineActor implements MachineCalls, LogicHost {
     this.#isMoving = true;
   }
 
-  /** Runs a promise of the machine as an effect of the turn. */
-  journal({ src, self, input, signal, start }: StartedPromise): Promise<Json> {
+  /** Runs a promise or another actor of the machine as a call of the turn. */
+  journal({ src, self, input: given, signal, start, call }: StartedPromise): Promise<Json> {
     const { turn } = this.actor;
     const path = (toActorPath(self, this.#machine) ?? [self.id]).join("/");
     const known = this.#restoring ? this.#restored?.promises[path] : undefined;
     return new Promise((resolve, reject) => {
-      const args = toJson(input ?? {}, `the input of ${src}`);
+      const input = toJson(given ?? {}, `the input of ${src}`);
       const begin = (): void => {
         if (signal.aborted || this.#ended) return;
         const callId = known ?? this.issue();
@@ -165,8 +167,7 @@ class MachineActor implements MachineCalls, LogicHost {
         });
         if (turn.journal.outcomes.has(callId)) return;
         const { effect } = this.#run;
-        const call = { callId, name: src, args, logged: known !== undefined };
-        void performEffect(this.actor, { ...call, effect, perform: start, timeoutMs: undefined });
+        startCall(this.actor, { callId, logged: known !== undefined, src, input, call, start, effect });
       };
       if (known === undefined) this.afterTransition(begin);
       else begin();
@@ -295,12 +296,18 @@ class MachineActor implements MachineCalls, LogicHost {
 
   #finish(snapshot: AnyMachineSnapshot): void {
     const done = snapshot.status !== "active";
-    // A machine that is done starts again in the next turn; otherwise the next turn continues from this
-    // state.
-    if (!done) this.#turn.memory.set(this.#machine.getPersistedSnapshot() as unknown as Json);
-    else if (this.#turn.memory.get() !== undefined) this.#turn.memory.set(null);
-    this.#stop();
-    this.#end.resolve(snapshot.output as unknown);
+    try {
+      const { output } = this.#run;
+      const result: unknown = output ? output(snapshot) : snapshot.output;
+      // A machine that is done starts again in the next turn; otherwise the next turn continues from this
+      // state.
+      if (!done) this.#turn.memory.set(this.#machine.getPersistedSnapshot() as unknown as Json);
+      else if (this.#turn.memory.get() !== undefined) this.#turn.memory.set(null);
+      this.#stop();
+      this.#end.resolve(result);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** Ends the machine with an error of its own code. */

@@ -103,7 +103,7 @@ test("a call of a machine that ends with an object gets its JSON as text", async
     purpose: "Calls the machine.",
     tools: [machine],
     async chat(input, turn) {
-      const { output } = (await turn.call(machine, "chat", { input })) as { readonly output: string };
+      const { output } = await turn.call(machine, "chat", { input });
       return output;
     },
   });

@@ -1,0 +1,68 @@
+import { fromPromise } from "xstate";
+import type { AnyActorLogic, PromiseActorLogic } from "xstate";
+import { AgentError } from "../../errors.ts";
+import type { Model } from "../../ports/model.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Agent, Operations, Tool } from "../agent/agent.ts";
+import { checkCallOptions } from "../agent/call-options.ts";
+import type { CallOptions } from "../agent/call-options.ts";
+import { checkAgent } from "../agent/check-definition.ts";
+import type { OperationInput, OperationOutput } from "../agent/turn-api.ts";
+
+/** What an actor of a machine calls. */
+export type ActorCall =
+  | {
+      readonly kind: "agent";
+      readonly agent: Agent;
+      readonly operation: string;
+      readonly options: CallOptions;
+    }
+  | { readonly kind: "model"; readonly model: Model; readonly options: CallOptions };
+
+/**
+ * An actor of a machine that calls an operation of an agent, with the actor's input as the operation's input. The call
+ * is one of the turn: its events are one level deeper, its questions reach the caller, and it continues after a crash.
+ */
+export function agentActor<Ops extends Operations, Name extends keyof Ops & string>(
+  agent: Agent<Ops>,
+  operation: Name,
+  options: CallOptions = {},
+): PromiseActorLogic<OperationOutput<Ops[Name]>, OperationInput<Ops[Name]>> {
+  checkAgent(agent, "the agent of agentActor");
+  checkCallOptions(options, `agentActor of ${agent.name}`);
+  return toLogic({ kind: "agent", agent, operation, options });
+}
+
+/** An actor of a machine that calls a tool. */
+export function toolActor<Input, Output>(
+  tool: Tool<Input, Output>,
+  options: CallOptions = {},
+): PromiseActorLogic<Output, Input> {
+  checkAgent(tool, "the tool of toolActor");
+  checkCallOptions(options, `toolActor of ${tool.name}`);
+  const [operation = tool.name] = Object.keys(tool.operations);
+  return toLogic({ kind: "agent", agent: tool, operation, options });
+}
+
+/** An actor of a machine that asks a model; its input is the model's. The model's text is text of the agent. */
+export function modelActor(model: Model, options: CallOptions = {}): PromiseActorLogic<Json, Json> {
+  if (typeof (model as Partial<Model> | undefined)?.generate !== "function")
+    throw new AgentError("invalid_request", "the model of modelActor is not a model");
+  checkCallOptions(options, `modelActor of ${model.name}`);
+  return toLogic({ kind: "model", model, options });
+}
+
+/** What an actor calls; `undefined` for other logic. */
+export function callOf(logic: AnyActorLogic): ActorCall | undefined {
+  return (logic as { readonly [CALL]?: ActorCall })[CALL];
+}
+
+/** The same for all copies of the package in a process. */
+const CALL = Symbol.for("troupe.actor");
+
+function toLogic<Output, Input>(call: ActorCall): PromiseActorLogic<Output, Input> {
+  const logic = fromPromise<Output, Input>(() => {
+    throw new AgentError("invalid_request", "this actor runs only in a machine of fromMachine");
+  });
+  return Object.defineProperty(logic, CALL, { value: call });
+}
