@@ -45,6 +45,8 @@ export type { CallErrorCode, ErrorCode, ErrorDetails, FailedCall } from "./error
 export type { ArtifactStore } from "./ports/artifact-store.ts";
 export type { Environment } from "./ports/environment.ts";
 export { Fenced, Unavailable } from "./ports/event-log.ts";
+export { toEncoded } from "./protocol/events/texts.ts";
+export type { LoggedEvents, Texts } from "./protocol/events/texts.ts";
 export type { Batch, Claim, Cursor, EventLog, LogHealth, Page } from "./ports/event-log.ts";
 export type { ReadOptions } from "./ports/log-queries.ts";
 export { ModelError } from "./ports/model.ts";
@@ -117,6 +119,7 @@ export type {
   FeedReader,
   FollowOptions,
   PageSink,
+  PushedPage,
   ReadEventsOptions,
   Receipt,
   RunDetails,

@@ -1,3 +1,4 @@
+import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
@@ -156,8 +157,11 @@ export interface LogRecord {
 
 /** What one append adds and changes, atomically. */
 export interface Batch {
-  /** Encoded events, each a JSON object without a line break; their ids continue from the cursor's head. */
-  readonly events: readonly string[];
+  /**
+   * Encoded events, each a JSON object without a line break, and successive texts of one speaker; their ids continue
+   * from the cursor's head. An engine may store texts as the events that `toEncoded` makes of them.
+   */
+  readonly events: LoggedEvents;
   /** Their numbers continue from the cursor's records; their `after` is between the old and the new head. */
   readonly records: readonly LogRecord[];
   /** Replaces the run's row. Required in a run's first batch. */
@@ -292,8 +296,8 @@ export interface RequestEntry {
 
 /** A part of a run's log. */
 export interface Page {
-  /** Encoded events as they were appended, the first with the id `after + 1`. */
-  readonly events: readonly string[];
+  /** The events as they were appended, the first with the id `after + 1`; texts may be divided or joined. */
+  readonly events: LoggedEvents;
   /** Empty unless requested. */
   readonly records: readonly LogRecord[];
   /** The id of the run's newest event at the time of reading. */

@@ -24,7 +24,7 @@ export interface ReadOptions {
   /** Maximum number of events; unlimited by default. */
   readonly limit?: number;
   /**
-   * Stops after this many bytes of events, but returns at least one event. An engine that reads records from a disk
+   * Stops after this many bytes of encoded events, but returns at least one event. An engine that reads records from a disk
    * counts their bytes too, and may end a page between two records.
    */
   readonly limitBytes?: number;

@@ -2,6 +2,7 @@ import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogHealth } from "../ports/event-log.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
+import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { EventType } from "../protocol/events/events.ts";
 import type { LoggingLevel, Request } from "../protocol/requests/requests.ts";
@@ -202,10 +203,15 @@ export interface Feed {
   readonly pages: AsyncIterable<FeedPage>;
 }
 
+/** A page as a reader pushes it: not yet encoded. */
+export interface PushedPage extends Omit<FeedPage, "events"> {
+  readonly events: LoggedEvents;
+}
+
 /** What receives the pages of a stream. */
 export interface PageSink {
   /** Receives the next page. Returns false if it accepts no more until it calls `resume` of its reader. */
-  page(page: FeedPage): boolean;
+  page(page: PushedPage): boolean;
   /** The stream has ended: `error` is set when reading failed. Called once, also after `stop`. */
   end(error?: unknown): void;
 }

@@ -1,5 +1,6 @@
 import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
+import { toEncoded } from "../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 
@@ -62,7 +63,7 @@ export function countSpared(entries: readonly (Event | LogRecord)[], requestId: 
 export async function readHistory(log: EventLog, runId: RunId, requestId: RequestId): Promise<History> {
   const { events, records } = await log.read(runId, { after: 0, records: true });
   return toHistory(
-    events.map((text) => JSON.parse(text) as Event),
+    toEncoded(events).map((text) => JSON.parse(text) as Event),
     records,
     requestId,
   );

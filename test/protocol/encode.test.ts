@@ -6,15 +6,16 @@ import {
   depthOf,
   encodeEvent,
   idOf,
-  PlainTexts,
-  plainTextOf,
   requestIdOf,
   runIdOf,
+  toEnding,
+  toTimestamp,
   typeOf,
 } from "../../src/protocol/events/encode.ts";
 import { roleOf } from "../../src/protocol/events/events.ts";
-import type { EventBody } from "../../src/protocol/events/events.ts";
-import type { RequestId, RunId } from "../../src/protocol/ids.ts";
+import { addEvents, fieldsOf, sliceTexts, toEncoded } from "../../src/protocol/events/texts.ts";
+import type { GrowingTexts } from "../../src/protocol/events/texts.ts";
+import type { CallId } from "../../src/protocol/ids.ts";
 import { body, event, speakerAddress } from "./arbitrary.ts";
 
 test("an encoded event is the JSON text of the event, keys in order", () => {
@@ -93,22 +94,26 @@ test("one speaker is used for many events", () => {
   );
 });
 
-test("a plain text after one of the same speaker is read like any other, and no other event is", () => {
-  const ts = "2026-11-22T04:00:00.000Z";
-  const address = { run_id: "run_1" as RunId, request_id: "req_1" as RequestId, agent: "echo", depth: 0 };
-  const first = encodeEvent(createSpeaker(address), 9, ts, { type: "TextOutput", content: "first" });
+test("texts encode as the events that they are, also when they were joined or divided", () => {
+  const plain = fc.tuple(fc.string({ unit: "binary" }), fc.nat(100_000));
   fc.assert(
-    fc.property(fc.oneof(event, event.map(asPlainText)), fc.boolean(), (given, isSame) => {
-      const texts = new PlainTexts();
-      texts.begin(first);
-      const speaker = createSpeaker(isSame ? address : given.address);
-      const text = encodeEvent(speaker, 10, ts, given.body);
-      const isPlain = isSame && given.body.type === "TextOutput";
-      expect(texts.next(text)).toBe(isPlain ? plainTextOf(text) : undefined);
+    fc.property(speakerAddress, fc.array(plain, { minLength: 1 }), fc.nat(), (address, said, place) => {
+      const speaker = createSpeaker(address);
+      const fields = { call_id: "c1.1" as CallId, attempt: 2 };
+      const expected = said.map(([content, ms], index) =>
+        encodeEvent(speaker, 5 + index, toTimestamp(1_000 + ms), { type: "TextOutput", content, ...fields }),
+      );
+      const texts: GrowingTexts[] = [];
+      for (const [index, [content, ms]] of said.entries()) {
+        const one = { speaker, ending: toEnding(fields), first: 5 + index, at: ms, said: [1_000, content] };
+        addEvents(texts, [one]);
+      }
+      const [all] = texts;
+      if (all === undefined || texts.length > 1) throw new Error("the texts were not joined");
+      const cut = place % (said.length + 1);
+      expect(toEncoded(texts)).toEqual(expected);
+      expect(fieldsOf(all)).toEqual(fields);
+      expect(toEncoded([sliceTexts(all, 0, cut), sliceTexts(all, cut, said.length)])).toEqual(expected);
     }),
   );
-
-  function asPlainText<Given>(given: Given): Given & { readonly body: EventBody } {
-    return { ...given, body: { type: "TextOutput", content: 'a "quoted" text, with ","content":"more' } };
-  }
 });

@@ -11,6 +11,7 @@ import type { SecretStore } from "../../src/ports/secret-store.ts";
 import { Lifetime } from "./lifetime.ts";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import type { Telemetry } from "../../src/ports/telemetry.ts";
+import { toEncoded } from "../../src/protocol/events/texts.ts";
 
 /** The fault of a commit: the process dies or the log fails, before the commit is written or just after. */
 export interface CommitFault {
@@ -144,7 +145,7 @@ export class TestHost {
   async events(id: string): Promise<readonly Event[]> {
     const entry = await this.log.lookup(id);
     const { events } = await this.log.read(entry?.runId ?? id, { after: 0 });
-    const all = events.map((text) => JSON.parse(text) as Event);
+    const all = toEncoded(events).map((text) => JSON.parse(text) as Event);
     return entry ? all.filter(({ request_id: requestId }) => requestId === id) : all;
   }
 

@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Batch, Cursor, EventLog } from "../../src/ports/event-log.ts";
+import { countEvents } from "../../src/protocol/events/texts.ts";
 import { openHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { openDirectory } from "../../src/storage/sqlite/directory/open-directory.ts";
@@ -72,7 +73,7 @@ async function fillTheDisk(): Promise<void> {
     refused: error.name,
     health: log.health(),
     again: await refusal(log, cursor),
-    readable: (await log.read(runId("run"), { after: 0 })).events.length === cursor.head,
+    readable: countEvents((await log.read(runId("run"), { after: 0 })).events) === cursor.head,
   });
 
   rmSync(ballast, { force: true });
@@ -122,7 +123,7 @@ async function appendUntilAllRefused(): Promise<void> {
     refused: ends.map(({ error }) => error.name),
     health,
     heads,
-    readable: page.events.length === run?.cursor.head,
+    readable: countEvents(page.events) === run?.cursor.head,
     afterClaim: await refusal(log, claim.cursor),
   });
   await log.close();

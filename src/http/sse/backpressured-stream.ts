@@ -1,4 +1,6 @@
-import type { Feed, FeedPage, FeedReader, PageSink } from "../../runtime/api.ts";
+import { encodeTexts } from "../../protocol/events/texts.ts";
+import type { Texts } from "../../protocol/events/texts.ts";
+import type { Feed, FeedReader, PageSink, PushedPage } from "../../runtime/api.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 import type { StreamFormat } from "./format.ts";
 
@@ -60,10 +62,10 @@ export class BackpressuredStream implements PageSink {
   }
 
   /** Writes a page in one piece. */
-  page({ events, cursor, last }: FeedPage): boolean {
-    const format = this.#format;
+  page({ events, cursor, last }: PushedPage): boolean {
     let text = "";
-    for (const event of events) text += format.event(event);
+    for (const item of events)
+      text += typeof item === "string" ? this.#format.event(item) : this.#toText(item);
     this.#cursor = cursor;
     if (last) {
       this.#ending = text;
@@ -109,6 +111,14 @@ export class BackpressuredStream implements PageSink {
   leave(): void {
     this.#isLeaving = true;
     this.#stop();
+  }
+
+  #toText(texts: Texts): string {
+    const format = this.#format;
+    if (format.texts !== undefined) return format.texts(texts);
+    let text = "";
+    for (const event of encodeTexts(texts)) text += format.event(event);
+    return text;
   }
 
   #write(text: string): boolean {

@@ -1,4 +1,6 @@
 import { idOf } from "../../protocol/events/encode.ts";
+import { contentAt, countTexts, timeAt } from "../../protocol/events/texts.ts";
+import type { Texts } from "../../protocol/events/texts.ts";
 import { withPrefix } from "../messages/mount.ts";
 
 /** The text of one stream. A stream has its own format object, which may remember what it has sent. */
@@ -7,6 +9,8 @@ export interface StreamFormat {
   readonly opening: string;
   /** The text of an encoded event; empty if the stream does not show it. */
   event(text: string): string;
+  /** The text of successive texts. Default: `event` of each. */
+  texts?(texts: Texts): string;
   /** The text that keeps an idle connection alive. The cursor is the reader's position in the log, if known. */
   heartbeat(cursor: number | undefined): string;
   /**
@@ -32,6 +36,19 @@ function toFrame(event: string): string {
   return `id: ${idOf(event)}\ndata: ${event}\n\n`;
 }
 
+/** The frames of texts, without an encoded event for each. */
+function toFrames(texts: Texts): string {
+  const { speaker, ending, first } = texts;
+  const count = countTexts(texts);
+  let frames = "";
+  for (let index = 0; index < count; index += 1) {
+    const id = first + index;
+    const content = JSON.stringify(contentAt(texts, index));
+    frames += `id: ${id}\ndata: {"id":${id}${speaker.textOutput}${timeAt(texts, index)}${speaker.content}${content}${ending}}\n\n`;
+  }
+  return frames;
+}
+
 /** Gives the reader its position even if a filter drops all events. */
 function toHeartbeat(cursor: number | undefined): string {
   return cursor === undefined ? ":\n\n" : `id: ${cursor}\n\n`;
@@ -47,6 +64,7 @@ const RETRY = "retry: 1000\n\n";
 const AT_THE_ROOT: StreamFormat = {
   opening: RETRY,
   event: toFrame,
+  texts: toFrames,
   heartbeat: toHeartbeat,
   end: (leaving) => (leaving ? RETRY : ""),
 };

@@ -1,7 +1,6 @@
 import { createActor, fromPromise } from "xstate";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -129,7 +128,6 @@ export class Actor implements ActorContext {
   /** Sends a text; resolves when it is in the log. */
   say(content: string, scope: ReplayScope): Promise<void> {
     const { recorder } = this.turn;
-    const body = this.#toText(content, scope);
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
@@ -138,20 +136,19 @@ export class Actor implements ActorContext {
       return this.turn.over();
     }
     this.transcript.add(content);
-    const { id } = recorder.event(this.speaker, body);
+    const id = this.#record(content, scope);
     scope.backlog.add(id, content.length);
     this.turn.activity.activate(scope.path);
     return recorder.committed();
   }
 
-  #toText(content: string, scope: ReplayScope): EventBody {
-    const isOwn = scope === this.scope;
-    // A fast path for the most frequent case.
-    if (isOwn && this.agent.kind !== "tool") return { type: "TextOutput", content };
-    const place = isOwn ? undefined : { branch: scope.path };
-    return this.agent.kind === "tool"
-      ? { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place }
-      : { type: "TextOutput", content, ...place };
+  /** Records a text. Returns its id. */
+  #record(content: string, scope: ReplayScope): number {
+    const { recorder } = this.turn;
+    const place = scope === this.scope ? undefined : { branch: scope.path };
+    if (this.agent.kind !== "tool") return recorder.text(this.speaker, content, place);
+    const said = { type: "ToolTextOutput", content, tool_call_id: this.call.callId, ...place } as const;
+    return recorder.event(this.speaker, said).id;
   }
 
   /** Reports the progress of a tool, unless too much is uncommitted. */

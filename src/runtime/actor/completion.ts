@@ -136,9 +136,13 @@ async function stream(
     if (!open.open) break;
     if (part.type === "result") return { result: part.result, usage: part.usage };
     checkText(part.text);
-    const about = { content: part.text, call_id: open.callId, attempt };
-    if (part.type === "text") transcript.add(part.text, open.callId);
-    recorder.event(speaker, { type: part.type === "text" ? "TextOutput" : "ReasoningOutput", ...about });
+    const about = { call_id: open.callId, attempt };
+    if (part.type === "text") {
+      transcript.add(part.text, open.callId);
+      recorder.text(speaker, part.text, about);
+    } else {
+      recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
+    }
     await recorder.committed();
   }
   throw new ModelError("the model ended without a result", { transient: true });

@@ -7,11 +7,13 @@ import type {
   RunAlias,
   RunRow,
 } from "../../ports/event-log.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
+import type { GrowingTexts } from "../../protocol/events/texts.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** A batch that collects entries, and the promise of its commit. */
 export interface OpenBatch extends Batch {
-  events: string[];
+  events: (string | GrowingTexts)[];
   records: LogRecord[];
   requests?: RequestMark[];
   references?: ReferenceMark[];
@@ -40,9 +42,28 @@ export function newPending(): OpenBatch {
  * Adds an event to a batch. Most batches have one, and an array literal of one is ten times smaller than a
  * grown one.
  */
-export function addEvent(pending: OpenBatch, text: string): void {
-  if (pending.events === NO_EVENTS) pending.events = [text];
-  else pending.events.push(text);
+export function addEvent(pending: OpenBatch, event: string | GrowingTexts): void {
+  if (pending.events === NO_EVENTS) pending.events = [event];
+  else pending.events.push(event);
+}
+
+/** A text, and what it shares with those around it. */
+export interface NewText {
+  readonly speaker: Speaker;
+  /** The fields after the content, encoded. */
+  readonly ending: string;
+  readonly content: string;
+}
+
+/** Adds a text to a batch: to its last texts, if they are of the same speaker. */
+export function addText(pending: OpenBatch, id: number, at: number, text: NewText): void {
+  const { speaker, ending, content } = text;
+  const last = pending.events.at(-1);
+  if (typeof last === "object" && last.speaker === speaker && last.ending === ending) {
+    last.said.push(at - last.at, content);
+  } else {
+    addEvent(pending, { speaker, ending, first: id, at, said: [0, content] });
+  }
 }
 
 /** Adds a journal entry to a batch. */
@@ -66,5 +87,5 @@ export function notCommitted(toError: () => unknown): Promise<void> {
   return done.promise;
 }
 
-const NO_EVENTS: string[] = [];
+const NO_EVENTS: never[] = [];
 const NO_RECORDS: LogRecord[] = [];

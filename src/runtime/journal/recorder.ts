@@ -7,13 +7,13 @@ import type {
   RunAlias,
   RunRow,
 } from "../../ports/event-log.ts";
-import { encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
-import type { Speaker } from "../../protocol/events/encode.ts";
+import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/events/encode.ts";
+import type { Speaker, TextFields } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
-import { addEvent, addRecord, newPending, notCommitted, rejectPending } from "./batch.ts";
+import { addEvent, addRecord, addText, newPending, notCommitted, rejectPending } from "./batch.ts";
 import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
 
@@ -115,17 +115,30 @@ export class Recorder {
 
   /** The number of events and records that are not committed yet. */
   get uncommitted(): number {
-    return entriesOf(this.#pending) + entriesOf(this.#inFlight);
+    return this.head - this.#cursor.head + this.records - this.#cursor.records;
   }
 
-  /** Records an event. A text may wait for the group commit; every other event is committed at once. */
+  /** Records a text, which may wait for the group commit. Returns its id. */
+  text(speaker: Speaker, content: string, fields?: TextFields): number {
+    const id = this.#nextId;
+    const at = this.#context.environment.now();
+    const ending = fields === undefined ? "" : toEnding(fields);
+    this.#nextId = id + 1;
+    addText(this.#batch, id, at, { speaker, ending, content });
+    this.#schedule(false);
+    const { subscriber } = this;
+    if (subscriber) subscriber.recorded(speaker, encodeText(speaker, id, toTimestamp(at), content, ending));
+    return id;
+  }
+
+  /** Records an event that is committed at once. */
   event(speaker: Speaker, body: EventBody): Recorded {
     const id = this.#nextId;
     const text = encodeEvent(speaker, id, toTimestamp(this.#context.environment.now()), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
     if (isRetry(body) || body.type === "MessageReceived") this.#stale += 1;
-    this.#push(text, body.type !== "TextOutput");
+    this.#push(text);
     this.subscriber?.recorded(speaker, text);
     return { id, text };
   }
@@ -133,7 +146,7 @@ export class Recorder {
   /** Records an already encoded event with the next id. */
   encoded(text: string): void {
     this.#nextId += 1;
-    this.#push(text, true);
+    this.#push(text);
   }
 
   /** Records a journal entry after the newest event; the run refers to the secrets that it names. */
@@ -204,9 +217,9 @@ export class Recorder {
     this.#schedule(true);
   }
 
-  #push(text: string, urgent: boolean): void {
+  #push(text: string): void {
     addEvent(this.#batch, text);
-    this.#schedule(urgent);
+    this.#schedule(true);
   }
 
   #schedule(urgent: boolean): void {
@@ -253,9 +266,10 @@ export class Recorder {
   #committed(cursor: Cursor): void {
     const { telemetry, environment } = this.#context;
     const committed = this.#inFlight;
+    const events = cursor.head - this.#cursor.head;
     this.#cursor = cursor;
     this.#inFlight = undefined;
-    telemetry.committed(committed?.events.length ?? 0, environment.monotonic() - this.#startedMs);
+    telemetry.committed(events, environment.monotonic() - this.#startedMs);
     committed?.done?.resolve();
     if (committed?.outbox) this.#listener.posted(committed.outbox);
     if (this.#pending !== undefined) this.#schedule(false);
@@ -286,7 +300,3 @@ export function isRetry(event: EventBody): boolean {
 const RESOLVED = Promise.resolve();
 
 const NO_SECRETS: readonly string[] = [];
-
-function entriesOf(batch: OpenBatch | undefined): number {
-  return batch === undefined ? 0 : batch.events.length + batch.records.length;
-}

@@ -1,10 +1,11 @@
 import { agentOf, depthOf, idOf, ofRequest, typeOf } from "../../protocol/events/encode.ts";
 import type { EventType } from "../../protocol/events/events.ts";
+import type { Texts } from "../../protocol/events/texts.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { Address, EventFilter } from "../api.ts";
 
-/** Whether a reader wants an encoded event. */
-export type Wanted = (text: string) => boolean;
+/** Whether a reader wants an encoded event, or texts: all of them or none. */
+export type Wanted = (item: string | Texts) => boolean;
 
 /** The filter for an address; `undefined` if it passes all events of the run. */
 export function toWanted(
@@ -14,11 +15,13 @@ export function toWanted(
 ): Wanted | undefined {
   const chosen = toChosen(filter, filter?.types ? "all" : level);
   if (address.kind === "run") return chosen;
-  const { messageEvent } = address;
+  const { messageEvent, runId, requestId } = address;
   // The event of a message belongs to another request, or to none.
-  if (messageEvent !== undefined) return (text) => idOf(text) === messageEvent;
-  const belongs = ofRequest(address.runId, address.requestId);
-  return chosen ? (text) => belongs(text) && chosen(text) : belongs;
+  if (messageEvent !== undefined) return (item) => typeof item === "string" && idOf(item) === messageEvent;
+  const ofEvent = ofRequest(runId, requestId);
+  const belongs: Wanted = (item) =>
+    typeof item === "string" ? ofEvent(item) : item.speaker.address.request_id === requestId;
+  return chosen ? (item) => belongs(item) && chosen(item) : belongs;
 }
 
 function toChosen({ types, maxDepth, agent }: EventFilter = {}, level: LoggingLevel): Wanted | undefined {
@@ -26,15 +29,23 @@ function toChosen({ types, maxDepth, agent }: EventFilter = {}, level: LoggingLe
   if (types === undefined && maxDepth === undefined && agent === undefined && ofLevel === undefined)
     return undefined;
   const wanted = types && new Set(types);
-  return (text) => {
-    const type = typeOf(text);
-    const depth = depthOf(text);
+  return (item) => {
+    const { type, depth } = headingOf(item);
     if (isNeeded(type, depth)) return true;
     if (wanted && !wanted.has(type)) return false;
     if (maxDepth !== undefined && depth > maxDepth) return false;
-    if (agent !== undefined && agentOf(text) !== agent) return false;
+    if (agent !== undefined && speakerOf(item) !== agent) return false;
     return ofLevel === undefined || ofLevel(type, depth);
   };
+}
+
+function headingOf(item: string | Texts): { readonly type: EventType; readonly depth: number } {
+  if (typeof item === "string") return { type: typeOf(item), depth: depthOf(item) };
+  return { type: "TextOutput", depth: item.speaker.address.depth };
+}
+
+function speakerOf(item: string | Texts): string {
+  return typeof item === "string" ? agentOf(item) : item.speaker.address.agent;
 }
 
 /** Events that are never filtered out: a reader needs them to see where a turn starts, waits or ends, and what came in. */

@@ -1,4 +1,5 @@
 import type { EventLog } from "../../ports/event-log.ts";
+import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
 /** The first page has one event, because the newest event usually fits. */
@@ -14,7 +15,7 @@ export async function findLast(
   let end = run?.head ?? 0;
   for (let size = PAGES.first; end > 0; size = PAGES.most) {
     const start = Math.max(end - size, 0);
-    const { events } = await log.read(runId, { after: start, limit: end - start });
+    const events = toEncoded((await log.read(runId, { after: start, limit: end - start })).events);
     const index = events.findLastIndex(fits);
     const text = events[index];
     if (text !== undefined) return { id: start + index + 1, text };

@@ -1,6 +1,7 @@
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import { idOf } from "../../protocol/events/encode.ts";
-import type { Address, Feed, FeedPage, FeedReader, PageSink } from "../api.ts";
+import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
+import type { Address, Feed, FeedPage, FeedReader, PageSink, PushedPage } from "../api.ts";
 import type { Wanted } from "./event-filter.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
 import { StreamEnd } from "./stream-end.ts";
@@ -127,7 +128,7 @@ class LogReader implements FeedReader {
     if (head < this.#after) return this.#finish();
     const { wanted, shownAfter } = this.#range;
     const isHiding = this.#after < shownAfter;
-    this.#after += all.length;
+    this.#after += countEvents(all);
     // Usually the whole page passes, and then it is not copied.
     const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
     this.#end?.saw(events);
@@ -135,7 +136,7 @@ class LogReader implements FeedReader {
     const more = this.#after < head;
     // A page without wanted events still advances the reader's cursor.
     if (this.#after > shownAfter && all.length > 0) {
-      const shown = isHiding ? events.filter((text) => idOf(text) > shownAfter) : events;
+      const shown = isHiding ? toEncoded(events).filter((text) => idOf(text) > shownAfter) : events;
       this.#isPaused = !this.#sink.page({ events: shown, cursor: this.#after, more, last });
     }
     if (last) return this.#finish();
@@ -191,7 +192,7 @@ class LogReader implements FeedReader {
 
 /** Reads a stream as an iterable: one page at a time, each on request. */
 async function* toPages(read: (sink: PageSink) => FeedReader): AsyncGenerator<FeedPage, void> {
-  let page: FeedPage | undefined;
+  let page: PushedPage | undefined;
   let ended: { readonly error: unknown } | undefined;
   let arrived = Promise.withResolvers<void>();
   const reader = read({
@@ -212,7 +213,7 @@ async function* toPages(read: (sink: PageSink) => FeedReader): AsyncGenerator<Fe
         const next = page;
         page = undefined;
         if (ended === undefined) arrived = Promise.withResolvers();
-        yield next;
+        yield { ...next, events: toEncoded(next.events) };
         reader.resume();
       } else if (ended !== undefined) {
         if (ended.error !== undefined) throw toError(ended.error);

@@ -34,9 +34,13 @@ async function newestChange(
     const after = Math.max(end - PAGE, started - 1);
     const { events } = await log.read(runId, { after, limit: end - after });
     const text = events.findLast(
-      (one) => typeOf(one) === "StateChanged" && depthOf(one) === 0 && requestIdOf(one) === requestId,
+      (one) =>
+        typeof one === "string" &&
+        typeOf(one) === "StateChanged" &&
+        depthOf(one) === 0 &&
+        requestIdOf(one) === requestId,
     );
-    if (text !== undefined) return JSON.parse(text) as EventOf<"StateChanged">;
+    if (typeof text === "string") return JSON.parse(text) as EventOf<"StateChanged">;
     end = after;
   }
   return undefined;

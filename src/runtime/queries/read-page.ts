@@ -1,4 +1,5 @@
 import type { EventLog } from "../../ports/event-log.ts";
+import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import type { Address, EventPage } from "../api.ts";
 import type { Wanted } from "./event-filter.ts";
 
@@ -21,6 +22,6 @@ export async function readPage(
   },
 ): Promise<EventPage> {
   const { events, head } = await log.read(address.runId, { after, ...PAGE, ...limits });
-  const cursor = after + events.length;
-  return { events: wanted ? events.filter(wanted) : events, cursor, more: cursor < head };
+  const cursor = after + countEvents(events);
+  return { events: toEncoded(wanted ? events.filter(wanted) : events), cursor, more: cursor < head };
 }

@@ -1,6 +1,7 @@
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import { requestIdOf, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
+import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestStatus, WaitingFor } from "../../protocol/answers/status.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
@@ -75,7 +76,7 @@ async function newestEvent(log: EventLog, { runId, requestId, started = 1 }: Req
   let end = (await log.run(runId))?.head ?? 0;
   while (end >= started) {
     const after = Math.max(end - NEWEST, started - 1);
-    const { events } = await log.read(runId, { after, limit: end - after });
+    const events = toEncoded((await log.read(runId, { after, limit: end - after })).events);
     const index = events.findLastIndex((text) => requestIdOf(text) === requestId);
     if (index !== -1) return after + index + 1;
     end = after;

@@ -1,5 +1,6 @@
 import type { EventLog } from "../../ports/event-log.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { Address } from "../api.ts";
 
 /** Detects when a stream has delivered everything until its caller must act. */
@@ -24,8 +25,9 @@ export class StreamEnd {
   }
 
   /** Registers delivered events. */
-  saw(events: readonly string[]): void {
+  saw(events: LoggedEvents): void {
     for (const text of events) {
+      if (typeof text !== "string") continue;
       switch (typeOf(text)) {
         case "WaitForInput":
           this.#waits.add(idOf(text));

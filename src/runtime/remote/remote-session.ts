@@ -131,7 +131,9 @@ class LocalSession implements RemoteSession {
   say(speaker: RemoteSpeaker, body: EventBody): void {
     const { turn, transcript } = this.#actor;
     if (!this.#accepts()) return;
-    turn.recorder.event(this.#speakers.speakerOf(speaker), body);
+    const own = this.#speakers.speakerOf(speaker);
+    if (body.type === "TextOutput") turn.recorder.text(own, body.content, body);
+    else turn.recorder.event(own, body);
     if (speaker.depth === 0) {
       if (body.type === "TextOutput") transcript.add(body.content, body.call_id);
       if (body.type === "CompletionCall") transcript.retract(body.call_id);

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import { toEncoded } from "../../protocol/events/texts.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -41,7 +42,7 @@ export async function readEvent(
   { runId, requestId }: RequestEntry,
   id: number,
 ): Promise<string> {
-  const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
+  const [text] = toEncoded((await log.read(runId, { after: id - 1, limit: 1 })).events);
   if (text === undefined) throw goneWithRun(requestId);
   return text;
 }

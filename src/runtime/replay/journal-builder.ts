@@ -1,5 +1,6 @@
-import { PlainTexts, plainTextOf } from "../../protocol/events/encode.ts";
-import type { Event, EventType, Usage } from "../../protocol/events/events.ts";
+import type { Event, Usage } from "../../protocol/events/events.ts";
+import { contentAt, countTexts, encodeTexts, fieldsOf } from "../../protocol/events/texts.ts";
+import type { Texts } from "../../protocol/events/texts.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";
@@ -59,7 +60,6 @@ export class JournalBuilder {
   readonly #remote = new LazyMap<string, LoggedRemoteWork>();
   readonly #iterated = new LazySet<CallId>();
   readonly #resumeIds = new LazySet<string>();
-  readonly #texts = new PlainTexts();
   #lastResume = 0;
   #canceled = false;
   #usage: Usage = {};
@@ -73,20 +73,21 @@ export class JournalBuilder {
     this.#bodies = bodies;
   }
 
-  /** Adds the next event of the turn, whose type is known. */
-  event(text: string, type: EventType): void {
-    const content = type === "TextOutput" && this.#iterated.size === 0 ? plainTextOf(text) : undefined;
-    // Most events are plain texts of the turn's own handler, which need no full parsing.
-    if (content === undefined) return this.#event(JSON.parse(text) as Event);
-    this.#texts.begin(text);
-    this.#say(content, this.#root);
+  /** Adds the next event of the turn. */
+  event(text: string): void {
+    this.#event(JSON.parse(text) as Event);
   }
 
-  /** Adds the next event of the run if it is a plain text like the one before. Returns whether it is. */
-  addText(text: string): boolean {
-    const content = this.#iterated.size === 0 ? this.#texts.next(text) : undefined;
-    if (content !== undefined) this.#say(content, this.#root);
-    return content !== undefined;
+  /** Adds the next texts of the turn. */
+  texts(texts: Texts): void {
+    const { parent_call_id: parent } = texts.speaker.address;
+    if (this.#iterated.size > 0 && parent !== undefined) {
+      for (const text of encodeTexts(texts)) this.event(text);
+      return;
+    }
+    const { branch, call_id: completion } = fieldsOf(texts);
+    for (let index = 0; index < countTexts(texts); index += 1)
+      this.#say(contentAt(texts, index), parent ?? this.#root, branch, completion);
   }
 
   /** Adds the next record of the run. */

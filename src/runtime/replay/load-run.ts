@@ -2,6 +2,8 @@ import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog, RequestEntry, Snapshot } from "../../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event, EventType } from "../../protocol/events/events.ts";
+import { countTexts, sliceTexts } from "../../protocol/events/texts.ts";
+import type { Texts } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
@@ -58,6 +60,9 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
     event(text) {
       state = withEvent(state, toHeading(text));
     },
+    texts() {
+      state = withProgress(state);
+    },
     record(record) {
       state = withRecord(state, record);
     },
@@ -75,7 +80,10 @@ export async function loadJournal(
   const reader = new JournalBuilder(turn.root);
   const visitor: Visitor = {
     event(text) {
-      if (requestIdOf(text) === turn.requestId) reader.event(text, typeOf(text));
+      if (requestIdOf(text) === turn.requestId) reader.event(text);
+    },
+    texts(texts) {
+      if (texts.speaker.address.request_id === turn.requestId) reader.texts(texts);
     },
     record: (record) => reader.record(record),
   };
@@ -95,6 +103,7 @@ interface Range {
 /** Receives the entries of a log. */
 interface Visitor {
   event(text: string): void;
+  texts(texts: Texts): void;
   record(record: RecordBody): void;
 }
 
@@ -116,11 +125,24 @@ async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: 
       }
     };
     visitRecords(after);
-    for (const text of events) {
-      after += 1;
-      if (after > end) return;
-      visitor.event(text);
-      visitRecords(after);
+    for (const item of events) {
+      if (typeof item === "string") {
+        after += 1;
+        if (after > end) return;
+        visitor.event(item);
+        visitRecords(after);
+        continue;
+      }
+      const count = countTexts(item);
+      for (let seen = 0; seen < count;) {
+        // Up to the next record, which may be between two of the texts.
+        const upTo = Math.min(records[next]?.after ?? Infinity, end, after + count - seen);
+        if (upTo <= after) return;
+        visitor.texts(sliceTexts(item, seen, upTo - after));
+        seen += upTo - after;
+        after = upTo;
+        visitRecords(after);
+      }
     }
     if (!cut && (events.length === 0 || after >= head)) return;
   }
@@ -134,8 +156,6 @@ class RunLoader implements Visitor {
   /** The journals of started turns that have not ended; all but one of them are being canceled. */
   readonly #readers = new Map<RequestId, JournalBuilder>();
   readonly #bodies = new MessageBodies();
-  /** The journal that the last visited event belongs to. */
-  #latest: JournalBuilder | undefined;
   /** The id of the last visited event. */
   #id = 0;
 
@@ -168,12 +188,8 @@ class RunLoader implements Visitor {
 
   event(text: string): void {
     this.#id += 1;
-    const isNew = this.#id > this.#covered.head;
-    if (this.#latest?.addText(text) === true) {
-      if (isNew) this.state = withProgress(this.state);
-      return;
-    }
     const heading = toHeading(text);
+    const isNew = this.#id > this.#covered.head;
     if (heading.message) {
       if (isNew) this.state = withEvent(this.state, heading);
       this.#bodies.add(this.#id, heading.message.body);
@@ -186,8 +202,14 @@ class RunLoader implements Visitor {
         else this.#readers.delete(heading.requestId);
       }
     }
-    this.#latest = heading.requestId === null ? undefined : this.#readers.get(heading.requestId);
-    this.#latest?.event(text, heading.type);
+    if (heading.requestId !== null) this.#readers.get(heading.requestId)?.event(text);
+  }
+
+  texts(texts: Texts): void {
+    this.#id += countTexts(texts);
+    if (this.#id > this.#covered.head) this.state = withProgress(this.state);
+    const { request_id: requestId } = texts.speaker.address;
+    if (requestId !== null) this.#readers.get(requestId)?.texts(texts);
   }
 
   record(record: RecordBody & { readonly n?: number }): void {

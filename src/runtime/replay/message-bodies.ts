@@ -33,7 +33,7 @@ export class MessageBodies {
   async complete(log: EventLog, runId: RunId): Promise<void> {
     for (const { id, into, index } of this.#missing.splice(0)) {
       const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
-      if (text !== undefined) into[index] = (JSON.parse(text) as Event & { readonly body: Json }).body;
+      if (typeof text === "string") into[index] = (JSON.parse(text) as Event & { readonly body: Json }).body;
     }
   }
 }

@@ -3,6 +3,7 @@ import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import { requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
+import { countEvents } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
 
@@ -58,10 +59,11 @@ async function answersOf(
   for (let after = start; ;) {
     const { events, head } = await log.read(runId, { after, limit: 10_000 });
     for (const text of events) {
-      if (typeOf(text) !== "ResumeWithInput" || requestIdOf(text) !== requestId) continue;
+      if (typeof text !== "string" || typeOf(text) !== "ResumeWithInput") continue;
+      if (requestIdOf(text) !== requestId) continue;
       answers.push({ event: JSON.parse(text) as LoggedAnswer["event"], text });
     }
-    after += events.length;
+    after += countEvents(events);
     if (events.length === 0 || after >= head) return answers;
   }
 }

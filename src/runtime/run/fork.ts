@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { EventLog, RunEntry } from "../../ports/event-log.ts";
 import { depthOf, idOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event, EventType } from "../../protocol/events/events.ts";
+import { toEncoded } from "../../protocol/events/texts.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
@@ -16,7 +17,7 @@ export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, a
   if (after === 0) return;
   const { events } = after <= head ? await log.read(runId, { after: after - 1, limit: 1 }) : { events: [] };
   const [text] = events;
-  if (text !== undefined && typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return;
+  if (typeof text === "string" && typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return;
   // The row was read before the run was removed.
   if (text === undefined && after <= head) throw gone(runId);
   throw new AgentError("conflict", `run ${runId} cannot be forked after event ${after}`, {
@@ -37,7 +38,7 @@ export async function copyHistory(
   const named = new Set<ArtifactId>();
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
-    const { events } = await log.read(source.runId, { after: copied, limit });
+    const events = toEncoded((await log.read(source.runId, { after: copied, limit })).events);
     // Without this check, missing events would cause an endless loop.
     if (events.length === 0) throw gone(source.runId);
     for (const text of events) {

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { toEncoded } from "../../protocol/events/texts.ts";
 import type { OutboxMark } from "../../ports/event-log.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
@@ -129,7 +130,7 @@ export class Outbox {
   async #cancel({ event: id }: OutboxMark): Promise<void> {
     const { log, mail } = this.#context;
     const { runId, key } = this.#ledger;
-    const [text = ""] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
+    const [text = ""] = toEncoded((await log.read(runId, { after: id - 1, limit: 1 })).events);
     const sent = JSON.parse(text) as ActorCallEvent;
     const own = await this.#acceptedOf(sent.request_id);
     if (own === undefined) return;

@@ -62,7 +62,7 @@ export function memoryLog(): MemoryLog {
     if (run === undefined || run.epoch !== cursor.epoch) {
       throw new Fenced(`run ${cursor.runId} has another owner`);
     }
-    if (run.events.length !== cursor.head || run.records.length !== cursor.records) {
+    if (run.events.head !== cursor.head || run.records.length !== cursor.records) {
       throw new Fenced(`run ${cursor.runId} has moved on from event ${cursor.head}`);
     }
     return run;
@@ -86,10 +86,10 @@ export function memoryLog(): MemoryLog {
       runs.delete(cursor.runId);
       runs.set(cursor.runId, run);
     }
-    for (const event of batch.events) run.events.push(event);
+    run.events.add(batch.events);
     for (const record of batch.records) run.records.push(record);
     run.row = row;
-    const head = run.events.length;
+    const head = run.events.head;
     const records = run.records.length;
     if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
     if (alias !== undefined) {
@@ -198,7 +198,7 @@ export function memoryLog(): MemoryLog {
         run.epoch = epochs;
         const entry = find(runId);
         return {
-          cursor: { runId, epoch: epochs, head: run.events.length, records: run.records.length },
+          cursor: { runId, epoch: epochs, head: run.events.head, records: run.records.length },
           ...(entry && { run: entry }),
           ...(run.snapshot && { snapshot: run.snapshot }),
         };

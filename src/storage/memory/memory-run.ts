@@ -1,13 +1,14 @@
 import type { LogRecord, OutboxEntry, Page, RunEntry, RunRow, Snapshot } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { firstOf } from "../shared/utf8.ts";
+import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
+import { EventList } from "../shared/event-list.ts";
 
 /** A run and its part of the log. */
 export interface MemoryRun {
   /** The current claim; 0 if there is none. */
   epoch: number;
-  readonly events: string[];
+  readonly events: EventList;
   readonly records: LogRecord[];
   readonly aliases: string[];
   readonly requests: Set<RequestId>;
@@ -19,7 +20,14 @@ export interface MemoryRun {
 }
 
 export function newRun(): MemoryRun {
-  return { epoch: 0, events: [], records: [], aliases: [], requests: new Set(), references: new Set() };
+  return {
+    epoch: 0,
+    events: new EventList(0),
+    records: [],
+    aliases: [],
+    requests: new Set(),
+    references: new Set(),
+  };
 }
 
 /** What the list of runs shows of a run beside its row. */
@@ -30,26 +38,23 @@ export function toEntry(
   const [first] = aliases.length > 1 ? [...aliases].sort() : aliases;
   // The names of agents have no spaces.
   const alias = first?.slice(first.indexOf(" ") + 1);
-  return { runId, head: events.length, ...(alias !== undefined && { alias }) };
+  return { runId, head: events.head, ...(alias !== undefined && { alias }) };
 }
 
 /** The size of a run's entries in characters; most characters take one byte. */
 export function sizeOf({ events, records }: MemoryRun): number {
   const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
-  return characters(events) + characters(records.map((record) => JSON.stringify(record)));
+  return characters(toEncoded(events.all)) + characters(records.map((record) => JSON.stringify(record)));
 }
 
 /** Reads a page of the events of a run. */
-export function readPage(
-  run: MemoryRun,
-  { after, limit, limitBytes, records = false, afterRecord = 0 }: ReadOptions,
-): Page {
-  const rest = run.events.slice(after, limit === undefined ? undefined : after + limit);
-  const events = firstOf(rest, { ...(limitBytes !== undefined && { limitBytes }) });
+export function readPage(run: MemoryRun, options: ReadOptions): Page {
+  const { after, records = false, afterRecord = 0 } = options;
+  const events = run.events.read(options);
   return {
     events,
-    records: records ? recordsBetween(run.records, after, after + events.length, afterRecord) : [],
-    head: run.events.length,
+    records: records ? recordsBetween(run.records, after, after + countEvents(events), afterRecord) : [],
+    head: run.events.head,
   };
 }
 

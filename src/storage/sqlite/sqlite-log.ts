@@ -3,12 +3,15 @@ import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import type { Batch, Claim, Cursor, EventLog, Page, RunEntry } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
+import { countEvents } from "../../protocol/events/texts.ts";
+import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { fsArtifacts } from "../fs/artifacts.ts";
 import { fsSecrets } from "../fs/secrets.ts";
 import { Tails } from "../shared/tails.ts";
-import { countFitting, firstOf } from "../shared/utf8.ts";
-import { advance, Claims, nothingAfter } from "./writer/claims.ts";
+import { EventList } from "../shared/event-list.ts";
+import { firstOf, sizeOf } from "../shared/page-events.ts";
+import { advance, Claims } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, Job } from "./writer/job.ts";
@@ -75,7 +78,8 @@ export function sqliteLog(
       stored: found !== undefined,
       pending: undefined,
       ...(found?.entry && { agent: found.entry.agent, createdAt: found.entry.createdAt }),
-      recent: owned?.recent ?? nothingAfter(head),
+      recent: owned?.recent ?? new EventList(head),
+      recentBytes: owned?.recentBytes ?? 0,
       requests: new Set(),
     });
     return {
@@ -113,22 +117,23 @@ export function sqliteLog(
     const things = reader.ask((tables) => tables.references(run.rid));
     await commit(run, { rid: run.rid }, () => {
       run.epoch = 0;
-      run.recent = nothingAfter(run.head);
+      forgetRecent(run);
     });
     return unreferenced(things);
   }
 
   /** Keeps committed events for readers: recent ones with the run, because no chunk has them, and others in the cache. */
-  function keep(run: OwnedRun, events: readonly string[], { isRecent, bytes }: Append): void {
-    const { recent } = run;
-    if (isRecent) {
-      for (const event of events) recent.events.push(event);
-      recent.bytes += bytes;
-      return;
-    }
-    const all = recent.events.length === 0 ? events : [...recent.events, ...events];
-    if (all.length > 0) cache.add(run.runId, recent.after + 1, all, recent.bytes + bytes);
-    run.recent = nothingAfter(run.head);
+  function keep(run: OwnedRun, events: LoggedEvents, { isRecent, bytes }: Append): void {
+    run.recent.add(events);
+    run.recentBytes += bytes;
+    if (!isRecent) cacheRecent(run);
+  }
+
+  /** Moves the recent events of a run, which are in chunks now, to the cache. */
+  function cacheRecent(run: OwnedRun): void {
+    const { runId, recent, recentBytes } = run;
+    if (!recent.isEmpty) cache.add(runId, recent.after + 1, recent.all, recentBytes);
+    forgetRecent(run);
   }
 
   /** Moves recent events, which are in chunks now, to the cache. */
@@ -136,9 +141,7 @@ export function sqliteLog(
     const ends = new Map(chunked);
     for (const run of claims.withRecent()) {
       if (ends.get(run.rid) !== run.head) continue;
-      const { after, events, bytes } = run.recent;
-      cache.add(run.runId, after + 1, events, bytes);
-      run.recent = nothingAfter(run.head);
+      cacheRecent(run);
       if (claims.settle(run)) cache.drop(run.runId);
     }
   }
@@ -185,8 +188,7 @@ export function sqliteLog(
     if (run !== undefined && !records) {
       const { recent, head } = run;
       if (after >= head) return { events: [], records: [], head };
-      if (after >= recent.after)
-        return { events: firstOf(recent.events.slice(after - recent.after), options), records: [], head };
+      if (after >= recent.after) return { events: recent.read(options), records: [], head };
       const events = cache.read(runId, options);
       if (events !== undefined) return addRecent({ events, records: [], head }, run, options);
     }
@@ -198,7 +200,9 @@ export function sqliteLog(
     if (run === undefined || run.removed || run.leaving) {
       return reader.ask((tables) => tables.page(runId, options));
     }
-    const page = reader.ask((tables) => tables.pageOf({ rid: run.rid, head: run.recent.after }, options));
+    const page = reader.ask((tables) =>
+      tables.pageOf({ runId, rid: run.rid, head: run.recent.after }, options),
+    );
     return addRecent(page, run, options);
   }
 
@@ -252,7 +256,7 @@ export function sqliteLog(
       return { ...page, runs: page.runs.map(acknowledged) };
     },
     size: async (runId) => {
-      const recentBytes = runId === undefined ? 0 : (claims.get(runId)?.recent.bytes ?? 0);
+      const recentBytes = runId === undefined ? 0 : (claims.get(runId)?.recentBytes ?? 0);
       return reader.ask((tables) => tables.size(runId)) + recentBytes;
     },
     async open() {
@@ -282,16 +286,18 @@ export function sqliteLog(
 /** Adds the recent events of a run to a page that ends where they begin. */
 function addRecent(page: Page, { recent, head }: OwnedRun, options: ReadOptions): Page {
   const { after, limit = Infinity, limitBytes = Infinity } = options;
-  const end = after + page.events.length;
-  if (recent.events.length === 0) return page;
-  if (page.cut === true || end < recent.after) return { ...page, head };
-  const { bytes } = countFitting(page.events, limitBytes, page.events.length);
-  const more = firstOf(
-    recent.events.slice(end - recent.after),
-    { limit: limit - page.events.length, limitBytes: limitBytes - bytes },
-    page.events.length === 0 ? 1 : 0,
-  );
+  const count = countEvents(page.events);
+  if (recent.isEmpty) return page;
+  if (page.cut === true || after + count < recent.after) return { ...page, head };
+  const room = limitBytes === Infinity ? Infinity : limitBytes - sizeOf(page.events);
+  const next = recent.read({ after: after + count, limit: limit - count });
+  const more = firstOf(next, { limitBytes: room }, count === 0 ? 1 : 0);
   return { ...page, events: [...page.events, ...more], head };
+}
+
+function forgetRecent(run: OwnedRun): void {
+  run.recent = new EventList(run.head);
+  run.recentBytes = 0;
 }
 
 const NEW_RUN = { rid: 0, removed: false, head: 0, records: 0 };

@@ -1,6 +1,8 @@
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { firstOf } from "../shared/utf8.ts";
+import { countEvents } from "../../protocol/events/texts.ts";
+import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";
+import { firstOf } from "../shared/page-events.ts";
 
 /**
  * The newest events of active runs, so that live readers need no database. It has a limit over all runs; the
@@ -20,14 +22,15 @@ export class TailCache {
   }
 
   /** Adds events that follow directly after the cached ones of a run. */
-  add(runId: RunId, first: number, events: readonly string[], bytes: number): void {
+  add(runId: RunId, first: number, events: LoggedEvents, bytes: number): void {
     let tail = this.#runs.get(runId);
     if (tail === undefined) {
       tail = { runId, chunks: new Queue(), bytes: 0 };
       this.#runs.set(runId, tail);
     }
-    const cost = bytes + CHUNK_BYTES;
-    tail.chunks.push({ first, last: first + events.length - 1, events, bytes });
+    const count = countEvents(events);
+    const cost = bytes + CHUNK_BYTES + count * EVENT_BYTES;
+    tail.chunks.push({ first, last: first + count - 1, events });
     tail.bytes += cost;
     this.#order.push({ tail, bytes: cost });
     this.#bytes += cost;
@@ -35,8 +38,8 @@ export class TailCache {
   }
 
   /** Reads events; `undefined` if some of them are not cached. */
-  read(runId: RunId, options: ReadOptions): readonly string[] | undefined {
-    const { after, limit = Infinity, limitBytes = Infinity } = options;
+  read(runId: RunId, options: ReadOptions): LoggedEvents | undefined {
+    const { after, limit, limitBytes } = options;
     const chunks = this.#runs.get(runId)?.chunks;
     const oldest = chunks?.at(0);
     const newest = chunks?.at(chunks.length - 1);
@@ -46,11 +49,12 @@ export class TailCache {
     const index = findAfter(chunks, after);
     const chunk = chunks.at(index);
     if (chunk === undefined) return [];
-    // A reader at the newest chunk (the usual case) gets it without a copy.
-    if (chunk === newest && chunk.bytes <= limitBytes && chunk.events.length <= limit) {
-      return chunk.first === after + 1 ? chunk.events : chunk.events.slice(after + 1 - chunk.first);
-    }
-    return firstOf(gather(chunks, index, after, limit), options);
+    const skip = after + 1 - chunk.first;
+    return firstOf(chunk === newest ? chunk.events : gather(chunks, index, limit), {
+      skip,
+      limit,
+      limitBytes,
+    });
   }
 
   /** Removes a run from the cache. */
@@ -98,24 +102,24 @@ interface Tail {
 interface Chunk {
   readonly first: number;
   readonly last: number;
-  readonly events: readonly string[];
-  readonly bytes: number;
+  readonly events: LoggedEvents;
 }
 
-/** The overhead of a chunk besides its events. */
+/** The overhead of a chunk besides its events, and of an event besides its content. */
 const CHUNK_BYTES = 256;
+const EVENT_BYTES = 32;
 
 /** The number of stale chunks that may always remain in the order. */
 const STALE_LIMIT = 1_024;
 
-/** Up to `limit` events after an id, starting with the given chunk. */
-function gather(chunks: Queue<Chunk>, from: number, after: number, limit: number): readonly string[] {
-  const events: string[] = [];
-  for (let index = from; index < chunks.length && events.length < limit; index += 1) {
+/** The events of successive chunks: `limit` of them or more, behind those of the first chunk. */
+function gather(chunks: Queue<Chunk>, from: number, limit = Infinity): LoggedEvents {
+  const events: (string | Texts)[] = [];
+  const { last = 0 } = chunks.at(from) ?? {};
+  for (let index = from; index < chunks.length; index += 1) {
     const chunk = chunks.at(index);
-    for (const [place, event] of chunk?.events.entries() ?? []) {
-      if (chunk !== undefined && chunk.first + place > after) events.push(event);
-    }
+    if (chunk === undefined || chunk.first > last + limit) break;
+    for (const item of chunk.events) events.push(item);
   }
   return events;
 }

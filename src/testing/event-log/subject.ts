@@ -1,5 +1,7 @@
 import { onTestFinished } from "vitest";
 import type { Batch, Cursor, EventLog, LogRecord, RunAlias, RunRow } from "../../ports/event-log.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { Texts } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
 /** An engine under test. */
@@ -61,6 +63,14 @@ export function events(from: number, to: number): readonly string[] {
   const texts: string[] = [];
   for (let id = from; id <= to; id += 1) texts.push(JSON.stringify({ id, type: "TextOutput" }));
   return texts;
+}
+
+/** Texts of one speaker with the given ids, with characters that JSON escapes. */
+export function texts(id: RunId, from: number, to: number, agent = "echo"): Texts {
+  const speaker = createSpeaker({ run_id: id, request_id: requestId("request"), agent, depth: 0 });
+  const said: (number | string)[] = [];
+  for (let text = from; text <= to; text += 1) said.push(text - from, `text "${text}"\n€ 😀`);
+  return { speaker, ending: "", first: from, at: 1_000 * from, said };
 }
 
 export function record(n: number, after: number): LogRecord {

@@ -2,6 +2,7 @@ import { createRuntime, memoryLog } from "troupe";
 import { remoteAgent } from "troupe/client";
 import type { Event, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 
 /** A server whose agent asks once or twice, with hooks around each answer. */
 function farSide(asks: 1 | 2, looked: () => Promise<void>): typeof fetch {
@@ -56,7 +57,7 @@ test.each([1, 2] as const)(
     const eventsOf = async (): Promise<readonly Event[]> => {
       const run = await log.lookup(requestId);
       const { events } = run ? await log.read(run.runId, { after: 0 }) : { events: [] };
-      return events.map((text) => JSON.parse(text) as Event);
+      return toEncoded(events).map((text) => JSON.parse(text) as Event);
     };
     const { pages } = await runtime.follow(await runtime.resolve(receipt.requestId), {
       after: 0,

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { Unavailable } from "../../../src/ports/event-log.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { start } from "../servers.ts";
 import type { Served } from "../servers.ts";
 
@@ -108,7 +109,7 @@ async function life(
   const { runId } = (await log.lookup(requestId)) ?? { runId: "" };
   const { events } = await log.read(runId, { after: 0 });
   if (death === undefined) await first.close();
-  return { events: events.map((text) => JSON.parse(text) as Event), commits: mortal.commits };
+  return { events: toEncoded(events).map((text) => JSON.parse(text) as Event), commits: mortal.commits };
 }
 
 /** A persistent client: sends the request, answers questions, waits for the end. */

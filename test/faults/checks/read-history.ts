@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { EventLog, LogRecord } from "../../../src/ports/event-log.ts";
 import { requestIdOf, typeOf } from "../../../src/protocol/events/encode.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
 import { readHeadFile } from "../../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/sqlite-log.ts";
@@ -101,5 +102,5 @@ async function readRuns(log: EventLog): Promise<Map<string, RunHistory>> {
 
 async function readRun(log: EventLog, runId: RunId): Promise<RunHistory> {
   const { events, records } = await log.read(runId, { after: 0, records: true });
-  return { events, records };
+  return { events: toEncoded(events), records };
 }

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { AgentError } from "../../../src/errors.ts";
 import { Unavailable } from "../../../src/ports/event-log.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { DamagedLog, sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import type { Random } from "../../../src/testing/event-log/random.ts";
 import { copyLog } from "../checks/read-history.ts";
@@ -118,7 +119,8 @@ async function readEvents(
   runId: string,
 ): Promise<{ readonly events?: readonly string[]; readonly fault?: string }> {
   try {
-    return { events: (await log.read(runId, { after: 0, records: true })).events };
+    const { events } = await log.read(runId, { after: 0, records: true });
+    return { events: toEncoded(events) };
   } catch (error) {
     return error instanceof Unavailable ? {} : { fault: String(error) };
   }

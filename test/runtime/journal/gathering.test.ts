@@ -1,6 +1,7 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 
 /**
  * A runtime that collects texts for 5 ms, with some runs of an agent that sends three texts and then its
@@ -31,7 +32,7 @@ async function talk({ runs, last }: { readonly runs: number; readonly last: "sle
     log: {
       ...log,
       append(cursor, batch) {
-        batches.push(batch.events.map((text) => (JSON.parse(text) as { type: string }).type));
+        batches.push(toEncoded(batch.events).map((text) => (JSON.parse(text) as { type: string }).type));
         return log.append(cursor, batch);
       },
     },

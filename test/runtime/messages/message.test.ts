@@ -1,5 +1,6 @@
 import { defineAgent } from "troupe";
 import type { Event } from "troupe/protocol";
+import type { LoggedEvents } from "../../../src/protocol/events/texts.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { TestHost } from "../test-host.ts";
@@ -9,7 +10,7 @@ const agents = [reader, listener, deaf];
 
 test("a message with a new key creates the run and its key in one commit, and starts no turn", async () => {
   const host = new TestHost({ agents });
-  const batches: { readonly alias?: unknown; readonly events: readonly string[] }[] = [];
+  const batches: { readonly alias?: unknown; readonly events: LoggedEvents }[] = [];
   const { append } = host.log;
   Object.assign(host.log, {
     append: (...args: Parameters<typeof append>) => {

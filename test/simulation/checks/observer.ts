@@ -1,6 +1,7 @@
 import type { Batch, Cursor, LogRecord } from "../../../src/ports/event-log.ts";
 import { idOf } from "../../../src/protocol/events/encode.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { EventPage } from "../../../src/runtime/api.ts";
 import type { AcceptedRequest } from "../../../src/runtime/journal/records.ts";
 import { SECRET } from "../../laws/agents.ts";
@@ -77,7 +78,7 @@ export class Observer implements LogObserver {
     if (epoch <= this.#over || epoch !== this.#claims.get(runId))
       this.say(`run ${runId} was written to by an owner that it has no more`);
     for (const record of records) this.#record(runId, run, record);
-    for (const text of events) this.#event(runId, run, text);
+    for (const text of toEncoded(events)) this.#event(runId, run, text);
   }
 
   /** An outside effect by code of a process that may no longer own the log. */

@@ -1,3 +1,4 @@
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { isParked, toEntries } from "../../laws/history.ts";
 import { checkMessages } from "../../laws/messages.ts";
@@ -67,7 +68,8 @@ async function verifyLog({ observer, disk: { log } }: Quiescence): Promise<void>
   for (const [runId, { texts, records, removed }] of observer.runs) {
     const page = await log.read(runId, { after: 0, records: true });
     const wanted = removed ? [] : texts;
-    if (page.events.length !== wanted.length || page.events.some((text, index) => text !== wanted[index]))
+    const found = toEncoded(page.events);
+    if (found.length !== wanted.length || found.some((text, index) => text !== wanted[index]))
       faults.push(`run ${runId} does not have the events that were written to it`);
     if (!removed && page.records.length !== records.length)
       faults.push(`run ${runId} has ${page.records.length} of ${records.length} records`);

@@ -2,8 +2,16 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import type { RequestMark } from "../../../src/ports/event-log.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { events, nextEvents, requestId, row, startRun } from "../../../src/testing/event-log/subject.ts";
+import {
+  events,
+  nextEvents,
+  requestId,
+  row,
+  startRun,
+  texts,
+} from "../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../directories.ts";
 
 test("a log of format 1 is opened, and its requests can sleep", async () => {
@@ -152,6 +160,28 @@ test("a log of format 9 is opened, and its sleeping requests say what they wait 
   const waitingFor = { kind: "sleep", expires_at: "1970-01-01T00:00:01.001Z" };
   expect(await again.lookup("sleeps")).toMatchObject({ waitingFor, wakeAt: 1_001 });
   expect(await again.open()).toEqual([]);
+});
+
+test("a log of format 10 is opened, and its runs continue with texts", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const { runId } = await startRun(log, "run", 3);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  database.exec("PRAGMA user_version = 10");
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  const said = texts(runId, 4, 6);
+  const { cursor } = await again.claim(runId);
+  await again.append(cursor, { events: [said], records: [] });
+  const { events: all } = await again.read(runId, { after: 0 });
+  expect(toEncoded(all)).toEqual([...events(1, 3), ...toEncoded([said])]);
+  // Older versions cannot read the texts.
+  const reader = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
+  expect(reader.prepare("PRAGMA user_version").get()).not.toEqual({ user_version: 10 });
+  reader.close();
 });
 
 test("a log of an unknown format is refused", async () => {

@@ -4,16 +4,22 @@ import type { LogRecord, Page, Snapshot } from "../../../ports/event-log.ts";
 import type { ReadOptions } from "../../../ports/log-queries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
-import { countFitting } from "../../shared/utf8.ts";
+import { countEvents } from "../../../protocol/events/texts.ts";
+import type { LoggedEvents, Texts } from "../../../protocol/events/texts.ts";
+import { firstOf, sizeOf } from "../../shared/page-events.ts";
+import { parseBody } from "../format/body.ts";
 import { toChecksum } from "../format/chain.ts";
 
 /** The row ids and head of a run in the database. */
 export interface StoredRun {
+  readonly runId: RunId;
   readonly rid: number;
   readonly removed: boolean;
   readonly head: number;
   readonly records: number;
 }
+
+type ReadRun = Pick<StoredRun, "runId" | "rid" | "head">;
 
 /** Reads the events and records of runs. */
 export interface Chunks {
@@ -22,7 +28,7 @@ export interface Chunks {
   /** Reads a page. */
   page(runId: RunId, options: ReadOptions): Page;
   /** Reads a page of a run whose newest event is known. */
-  pageOf(run: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page;
+  pageOf(run: ReadRun, options: ReadOptions): Page;
   snapshot(rid: number): Snapshot | undefined;
   /** The bytes of all chunks, or of the chunks of a run. */
   size(runId?: RunId): number;
@@ -55,12 +61,13 @@ export function createChunks(database: DatabaseSync): Chunks {
   const begin = database.prepare("BEGIN");
   const end = database.prepare("COMMIT");
 
-  function pageOf({ rid, head }: Pick<StoredRun, "rid" | "head">, options: ReadOptions): Page {
+  function pageOf(run: ReadRun, options: ReadOptions): Page {
+    const { rid, head } = run;
     const { after, records = false, afterRecord = 0 } = options;
     const wanted = records
       ? ([after, head, after, afterRecord] as const)
       : ([after + 1, head, after, Number.MAX_SAFE_INTEGER] as const);
-    return collect(rid, chunks.iterate(rid, ...wanted), options, head);
+    return collect(run, chunks.iterate(rid, ...wanted), options);
   }
 
   /** Runs several queries in one read transaction, so that commits in between do not matter. */
@@ -129,10 +136,10 @@ interface RunRow {
 
 function toStored(runId: RunId, { rid, name, removed, head, last, records_end }: RunRow): StoredRun {
   if (name !== runId) throw damaged();
-  if (removed > 0) return { rid, removed: true, head: 0, records: 0 };
+  if (removed > 0) return { runId, rid, removed: true, head: 0, records: 0 };
   // The run has chunks, even if their index lacks the newest one.
   if ((last ?? 0) < head) throw damaged();
-  return { rid, removed: false, head: last ?? 0, records: records_end ?? 0 };
+  return { runId, rid, removed: false, head: last ?? 0, records: records_end ?? 0 };
 }
 
 const NO_PAGE: Page = { events: [], records: [], head: 0 };
@@ -148,34 +155,31 @@ interface ChunkRow {
 
 /** Builds a page from its chunks. */
 function collect(
-  rid: number,
+  { runId, rid, head }: ReadRun,
   rows: Iterable<unknown>,
   { after, limit = Infinity, limitBytes = Infinity, records = false, afterRecord = 0 }: ReadOptions,
-  head: number,
 ): Page {
-  const events: string[] = [];
+  const events: (string | Texts)[] = [];
+  let last = after;
   const found: LogRecord[] = [];
   let room = limitBytes;
   let full = limit <= 0;
   let cut = false;
   for (const row of rows) {
     const chunk = row as ChunkRow;
-    const end = after + events.length;
-    cut = records && room <= 0 && room < limitBytes && chunk.first <= end + 1;
+    cut = records && room <= 0 && room < limitBytes && chunk.first <= last + 1;
     if (cut) break;
-    if (full && (!records || chunk.first > end + 1)) break;
-    if (!full && chunk.first > end + 1) throw damaged();
-    const texts = split(rid, chunk);
-    if (!full && chunk.last > end) {
-      const skip = end + 1 - chunk.first;
-      const next = texts.slice(skip, skip + limit - events.length);
-      const { count, bytes } =
-        chunk.body.length <= room
-          ? { count: next.length, bytes: chunk.body.length }
-          : countFitting(next, room, events.length === 0 ? 1 : 0);
-      for (let index = 0; index < count; index += 1) events.push(next[index] ?? "");
-      room -= bytes;
-      full = end + count < chunk.last || events.length >= limit;
+    if (full && (!records || chunk.first > last + 1)) break;
+    if (!full && chunk.first > last + 1) throw damaged();
+    checkWhole(rid, chunk);
+    if (!full && chunk.last > last) {
+      const skip = last + 1 - chunk.first;
+      const range = { skip, limit: limit - (last - after), limitBytes: room };
+      const next = firstOf(eventsIn(runId, chunk), range, last === after ? 1 : 0);
+      for (const item of next) events.push(item);
+      if (room < Infinity) room -= sizeOf(next);
+      last += countEvents(next);
+      full = last < chunk.last || last - after >= limit;
     }
     if (records && chunk.records !== null && chunk.records_end > afterRecord) {
       const all = JSON.parse(chunk.records) as LogRecord[];
@@ -184,7 +188,6 @@ function collect(
       if (wanted.length > 0) room -= chunk.records.length;
     }
   }
-  const last = after + events.length;
   if (!full && !cut && last < head) throw damaged();
   return {
     events,
@@ -194,12 +197,8 @@ function collect(
   };
 }
 
-/** The events of a chunk, after its checksum is verified. */
-function split(rid: number, chunk: ChunkRow): string[] {
-  checkWhole(rid, chunk);
-  const { first, last, body } = chunk;
-  if (last < first) return [];
-  return Buffer.from(body.buffer, body.byteOffset, body.length).toString().split("\n");
+function eventsIn(runId: RunId, { first, body }: ChunkRow): LoggedEvents {
+  return parseBody(Buffer.from(body.buffer, body.byteOffset, body.length).toString(), { runId, first });
 }
 
 function checkWhole(rid: number, { first, last, records_end, checksum, body, records }: ChunkRow): void {

@@ -1,7 +1,9 @@
 import { Fenced } from "../../../ports/event-log.ts";
 import type { Batch, Cursor } from "../../../ports/event-log.ts";
+import { countEvents } from "../../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
+import type { EventList } from "../../shared/event-list.ts";
 
 /** A claimed run, including its owner's appends so far. */
 export interface OwnedRun {
@@ -20,7 +22,9 @@ export interface OwnedRun {
   /** The running append or removal; never rejects. */
   pending: Promise<void> | undefined;
   /** The newest committed events, which the database has in no chunk yet. */
-  recent: Recent;
+  recent: EventList;
+  /** Their bytes in the database. */
+  recentBytes: number;
   /** Values that the row already has; sent again only when they change. */
   agent?: string;
   createdAt?: number;
@@ -28,18 +32,6 @@ export interface OwnedRun {
   metadata?: JsonObject;
   /** Incomplete requests that this claim has marked. */
   readonly requests: Set<RequestId>;
-}
-
-/** Events after a position. */
-export interface Recent {
-  readonly after: number;
-  readonly events: string[];
-  bytes: number;
-}
-
-/** No events after a position. */
-export function nothingAfter(after: number): Recent {
-  return { after, events: [], bytes: 0 };
 }
 
 /** The currently claimed runs. */
@@ -96,12 +88,12 @@ export class Claims {
 
   /** The runs with recent events. */
   withRecent(): OwnedRun[] {
-    return [...this.#runs.values()].filter((run) => run.recent.events.length > 0);
+    return [...this.#runs.values()].filter((run) => !run.recent.isEmpty);
   }
 
   /** Removes a run without an owner, unless an append is still running or not all of its events are in chunks. */
   settle(run: OwnedRun): boolean {
-    if (run.epoch !== 0 || run.pending !== undefined || run.recent.events.length > 0) return false;
+    if (run.epoch !== 0 || run.pending !== undefined || !run.recent.isEmpty) return false;
     if (this.#runs.get(run.runId) !== run) return false;
     return this.#runs.delete(run.runId);
   }
@@ -117,7 +109,7 @@ export class Claims {
 
 /** Updates a run after a committed batch. */
 export function advance(run: OwnedRun, { events, records, run: row, requests = [] }: Batch): void {
-  run.head += events.length;
+  run.head += countEvents(events);
   run.records += records.length;
   run.stored = true;
   if (row !== undefined) {

@@ -2,6 +2,8 @@ import type { Batch, RequestMark } from "../../../ports/event-log.ts";
 import type { OwnedRun } from "./claims.ts";
 import type { Append } from "./job.ts";
 import type { Changes, RequestChange, RunChange } from "./message.ts";
+import { countEvents } from "../../../protocol/events/texts.ts";
+import { encodeBody } from "../format/body.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 /** Encodes an append for the writer. */
@@ -14,9 +16,9 @@ export function encodeAppend(run: OwnedRun, batch: Batch): Append {
     batch.outbox !== undefined ||
     batch.alias !== undefined ||
     batch.snapshot !== undefined;
-  const body = events.length === 1 ? (events[0] ?? "") : events.join("\n");
+  const body = encodeBody(events);
   return {
-    position: [run.head + 1, run.head + events.length, run.records + records.length],
+    position: [run.head + 1, run.head + countEvents(events), run.records + records.length],
     body,
     records: records.length === 0 ? null : JSON.stringify(records),
     changes: changes ? encodeChanges(run, batch) : null,
