@@ -108,6 +108,8 @@ export type {
 } from "./runtime/agent/turn-api.ts";
 export type {
   AcknowledgementOptions,
+  ActorHandle,
+  ActorRequestOptions,
   Address,
   AnswersOptions,
   CloseOptions,

@@ -1,5 +1,7 @@
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogHealth } from "../ports/event-log.ts";
+import type { Agent, Operations } from "./agent/agent.ts";
+import type { OperationInput, OperationOutput } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { LoggedEvents } from "../protocol/events/texts.ts";
@@ -44,6 +46,12 @@ export interface Runtime {
 
   /** Finds the request or run of an id, in this order. `not_found`, or `gone` for a removed run. */
   resolve(id: string): Promise<Address>;
+
+  /**
+   * The actor of an agent with a key, for code outside of turns. It need not be created: its first request does that.
+   * Throws `not_found` for an agent that is not served.
+   */
+  actor<Ops extends Operations>(agent: Agent<Ops>, key: string): ActorHandle<Ops>;
 
   /** Finds the run of an agent that has a key; `undefined` if there is none. Creates nothing. */
   find(agent: string, key: string): Promise<RunId | undefined>;
@@ -95,6 +103,37 @@ export interface Runtime {
    * interrupted turns continue after the next start.
    */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/** An actor, for code outside of turns. */
+export interface ActorHandle<Ops extends Operations = Operations> {
+  readonly agent: string;
+  readonly key: string;
+
+  /**
+   * Runs an operation as a turn of the actor and resolves with its output; throws `call_failed` if the turn fails.
+   * After `timeoutMs` milliseconds it throws `timeout` and leaves the turn alone.
+   */
+  ask<Name extends keyof Ops & string>(
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options?: ActorRequestOptions & { readonly timeoutMs?: number },
+  ): Promise<OperationOutput<Ops[Name]>>;
+
+  /** Has an operation run as a turn of the actor. Resolves when the request is in its log. */
+  tell<Name extends keyof Ops & string>(
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options?: ActorRequestOptions,
+  ): Promise<Receipt>;
+
+  /** The run of the actor; `undefined` if it has none yet. */
+  get(): Promise<RunDetails | undefined>;
+}
+
+export interface ActorRequestOptions {
+  /** Makes the request idempotent. */
+  readonly requestId?: RequestId;
 }
 
 /** Options of `close`. */

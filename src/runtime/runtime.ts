@@ -3,8 +3,10 @@ import { acknowledge } from "./queries/acknowledge.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
-import type { CloseOptions, Runtime } from "./api.ts";
+import type { CloseOptions, Receipt, Runtime } from "./api.ts";
+import type { Request } from "../protocol/requests/requests.ts";
 import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
+import { toActorHandle } from "./commands/actor-handle.ts";
 import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
 import { KeyedRuns } from "./commands/keyed-runs.ts";
@@ -107,15 +109,21 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await artifacts.close();
   }
 
+  async function process(agent: string, request: Request): Promise<Receipt> {
+    const served = agents.get(agent);
+    await open();
+    return commands.process(served, request);
+  }
+
   return {
     defaultAgent: agents.defaultAgent,
     agents: agents.names,
     describe: (agent) => agents.describe(agent),
     ready: () => started,
-    async process(agent, request) {
-      const served = agents.get(agent);
-      await open();
-      return commands.process(served, request);
+    process,
+    actor(agent, key) {
+      agents.get(agent.name);
+      return toActorHandle({ queries, keyed, timer: environment.timer, process }, agent, key);
     },
     acknowledgement: (receipt, wanted) =>
       acknowledge(receipt, wanted, environment, {

@@ -1,4 +1,5 @@
-import { defineAgent } from "troupe";
+import { defineAgent, operation } from "troupe";
+import type { Agent } from "troupe";
 import { z } from "zod";
 
 /** A list that actors share: its turns say what they were given. */
@@ -65,6 +66,16 @@ export const user = defineAgent({
         void turn.tell(turn.actor(list, key), "add", { item: "late" });
       },
     }),
+    /** Asks one actor by its id. */
+    ask_run: own({
+      input: z.object({ run_id: z.string() }),
+      run: ({ run_id }, turn) => turn.ask(turn.actor(list, { run_id }), "all", {}),
+    }),
+    /** Asks for something that the list refuses. */
+    ask_wrong: own({
+      input: z.object({ operation: z.string(), input: z.json() }),
+      run: ({ operation: name, input }, turn) => turn.ask(turn.actor(list as Agent, "wrong"), name, input),
+    }),
     ask_bad: own({
       input: z.object({ operation: z.enum(["fail", "hold", "from"]), timeoutMs: z.number().optional() }),
       run: async ({ operation: name, timeoutMs }, turn) => {
@@ -73,4 +84,35 @@ export const user = defineAgent({
       },
     }),
   }),
+});
+
+/** Actors that ask and tell others of their own kind. */
+export const peer: Agent = defineAgent({
+  name: "peer",
+  purpose: "Asks its peers.",
+  operations: {
+    /** Asks the first peer to ask the rest. */
+    chain: operation({
+      input: z.object({ keys: z.array(z.string()) }),
+      async run({ keys: [first, ...keys] }, turn): Promise<unknown> {
+        if (first === undefined) return "end";
+        return turn.ask(turn.actor(peer, first), "chain", { keys });
+      },
+    }),
+    /** Tells a peer, which tells this one, without end. */
+    bounce: operation({
+      input: z.object({ to: z.string() }),
+      async run({ to }, turn) {
+        await turn.tell(turn.actor(peer, to), "bounce", { to: turn.self.key ?? "" });
+      },
+    }),
+    /** Waits for a person, and then asks a peer. */
+    ask_later: operation({
+      input: z.object({ to: z.string() }),
+      async run({ to }, turn): Promise<unknown> {
+        await turn.waitForInput({ go: "Go on?" });
+        return turn.ask(turn.actor(peer, to), "chain", { keys: [] });
+      },
+    }),
+  },
 });
