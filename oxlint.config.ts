@@ -71,7 +71,11 @@ const LAYERS: readonly Layer[] = [
     packages: ["hono", "hono/**", "@hono/node-server", "nanoid"],
     node: true,
   },
-  { folder: "console", ours: [...RUNTIME, "../client/**"], packages: ["preact", "preact/hooks", "marked"] },
+  {
+    folder: "console",
+    ours: [...RUNTIME, "../client/**"],
+    packages: ["preact", "preact/hooks", "marked", "@dagrejs/dagre"],
+  },
   {
     folder: "cli",
     ours: [...RUNTIME, ...EDGES, "../node/**", "../console/**", "../testing/**"],

@@ -23,7 +23,7 @@ test("the page has no script or style of its own, and names no other origin", ()
 
 test("the licences of everything that is bundled are in the package", () => {
   const licences = readFileSync(join(built, "licenses.md"), "utf8");
-  for (const name of ["preact", "marked"]) expect(licences).toContain(`## ${name} `);
+  for (const name of ["preact", "marked", "@dagrejs/dagre"]) expect(licences).toContain(`## ${name} `);
 });
 
 function sizeOf(name: string): number {

@@ -3,6 +3,7 @@ import axe from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { broken } from "./agents.ts";
 import { useBrowser } from "./browser.ts";
+import { bakery } from "./machine.ts";
 import { startConsole } from "./server.ts";
 import type { ConsoleServer } from "./server.ts";
 
@@ -14,11 +15,12 @@ let server: ConsoleServer;
 let views: Readonly<Record<string, readonly [fragment: string, text: string]>> = {};
 
 beforeAll(async () => {
-  server = await startConsole([broken]);
+  server = await startConsole([broken, bakery]);
   const atRest = { wait: "completed" };
   const waiting = await server.start("assistant", "what is 6 / 3, and pay bob that much", atRest);
   const done = await server.start("team", "octopuses", atRest);
   const failed = await server.start("broken", "the printer is on fire", atRest);
+  const machine = await server.start("bakery", "bread", atRest);
   views = {
     runs: ["#/runs", "octopuses"],
     "runs-none": ["#/runs?agent=nobody", "No run fits"],
@@ -27,6 +29,7 @@ beforeAll(async () => {
     failed: [`#/runs/${failed.run_id}`, "the printer is on fire"],
     past: [`#/runs/${waiting.run_id}?at=5`, "as of event 5"],
     timeline: [`#/runs/${waiting.run_id}/timeline`, "worked"],
+    statechart: [`#/runs/${machine.run_id}/statechart`, "Takes"],
     events: [`#/runs/${done.run_id}/events`, "15 events"],
     agents: ["#/agents", "Repeats a text"],
     agent: ["#/agents/payments?operation=pay", "amount"],

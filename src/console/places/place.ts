@@ -1,8 +1,8 @@
 /** A tab of a run, by its name in addresses. */
-export type RunTab = "chat" | "timeline" | "events";
+export type RunTab = "chat" | "timeline" | "statechart" | "events";
 
 /** The tabs of a run, in the order in which they are shown. */
-export const RUN_TABS: readonly RunTab[] = ["chat", "timeline", "events"];
+export const RUN_TABS: readonly RunTab[] = ["chat", "timeline", "statechart", "events"];
 
 /** A place of the console with what its address says about it. */
 export type Place =

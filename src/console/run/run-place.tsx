@@ -34,8 +34,9 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   }
   const isPast = at !== undefined && at < live.head;
   const view = isPast ? store.at(at) : live;
-  // Beside the chat, the address of the chat shows the first of the other tabs.
-  const tab = isWide && place.tab === "chat" ? "timeline" : place.tab;
+  // Beside the chat, the address of the chat shows one of the other tabs.
+  const first: RunTab = live.machines.size > 0 ? "statechart" : "timeline";
+  const tab = isWide && place.tab === "chat" ? first : place.tab;
   const tabs = RUN_TABS.filter((name) => !isWide || name !== "chat");
   const props: RunTabProps = { store, view, isPast, onAt: setAt };
   const shownAt = view.head === 0 ? undefined : store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
@@ -81,7 +82,13 @@ function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTa
 
 const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>>> = {
   timeline: lazy(async () => (await import("../timeline/timeline-tab.tsx")).TimelineTab),
+  statechart: lazy(async () => (await import("../chart/chart-tab.tsx")).ChartTab),
   events: lazy(async () => (await import("../events/events-tab.tsx")).EventsTab),
 };
 
-const LABELS: Readonly<Record<RunTab, string>> = { chat: "Chat", timeline: "Timeline", events: "Events" };
+const LABELS: Readonly<Record<RunTab, string>> = {
+  chat: "Chat",
+  timeline: "Timeline",
+  statechart: "Statechart",
+  events: "Events",
+};
