@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { AgentError, isInstance } from "../errors.ts";
+import { completeCommand, completionCommand } from "./completion/completion.ts";
 import { conformanceCommand } from "./conformance.ts";
 import { devCommand } from "./dev/dev.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
@@ -7,6 +8,15 @@ import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { initCommand } from "./init/init.ts";
 import { readVersion } from "./package-version.ts";
+import { agentsCommand, describeCommand } from "./lists/agents.ts";
+import { eventsCommand } from "./lists/events.ts";
+import { artifactCommand, forkCommand, removeCommand } from "./lists/run-changes.ts";
+import { runsCommand } from "./lists/runs.ts";
+import { waitsCommand } from "./lists/waits.ts";
+import { callCommand } from "./requests/call.ts";
+import { cancelCommand } from "./requests/cancel.ts";
+import { chatCommand } from "./requests/chat.ts";
+import { resumeCommand } from "./requests/resume.ts";
 import { toText } from "./thrown-text.ts";
 import { createLog } from "./serve/log.ts";
 import { serveCommand } from "./serve/serve.ts";
@@ -17,18 +27,14 @@ import type { ServerOptions } from "./serve/server-options.ts";
  */
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const program = new Command("troupe")
+    .enablePositionalOptions()
     .description("Runs AI agents as actors and serves them over the Agent Protocol.")
     .version(readVersion())
     .showHelpAfterError("(troupe --help lists the options)");
-  for (const command of [
-    initCommand(),
-    devCommand(),
-    serveCommand(),
-    doctorCommand(),
-    conformanceCommand(),
-  ]) {
+  for (const command of createCommands()) {
     program.addCommand(command.copyInheritedSettings(program));
   }
+  program.addCommand(completeCommand(program), { hidden: true });
   for (const command of [program, ...program.commands]) command.exitOverride();
   // Before its options are parsed: the file may give some of them.
   program.hook("preSubcommand", (_, command) => {
@@ -47,6 +53,29 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     // Exits at once: handles that a failed start left open would keep the process alive.
     process.exit(isCommanders ? (thrown.exitCode === 0 ? 0 : EXIT.usage) : codeOf(thrown));
   }
+}
+
+function createCommands(): readonly Command[] {
+  return [
+    initCommand(),
+    devCommand(),
+    serveCommand(),
+    agentsCommand(),
+    describeCommand(),
+    callCommand(),
+    chatCommand(),
+    runsCommand(),
+    eventsCommand(),
+    waitsCommand(),
+    resumeCommand(),
+    cancelCommand(),
+    forkCommand(),
+    removeCommand(),
+    artifactCommand(),
+    doctorCommand(),
+    conformanceCommand(),
+    completionCommand(),
+  ];
 }
 
 function printText(thrown: unknown): void {

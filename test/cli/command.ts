@@ -16,6 +16,8 @@ export interface RunningCommand {
    */
   match(pattern: RegExp, from?: number): Promise<RegExpExecArray>;
   kill(signal?: NodeJS.Signals): void;
+  /** Writes to its input, which must be a pipe. Resolves when the text is written. */
+  type(text: string): Promise<void>;
   /** Resolves with the exit code, or the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals>;
   /** Resolves when it and its children can no longer print. */
@@ -34,19 +36,19 @@ export function startCommand(args: readonly string[], options: CommandOptions): 
 export function startProgram(
   program: string,
   args: readonly string[],
-  { cwd, env = {}, hasGroup = false }: CommandOptions & { readonly hasGroup?: boolean },
+  { cwd, env = {}, hasGroup = false, input = "ignore" }: ProgramOptions,
 ): RunningCommand {
   const child = spawn(program, args, {
     cwd,
     env: { ...process.env, NO_COLOR: "1", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [input, "pipe", "pipe"],
     detached: hasGroup,
   });
   const waiting = new Set<() => void>();
   let output = "";
   let closed = false;
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
       output += text;
       for (const check of waiting) check();
     });
@@ -84,6 +86,11 @@ export function startProgram(
       });
     },
     kill: (signal = "SIGTERM") => void child.kill(signal),
+    type(text) {
+      const { promise, resolve: fulfil } = Promise.withResolvers<void>();
+      child.stdin?.write(text, () => fulfil());
+      return promise;
+    },
     exited,
     silent,
   };
@@ -93,6 +100,12 @@ export function startProgram(
 export interface CommandOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
+}
+
+interface ProgramOptions extends CommandOptions {
+  /** Whether it leads a process group, which is ended with it. */
+  readonly hasGroup?: boolean;
+  readonly input?: "ignore" | "pipe";
 }
 
 /** Creates a project directory whose files can import `troupe`; it is removed after the test. */

@@ -342,3 +342,14 @@ function agentOf(value: string): string {
 export const speaker = defineAgent({ name: "speaker", purpose: "Says it.", chat: () => ${value} });
 `;
 }
+
+test("opens the console in a browser with --open", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  // Stands for the program that opens a browser.
+  await writeFile(join(cwd, "xdg-open"), '#!/bin/sh\necho "$1" > opened.txt\n', { mode: 0o755 });
+  await writeFile(join(cwd, "open"), '#!/bin/sh\necho "$1" > opened.txt\n', { mode: 0o755 });
+  const env = { PATH: `${cwd}:${process.env["PATH"]}` };
+  const dev = startCommand(["dev", "--port=0", "--open"], { cwd, env });
+  const [url] = await dev.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await expect.poll(() => readFile(join(cwd, "opened.txt"), "utf8").catch(() => "")).toBe(`${url}\n`);
+});

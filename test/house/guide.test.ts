@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { defaultLimits } from "../../src/runtime/limits.ts";
-import { chat, createProject, startCommand, startProgram } from "../cli/command.ts";
+import { chat, createProject, main, startCommand, startProgram } from "../cli/command.ts";
 import { skipWithoutCurl } from "../machine/skip-without.ts";
 import { canRunBlocks, findBlocks, readTypeScript, root, runBlock, toDataLines, toEvents } from "./blocks.ts";
 import type { BlockEvent } from "./blocks.ts";
@@ -243,6 +243,19 @@ test("the route of Next.js answers web requests", async () => {
   await symlink(join(root, "node_modules/hono"), join(cwd, "node_modules/hono"));
   const { stdout } = await promisify(execFile)(process.execPath, ["call.ts"], { cwd });
   expect(JSON.parse(stdout)).toMatchObject({ type: "RequestCompleted", result: "to be" });
+});
+
+test("the commands of the command line work as described", async ({ skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const cwd = await createProject({});
+  const server = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
+  const [, address = ""] = await server.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  const own = `npx() { "${process.execPath}" "${main}" "\${@:2}"; }\n`;
+  const path = "docs/guide/command-line.md";
+  const [input] = findBlocks(path, "## Input", "sh");
+  expect(await runBlock(own + input, address, cwd)).toBe('{"text":"ho ho ho "}\n'.repeat(3));
+  const [output] = findBlocks(path, "## Output", "sh");
+  expect(await runBlock(own + output, address, cwd)).toBe('ended with 4\n{"receipt":"bob:3"}\n');
 });
 
 test("the guide lists every limit with its default", () => {

@@ -36,4 +36,9 @@ export function skipWithoutPythonGrpc(skip: Skip): never {
   );
 }
 
+/** Skips a test that needs a terminal. */
+export function skipWithoutScript(skip: Skip): never {
+  return skipWithout(skip, "needs Linux and the command script: install it (apt-get install bsdutils)");
+}
+
 type Skip = (note: string) => never;

@@ -7,6 +7,7 @@ import { ENV_FILE, readEnvFile } from "./env-file.ts";
 import { toNoAgent, toUnreadable } from "../serve/load-agents.ts";
 import { createLog } from "../serve/log.ts";
 import type { Facts } from "../serve/log.ts";
+import { openBrowser } from "./open-browser.ts";
 import { onOrphaned } from "./orphaned.ts";
 import { addServerOptions, toArguments } from "../serve/server-options.ts";
 import type { ServerOptions } from "../serve/server-options.ts";
@@ -15,16 +16,22 @@ import type { ServerEnd, ServerProcess } from "./supervise-child.ts";
 import { watchFiles } from "./watch-files.ts";
 import { watchDirectory } from "./watch.ts";
 
+interface DevOptions extends Omit<ServerOptions, "console"> {
+  /** Whether to open the console in a browser. */
+  readonly open: boolean;
+}
+
 /** `troupe dev`: serves the agents of a directory, and serves them again after each change of their files. */
 export function devCommand(): Command {
   return addServerOptions(new Command("dev"))
     .description(
       "Serves the agents of a directory and restarts when they, a file that they import, or .env change. Runs are kept.",
     )
+    .option("--open", "open the console in a browser", false)
     .action(run);
 }
 
-async function run(given: Omit<ServerOptions, "console">): Promise<void> {
+async function run({ open, ...given }: DevOptions): Promise<void> {
   const options = { ...given, console: true };
   let serving: ServerProcess | undefined;
   let loading: ServerProcess | undefined;
@@ -73,6 +80,8 @@ async function run(given: Omit<ServerOptions, "console">): Promise<void> {
         port = Number(new URL(report.url).port);
         if (greeted) say(`ready again after ${Math.round(performance.now() - startedAt)} ms`);
         else printBanner(report, options, log);
+        if (open && !greeted)
+          openBrowser(report.url, () => say(`no browser could be opened for ${report.url}`));
         if (isEdited && report.open > 0) say(toNotice(report.open));
         greeted = true;
       });

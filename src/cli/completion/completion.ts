@@ -1,0 +1,34 @@
+import { Argument, Command } from "commander";
+import { findCandidates } from "./candidates.ts";
+import { SHELLS } from "./shells.ts";
+
+/** `troupe completion`: the completion of a shell, which asks this program for what fits. */
+export function completionCommand(): Command {
+  return new Command("completion")
+    .description(
+      "Prints the completion for a shell; it knows the agents, operations and ids of the running server.",
+    )
+    .addArgument(new Argument("<shell>").choices(Object.keys(SHELLS)))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  source <(troupe completion bash)
+  troupe completion zsh > "\${fpath[1]}/_troupe"
+  troupe completion fish > ~/.config/fish/completions/troupe.fish`,
+    )
+    .action((shell: keyof typeof SHELLS) => void process.stdout.write(SHELLS[shell]));
+}
+
+/** `troupe complete WORD…`: prints what can stand in place of the last word. For the completions of the shells. */
+export function completeCommand(program: Command): Command {
+  return new Command("complete")
+    .argument("[words...]")
+    .passThroughOptions()
+    .allowUnknownOption()
+    .action(async (words: readonly string[]) => {
+      for (const candidate of await findCandidates(program, words)) console.log(candidate);
+      // An answer of the server that is still under way would keep the process alive.
+      process.exit(0);
+    });
+}

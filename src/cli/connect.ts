@@ -1,0 +1,75 @@
+import { InvalidArgumentError } from "commander";
+import type { Command } from "commander";
+import { createClient } from "../client/client.ts";
+import type { Client } from "../client/client-api.ts";
+import { AgentError, isInstance } from "../errors.ts";
+import { closest } from "./closest.ts";
+import { EXIT, Exit } from "./exit.ts";
+import type { ExitCode } from "./exit.ts";
+import { findServerUrl } from "./server-url.ts";
+
+/** The options of a command that talks to a server. */
+export interface ConnectionOptions {
+  readonly url?: string;
+}
+
+/** Adds the options of a command that talks to a server. */
+export function addConnectionOptions(command: Command): Command {
+  return command.option(
+    "--url <url>",
+    "address of the server; default: TROUPE_URL, what dev or serve has noted in .troupe, else port 4100",
+    parseUrl,
+  );
+}
+
+/** A client for the server of a command. */
+export function connect({ url }: ConnectionOptions): Client {
+  const token = process.env["TROUPE_TOKEN"] ?? "";
+  return createClient(findServerUrl(url).url, token === "" ? {} : { token });
+}
+
+/** Runs what talks to a server; what goes wrong becomes an exit code, a fact and a fix. */
+export async function talk<Result>(client: Client, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run();
+  } catch (thrown) {
+    throw isInstance(thrown, AgentError) ? toExit(client, thrown) : thrown;
+  }
+}
+
+/** The error for an agent that the server does not have, with the name that was probably meant. */
+export async function checkAgent(client: Client, name: string): Promise<void> {
+  const names = (await client.agents()).map((agent) => agent.name);
+  if (names.includes(name)) return;
+  const near = closest(name, names);
+  const fix = near === undefined ? `the agents are ${names.join(", ")}` : `did you mean ${near}?`;
+  throw new Exit(EXIT.unknown, `there is no agent ${name} at ${client.url}`, fix);
+}
+
+function toExit(client: Client, { code, message, details }: AgentError): Exit {
+  if (code === "unauthorized") {
+    return new Exit(EXIT.token, `${client.url} refuses the token: ${message}`, "export TROUPE_TOKEN=…");
+  }
+  if (code === "unavailable" || code === "call_failed") {
+    const hint = details.hint ?? "npx troupe dev starts a server; --url names another one";
+    return new Exit(EXIT.unavailable, `no server answers at ${client.url}: ${message}`, hint);
+  }
+  const issues = (details.issues ?? []).map(({ path, message: issue }) => `  ${path || "value"} ${issue}`);
+  const text = [message, ...issues].join("\n");
+  return new Exit(EXIT_CODES.get(code) ?? EXIT.failed, text, details.hint);
+}
+
+const EXIT_CODES: ReadonlyMap<string, ExitCode> = new Map([
+  ["canceled", EXIT.canceled],
+  ["gone", EXIT.unknown],
+  ["invalid_request", EXIT.usage],
+  ["not_found", EXIT.unknown],
+  ["unprocessable", EXIT.usage],
+]);
+
+function parseUrl(text: string): string {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    throw new InvalidArgumentError("The URL must start with http:// or https://.");
+  }
+  return text.replace(/\/+$/, "");
+}

@@ -1,0 +1,70 @@
+import { Command } from "commander";
+import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { toType } from "../print/schema-type.ts";
+import { printTable } from "../print/table.ts";
+import { styled, toLine } from "../print/text.ts";
+
+interface Options extends ConnectionOptions {
+  readonly json: boolean;
+}
+
+/** `troupe agents`: the agents of the server. */
+export function agentsCommand(): Command {
+  return addConnectionOptions(new Command("agents"))
+    .description("Lists the agents of the server, with their operations.")
+    .option("--json", "print one agent a line as JSON", false)
+    .addHelpText("after", "\nExample: troupe agents --json | jq .name")
+    .action(async (options: Options) => {
+      const client = connect(options);
+      await talk(client, async () => {
+        const entries = await client.agents();
+        const agents = await Promise.all(entries.map(({ name }) => client.agent(name).describe()));
+        if (options.json) {
+          for (const agent of agents) console.log(JSON.stringify(agent));
+          return;
+        }
+        const rows = agents.map(({ name, operations, purpose }) => [
+          name,
+          operations.map((operation) => operation.name).join(" "),
+          purpose,
+        ]);
+        printTable(process.stdout, ["AGENT", "OPERATIONS", "PURPOSE"], rows);
+      });
+    });
+}
+
+/** `troupe describe`: one agent, its operations as one would type them. */
+export function describeCommand(): Command {
+  return addConnectionOptions(new Command("describe"))
+    .description("Shows what an agent does, and its operations as one would type them.")
+    .argument("<agent>")
+    .option("--json", "print the description as JSON", false)
+    .addHelpText("after", "\nExample: troupe describe payments")
+    .action(async (name: string, options: Options) => {
+      const client = connect(options);
+      await talk(client, async () => {
+        await checkAgent(client, name);
+        const agent = await client.agent(name).describe();
+        if (options.json) {
+          console.log(JSON.stringify(agent));
+          return;
+        }
+        const { stdout } = process;
+        console.log(
+          `${styled(stdout, "bold", name)}${agent.version === undefined ? "" : ` version ${agent.version}`}`,
+        );
+        console.log(toLine(agent.purpose));
+        for (const {
+          name: operation,
+          description,
+          input_schema: input,
+          output_schema: output,
+        } of agent.operations) {
+          console.log(`\n${styled(stdout, "bold", operation)}(${toType(input)}): ${toType(output)}`);
+          if (description !== "") console.log(`  ${toLine(description)}`);
+        }
+        if (agent.tools.length > 0) console.log(`\ntools: ${agent.tools.join(", ")}`);
+      });
+    });
+}

@@ -1,0 +1,46 @@
+import { Command } from "commander";
+import type { AgentCall, Client } from "../../client/client-api.ts";
+import { project } from "../../client/view/project.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import { addConnectionOptions, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { printTree } from "../print/call-tree.ts";
+import { printEvent } from "../print/event-line.ts";
+import { parseId } from "../requests/request-options.ts";
+
+interface Options extends ConnectionOptions {
+  readonly follow: boolean;
+  readonly tree: boolean;
+  readonly json: boolean;
+}
+
+/** `troupe events`: what happened in a run or request. */
+export function eventsCommand(): Command {
+  return addConnectionOptions(new Command("events"))
+    .description("Prints the events of a run or request, one line each.")
+    .argument("<id>", "a run or a request", parseId)
+    .option("--follow", "print new events as they happen, until the request ends or Ctrl-C", false)
+    .option("--tree", "print the calls as a tree instead", false)
+    .option("--json", "print one event a line as JSON", false)
+    .addHelpText("after", "\nExamples:\n  troupe events req_… --follow\n  troupe events run_… --tree")
+    .action(run);
+}
+
+async function run(id: string, { follow, tree, json, ...options }: Options): Promise<void> {
+  const client = connect(options);
+  await talk(client, async () => {
+    const events: Event[] = [];
+    for await (const event of read(client, id, follow && !tree)) {
+      if (tree) events.push(event);
+      else if (json) console.log(JSON.stringify(event));
+      else printEvent(process.stdout, event);
+    }
+    if (tree) printTree(process.stdout, project(events));
+  });
+}
+
+/** The events of a run, or of a request: up to its end, or to where it waits. */
+function read(client: Client, id: string, follow: boolean): AsyncIterable<Event> | AgentCall<unknown> {
+  if (id.startsWith("run_")) return client.run(id).events({ follow });
+  return client.request(id, { patient: follow });
+}

@@ -1,0 +1,62 @@
+import { createWriteStream } from "node:fs";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { Command } from "commander";
+import { addConnectionOptions, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { parseId } from "../requests/request-options.ts";
+import type { RunId } from "../../protocol/ids.ts";
+
+/** `troupe fork`: copies a run up to the end of a turn. */
+export function forkCommand(): Command {
+  return addConnectionOptions(new Command("fork"))
+    .description("Creates a run with the history of another one, and prints its id.")
+    .argument("<run>", "the id of the run", parseId)
+    .option("--after <id>", "the last event of the history, which ends a turn; default: the newest", Number)
+    .addHelpText("after", "\nExample: troupe fork run_… --after 3")
+    .action(async (id: RunId, { after, ...options }: ConnectionOptions & { readonly after?: number }) => {
+      const client = connect(options);
+      const fork = await talk(client, () => client.run(id).fork(after === undefined ? {} : { after }));
+      console.log(fork.id);
+    });
+}
+
+/** `troupe remove`: removes a run. */
+export function removeCommand(): Command {
+  return addConnectionOptions(new Command("remove"))
+    .description("Removes an idle run with its events and files.")
+    .argument("<run>", "the id of the run", parseId)
+    .addHelpText("after", "\nExample: troupe remove run_…")
+    .action(async (id: RunId, options: ConnectionOptions) => {
+      const client = connect(options);
+      await talk(client, () => client.run(id).remove());
+      console.error(`${id} is removed`);
+    });
+}
+
+/** `troupe artifact`: downloads a file. */
+export function artifactCommand(): Command {
+  return addConnectionOptions(new Command("artifact"))
+    .description("Downloads a file that an agent made or that a request brought.")
+    .argument("<id>", "the id of the file", parseId)
+    .option("-o, --output <file>", "where to write it; default: standard output")
+    .addHelpText("after", "\nExample: troupe artifact art_… -o moon.pdf")
+    .action(download);
+}
+
+async function download(
+  id: string,
+  { output, ...options }: ConnectionOptions & { readonly output?: string },
+): Promise<void> {
+  const client = connect(options);
+  const { body } = await talk(client, () => client.artifact(id));
+  if (body === null) return;
+  const target = output === undefined ? process.stdout : createWriteStream(output);
+  try {
+    await pipeline(Readable.fromWeb(body), target, { end: output !== undefined });
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    throw new Exit(EXIT.failed, `the download ended early: ${code ?? message}`);
+  }
+}

@@ -1,0 +1,71 @@
+import { Command, InvalidArgumentError } from "commander";
+import type { RunsQuery } from "../../client/client-api.ts";
+import type { RunSummary } from "../../protocol/answers/status.ts";
+import { addConnectionOptions, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { printTable } from "../print/table.ts";
+import { fit, toLine, toTime } from "../print/text.ts";
+
+interface Options extends ConnectionOptions {
+  readonly query?: string;
+  readonly agent?: string;
+  readonly status?: NonNullable<RunsQuery["status"]>;
+  readonly limit: number;
+  readonly watch: boolean;
+  readonly json: boolean;
+}
+
+/** `troupe runs`: the newest runs. */
+export function runsCommand(): Command {
+  return addConnectionOptions(new Command("runs"))
+    .description("Lists runs, newest first.")
+    .option("-q, --query <text>", "a part of the first input, or how an id begins")
+    .option("--agent <name>", "only runs of this agent")
+    .option("--status <status>", "idle, running or waiting")
+    .option("--limit <number>", "at most so many", parseLimit, 20)
+    .option("--watch", "print each run again when it changes, until Ctrl-C", false)
+    .option("--json", "print one run a line as JSON", false)
+    .addHelpText("after", "\nExamples:\n  troupe runs -q bob\n  troupe runs --watch")
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const client = connect(options);
+  const { query: q, agent, status, limit, watch, json } = options;
+  await talk(client, async () => {
+    if (watch) {
+      for await (const change of client.watchRuns()) {
+        if (json) console.log(JSON.stringify(change));
+        else if ("removed" in change) console.log(`${change.run_id}  removed`);
+        else console.log(fit(process.stdout, toRow(change).map(toLine).join("  ")));
+      }
+      return;
+    }
+    const chosen = {
+      ...(q !== undefined && { q }),
+      ...(agent !== undefined && { agent }),
+      ...(status && { status }),
+    };
+    const { runs } = await client.runs({ ...chosen, limit });
+    if (json) for (const row of runs) console.log(JSON.stringify(row));
+    else printTable(process.stdout, ["RUN", "AGENT", "STATE", "TURNS", "UPDATED", "INPUT"], runs.map(toRow));
+  });
+}
+
+function toRow(row: RunSummary): string[] {
+  const { run_id: id, agent, turns, updated_at: updated, initial_input: input, key } = row;
+  return [
+    key === undefined ? id : `${id} (${key})`,
+    agent,
+    row.status,
+    String(turns),
+    toTime(updated),
+    typeof input === "string" ? input : JSON.stringify(input),
+  ];
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1) return limit;
+  throw new InvalidArgumentError("The limit must be a whole number, at least 1.");
+}

@@ -1,0 +1,58 @@
+import { Command } from "commander";
+import type { OpenWait } from "../../client/client-api.ts";
+import { addConnectionOptions, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { printTable } from "../print/table.ts";
+import { toDuration } from "../print/text.ts";
+
+interface Options extends ConnectionOptions {
+  readonly agent?: string;
+  readonly json: boolean;
+}
+
+/** `troupe waits`: the open questions of all runs. */
+export function waitsCommand(): Command {
+  return addConnectionOptions(new Command("waits"))
+    .description("Lists the open questions of all runs, oldest first.")
+    .option("--agent <name>", "only of runs of this agent")
+    .option("--json", "print one question a line as JSON", false)
+    .addHelpText("after", "\nAnswer one: troupe resume REQUEST key=value")
+    .action(run);
+}
+
+async function run({ agent, json, ...options }: Options): Promise<void> {
+  const client = connect(options);
+  await talk(client, async () => {
+    const waits: OpenWait[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await client.waits({
+        ...(agent !== undefined && { agent }),
+        ...(cursor !== undefined && { cursor }),
+      });
+      if (page === undefined) {
+        throw new Exit(
+          EXIT.failed,
+          `${client.url} has no list of open questions`,
+          "troupe runs --status waiting",
+        );
+      }
+      waits.push(...page.waits);
+      cursor = page.next;
+    } while (cursor !== undefined);
+    if (json) {
+      for (const { answer: _, ...wait } of waits) console.log(JSON.stringify(wait));
+      return;
+    }
+    const rows = waits.map(({ requestId, agent: asks, questions, from }) => [
+      requestId,
+      asks,
+      toDuration(Date.now() - Date.parse(from)),
+      Object.entries(questions)
+        .map(([key, question]) => `${key}: ${question}`)
+        .join(" · "),
+    ]);
+    printTable(process.stdout, ["REQUEST", "AGENT", "SINCE", "QUESTION"], rows);
+  });
+}

@@ -1,0 +1,48 @@
+import type { CallKind, CallView, RunView } from "../../client/view/run-view.ts";
+import { fit, styled, toDuration, toLine } from "./text.ts";
+import type { Output } from "./text.ts";
+
+/** Prints the calls of a run as a tree, one line each. */
+export function printTree(output: Output, view: RunView): void {
+  for (const turn of view.turns) {
+    const root = view.calls.get(turn.root);
+    if (root !== undefined) printCall(output, view, root, "", "");
+  }
+}
+
+function printCall(output: Output, view: RunView, call: CallView, lead: string, below: string): void {
+  const line = fit(output, `${lead}${SIGNS[call.kind]} ${toName(call)}  ${toState(call)}`);
+  output.write(`${call.outcome === "error" ? styled(output, "red", line) : line}\n`);
+  const children = call.children.flatMap((key) => view.calls.get(key) ?? []);
+  for (const [index, child] of children.entries()) {
+    const isLast = index === children.length - 1;
+    printCall(output, view, child, `${below}${isLast ? "└ " : "├ "}`, `${below}${isLast ? "  " : "│ "}`);
+  }
+}
+
+/** The signs of the kinds, as in the console. */
+const SIGNS: Readonly<Record<CallKind, string>> = {
+  turn: "●",
+  agent: "●",
+  actor: "●",
+  call: "○",
+  tool: "○",
+  model: "◇",
+  effect: "□",
+  remote: "⇄",
+  wait: "?",
+  sleep: "◌",
+};
+
+function toName({ kind, functionName, name, args }: CallView): string {
+  if (kind === "turn" && functionName !== undefined)
+    return toLine(`${name}.${functionName} ${JSON.stringify(args)}`);
+  const given = args === undefined ? "" : ` ${JSON.stringify(args)}`;
+  return toLine(`${functionName ?? name}${given}`);
+}
+
+function toState({ outcome, errorCode, startedAt, endedAt, attempt }: CallView): string {
+  const state = outcome === undefined ? "open" : (errorCode ?? outcome);
+  const times = endedAt === undefined ? "" : `  ${toDuration(Date.parse(endedAt) - Date.parse(startedAt))}`;
+  return `${state}${times}${attempt > 1 ? `  attempt ${attempt}` : ""}`;
+}

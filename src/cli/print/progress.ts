@@ -1,0 +1,71 @@
+import type { RunView } from "../../client/view/run-view.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import { fit, styled, toDuration, toLine, toVisible } from "./text.ts";
+import type { Output } from "./text.ts";
+
+/** Shows a turn while it runs: the agent's text as it comes, calls as dim lines. */
+export class Progress {
+  readonly #output: Output;
+  /** What the text of the agent itself goes to, and what each of its lines begins with. */
+  readonly #text: Output;
+  readonly #margin: string;
+  #isInLine = false;
+
+  constructor(output: Output, text: Output = output, margin = "  ") {
+    this.#output = output;
+    this.#text = text;
+    this.#margin = margin;
+  }
+
+  event(event: Event): void {
+    if (event.depth > 0) return;
+    switch (event.type) {
+      case "TextOutput":
+        this.#write(event.content);
+        break;
+      case "ToolCall":
+        this.note(`→ ${event.function_name} ${JSON.stringify(event.args)}`);
+        break;
+      case "ToolError":
+        this.note(`✕ ${event.function_name} ${event.code}: ${event.content}`);
+        break;
+      case "ArtifactGenerated":
+        this.note(`file ${event.name} ${event.url}`);
+        break;
+      default:
+    }
+  }
+
+  /** Prints a dim line of its own. */
+  note(text: string): void {
+    this.endLine();
+    this.#output.write(`${styled(this.#output, "dim", fit(this.#output, `  ${toLine(text)}`))}\n`);
+  }
+
+  /** Ends the line of a text. */
+  endLine(): void {
+    if (this.#isInLine) this.#text.write("\n");
+    this.#isInLine = false;
+  }
+
+  #write(content: string): void {
+    const text = this.#text.isTTY ? toVisible(content) : content;
+    for (const [index, line] of text.split("\n").entries()) {
+      if (index > 0) this.#text.write("\n");
+      if (index > 0) this.#isInLine = false;
+      if (line === "") continue;
+      this.#text.write(this.#isInLine ? line : `${this.#margin}${line}`);
+      this.#isInLine = true;
+    }
+  }
+}
+
+/** How long the newest turn of a run worked, waited and slept. */
+export function toTimes({ turns }: RunView): string {
+  const times = turns.at(-1)?.times;
+  if (times === undefined) return "";
+  const parts = [`worked ${toDuration(times.workedMs)}`];
+  if (times.waitedMs > 0) parts.push(`waited ${toDuration(times.waitedMs)}`);
+  if (times.sleptMs > 0) parts.push(`slept ${toDuration(times.sleptMs)}`);
+  return parts.join(" · ");
+}

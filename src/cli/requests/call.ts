@@ -1,0 +1,91 @@
+import { Command } from "commander";
+import type { Client } from "../../client/client-api.ts";
+import { isObject } from "../../protocol/json.ts";
+import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
+import { closest } from "../closest.ts";
+import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { Progress } from "../print/progress.ts";
+import { toType } from "../print/schema-type.ts";
+import { styled } from "../print/text.ts";
+import { askFields, canAsk } from "../prompt/ask.ts";
+import { missingFields, readInput } from "./input.ts";
+import { answerHere, runCall } from "./run-call.ts";
+import { addRequestOptions, toCallOptions } from "./request-options.ts";
+import type { RequestOptions } from "./request-options.ts";
+
+/** `troupe call`: calls an operation of an agent and prints its output. */
+export function callCommand(): Command {
+  return addRequestOptions(addConnectionOptions(new Command("call")))
+    .description("Calls an operation of an agent, asks its questions, and prints its output as JSON.")
+    .usage("[options] <agent> <operation> [input | --field value …]")
+    .argument("<agent>")
+    .argument("<operation>")
+    .argument("[input...]", "JSON, @FILE, - for standard input, or one option per field of the schema")
+    .passThroughOptions()
+    .addHelpText(
+      "after",
+      `
+Options stand before the agent; what follows the operation is its input. What the input lacks is asked for.
+
+Examples:
+  troupe call payments pay '{"to":"bob","amount":3}'
+  troupe call payments pay --to bob --amount 3
+  troupe call --json echo repeat @input.json | jq .type
+
+Exit codes: 0 done, 1 the turn failed, 2 usage, 3 canceled, 4 it waits and there is no terminal to ask on,
+66 unknown agent, 69 no server, 77 token.`,
+    )
+    .action(run);
+}
+
+async function run(
+  agent: string,
+  operationName: string,
+  words: readonly string[],
+  options: ConnectionOptions & RequestOptions,
+): Promise<void> {
+  const client = connect(options);
+  await talk(client, async () => {
+    await checkAgent(client, agent);
+    const operation = await findOperation(client, agent, operationName);
+    const given = readInput(operation, words);
+    const missing = missingFields(operation, given);
+    if (missing.length > 0 && !canAsk()) {
+      const names = missing.map(({ key }) => key).join(", ");
+      throw new Exit(
+        EXIT.usage,
+        `the input of ${agent}.${operation.name} lacks ${names}`,
+        toSchemaLine(operation),
+      );
+    }
+    const asked = missing.length > 0 ? await askFields(missing) : {};
+    const input = isObject(given) || given === undefined ? { ...given, ...asked } : given;
+
+    const call = client
+      .agent(agent)
+      .call(operation.name, input, { ...toCallOptions(options), answer: answerHere });
+    void call.runId.then(
+      (runId) =>
+        process.stderr.write(`${styled(process.stderr, "dim", `  ${agent}.${operation.name}   ${runId}`)}\n`),
+      () => undefined,
+    );
+    const output = await runCall(call, { ...options, progress: new Progress(process.stderr) });
+    if (!options.json) console.log(JSON.stringify(output ?? null));
+  });
+}
+
+async function findOperation(client: Client, agent: string, name: string): Promise<OperationDescriptor> {
+  const { operations } = await client.agent(agent).describe();
+  const found = operations.find((operation) => operation.name === name);
+  if (found !== undefined) return found;
+  const names = operations.map((operation) => operation.name);
+  const near = closest(name, names);
+  const fix = near === undefined ? `its operations: ${names.join(", ")}` : `did you mean ${near}?`;
+  throw new Exit(EXIT.usage, `${agent} has no operation ${name}`, fix);
+}
+
+function toSchemaLine({ name, input_schema: schema }: OperationDescriptor): string {
+  return `${name} takes ${toType(schema)}`;
+}

@@ -1,0 +1,18 @@
+import { Command } from "commander";
+import type { RequestId } from "../../protocol/ids.ts";
+import { addConnectionOptions, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { parseId } from "./request-options.ts";
+
+/** `troupe cancel`: cancels a request with everything that it has called. */
+export function cancelCommand(): Command {
+  return addConnectionOptions(new Command("cancel"))
+    .description("Cancels a request, with everything that it has called.")
+    .argument("<request>", "the id of the request", parseId)
+    .addHelpText("after", "\nExample: troupe cancel req_0pV-AXv7NnUktNUFafstH")
+    .action(async (id: RequestId, options: ConnectionOptions) => {
+      const client = connect(options);
+      await talk(client, () => client.request(id).cancel());
+      console.error(`${id} is canceled`);
+    });
+}

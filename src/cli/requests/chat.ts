@@ -1,0 +1,121 @@
+import { createInterface } from "node:readline/promises";
+import { Command } from "commander";
+import type { Client } from "../../client/client-api.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { isObject } from "../../protocol/json.ts";
+import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
+import type { ConnectionOptions } from "../connect.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { Progress } from "../print/progress.ts";
+import { styled, toLine } from "../print/text.ts";
+import { canAsk } from "../prompt/ask.ts";
+import { isInstance } from "../../errors.ts";
+import { addRequestOptions, toCallOptions } from "./request-options.ts";
+import type { RequestOptions } from "./request-options.ts";
+import { answerHere, runCall } from "./run-call.ts";
+
+type Options = ConnectionOptions & RequestOptions;
+
+/** `troupe chat`: one answer of an agent, or a conversation. */
+export function chatCommand(): Command {
+  return addRequestOptions(addConnectionOptions(new Command("chat")))
+    .description("Sends a text to an agent and prints its answer; without a text it is a conversation.")
+    .argument("<agent>")
+    .argument("[text...]", "the text; - reads standard input")
+    .addHelpText(
+      "after",
+      `
+In a conversation: /files lists the files, /fork continues in a copy of the run, /quit leaves.
+
+Examples:
+  troupe chat echo hello there
+  troupe chat assistant`,
+    )
+    .action(run);
+}
+
+async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
+  const client = connect(options);
+  await talk(client, async () => {
+    await checkAgent(client, agent);
+    if (words.length > 0) {
+      const text = words.join(" ") === "-" ? await readAll() : words.join(" ");
+      await say(client, agent, text, options);
+    } else if (canAsk()) {
+      await converse(client, agent, options);
+    } else {
+      throw new Exit(EXIT.usage, "a conversation needs a terminal", `troupe chat ${agent} TEXT`);
+    }
+  });
+}
+
+/** Sends a text; the answer goes to stdout as it comes. Returns the run. */
+async function say(client: Client, agent: string, text: string, options: Options): Promise<RunId> {
+  const call = client.agent(agent).chat(text, { ...toCallOptions(options), answer: answerHere });
+  const progress = new Progress(process.stderr, options.json ? process.stderr : process.stdout, "");
+  const reply: unknown = await runCall(call, { ...options, progress });
+  if (!options.json && isObject(reply) && reply["output"] !== undefined) {
+    console.log(JSON.stringify(reply["output"]));
+  }
+  return call.runId;
+}
+
+async function converse(client: Client, agent: string, options: Options): Promise<void> {
+  let run = options.run;
+  process.stderr.write(`${styled(process.stderr, "dim", "/files, /fork, /quit")}\n`);
+  for (;;) {
+    const text = await readLine();
+    if (text === undefined || text === "/quit") break;
+    if (text.trim() === "") continue;
+    try {
+      if (text === "/files") await printFiles(client, run);
+      else if (text === "/fork") run = await fork(client, run);
+      else run = await say(client, agent, text, { ...options, ...(run !== undefined && { run }) });
+    } catch (thrown) {
+      // A turn that failed or was canceled does not end the conversation.
+      if (!isInstance(thrown, Exit) || !CONTINUED.has(thrown.code)) throw thrown;
+      process.stderr.write(`${thrown.message}\n`);
+    }
+  }
+  if (run !== undefined)
+    process.stderr.write(`${styled(process.stderr, "dim", `troupe events ${run} --tree`)}\n`);
+}
+
+const CONTINUED: ReadonlySet<number> = new Set([EXIT.failed, EXIT.canceled]);
+
+/** A line that is typed; `undefined` at the end of the input or after Ctrl-C. */
+async function readLine(): Promise<string | undefined> {
+  // Opened for each line: between two lines the questions of the agent use the terminal.
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const left = new AbortController();
+  lines.once("SIGINT", () => left.abort());
+  lines.once("close", () => left.abort());
+  try {
+    return await lines.question("> ", { signal: left.signal });
+  } catch {
+    return undefined;
+  } finally {
+    lines.close();
+  }
+}
+
+async function readAll(): Promise<string> {
+  let text = "";
+  for await (const chunk of process.stdin.setEncoding("utf8")) text += String(chunk);
+  return text;
+}
+
+async function printFiles(client: Client, run: RunId | undefined): Promise<void> {
+  const files = run === undefined ? [] : (await client.run(run).view()).files;
+  for (const { artifactId, name, mimeType } of files) {
+    process.stderr.write(`  ${artifactId}  ${toLine(name)}  ${toLine(mimeType)}\n`);
+  }
+  if (files.length === 0) process.stderr.write("  no files\n");
+}
+
+async function fork(client: Client, run: RunId | undefined): Promise<RunId | undefined> {
+  if (run === undefined) return undefined;
+  const { id } = await client.run(run).fork();
+  process.stderr.write(`  now in ${id}, a copy of ${run}\n`);
+  return id;
+}

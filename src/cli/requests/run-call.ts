@@ -1,0 +1,98 @@
+import type { AgentCall, Answer, OpenWait } from "../../client/client-api.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import { AgentError, isInstance } from "../../errors.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { toTimes } from "../print/progress.ts";
+import type { Progress } from "../print/progress.ts";
+import { styled, toLine } from "../print/text.ts";
+import { askFields, canAsk } from "../prompt/ask.ts";
+import { toFields } from "../prompt/questions.ts";
+
+/** How a call is shown. */
+export interface Shown {
+  /** One event a line on stdout, and nothing else there. */
+  readonly json: boolean;
+  readonly cancelOnExit: boolean;
+  readonly progress: Progress;
+}
+
+/**
+ * Follows a call to its end on the terminal: shows its events, asks its questions, and gives its output. Throws an Exit
+ * for a turn that failed, was canceled, or waits for an answer that nobody here can give. Ctrl-C leaves the turn running.
+ */
+export async function runCall<Output>(
+  call: AgentCall<Output>,
+  { json, cancelOnExit, progress }: Shown,
+): Promise<Output> {
+  const { promise: left, reject } = Promise.withResolvers<never>();
+  left.catch(() => undefined);
+  const leave = (): void => {
+    if (cancelOnExit) void call.cancel().then(() => reject(canceled(call)), reject);
+    else reject(leftRunning(call));
+  };
+  process.on("SIGINT", leave);
+  try {
+    return await Promise.race([show(call, json, progress), left]);
+  } catch (thrown) {
+    throw toExit(call, thrown);
+  } finally {
+    process.off("SIGINT", leave);
+  }
+}
+
+/** Answers the questions of a call on the terminal; leaves them open where there is none. */
+export async function answerHere(wait: OpenWait): Promise<Answer> {
+  if (!canAsk()) return undefined;
+  if (wait.depth > 0)
+    process.stderr.write(`${styled(process.stderr, "dim", `  ${toLine(wait.agent)} asks`)}\n`);
+  return askFields(toFields(wait.schema, wait.questions));
+}
+
+async function show<Output>(call: AgentCall<Output>, json: boolean, progress: Progress): Promise<Output> {
+  const events = (async () => {
+    for await (const event of call) showEvent(event, json, progress);
+  })();
+  const output = await call;
+  await events;
+  progress.endLine();
+  if (!json) {
+    const line = `✓ ${toTimes(call.view())}`;
+    process.stderr.write(`${styled(process.stderr, "green", line)}\n`);
+  }
+  return output;
+}
+
+function showEvent(event: Event, json: boolean, progress: Progress): void {
+  if (json) process.stdout.write(`${JSON.stringify(event)}\n`);
+  else progress.event(event);
+}
+
+function toExit(call: AgentCall<unknown>, thrown: unknown): unknown {
+  if (isInstance(thrown, Exit) && thrown.code === EXIT.interrupted) return leftRunning(call);
+  if (!isInstance(thrown, AgentError)) return thrown;
+  if (thrown.code === "waiting") {
+    const { requestId: id, waits } = call;
+    const asked = waits.map(({ questions }) => Object.values(questions).map(toLine).join(" · "));
+    const values = Object.keys(waits[0]?.questions ?? {}).map((key) => `${key}=…`);
+    return new Exit(
+      EXIT.waits,
+      `${id} waits for an answer: ${asked.join("; ")}`,
+      ["troupe resume", id, ...values].join(" "),
+    );
+  }
+  if (thrown.code === "canceled") return canceled(call);
+  const ended = call.view().turns.at(-1)?.outcome === "error";
+  return ended ? new Exit(EXIT.failed, `the turn failed: ${thrown.code}: ${toLine(thrown.message)}`) : thrown;
+}
+
+function canceled({ requestId }: AgentCall<unknown>): Exit {
+  return new Exit(EXIT.canceled, `${requestId} was canceled`);
+}
+
+function leftRunning({ requestId }: AgentCall<unknown>): Exit {
+  return new Exit(
+    EXIT.interrupted,
+    "The turn goes on.",
+    `troupe events ${requestId} --follow · troupe cancel ${requestId}`,
+  );
+}

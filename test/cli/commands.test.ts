@@ -1,0 +1,285 @@
+import { execFile, spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { createProject, main, startCommand, startProgram } from "./command.ts";
+import { skipWithoutScript } from "../machine/skip-without.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+let url = "";
+let cwd = "";
+beforeEach(async () => {
+  cwd = await createProject({});
+  const server = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
+  [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+});
+
+describe("call", () => {
+  test("prints the output alone on stdout, from JSON, options or a file", async () => {
+    const given = await run(["call", "echo", "repeat", '{"text":"ho","times":2}']);
+    expect(given).toMatchObject({ code: 0, stdout: '{"text":"hoho"}\n' });
+    expect(given.stderr).toMatch(/echo\.repeat {3}run_[\w-]+\n/);
+    expect(given.stderr).toMatch(/✓ worked \d+ ms/);
+
+    expect(await run(["call", "echo", "repeat", "--text", "hi", "--times=3"])).toMatchObject({
+      code: 0,
+      stdout: '{"text":"hihihi"}\n',
+    });
+    expect(await run(["call", "echo", "repeat", "-"], '{"text":"a","times":1}')).toMatchObject({
+      stdout: '{"text":"a"}\n',
+    });
+  });
+
+  test("prints one event a line and nothing else with --json", async () => {
+    const { code, stdout } = await run(["call", "--json", "calculator", "add", '{"a":1,"b":2}']);
+    expect(code).toBe(0);
+    const events = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { readonly type: string });
+    expect(events[0]?.type).toBe("RequestStarted");
+    expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", output: { value: 3 } });
+  });
+
+  test("leaves a question open where nobody can be asked, and another command answers it", async () => {
+    const asked = await run(["call", "--request-id", "pay-1", "payments", "pay", '{"to":"bob","amount":3}']);
+    expect(asked).toMatchObject({ code: 4, stdout: "" });
+    expect(asked.stderr).toContain("pay-1 waits for an answer: Pay 3 to bob?");
+    expect(asked.stderr).toContain("troupe resume pay-1 approved=…");
+
+    expect(await run(["resume", "pay-1", "approved=maybe"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await run(["resume", "pay-1", "approved=true"])).toMatchObject({
+      code: 0,
+      stdout: '{"receipt":"bob:3"}\n',
+    });
+  });
+
+  test("tells what is wrong with a call, and what would be right", async () => {
+    const cases: readonly (readonly [args: readonly string[], code: number, ...texts: readonly string[]])[] =
+      [
+        [["call", "payment", "pay"], 66, "there is no agent payment", "did you mean payments?"],
+        [["call", "payments", "pai"], 2, "payments has no operation pai", "did you mean pay?"],
+        [
+          ["call", "payments", "pay", "--to", "bob"],
+          2,
+          "lacks amount",
+          "pay takes { to: string, amount: number }",
+        ],
+        [["call", "payments", "pay", "--too", "bob"], 2, "did you mean --to?"],
+        [["call", "payments", "pay", "--amount", "x"], 2, "--amount x: not a number"],
+        [["call", "payments", "pay", "{to:1}"], 2, "the input is not JSON"],
+        [["call", "payments", "pay", "@nowhere.json"], 2, "nowhere.json cannot be read: ENOENT"],
+        [["call", "payments", "pay", '{"to":"","amount":-1}'], 2, "to ", "amount "],
+        [["call", "payments"], 2, "missing required argument 'operation'"],
+        [["events", "run_unknown"], 66, "run_unknown"],
+        [["cancel", "req_unknown"], 66, "req_unknown"],
+      ];
+    for (const [args, code, ...texts] of cases) {
+      const { code: given, stdout, stderr } = await run(args);
+      expect([args, given, stdout]).toEqual([args, code, ""]);
+      for (const text of texts) expect(stderr).toContain(text);
+    }
+  });
+
+  test("ends with the code of a turn that failed", async () => {
+    const { code, stderr } = await run(["call", "calculator", "divide", '{"a":1,"b":0}']);
+    expect(code).toBe(1);
+    expect(stderr).toContain("the turn failed: agent_error");
+  });
+});
+
+describe("a terminal", () => {
+  test("is asked for what the input lacks and for the agent's question", async ({ skip }) => {
+    if (!hasScript) skipWithoutScript(skip);
+    const terminal = startTerminal(["call", "payments", "pay", "--to", "bob"]);
+    await terminal.match(/amount/);
+    await terminal.type("3\r");
+    await terminal.match(/Pay 3 to bob\?/);
+    await terminal.type("y");
+    await terminal.match(/\{"receipt":"bob:3"\}/);
+    expect(await terminal.exited).toBe(0);
+  });
+
+  test("leaves the turn running with Ctrl-C", async ({ skip }) => {
+    if (!hasScript) skipWithoutScript(skip);
+    const terminal = startTerminal([
+      "call",
+      "--request-id",
+      "count-1",
+      "ticker",
+      "count",
+      "--to",
+      "1000",
+      "--every_ms",
+      "50",
+    ]);
+    await terminal.match(/ {2}5\b/);
+    await terminal.type("\u0003");
+    await terminal.match(/The turn goes on\./);
+    await terminal.match(/troupe cancel count-1/);
+    expect(await terminal.exited).toBe(130);
+    expect((await run(["cancel", "count-1"])).code).toBe(0);
+    const ended = await run(["events", "count-1", "--json"]);
+    expect(ended.stdout.trim().split("\n").at(-1)).toContain('"finish_reason":"canceled"');
+  });
+
+  test("has a conversation in one run", async ({ skip }) => {
+    if (!hasScript) skipWithoutScript(skip);
+    const terminal = startTerminal(["chat", "notebook"]);
+    await terminal.match(/> /);
+    await terminal.type("buy milk\r");
+    await terminal.match(/1\. buy milk/);
+    await terminal.type("call Ada\r");
+    await terminal.match(/2\. call Ada/);
+    await terminal.type("/quit\r");
+    await terminal.match(/troupe events run_[\w-]+ --tree/);
+    expect(await terminal.exited).toBe(0);
+  });
+});
+
+describe("chat", () => {
+  test("prints the answer alone on stdout", async () => {
+    expect(await run(["chat", "echo", "hello", "there"])).toMatchObject({ code: 0, stdout: "hello there\n" });
+    expect(await run(["chat", "echo", "-"], "from a pipe")).toMatchObject({
+      code: 0,
+      stdout: "from a pipe\n",
+    });
+    expect(await run(["chat", "echo"])).toMatchObject({ code: 2 });
+  });
+});
+
+describe("runs, events and files", () => {
+  test("are listed, shown as a tree, forked, downloaded and removed", async () => {
+    await run(["chat", "team", "the moon"]);
+    const listed = await run(["runs", "--json"]);
+    const { run_id: id } = JSON.parse(listed.stdout) as { readonly run_id: string };
+    expect((await run(["runs"])).stdout).toContain("the moon");
+    expect((await run(["events", id])).stdout).toMatch(
+      /^ +1 {2}\d\d:\d\d:\d\d {2}team +RequestStarted +chat /m,
+    );
+    expect((await run(["events", id, "--tree"])).stdout).toMatch(
+      /^● team\.chat .*success .*\n└ ● researcher/,
+    );
+
+    const fork = await run(["fork", id]);
+    expect(fork.stdout).toMatch(/^run_[\w-]+\n$/);
+    expect(await run(["remove", id])).toMatchObject({ code: 0, stdout: "" });
+    expect((await run(["events", id])).code).toBe(66);
+
+    await run(["chat", "pdf-writer", "Moon: It is far away."]);
+    const { stdout: runs } = await run(["runs", "--json", "--agent", "pdf-writer"]);
+    const events = await run(["events", (JSON.parse(runs) as { readonly run_id: string }).run_id, "--json"]);
+    const [, file = ""] = /"artifact_id":"([^"]+)"/.exec(events.stdout) ?? [];
+    expect((await run(["artifact", file, "-o", "moon.pdf"])).code).toBe(0);
+    expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
+  });
+
+  test("a request is followed to its end over its question", async () => {
+    await run(["call", "--request-id", "pay-2", "payments", "pay", '{"to":"eve","amount":5}']);
+    const following = startCommand(["events", "pay-2", "--follow"], { cwd, env: { TROUPE_URL: url } });
+    await following.match(/WaitForInput/);
+    await run(["resume", "pay-2", "approved=true", "--no-follow"]);
+    await following.match(/RequestCompleted/);
+    expect(await following.exited).toBe(0);
+  });
+});
+
+describe("completion", () => {
+  test("knows commands, options, agents, operations, fields and ids", async () => {
+    const complete = async (...words: string[]): Promise<string[]> =>
+      (await run(["complete", "--", ...words])).stdout.split("\n").filter((line) => line !== "");
+    expect(await complete("ca")).toEqual(["call", "cancel"]);
+    expect(await complete("serve", "--wi")).toEqual(["--wires"]);
+    expect(await complete("serve", "--durability", "")).toEqual(["full", "relaxed"]);
+    expect(await complete("init", "--template", "ch")).toEqual(["chat"]);
+    expect(await complete("call", "pa")).toEqual(["payments"]);
+    expect(await complete("call", "payments", "")).toEqual(["chat", "pay"]);
+    expect(await complete("call", "payments", "pay", "--a")).toEqual(["--amount"]);
+    await run(["chat", "echo", "hello"]);
+    expect(await complete("events", "run_")).toEqual([expect.stringMatching(/^run_/)]);
+  });
+
+  test("gives nothing and no error without a server", async () => {
+    const given = await run(["complete", "--", "call", ""], "", { TROUPE_URL: "http://127.0.0.1:9999" });
+    expect(given).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  test("of bash completes what is typed", async () => {
+    const script = `troupe() { "${process.execPath}" "${main}" "$@"; }
+source <(troupe completion bash)
+COMP_WORDS=(troupe describe pay); COMP_CWORD=2; _troupe; echo "\${COMPREPLY[@]}"`;
+    const bash = startProgram("bash", ["-c", script], { cwd, env: { TROUPE_URL: url } });
+    await expect(bash.match(/^payments$/m)).resolves.toBeTruthy();
+  });
+});
+
+describe("agents", () => {
+  test("are listed and described as one would type them", async () => {
+    expect((await run(["agents"])).stdout).toMatch(/^payments +chat pay +Makes a payment/m);
+    expect((await run(["describe", "payments"])).stdout).toContain(
+      "pay({ to: string, amount: number }): { receipt?: string }",
+    );
+  });
+});
+
+describe("a server", () => {
+  test("is found by the note of the data directory, and named when it does not answer", async () => {
+    expect((await run(["agents"], "", { TROUPE_URL: "" })).code).toBe(0);
+    const gone = await run(["agents", "--url", "http://127.0.0.1:9999"]);
+    expect(gone).toMatchObject({ code: 69, stdout: "" });
+    expect(gone.stderr).toContain("no server answers at http://127.0.0.1:9999");
+    expect(gone.stderr).toContain("npx troupe dev");
+  });
+
+  test("that wants a token gets it from TROUPE_TOKEN", async () => {
+    const project = await createProject({});
+    const agents = `--agents=${join(root, "agents")}`;
+    const server = startCommand(["serve", "--port=0", agents], {
+      cwd: project,
+      env: { TROUPE_TOKEN: "right" },
+    });
+    const [guarded] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+    const refused = await run(["agents", "--url", guarded]);
+    expect(refused).toMatchObject({ code: 77, stdout: "" });
+    expect(refused.stderr).toContain("export TROUPE_TOKEN");
+    expect((await run(["agents", "--url", guarded], "", { TROUPE_TOKEN: "right" })).code).toBe(0);
+  });
+});
+
+interface Finished {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command without a terminal. */
+function run(args: readonly string[], input = "", env: Record<string, string> = {}): Promise<Finished> {
+  return new Promise((fulfil) => {
+    const options = {
+      cwd,
+      env: { ...process.env, NO_COLOR: "1", TROUPE_URL: url, TROUPE_TOKEN: "", ...env },
+    };
+    const child = execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
+      fulfil({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+    child.stdin?.end(input);
+  });
+}
+
+const hasScript = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
+
+/** Runs a command on a terminal of 80 columns. */
+function startTerminal(args: readonly string[]) {
+  const command = ["stty cols 80 rows 24;", process.execPath, main, ...args].join(" ");
+  const program = startProgram("script", ["-qec", command, "/dev/null"], {
+    cwd,
+    env: { TROUPE_URL: url },
+    input: "pipe",
+  });
+  return {
+    exited: program.exited,
+    match: (pattern: RegExp) => program.match(pattern),
+    type: (keys: string) => program.type(keys),
+  };
+}
