@@ -101,6 +101,7 @@ export type {
   OperationInput,
   OperationOutput,
   ReceiveOptions,
+  WaitOptions,
   ToldRequest,
   ToolTurn,
   Turn,

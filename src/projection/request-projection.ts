@@ -40,7 +40,8 @@ export class RequestProjection implements ProjectedRequest {
         this.#waits.set(event.id, toWait(event));
         return;
       case "ResumeWithInput":
-        this.#answer(event);
+      case "WaitExpired":
+        this.#continue(event);
         return;
       case "ToolResult":
       case "ToolError":
@@ -60,7 +61,7 @@ export class RequestProjection implements ProjectedRequest {
     return newest;
   }
 
-  #answer(event: EventOf<"ResumeWithInput">): void {
+  #continue(event: EventOf<"ResumeWithInput"> | EventOf<"WaitExpired">): void {
     const before = this.#newest;
     before.settle(true);
     this.#waits.delete(event.wait_id);
@@ -104,7 +105,7 @@ class SegmentProjection implements Segment {
   #waits: readonly AskedWait[] | undefined;
 
   constructor(
-    began: EventOf<"RequestStarted"> | EventOf<"ResumeWithInput">,
+    began: EventOf<"RequestStarted"> | EventOf<"ResumeWithInput"> | EventOf<"WaitExpired">,
     open: ReadonlyMap<number, AskedWait>,
     request: Pick<Segment, "operation" | "input"> = began as EventOf<"RequestStarted">,
   ) {
@@ -125,8 +126,8 @@ class SegmentProjection implements Segment {
     return this.#waits ?? [...this.#open.values()];
   }
 
-  next(answer: EventOf<"ResumeWithInput">): SegmentProjection {
-    return new SegmentProjection(answer, this.#open, this);
+  next(began: EventOf<"ResumeWithInput"> | EventOf<"WaitExpired">): SegmentProjection {
+    return new SegmentProjection(began, this.#open, this);
   }
 
   settle(isAnswered: boolean): void {
@@ -143,8 +144,20 @@ export function toFile(event: EventOf<"ArtifactGenerated"> | EventOf<"ArtifactUp
   return { artifactId, name, mimeType, sizeBytes, url, isGenerated, eventId: id };
 }
 
-function toWait({ id, call_id: callId, request_keys, schema }: EventOf<"WaitForInput">): AskedWait {
-  return { waitId: id, callId, questions: request_keys, ...(schema && { schema }) };
+function toWait({
+  id,
+  call_id: callId,
+  request_keys,
+  schema,
+  expires_at: expiresAt,
+}: EventOf<"WaitForInput">): AskedWait {
+  return {
+    waitId: id,
+    callId,
+    questions: request_keys,
+    ...(schema && { schema }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  };
 }
 
 /** Whether a call was made in another one. */

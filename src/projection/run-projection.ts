@@ -96,6 +96,7 @@ const SHOWN: ReadonlySet<Event["type"]> = new Set([
   "ArtifactGenerated",
   "WaitForInput",
   "ResumeWithInput",
+  "WaitExpired",
   "ToolResult",
   "ToolError",
   "RequestCompleted",

@@ -8,6 +8,8 @@ export interface AskedWait {
   readonly callId: CallId;
   readonly questions: Questions;
   readonly schema?: JsonObject;
+  /** When it ends without an answer, ISO 8601, UTC; absent without a time limit. */
+  readonly expiresAt?: string;
 }
 
 /** A file of a run. */
@@ -43,8 +45,8 @@ export interface GivenValues {
 }
 
 /**
- * The part of a request between two moments at which its caller acts: it begins with the start of the request or with
- * an answer, and ends with the next answer or with the end of the request.
+ * The part of a request between two moments at which its caller acts: it begins with the start of the request, with an
+ * answer or with the expiry of a wait, and ends with the next of them or with the end of the request.
  */
 export interface Segment {
   /** The id of the event that began it. */
@@ -53,7 +55,7 @@ export interface Segment {
   readonly operation: string;
   /** The input of the request. */
   readonly input: Json;
-  /** The answer that began it; absent if the start of the request began it. */
+  /** The answer that began it; absent if the start of the request or the expiry of a wait began it. */
   readonly answer?: GivenValues;
   /** ISO 8601, UTC. */
   readonly startedAt: string;
@@ -65,7 +67,7 @@ export interface Segment {
   readonly waits: readonly AskedWait[];
   /** How the request ended, if this segment is its last. */
   readonly end: RequestEnd | undefined;
-  /** Whether a later answer has begun another segment of the request. */
+  /** Whether a later answer, or the expiry of a wait, has begun another segment of the request. */
   readonly isAnswered: boolean;
 }
 

@@ -73,9 +73,10 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   WaitForInput: some(
     "WaitForInput",
     { request_keys: fc.dictionary(key, text, { noNullPrototype: true }) },
-    { schema: jsonObject },
+    { schema: jsonObject, expires_at: time },
     { call_id: callId },
   ),
+  WaitExpired: some("WaitExpired", { wait_id: attempt }),
   ResumeWithInput: some(
     "ResumeWithInput",
     { wait_id: attempt, request_keys: jsonObject },

@@ -51,13 +51,18 @@ export class AnswerForwarder {
     for (const [callId, there] of waits) {
       const question = this.#note(callId, there);
       this.#session
-        .askedBefore(callId, (values) => this.#give(callId, values))
+        .askedBefore({
+          callId,
+          give: (values) => this.#give(callId, values),
+          due: () => this.#tell(),
+        })
         .then(question.end, question.end);
     }
   }
 
   /** Opens a local wait for a remote one. */
-  ask(speaker: RemoteSpeaker, { id, wait_id: there, request_keys: keys, schema }: ReceivedEvent): void {
+  ask(speaker: RemoteSpeaker, event: ReceivedEvent): void {
+    const { id, wait_id: there, request_keys: keys, schema, expires_at: until } = event;
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
     const callId = this.#session.newCall();
@@ -69,7 +74,9 @@ export class AnswerForwarder {
       callId,
       questions: Object.fromEntries(texts),
       ...(isObject(schema) && { schema: schema as JsonObject }),
+      ...(isTime(until) && { expiresAt: Date.parse(until) }),
       give: (values) => this.#give(callId, values),
+      due: () => this.#tell(),
     });
     asked.then(question.end, question.end);
   }
@@ -78,6 +85,12 @@ export class AnswerForwarder {
   answered({ wait_id: there, request_keys: values }: ReceivedEvent): void {
     const [callId] = [...this.#open].find(([, question]) => question.there === there) ?? [];
     if (callId !== undefined && isObject(values)) this.#session.answered(callId, values as JsonObject);
+  }
+
+  /** Handles an expired wait in the remote events. */
+  expired({ wait_id: there }: ReceivedEvent): void {
+    const [callId] = [...this.#open].find(([, question]) => question.there === there) ?? [];
+    if (callId !== undefined) this.#session.expired(callId);
   }
 
   /** Whether the remote request may have new events since they were last read. */
@@ -163,6 +176,10 @@ export class AnswerForwarder {
       });
     }
   }
+}
+
+function isTime(value: unknown): value is string {
+  return typeof value === "string" && Number.isFinite(Date.parse(value));
 }
 
 interface Question {

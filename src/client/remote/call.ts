@@ -197,6 +197,7 @@ export class RemoteCall {
           this.#session.say(this.#events.speakerOf(event), body);
         } else if (event.type === "WaitForInput") this.#waits.ask(this.#events.speakerOf(event), event);
         else if (event.type === "ResumeWithInput") this.#waits.answered(event);
+        else if (event.type === "WaitExpired") this.#waits.expired(event);
         else this.#events.log(event);
         this.#state = { ...this.#state, cursor: event.id };
       }

@@ -11,7 +11,7 @@ export class UnansweredWaits {
   /** Updates the waits for an event. */
   saw({ id, type, ...event }: ReceivedEvent): void {
     if (type === "WaitForInput") this.#open.add(event["wait_id"] ?? id);
-    else if (type === "ResumeWithInput") this.#open.delete(event["wait_id"]);
+    else if (type === "ResumeWithInput" || type === "WaitExpired") this.#open.delete(event["wait_id"]);
     else if (type === "RequestCompleted" && event["depth"] === 0) this.#open.clear();
   }
 }

@@ -92,10 +92,16 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     {
       request_keys: questions.describe("A description for each requested value."),
       schema: jsonObject.exactOptional().describe("JSON Schema of the values."),
+      expires_at: timestamp
+        .exactOptional()
+        .describe("When the wait ends without an answer; absent without a time limit."),
       call_id: callId,
     },
     { wait_id: ordinal.describe("Names the wait in the answer; equal to the event's id.") },
   ),
+  WaitExpired: event("WaitExpired", "The time limit of a wait has passed; it takes no answer any more.", {
+    wait_id: ordinal,
+  }),
   ResumeWithInput: event("ResumeWithInput", "A wait was answered.", {
     wait_id: ordinal,
     request_keys: jsonObject,

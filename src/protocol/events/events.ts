@@ -88,8 +88,11 @@ export type EventBody =
       readonly type: "WaitForInput";
       readonly request_keys: Questions;
       readonly schema?: JsonObject;
+      /** When the wait ends without an answer, if it has a time limit. */
+      readonly expires_at?: string;
       readonly call_id: CallId;
     }
+  | { readonly type: "WaitExpired"; readonly wait_id: number }
   | {
       readonly type: "ResumeWithInput";
       readonly wait_id: number;
@@ -320,6 +323,7 @@ export function roleOf(type: EventType): Role {
       return "user";
     case "RequestStarted":
     case "RequestCompleted":
+    case "WaitExpired":
     case "CompletionCall":
     case "CompletionResult":
     case "ReasoningOutput":

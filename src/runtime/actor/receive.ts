@@ -3,6 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Schema } from "../agent/agent.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
+import { LAST_MS } from "./wait.ts";
 
 /** The schema of a message that an agent reads; throws if the agent does not declare the message. */
 export function messageSchema({ agent }: Actor, name: string): Schema<unknown> {
@@ -45,7 +46,7 @@ export function receive(
   const { environment } = turn.context;
   const now = environment.now();
   const loggedUntil = journal.wakeTimes.get(callId) ?? Infinity;
-  const until = Math.min(loggedUntil, now + timeoutMs);
+  const until = Math.min(loggedUntil, now + timeoutMs, timeoutMs < Infinity ? LAST_MS : Infinity);
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "receive", args: null, logged }, "receive", () => stop());
   if (!logged || until < loggedUntil)

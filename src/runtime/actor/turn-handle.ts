@@ -56,6 +56,7 @@ import type {
   ToolTurn,
   Turn,
   TurnRequestInfo,
+  WaitOptions,
 } from "../agent/turn-api.ts";
 
 /** The turn object of a handler: one sequence of an actor's steps. */
@@ -191,8 +192,16 @@ export class TurnHandle implements ToolTurn {
 
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
   waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
-  waitForInput(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
-    return handled(this.#wait(asked));
+  waitForInput<Values>(schema: Schema<Values>, options: WaitOptions): Promise<Values | undefined>;
+  waitForInput(
+    questions: { readonly [key: string]: string },
+    options: WaitOptions,
+  ): Promise<JsonObject | undefined>;
+  waitForInput(
+    asked: Schema<unknown> | { readonly [key: string]: string },
+    options: Partial<WaitOptions> = {},
+  ): Promise<unknown> {
+    return handled(this.#wait(asked, options));
   }
 
   receive(name: string, { timeoutMs }: ReceiveOptions = {}): Promise<unknown> {
@@ -254,15 +263,21 @@ export class TurnHandle implements ToolTurn {
     return handled(ends) as Promise<never>;
   }
 
-  async #wait(asked: Schema<unknown> | { readonly [key: string]: string }): Promise<unknown> {
+  async #wait(
+    asked: Schema<unknown> | { readonly [key: string]: string },
+    { timeoutMs }: Partial<WaitOptions>,
+  ): Promise<unknown> {
+    checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, this.#in("turn.waitForInput"));
     const schema = isSchema(asked) ? asked : undefined;
     const jsonSchema = schema && toJsonSchema(schema, "input");
     const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
     // Checked before it takes a position, as with a text.
     checkQuestions(questions, jsonSchema);
+    const expiresAt = this.#actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
     const values = await this.#sequence.issue(waitSignature(questions), (step) =>
-      wait(this.#actor, { ...step, questions, schema, ...(jsonSchema && { jsonSchema }) }),
+      wait(this.#actor, { ...step, questions, schema, expiresAt, ...(jsonSchema && { jsonSchema }) }),
     );
+    if (values === null) return undefined;
     return schema ? parseWith(schema, values, "the answer") : values;
   }
 

@@ -3,6 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import type { Schema } from "../agent/agent.ts";
+import type { LiveWait } from "../scheduler/call-tree.ts";
 import { openCall } from "./call.ts";
 import { AgentError } from "../../errors.ts";
 import type { Questions } from "../../protocol/events/events.ts";
@@ -15,23 +16,48 @@ export interface NewWait {
   readonly questions: { readonly [key: string]: string };
   readonly schema: Schema<unknown> | undefined;
   readonly jsonSchema?: JsonObject;
+  /** When it ends without an answer, in milliseconds since 1970. */
+  readonly expiresAt?: number | undefined;
+  /** Called when an answer comes after that time. Default: the wait ends by itself at that time. */
+  readonly expire?: () => void;
 }
 
-/** Asks the caller of the turn, without a time limit. */
-export function wait(caller: Actor, { callId, logged, questions, schema, jsonSchema }: NewWait): void {
+/** Asks the caller of the turn. A restart does not reset the time limit. */
+export function wait(caller: Actor, asked: NewWait): void {
+  const { callId, logged, questions, schema, jsonSchema } = asked;
   const { turn, speaker } = caller;
   const { recorder, journal } = turn;
+  const { environment } = turn.context;
+  const before = journal.waits.get(callId);
+  // As with a sleep, a clock that was set back does not extend the time.
+  const until = Math.min(before?.expiresAt ?? Infinity, asked.expiresAt ?? Infinity, LAST_MS);
+  const hasEnd = until < LAST_MS;
   const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});
   const waitId =
-    journal.waits.get(callId)?.waitId ??
+    before?.waitId ??
     recorder.event(speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(jsonSchema && { schema: jsonSchema }),
+      ...(hasEnd && { expires_at: toTimestamp(until) }),
       call_id: callId,
     }).id;
-  turn.asked({ call, callId, waitId, questions, schema });
+  const expire = asked.expire ?? ((): void => turn.expire(live));
+  const live: LiveWait = {
+    call,
+    callId,
+    waitId,
+    questions,
+    schema,
+    ...(hasEnd && { expiresAt: until, expire }),
+  };
+  turn.asked(live);
+  if (!hasEnd || asked.expire !== undefined || turn.ended) return;
+  call.whenClosed(environment.timer(Math.max(until - environment.now(), 0), expire));
 }
+
+/** The last time that a timestamp can have, in milliseconds since 1970. */
+export const LAST_MS = 8.64e15;
 
 /** Maximum number of values that one wait asks for. */
 const QUESTIONS_LIMIT = 256;
@@ -72,7 +98,7 @@ export function sleep(
   const { environment } = turn.context;
   const now = environment.now();
   const loggedUntil = journal.wakeTimes.get(callId) ?? Infinity;
-  const until = Math.min(loggedUntil, now + ms);
+  const until = Math.min(loggedUntil, now + ms, LAST_MS);
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
   if (!logged || until < loggedUntil) recorder.record({ type: "Sleep", call_id: callId, ms, until });

@@ -84,7 +84,11 @@ export interface RemoteWait {
   readonly callId: CallId;
   readonly questions: Questions;
   readonly schema?: JsonObject;
+  /** When it ends there without an answer, in milliseconds since 1970. */
+  readonly expiresAt?: number;
   readonly give: Give;
+  /** Called from that time on, again and again while the wait is open here. */
+  readonly due?: () => void;
 }
 
 /**
@@ -138,10 +142,13 @@ export interface RemoteSession {
   ask(speaker: RemoteSpeaker, wait: RemoteWait): Promise<void>;
 
   /** Continues a question of an earlier activation. */
-  askedBefore(callId: CallId, give: Give): Promise<void>;
+  askedBefore(wait: Pick<RemoteWait, "callId" | "give" | "due">): Promise<void>;
 
   /** Logs an answer that was given on the other server. */
   answered(callId: CallId, values: JsonObject): void;
+
+  /** Logs that a question has expired on the other server. */
+  expired(callId: CallId): void;
 
   /** Stores a file and returns its event. Storing the same id again is harmless. */
   store(file: StoredFile): Promise<EventBody>;

@@ -103,6 +103,12 @@ export interface Turn<
   waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
   /** Asks the caller for one JSON value per key; the texts describe the values. */
   waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
+  /** Asks the caller and waits until a deadline; `undefined` if no answer came before it. */
+  waitForInput<Values>(schema: Schema<Values>, options: WaitOptions): Promise<Values | undefined>;
+  waitForInput(
+    questions: { readonly [key: string]: string },
+    options: WaitOptions,
+  ): Promise<JsonObject | undefined>;
 
   /**
    * Takes the oldest unread message with this name, or waits for one; `undefined` if none comes in time. Each message has
@@ -201,6 +207,12 @@ export type OperationOutput<Op> = Op extends Operation<infer _, infer Output> ? 
 
 /** The body of a message as its schema parses it. */
 export type MessageBody<Message> = Message extends Schema<infer Body> ? Body : never;
+
+/** How long `turn.waitForInput` waits. */
+export interface WaitOptions {
+  /** Maximum wait in milliseconds, restarts included. */
+  readonly timeoutMs: number;
+}
 
 /** How long `turn.receive` waits. */
 export interface ReceiveOptions {

@@ -34,7 +34,10 @@ export function startDeadline(
   const now = environment.now();
   const until = Math.min(logged ?? Infinity, Math.ceil(now + (timeoutMs ?? Infinity)));
   const isOver = until <= now;
-  if (!isOver) open.whenClosed(environment.timer(until - now, expired));
+  if (!isOver) {
+    open.whenClosed(environment.timer(until - now, expired));
+    turn.quiescence.expires(open, until);
+  }
   return { expiresAt: toTimestamp(logged ?? until), isOver };
 }
 

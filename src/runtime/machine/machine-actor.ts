@@ -20,6 +20,7 @@ import { withJournaledActors } from "./journaled-logic.ts";
 import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
 import { startCall } from "./start-call.ts";
 import { StateSteps } from "./state-steps.ts";
+import { leavingEvents } from "./leaving-events.ts";
 import { MachineWaits } from "./waits.ts";
 import { MachineTimers } from "./timers.ts";
 import type { MachineState } from "../journal/records.ts";
@@ -90,9 +91,11 @@ class MachineActor implements MachineCalls, LogicHost {
     this.#run = run;
     this.#end = end;
     this.#steps = new StateSteps(run.chart.names);
-    this.#waits = new MachineWaits(this, (values) => {
-      this.#machine.send({ ...values, type: "resume" });
-    });
+    this.#waits = new MachineWaits(
+      this,
+      (values) => this.#machine.send({ ...values, type: "resume" }),
+      (stateId) => this.#timers.firstEnd(leavingEvents(run.machine, stateId)),
+    );
     this.#timers = new MachineTimers(this);
     this.#restored = actor.turn.journal.machines.get(scope.path);
     const kept = this.#restored?.snapshot ?? turn.memory.get();

@@ -19,6 +19,8 @@ interface Delay {
 export class MachineTimers implements MachineClock {
   readonly #calls: MachineCalls;
   readonly #open = new Map<CallId, MachineTimer>();
+  /** The ends of the delays, in milliseconds since 1970. */
+  readonly #ends = new Map<CallId, number>();
   #root: AnyActorRef | undefined;
   /** What the scheduler of XState sets a timer for; the timer's callback alone does not identify it. */
   #scheduled: Omit<MachineTimer, "callId" | "ms"> | undefined;
@@ -36,6 +38,18 @@ export class MachineTimers implements MachineClock {
   /** The open delays, for the record. */
   get kept(): readonly MachineTimer[] {
     return [...this.#open.values()];
+  }
+
+  /** When the first open delay of the machine itself with one of these events ends, in milliseconds since 1970. */
+  firstEnd(events: ReadonlySet<string>): number | undefined {
+    let first: number | undefined;
+    for (const { callId, event, target } of this.#open.values()) {
+      const { type } = event;
+      if (target !== undefined || typeof type !== "string" || !events.has(type)) continue;
+      const end = this.#ends.get(callId);
+      if (end !== undefined && (first === undefined || end < first)) first = end;
+    }
+    return first;
   }
 
   /** Follows the scheduler of a machine that has not started yet. */
@@ -79,9 +93,12 @@ export class MachineTimers implements MachineClock {
       const { actor } = this.#calls;
       const callId = known ?? this.#calls.issue();
       delay.callId = callId;
+      const { environment } = actor.turn.context;
       this.#open.set(callId, { callId, ms, id, event, ...place });
+      this.#ends.set(callId, actor.turn.journal.wakeTimes.get(callId) ?? environment.now() + ms);
       actor.turn.deliveries.expect(callId, (outcome) => {
         this.#open.delete(callId);
+        this.#ends.delete(callId);
         if (outcome.ok && !this.#calls.ended) fire();
       });
       if (!actor.turn.journal.outcomes.has(callId)) sleep(actor, { callId, logged: known !== undefined }, ms);
@@ -94,6 +111,8 @@ export class MachineTimers implements MachineClock {
   clearTimeout(delay: Delay): void {
     delay.isCleared = true;
     const { callId } = delay;
-    if (callId !== undefined && this.#open.delete(callId)) this.#calls.drop(callId);
+    if (callId === undefined || !this.#open.delete(callId)) return;
+    this.#ends.delete(callId);
+    this.#calls.drop(callId);
   }
 }

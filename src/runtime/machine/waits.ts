@@ -10,13 +10,19 @@ import { toJsonSchema } from "../agent/schema.ts";
 export class MachineWaits {
   readonly #calls: MachineCalls;
   readonly #answered: (values: JsonObject) => void;
+  readonly #endOf: (stateId: string) => number | undefined;
   /** The open waits by the id of their state. */
   readonly #open = new Map<string, CallId>();
 
-  /** `answered` is called with each answer. */
-  constructor(calls: MachineCalls, answered: (values: JsonObject) => void) {
+  /** `answered` is called with each answer; `endOf` tells when a delay leaves a state. */
+  constructor(
+    calls: MachineCalls,
+    answered: (values: JsonObject) => void,
+    endOf: (stateId: string) => number | undefined,
+  ) {
     this.#calls = calls;
     this.#answered = answered;
+    this.#endOf = endOf;
   }
 
   get size(): number {
@@ -35,7 +41,7 @@ export class MachineWaits {
     for (const [stateId, callId] of this.#open) {
       if (asked.has(stateId)) continue;
       this.#open.delete(stateId);
-      this.#calls.drop(callId);
+      this.#close(callId);
     }
     for (const [stateId, question] of asked)
       if (!this.#open.has(stateId)) this.#ask(stateId, question, undefined);
@@ -55,17 +61,32 @@ export class MachineWaits {
     const callId = known ?? this.#calls.issue();
     this.#open.set(stateId, callId);
     actor.turn.deliveries.expect(callId, (outcome) => {
-      this.#open.delete(stateId);
-      if (outcome.ok && !this.#calls.ended) this.#answered(outcome.value as JsonObject);
+      // The state may have been entered again since.
+      if (this.#open.get(stateId) === callId) this.#open.delete(stateId);
+      if (outcome.ok && outcome.value !== null && !this.#calls.ended)
+        this.#answered(outcome.value as JsonObject);
     });
     if (actor.turn.journal.outcomes.has(callId)) return;
+    const isNew = known === undefined;
     wait(actor, {
       callId,
-      logged: known !== undefined,
+      logged: !isNew,
       questions,
       schema,
       ...(jsonSchema && { jsonSchema }),
+      ...(isNew && { expiresAt: this.#endOf(stateId) }),
+      // The delay of the machine ends the wait.
+      expire: () => {},
     });
+  }
+
+  /** Cancels the wait of a state that was left; one that was left by its delay has expired. */
+  #close(callId: CallId): void {
+    const { turn } = this.#calls.actor;
+    const live = turn.waits.get(callId);
+    const { expiresAt = Infinity } = live ?? {};
+    if (live && expiresAt <= turn.context.environment.now()) turn.expire(live);
+    else this.#calls.drop(callId);
   }
 }
 

@@ -54,6 +54,7 @@ function isNeeded(type: EventType, depth: number): boolean {
     case "WaitForInput":
     case "RequestStarted":
     case "ResumeWithInput":
+    case "WaitExpired":
     case "CancelRequest":
     case "MessageReceived":
       return true;

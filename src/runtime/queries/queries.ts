@@ -210,10 +210,12 @@ export class Queries {
     return (found && requestIdOf(found.text)) ?? undefined;
   }
 
-  /** The cursor before the newest turn or answer of a run. */
+  /** The cursor before the newest turn, answer or expired wait of a run. */
   async #lastStart(runId: RunId): Promise<number> {
     const starts = (text: string): boolean =>
-      typeOf(text) === "ResumeWithInput" || (typeOf(text) === "RequestStarted" && depthOf(text) === 0);
+      typeOf(text) === "ResumeWithInput" ||
+      typeOf(text) === "WaitExpired" ||
+      (typeOf(text) === "RequestStarted" && depthOf(text) === 0);
     return ((await findLast(this.#log, runId, starts))?.id ?? 1) - 1;
   }
 

@@ -33,6 +33,7 @@ export class StreamEnd {
           this.#waits.add(idOf(text));
           break;
         case "ResumeWithInput":
+        case "WaitExpired":
           this.#waits.delete((JSON.parse(text) as { readonly wait_id: number }).wait_id);
           break;
         case "RequestStarted":

@@ -18,7 +18,6 @@ import type {
   RemoteResult,
   RemoteCursor,
   RemoteSpeaker,
-  Give,
   StoredFile,
 } from "../agent/remote-port.ts";
 import { RemoteWaits } from "./remote-waits.ts";
@@ -168,12 +167,16 @@ class LocalSession implements RemoteSession {
     return this.#accepts() ? this.#waits.ask(this.#speakers.speakerOf(speaker), wait) : NEVER;
   }
 
-  askedBefore(callId: CallId, give: Give): Promise<void> {
-    return this.#waits.askedBefore(callId, give);
+  askedBefore(wait: Pick<RemoteWait, "callId" | "give" | "due">): Promise<void> {
+    return this.#waits.askedBefore(wait);
   }
 
   answered(callId: CallId, values: JsonObject): void {
     if (this.#accepts()) this.#waits.answered(callId, values);
+  }
+
+  expired(callId: CallId): void {
+    if (this.#accepts()) this.#waits.expired(callId);
   }
 
   async store(file: StoredFile): Promise<EventBody> {

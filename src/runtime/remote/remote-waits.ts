@@ -1,3 +1,4 @@
+import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -7,6 +8,9 @@ import { handwrittenSchema } from "../agent/handwritten-schema.ts";
 import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Wait } from "../replay/turn-journal.ts";
+
+/** The interval at which the other server is asked about a wait that should have expired, in milliseconds. */
+const DUE_MS = 1_000;
 
 /** Remote questions as waits of the local turn. */
 export class RemoteWaits {
@@ -24,23 +28,34 @@ export class RemoteWaits {
   }
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
-  ask(speaker: Speaker, { callId, questions, schema, give }: RemoteWait): Promise<void> {
+  ask(speaker: Speaker, wait: RemoteWait): Promise<void> {
+    const { callId, questions, schema, expiresAt } = wait;
     const { id: waitId } = this.#actor.turn.recorder.event(speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(schema && { schema }),
+      ...(expiresAt !== undefined && { expires_at: toTimestamp(expiresAt) }),
       call_id: callId,
     });
-    this.#begin({ callId, waitId, questions }, give);
+    const end = expiresAt === undefined ? {} : { expiresAt };
+    this.#begin({ callId, waitId, questions, ...end }, wait);
     return this.#answerTo(callId);
   }
 
   /** Continues a question of an earlier activation. */
-  askedBefore(callId: CallId, give: Give): Promise<void> {
+  askedBefore(wait: Pick<RemoteWait, "callId" | "give" | "due">): Promise<void> {
+    const { callId } = wait;
     const { journal } = this.#actor.turn;
     const asked = journal.waits.get(callId);
-    if (asked && !journal.outcomes.has(callId)) this.#begin(asked, give);
+    if (asked && !journal.outcomes.has(callId)) this.#begin(asked, wait);
     return this.#answerTo(callId);
+  }
+
+  /** Logs that a wait has expired on the other server. */
+  expired(callId: CallId): void {
+    const { turn } = this.#actor;
+    const wait = turn.waits.get(callId);
+    if (wait) turn.expire(wait);
   }
 
   /** Logs an answer that was given on the other server. */
@@ -60,11 +75,22 @@ export class RemoteWaits {
     );
   }
 
-  #begin({ callId, waitId, questions }: Wait, give: Give): void {
+  #begin(asked: Wait, { give, due }: Pick<RemoteWait, "give" | "due">): void {
     const { call: parent, speaker, turn } = this.#actor;
+    const { environment } = turn.context;
+    const { callId, expiresAt } = asked;
     const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
     turn.calls.opened(call);
-    turn.asked({ call, callId, waitId, questions, schema: toSchema(give) });
+    turn.asked({ ...asked, call, schema: toSchema(give) });
+    if (expiresAt === undefined || due === undefined || turn.ended) return;
+    let stop = (): void => {};
+    call.whenClosed(() => stop());
+    // The clock of the other server decides, and it may be late.
+    const look = (): void => {
+      due();
+      stop = environment.timer(DUE_MS, look);
+    };
+    stop = environment.timer(Math.max(expiresAt - environment.now(), 0), look);
   }
 
   /** Resolves when the answer is delivered to the turn. */

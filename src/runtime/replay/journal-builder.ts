@@ -32,7 +32,7 @@ import {
   waitSignature,
 } from "./signature.ts";
 import type { Signature } from "./signature.ts";
-import { addSpared, addUsage } from "./turn-journal.ts";
+import { addSpared, addUsage, EXPIRED } from "./turn-journal.ts";
 import { LazyMap, LazySet } from "../lazy.ts";
 
 /** Builds a turn's journal from the entries of its run's log. */
@@ -247,9 +247,10 @@ export class JournalBuilder {
         );
         return;
       case "WaitForInput": {
-        const { id, call_id: callId, request_keys: questions } = event;
+        const { id, call_id: callId, request_keys: questions, expires_at: until } = event;
         this.#call(callId, waitSignature(questions));
-        this.#waits.set(callId, { waitId: id, callId, questions });
+        const expiresAt = until === undefined ? {} : { expiresAt: Date.parse(until) };
+        this.#waits.set(callId, { waitId: id, callId, questions, ...expiresAt });
         this.#callOfWait.set(id, callId);
         return;
       }
@@ -260,6 +261,14 @@ export class JournalBuilder {
         if (callId === undefined) return;
         this.#waits.delete(callId);
         this.#settle(callId, { ok: true, value: event.request_keys });
+        return;
+      }
+      case "WaitExpired": {
+        const callId = this.#callOfWait.get(event.wait_id);
+        this.#lastResume = event.id;
+        if (callId === undefined) return;
+        this.#waits.delete(callId);
+        this.#settle(callId, EXPIRED);
         return;
       }
       case "RequestStarted":

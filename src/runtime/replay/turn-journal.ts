@@ -19,6 +19,9 @@ export type Outcome =
     }
   | { readonly ok: false; readonly code: CallErrorCode; readonly message: string };
 
+/** The outcome of a wait without an answer; the values of an answer are an object. */
+export const EXPIRED: Outcome = { ok: true, value: null };
+
 /** A message to a turn's code: the outcome of a call, or an event under an iterated call. */
 export type Delivery =
   | { readonly callId: CallId; readonly outcome: Outcome }
@@ -110,7 +113,7 @@ export interface TurnJournal {
   readonly remote: ReadonlyMap<string, LoggedRemoteWork>;
   /** Calls whose events are iterated. */
   readonly iterated: ReadonlySet<CallId>;
-  /** The id of the newest ResumeWithInput; 0 if there is none. */
+  /** The id of the newest ResumeWithInput or WaitExpired; 0 if there is none. */
   readonly lastResume: number;
   /** The resume ids of the given answers. */
   readonly resumeIds: ReadonlySet<string>;

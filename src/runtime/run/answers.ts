@@ -29,11 +29,17 @@ export async function findAnswer(
   { waitId, resumeId, values }: GivenAnswer,
 ): Promise<{ readonly id: number; readonly text: string }> {
   const entry = await log.lookup(requestId);
-  const answers = await answersOf(log, runId, requestId, (entry?.started ?? 1) - 1);
+  const { answers, expired } = await answersOf(log, runId, requestId, (entry?.started ?? 1) - 1);
   const found =
     (resumeId === undefined ? undefined : answers.findLast(({ event }) => event.resume_id === resumeId)) ??
     answers.findLast(({ event }) => waitId === undefined || event.wait_id === waitId);
-  if (found === undefined) throw new AgentError("conflict", `request ${requestId} is not waiting for input`);
+  if (found === undefined) {
+    const past = expired.findLast((event) => waitId === undefined || event.wait_id === waitId);
+    if (past === undefined) throw new AgentError("conflict", `request ${requestId} is not waiting for input`);
+    throw new AgentError("conflict", `wait ${past.wait_id} of request ${requestId} has expired`, {
+      hint: "the agent has continued without an answer",
+    });
+  }
   if (canonical(found.event.request_keys) !== canonical(values)) {
     throw new AgentError(
       "conflict",
@@ -48,22 +54,27 @@ interface LoggedAnswer {
   readonly text: string;
 }
 
-/** All answers of a request, oldest first. */
+type LoggedExpiry = Event & { readonly type: "WaitExpired" };
+
+/** All answers and expired waits of a request, oldest first. */
 async function answersOf(
   log: EventLog,
   runId: RunId,
   requestId: RequestId,
   start: number,
-): Promise<readonly LoggedAnswer[]> {
+): Promise<{ readonly answers: readonly LoggedAnswer[]; readonly expired: readonly LoggedExpiry[] }> {
   const answers: LoggedAnswer[] = [];
+  const expired: LoggedExpiry[] = [];
   for (let after = start; ;) {
     const { events, head } = await log.read(runId, { after, limit: 10_000 });
     for (const text of events) {
-      if (typeof text !== "string" || typeOf(text) !== "ResumeWithInput") continue;
-      if (requestIdOf(text) !== requestId) continue;
-      answers.push({ event: JSON.parse(text) as LoggedAnswer["event"], text });
+      if (typeof text !== "string") continue;
+      const type = typeOf(text);
+      if ((type !== "ResumeWithInput" && type !== "WaitExpired") || requestIdOf(text) !== requestId) continue;
+      if (type === "WaitExpired") expired.push(JSON.parse(text) as LoggedExpiry);
+      else answers.push({ event: JSON.parse(text) as LoggedAnswer["event"], text });
     }
     after += countEvents(events);
-    if (events.length === 0 || after >= head) return answers;
+    if (events.length === 0 || after >= head) return { answers, expired };
   }
 }

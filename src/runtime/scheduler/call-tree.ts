@@ -177,4 +177,8 @@ export function toolCanceled({
 export interface LiveWait extends Wait {
   readonly call: OpenCall;
   readonly schema: Schema<unknown> | undefined;
+  /**
+   * Called instead of an answer that comes after the deadline. Absent for a wait whose end another server decides.
+   */
+  readonly expire?: () => void;
 }

@@ -20,6 +20,8 @@ const LONG_REST_MS = 5_000;
 export class OpenRests {
   readonly #rests = new LazyMap<CallId, Rest>();
   readonly #long = new LazySet<CallId>();
+  /** The deadlines of other calls. */
+  readonly #deadlines = new LazyMap<CallId, number>();
   #sleeps = 0;
 
   get size(): number {
@@ -38,10 +40,10 @@ export class OpenRests {
 
   /** The first deadline, in milliseconds since 1970; `undefined` when there is none. */
   get firstEnd(): number | undefined {
-    let first: number | undefined;
-    for (const { until } of this.#rests.values())
-      if (until !== undefined && (first === undefined || until < first)) first = until;
-    return first;
+    let first = Infinity;
+    for (const { until = Infinity } of this.#rests.values()) if (until < first) first = until;
+    for (const until of this.#deadlines.values()) if (until < first) first = until;
+    return first === Infinity ? undefined : first;
   }
 
   /** What the status of the request shows if no wait is open: the oldest one. */
@@ -57,8 +59,14 @@ export class OpenRests {
     if (rest.kind !== "input" && isLong(rest.until, now)) this.#long.add(callId);
   }
 
+  /** A call that is no rest itself ends at a time, whatever is below it. */
+  addDeadline(callId: CallId, until: number): void {
+    this.#deadlines.set(callId, until);
+  }
+
   /** A call has ended. */
   remove(callId: CallId): void {
+    this.#deadlines.delete(callId);
     if (this.#rests.size === 0) return;
     if (this.#rests.get(callId)?.kind === "sleep") this.#sleeps -= 1;
     this.#rests.delete(callId);

@@ -12,7 +12,7 @@ import { LazyMap } from "../lazy.ts";
 export class OpenWaits {
   /** The client-chosen ids of the answers. */
   readonly resumeIds: Set<string>;
-  /** The id of the newest ResumeWithInput, 0 for none. */
+  /** The id of the newest ResumeWithInput or WaitExpired, 0 for none. */
   lastResume: number;
   readonly #live = new LazyMap<CallId, LiveWait>();
   readonly #unreplayed: LazyMap<CallId, Wait>;

@@ -126,6 +126,12 @@ export class Quiescence implements ActivityListener {
     if (this.rests.anyLong) this.#settle();
   }
 
+  /** Registers the deadline of a call, at which a turn at rest must continue. */
+  expires({ callId }: OpenCall, until: number): void {
+    this.rests.addDeadline(callId, until);
+    this.#change();
+  }
+
   activityChanged(): void {
     this.#wasSeenAtRest = false;
     const mayBeQuiescent = this.#options.waits.anyLive || this.rests.anyLong;

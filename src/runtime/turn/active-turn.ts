@@ -26,7 +26,7 @@ import type { Activity } from "../scheduler/activity.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { TurnEnd } from "./turn-end.ts";
-import { addUsage, toSignature } from "../replay/turn-journal.ts";
+import { addUsage, EXPIRED, toSignature } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import { TurnTimeout } from "../scheduler/turn-timeout.ts";
 import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
@@ -264,8 +264,9 @@ export class ActiveTurn implements QuiescenceListener {
     values: JsonObject,
     resumeId: string | undefined,
   ): Promise<Recorded | undefined> {
+    if (this.#isExpired(wait)) return undefined;
     await checkAnswer(this.context.environment, wait, values);
-    if (!wait.call.open) return undefined;
+    if (!wait.call.open || this.#isExpired(wait)) return undefined;
     if (resumeId !== undefined) this.waits.resumeIds.add(resumeId);
     const body: EventBody = {
       type: "ResumeWithInput",
@@ -276,6 +277,20 @@ export class ActiveTurn implements QuiescenceListener {
     const recorded = this.calls.settle(wait.call, { ok: true, value: values }, body, this.speaker);
     this.waits.lastResume = recorded.id;
     return recorded;
+  }
+
+  /** Ends a wait without an answer, because its time limit has passed. */
+  expire(wait: LiveWait): void {
+    if (!this.calls.accepts(wait.call)) return;
+    const body: EventBody = { type: "WaitExpired", wait_id: wait.waitId };
+    this.waits.lastResume = this.calls.settle(wait.call, EXPIRED, body, this.speaker).id;
+  }
+
+  /** Whether a wait is over for its answers; one whose timer is late ends now. */
+  #isExpired({ expiresAt = Infinity, expire }: LiveWait): boolean {
+    if (expire === undefined || expiresAt > this.context.environment.now()) return false;
+    expire();
+    return true;
   }
 
   /** Ends the turn. Only the first call has an effect and returns the encoded RequestCompleted. */

@@ -23,6 +23,7 @@ export class OpenWaits {
         this.#waits.set(event.wait_id, event);
         break;
       case "ResumeWithInput":
+      case "WaitExpired":
         this.#waits.delete(event.wait_id);
         break;
       case "ToolResult":

@@ -53,8 +53,9 @@ export class Projection {
   take(text: string): readonly AgentScopeObject[] {
     if (this.#hasEnded) return [];
     const event = JSON.parse(text) as Event;
-    // An answer ends a response before its own time begins.
-    const ended = event.type === "ResumeWithInput" ? this.#end({ status: "completed" }) : [];
+    // An answer or an expired wait ends a response before its own time begins.
+    const isNext = event.type === "ResumeWithInput" || event.type === "WaitExpired";
+    const ended = isNext ? this.#end({ status: "completed" }) : [];
     if (this.#hasEnded) return ended;
     this.#cursor = event.id;
     this.#timeMs = Date.parse(event.ts);
@@ -91,6 +92,8 @@ export class Projection {
     switch (event.type) {
       case "RequestStarted":
         return this.#begin(event.request_id, event.run_id);
+      case "WaitExpired":
+        return this.#begin(`${event.request_id}_${event.id}`, event.run_id);
       case "ResumeWithInput":
         return this.#begin(event.resume_id ?? `${event.request_id}_${event.id}`, event.run_id);
       case "RequestCompleted":

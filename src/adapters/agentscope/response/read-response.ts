@@ -64,4 +64,4 @@ export async function newestResponse(
 }
 
 /** The events that begin a response. */
-const BEGINNINGS = new Set<EventType>(["RequestStarted", "ResumeWithInput"]);
+const BEGINNINGS = new Set<EventType>(["RequestStarted", "ResumeWithInput", "WaitExpired"]);

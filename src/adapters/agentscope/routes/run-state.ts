@@ -92,6 +92,9 @@ function addEvent(requests: Map<RequestId, RequestState>, answers: Map<string, B
     case "RequestStarted":
       requests.set(requestId, { waits: new OpenWaits(), began, isOpen: true });
       break;
+    case "WaitExpired":
+      if (known) known.began = began;
+      break;
     case "ResumeWithInput":
       if (known) known.began = began;
       if (event.resume_id !== undefined) answers.set(event.resume_id, { requestId, began });

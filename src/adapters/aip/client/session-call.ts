@@ -75,7 +75,7 @@ export class SessionCall {
     const { wait } = kept as SentState;
     const message = `the session with agent ${this.#name} has ended, so its question cannot be answered`;
     const refuse = (): Promise<void> => Promise.reject(new AgentError("conflict", message));
-    if (wait !== undefined) void this.#session.askedBefore(wait, refuse);
+    if (wait !== undefined) void this.#session.askedBefore({ callId: wait, give: refuse });
     return toInterrupted(`agent ${this.#name}`);
   }
 

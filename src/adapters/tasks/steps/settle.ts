@@ -1,5 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import { idOf, requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
+import type { EventType } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Feed, Receipt, Runtime } from "../../../runtime/api.ts";
 import type { RunView } from "../../../projection/run-reader.ts";
@@ -70,12 +71,14 @@ async function settle(
   }
 }
 
-/** Reads until the end of the stream, or until a later answer begins another segment. */
+const BEGINNINGS: ReadonlySet<EventType> = new Set(["ResumeWithInput", "WaitExpired"]);
+
+/** Reads until the end of the stream, or until a later answer or an expired wait begins another segment. */
 async function drain({ pages }: Feed, requestId: RequestId, id: number): Promise<void> {
   for await (const { events } of pages) if (events.some((text) => begins(text))) return;
 
   function begins(text: string): boolean {
-    return typeOf(text) === "ResumeWithInput" && idOf(text) > id && requestIdOf(text) === requestId;
+    return BEGINNINGS.has(typeOf(text)) && idOf(text) > id && requestIdOf(text) === requestId;
   }
 }
 
