@@ -87,7 +87,13 @@ export type {
   Tool,
   ToolOptions,
 } from "./runtime/agent/agent.ts";
-export type { CallOptions, EffectOptions, TimeoutOption } from "./runtime/agent/call-options.ts";
+export type {
+  CallOptions,
+  EffectOptions,
+  RetryCode,
+  RetryOptions,
+  TimeoutOption,
+} from "./runtime/agent/call-options.ts";
 export type {
   Artifact,
   ArtifactOptions,

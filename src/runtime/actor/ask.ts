@@ -46,6 +46,7 @@ export async function askActor(caller: Actor, ask: NewAsk): Promise<void> {
     callee: { ...ask.callee, request_id: toRequestId(turn.runId, callId) },
     mode,
     ...(deadline && { expires_at: deadline.expiresAt }),
+    ...(ask.retryOf !== undefined && { retry_of: ask.retryOf }),
   });
   try {
     await turn.recorder.committed();

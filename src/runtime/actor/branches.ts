@@ -31,7 +31,7 @@ export async function runBranches(
 async function runBranch({ actor, scope: above }: Sequence, branch: Branch, path: string): Promise<unknown> {
   const { turn } = actor;
   const scope = new ReplayScope(path, turn.journal.items.get(path), above);
-  turn.activity.begin(path, above.path);
+  turn.activity.begin(path, { above: above.path });
   try {
     return await branch(new Sequence(actor, scope));
   } finally {

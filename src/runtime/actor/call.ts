@@ -1,12 +1,13 @@
 import { isInstance } from "../../errors.ts";
 import type { Callee, ToolErrorCode } from "../../protocol/events/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { isInterruption, isPassedOn } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
 import { announce } from "../calls/announce.ts";
-import type { NewCall, RepeatPolicy } from "../calls/announce.ts";
+import type { AttemptNumber, NewCall, RepeatPolicy } from "../calls/announce.ts";
 import { fail, finish } from "../calls/call-end.ts";
 import type { TimedCall } from "../calls/deadline.ts";
 import { noChat } from "../agent/resolve-operation.ts";
@@ -23,6 +24,8 @@ export interface AgentCall extends NewCall, TimedCall {
   readonly operationName: string;
   /** The operation and input; `undefined` for a chat that the agent cannot handle. */
   readonly asked: Invocation | undefined;
+  /** The first attempt, if this call is a later one. */
+  readonly retryOf: CallId | undefined;
 }
 
 /**
@@ -40,7 +43,7 @@ export function callName(
 }
 
 /** An effect of the code of an actor. */
-export interface EffectCall extends NewCall, TimedCall {
+export interface EffectCall extends NewCall, TimedCall, AttemptNumber {
   readonly effect: Effect;
   readonly perform: (context: EffectContext) => unknown;
 }
@@ -49,6 +52,7 @@ export interface EffectCall extends NewCall, TimedCall {
 export function callAgent(caller: Actor, call: AgentCall): OpenCall {
   const work = { stop(): void {} };
   const open = openCall(caller, call, "agent", () => work.stop());
+  if (call.retryOf !== undefined) open.key = call.retryOf;
   // A tool has the configuration of the agent that calls it.
   if (call.agent.kind === "agent") open.config = caller.turn.configs.of(call);
   void perform(caller, open, call, work);
@@ -131,7 +135,8 @@ export async function performEffect(caller: Actor, call: EffectCall): Promise<vo
   const callee = { kind: "effect", name: call.name } as const;
   const attempt = await announce(caller, open, { ...call, callee }, call.effect);
   if (!attempt) return;
-  const context = { callId: call.callId, attempt, signal: abort.signal };
+  const { callId, retryOf = callId, number } = call;
+  const context = { callId: retryOf, attempt: number - 1 + attempt, signal: abort.signal };
   try {
     const run = (): unknown => call.perform(context);
     const returned = await environment.attribute(address, run);

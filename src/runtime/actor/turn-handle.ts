@@ -14,18 +14,24 @@ import { attachedTo } from "../turn/actor-context.ts";
 import { askActor, toCallee, toToldRequest } from "./ask.ts";
 import { openAttachments, publish } from "./artifacts.ts";
 import { runBranches } from "./branches.ts";
-import { cancel } from "../calls/call-end.ts";
-import type { OpenCall } from "../scheduler/call-tree.ts";
-import { checkCallOptions, checkEffectOptions, checkTimeoutOption } from "../agent/call-options.ts";
-import type { CallOptions, EffectOptions } from "../agent/call-options.ts";
-import { callAgent, callName, performEffect } from "./call.ts";
+import {
+  checkCallOptions,
+  checkEffectOptions,
+  checkTimeoutOption,
+  toRetryPolicy,
+} from "../agent/call-options.ts";
+import type { CallOptions, EffectOptions, RetryPolicy } from "../agent/call-options.ts";
+import { agentAttempts, askAttempts, effectAttempts, ONLY } from "./attempt.ts";
+import type { Attempt, MakeAttempt } from "./attempt.ts";
+import { callName } from "./call.ts";
+import { RetriedCall } from "./retry.ts";
 import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
 import { checkRequested, checkTimeout, messageSchema, receive } from "./receive.ts";
 import { checkQuestions, sleep, wait } from "./wait.ts";
 import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
 import type { ReplayScope } from "../replay/scope.ts";
-import type { Step, Sequence } from "./sequence.ts";
+import type { Sequence } from "./sequence.ts";
 import {
   actorSignature,
   artifactSignature,
@@ -118,7 +124,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   get callId(): CallId {
-    return this.#actor.call.callId;
+    return this.#actor.call.key;
   }
 
   text(content: string): Promise<void> {
@@ -228,13 +234,9 @@ export class TurnHandle implements ToolTurn {
   ): Promise<Value> {
     checkName(name, "the name of an effect");
     checkEffectOptions(options, this.#in(`effect ${name}`));
-    const { effect = "unsafe", timeoutMs } = options;
-    const done = this.#sequence.issue(
-      callSignature(name, {}),
-      (step) => performEffect(this.#actor, { ...step, name, args: {}, effect, perform, timeoutMs }),
-      { of: { agent: name } },
-    );
-    return handled(done) as Promise<Value>;
+    const { effect = "unsafe", timeoutMs, retry } = options;
+    const make = effectAttempts({ name, args: {}, effect, perform, timeoutMs });
+    return handled(attempted(this.#sequence, toRetryPolicy(retry, effect), make).result) as Promise<Value>;
   }
 
   complete(completion: CompletionOptions): Promise<Json> {
@@ -327,50 +329,47 @@ export class TurnHandle implements ToolTurn {
     address: unknown,
     operationName: string,
     input: unknown,
-    { timeoutMs }: AskOptions,
+    options: AskOptions,
   ): Promise<Json> {
     const what = `turn.${mode}`;
     checkAddress(address, what);
     const { name: agent } = address.agent;
-    checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, this.#in(`${what} to ${agent}`));
+    checkCallOptions(options, this.#in(`${what} to ${agent}`));
+    const { timeoutMs, retry } = options;
     const args = toJson(input, `the input of ${agent}`, INPUT_LIMIT_BYTES);
     const name = actorCallName(agent, operationName);
     const callee = toCallee(address);
     const signature = actorSignature(mode, callee, callSignature(name, args));
-    return this.#sequence.issue(
-      signature,
-      (step) => askActor(this.#actor, { ...step, mode, callee, address, name, args, timeoutMs }),
-      { of: { agent, operation: operationName } },
-    );
+    const of = { agent, operation: operationName };
+    const make = askAttempts(signature, { mode, callee, address, name, args, timeoutMs }, of);
+    return attempted(this.#sequence, toRetryPolicy(retry, "unsafe"), make).result;
   }
 
   #call(agent: Agent, operationName: string, input: unknown, options: CallOptions = {}): Call<Json> {
     checkCallOptions(options, this.#in(`${agent.kind} ${agent.name}`));
-    const { timeoutMs } = { ...agent.callOptions, ...withoutUndefined(options) };
-    let step: Step | undefined;
-    let open: OpenCall | undefined;
+    const { timeoutMs, retry } = { ...agent.callOptions, ...withoutUndefined(options) };
+    const policy = toRetryPolicy(retry, agent.kind === "tool" ? agent.effect : "unsafe");
+    let made: Attempt | undefined;
     let text = "";
     const called = (async (): Promise<Json> => {
       const args = toJson(input, `the input of ${agent.name}`);
       const asked = toCalled(agent, operationName, args);
       const used = this.#used(agent);
       const name = callName(used?.own ?? agent, operationName, used?.name);
-      step = this.#sequence.begin(callSignature(name, args));
-      if (step === undefined) return this.#actor.turn.over();
-      const outcome = this.#sequence.outcome(step.callId, {
-        of: { agent: used?.name ?? agent.name, operation: operationName },
-        hear(inWords) {
+      const make = agentAttempts(
+        { name, args, agent, operationName, asked, timeoutMs },
+        { agent: used?.name ?? agent.name, operation: operationName },
+        (inWords) => {
           text = inWords;
         },
-      });
-      if (!step.settled)
-        open = callAgent(this.#actor, { ...step, name, args, agent, operationName, asked, timeoutMs });
-      return outcome;
+      );
+      made = attempted(this.#sequence, policy, make);
+      return made.result;
     })();
     return toCall(handled(called), {
       text: () => text,
-      listen: () => followCall(this.#sequence, step),
-      cancel: () => open && cancel(this.#actor, open),
+      listen: () => followCall(this.#sequence, made?.step),
+      cancel: () => made?.cancel(),
     });
   }
 
@@ -385,6 +384,11 @@ export class TurnHandle implements ToolTurn {
     const own = entry && this.#actor.agent.uses[entry[0]];
     return own && { name: entry[0], own };
   }
+}
+
+/** Makes a call once, or again while its policy says so. */
+function attempted(sequence: Sequence, policy: RetryPolicy | undefined, make: MakeAttempt): Attempt {
+  return policy ? new RetriedCall(sequence, policy, make) : make(sequence, ONLY);
 }
 
 /** An option that is undefined counts as absent. */

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { ToolErrorCode } from "../../protocol/events/events.ts";
 import type { Effect } from "./agent.ts";
 
 /** The time limit of a call. */
@@ -11,25 +12,91 @@ export interface TimeoutOption {
 }
 
 /** Options of `turn.call` and `turn.tool`. A tool can have its own in its definition. */
-export type CallOptions = TimeoutOption;
+export interface CallOptions extends TimeoutOption {
+  /** Calls again if the call fails. Each attempt is a ToolCall with its own time limit. Default: no retry. */
+  readonly retry?: RetryOptions;
+}
+
+/** How often and after which failures a call is made again. */
+export interface RetryOptions {
+  /** Maximum number of attempts, with the first: 1 to 100. */
+  readonly attempts: number;
+  /**
+   * The pause before the second attempt, in milliseconds; doubled for each further one, up to an hour. Default 500.
+   */
+  readonly backoffMs?: number;
+  /**
+   * The failures after which the call is made again. Default for an idempotent tool or effect: `tool_error`, `timeout`,
+   * `interrupted` and `overloaded`; otherwise `overloaded`, because only then the callee surely did nothing.
+   */
+  readonly on?: readonly RetryCode[];
+}
+
+/** The failures that a second attempt cannot change. */
+const FINAL = ["invalid_input", "canceled", "would_deadlock", "too_deep", "gone"] as const;
+
+/** A failure after which a call can be made again. */
+export type RetryCode = Exclude<ToolErrorCode, (typeof FINAL)[number]>;
 
 /** Options of `turn.effect`. */
-export interface EffectOptions extends TimeoutOption {
+export interface EffectOptions extends CallOptions {
   /** Whether it may run again if a crash leaves its outcome unknown; default `unsafe`. */
   readonly effect?: Effect;
 }
 
+/** How a call is retried, with all defaults. */
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly backoffMs: number;
+  readonly on: ReadonlySet<RetryCode>;
+}
+
+const DEFAULT_BACKOFF_MS = 500;
+const MOST_ATTEMPTS = 100;
+
 /** A year: a date after the limit of a call can always be written. */
 const LONGEST_MS = 365 * 24 * 3_600_000;
+
+const IDEMPOTENT: ReadonlySet<RetryCode> = new Set(["tool_error", "timeout", "interrupted", "overloaded"]);
+const OTHERS: ReadonlySet<RetryCode> = new Set(["overloaded"]);
+
+/** The codes in the order in which errors list them; the compiler checks that none is missing. */
+const RETRY_CODES: Readonly<Record<RetryCode, true>> = {
+  tool_error: true,
+  timeout: true,
+  interrupted: true,
+  overloaded: true,
+  unavailable: true,
+  too_large: true,
+};
+
+/** The policy of a call; `undefined` if it is made once. */
+export function toRetryPolicy(retry: RetryOptions | undefined, effect: Effect): RetryPolicy | undefined {
+  if (retry === undefined || retry.attempts === 1) return undefined;
+  const { attempts, backoffMs = DEFAULT_BACKOFF_MS, on } = retry;
+  return { attempts, backoffMs, on: on ? new Set(on) : effect === "idempotent" ? IDEMPOTENT : OTHERS };
+}
 
 /** Throws `invalid_request` for options of a call that cannot be; `place` names the callee and the caller. */
 export function checkCallOptions(options: CallOptions, place: string): void {
   checkTimeoutOption(options, place);
+  const { retry } = options;
+  if (retry === undefined) return;
+  if (typeof retry !== "object" || retry === null)
+    throw wrong("retry", place, retry, "an object {attempts, backoffMs, on}");
+  const { attempts, backoffMs = 0, on = [] } = retry;
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > MOST_ATTEMPTS)
+    throw wrong("retry.attempts", place, attempts, `a whole number from 1 to ${MOST_ATTEMPTS}`);
+  if (backoffMs !== 0 && !isDuration(backoffMs))
+    throw wrong("retry.backoffMs", place, backoffMs, `a number of milliseconds from 0 to ${LONGEST_MS}`);
+  const known = Object.keys(RETRY_CODES);
+  if (!Array.isArray(on) || on.some((code: unknown) => !known.includes(code as string)))
+    throw wrong("retry.on", place, on, `a list of these: ${known.join(", ")}`);
 }
 
 /** The same for `turn.effect`. */
 export function checkEffectOptions(options: EffectOptions, place: string): void {
-  checkTimeoutOption(options, place);
+  checkCallOptions(options, place);
   const { effect } = options;
   if (effect === undefined || effect === "idempotent" || effect === "unsafe") return;
   throw wrong("effect", place, effect, `"idempotent" or "unsafe"`);

@@ -125,7 +125,7 @@ export function operation(options: object): object {
 export function defineTool<Given, Input, Returned, Output = Returned>(
   options: ToolOptions<Given, Input, Returned, Output>,
 ): Tool<Given, Output> {
-  const { name, description, input, output, effect = "unsafe", timeoutMs, run } = options;
+  const { name, description, input, output, effect = "unsafe", timeoutMs, retry, run } = options;
   checkOperationName(name);
   checkOperation(options, `tool ${name}`);
   checkCallOptions(options, `tool ${name}`);
@@ -141,7 +141,7 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
     tools: [],
     uses: {},
     memory: "own",
-    ...(timeoutMs !== undefined && { callOptions: { timeoutMs } }),
+    callOptions: { ...(timeoutMs !== undefined && { timeoutMs }), ...(retry && { retry }) },
   });
 }
 

@@ -156,8 +156,11 @@ export interface Turn<
   ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }>;
 }
 
-/** Options of an ask or a tell. The time limit of a tell is one for its acceptance. */
-export type AskOptions = TimeoutOption;
+/**
+ * Options of an ask or a tell. The time limit of a tell is one for its acceptance. Each attempt of a retried ask is a
+ * request of its own; by default it is asked again only after `overloaded`, when the other actor surely did nothing.
+ */
+export type AskOptions = CallOptions;
 
 /** The request of a tell. */
 export interface ToldRequest {

@@ -18,9 +18,18 @@ export interface NewCall {
   readonly logged: boolean;
 }
 
+/** Which attempt of a retried call it is. */
+export interface AttemptNumber {
+  /** From 1. */
+  readonly number: number;
+  /** The first attempt, for a later one. */
+  readonly retryOf: CallId | undefined;
+}
+
 /** A call with everything that its events say. */
 export interface AnnouncedCall extends NewCall, TimedCall {
   readonly callee: Callee;
+  readonly retryOf: CallId | undefined;
 }
 
 /** What happens with a call whose outcome is unknown. */
@@ -60,6 +69,7 @@ export async function announce(
     callee: call.callee,
     ...(attempt > 1 && { attempt }),
     ...(deadline && { expires_at: deadline.expiresAt }),
+    ...(call.retryOf !== undefined && { retry_of: call.retryOf }),
   });
   try {
     await recorder.committed();

@@ -72,8 +72,8 @@ export type RecordBody =
   | { readonly type: "Released"; readonly request_id: RequestId }
   /** A turn sleeps until a time. */
   | { readonly type: "Sleep"; readonly call_id: CallId; readonly ms: number; readonly until: number }
-  /** A sleep is over. */
-  | { readonly type: "Woke"; readonly call_id: CallId }
+  /** A sleep is over, or was canceled. */
+  | { readonly type: "Woke"; readonly call_id: CallId; readonly canceled?: true }
   /** A turn waits for a message, until a time if there is one. */
   | { readonly type: "Receive"; readonly call_id: CallId; readonly name: string; readonly until?: number }
   /**

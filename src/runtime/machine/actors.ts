@@ -4,8 +4,8 @@ import { AgentError } from "../../errors.ts";
 import type { Model } from "../../ports/model.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Agent, Operations, Tool } from "../agent/agent.ts";
-import { checkCallOptions } from "../agent/call-options.ts";
-import type { CallOptions } from "../agent/call-options.ts";
+import { checkTimeoutOption } from "../agent/call-options.ts";
+import type { TimeoutOption } from "../agent/call-options.ts";
 import { checkAgent } from "../agent/check-definition.ts";
 import type { OperationInput, OperationOutput } from "../agent/turn-api.ts";
 
@@ -15,9 +15,9 @@ export type ActorCall =
       readonly kind: "agent";
       readonly agent: Agent;
       readonly operation: string;
-      readonly options: CallOptions;
+      readonly options: TimeoutOption;
     }
-  | { readonly kind: "model"; readonly model: Model; readonly options: CallOptions };
+  | { readonly kind: "model"; readonly model: Model; readonly options: TimeoutOption };
 
 /**
  * An actor of a machine that calls an operation of an agent, with the actor's input as the operation's input. The call
@@ -26,29 +26,29 @@ export type ActorCall =
 export function agentActor<Ops extends Operations, Name extends keyof Ops & string>(
   agent: Agent<Ops>,
   operation: Name,
-  options: CallOptions = {},
+  options: TimeoutOption = {},
 ): PromiseActorLogic<OperationOutput<Ops[Name]>, OperationInput<Ops[Name]>> {
   checkAgent(agent, "the agent of agentActor");
-  checkCallOptions(options, `agentActor of ${agent.name}`);
+  checkTimeoutOption(options, `agentActor of ${agent.name}`);
   return toLogic({ kind: "agent", agent, operation, options });
 }
 
 /** An actor of a machine that calls a tool. */
 export function toolActor<Input, Output>(
   tool: Tool<Input, Output>,
-  options: CallOptions = {},
+  options: TimeoutOption = {},
 ): PromiseActorLogic<Output, Input> {
   checkAgent(tool, "the tool of toolActor");
-  checkCallOptions(options, `toolActor of ${tool.name}`);
+  checkTimeoutOption(options, `toolActor of ${tool.name}`);
   const [operation = tool.name] = Object.keys(tool.operations);
   return toLogic({ kind: "agent", agent: tool, operation, options });
 }
 
 /** An actor of a machine that asks a model; its input is the model's. The model's text is text of the agent. */
-export function modelActor(model: Model, options: CallOptions = {}): PromiseActorLogic<Json, Json> {
+export function modelActor(model: Model, options: TimeoutOption = {}): PromiseActorLogic<Json, Json> {
   if (typeof (model as Partial<Model> | undefined)?.generate !== "function")
     throw new AgentError("invalid_request", "the model of modelActor is not a model");
-  checkCallOptions(options, `modelActor of ${model.name}`);
+  checkTimeoutOption(options, `modelActor of ${model.name}`);
   return toLogic({ kind: "model", model, options });
 }
 

@@ -1,6 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
+import { ONLY } from "../actor/attempt.ts";
 import { callAgent, callName, performEffect } from "../actor/call.ts";
 import { complete } from "../actor/completion.ts";
 import type { Effect } from "../agent/agent.ts";
@@ -27,6 +28,7 @@ export function startCall(actor: Actor, { src, input, call, start, effect, ...st
     case undefined:
       void performEffect(actor, {
         ...step,
+        ...ONLY,
         name: src,
         args: input,
         effect,
@@ -42,6 +44,7 @@ export function startCall(actor: Actor, { src, input, call, start, effect, ...st
       const agent = (isUsed ? actor.turn.context.agents.usesOf(actor.agent)[src] : undefined) ?? call.agent;
       callAgent(actor, {
         ...step,
+        ...ONLY,
         name: callName(call.agent, operationName, isUsed ? src : undefined),
         args: input,
         agent,

@@ -32,7 +32,7 @@ import {
   waitSignature,
 } from "./signature.ts";
 import type { Signature } from "./signature.ts";
-import { addSpared, addUsage, EXPIRED } from "./turn-journal.ts";
+import { addSpared, addUsage, CANCELED_CALL, EXPIRED } from "./turn-journal.ts";
 import { LazyMap, LazySet } from "../lazy.ts";
 
 /** Builds a turn's journal from the entries of its run's log. */
@@ -103,7 +103,7 @@ export class JournalBuilder {
         this.#wakeTimes.set(record.call_id, record.until);
         return;
       case "Woke":
-        this.#settle(record.call_id, { ok: true, value: null });
+        this.#settle(record.call_id, record.canceled ? CANCELED_CALL : { ok: true, value: null });
         return;
       case "Receive":
         // A second record of a call has its new end only.

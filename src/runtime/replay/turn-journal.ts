@@ -22,6 +22,9 @@ export type Outcome =
 /** The outcome of a wait without an answer; the values of an answer are an object. */
 export const EXPIRED: Outcome = { ok: true, value: null };
 
+/** The outcome of a canceled call whose end is not an event, for the code that waits for it. */
+export const CANCELED_CALL: Outcome = { ok: false, code: "canceled", message: "the call was canceled" };
+
 /** A message to a turn's code: the outcome of a call, or an event under an iterated call. */
 export type Delivery =
   | { readonly callId: CallId; readonly outcome: Outcome }

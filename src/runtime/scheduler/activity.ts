@@ -35,12 +35,13 @@ export class Activity {
     return this.#count;
   }
 
-  /** A handler starts, or a branch of the sequence of a scope. */
-  begin(scope: string, parent?: string): void {
-    const above = parent === undefined ? undefined : this.#sequences.get(parent);
+  /** A handler starts, or a branch of the sequence of a scope, which waits for it unless the branch is aside. */
+  begin(scope: string, branch?: { readonly above: string; readonly isAside?: boolean }): void {
+    const above = branch && this.#sequences.get(branch.above);
     const sequence: SequenceActivity = {
       scope,
       above,
+      isAside: branch?.isAside ?? false,
       branches: undefined,
       activatedAt: 0,
     };
@@ -74,7 +75,7 @@ export class Activity {
       if (sequence.activatedAt > count) continue;
       this.#noted.delete(sequence);
       // Other code is deactivated when it makes its next call.
-      if (waits(sequence.scope) || (sequence.branches?.size ?? 0) > 0) this.#deactivate(sequence);
+      if (waits(sequence.scope) || waitsForBranches(sequence)) this.#deactivate(sequence);
     }
   }
 
@@ -117,7 +118,14 @@ interface SequenceActivity {
   readonly scope: string;
   /** The sequence of which it is a branch. */
   readonly above: SequenceActivity | undefined;
+  /** Whether the sequence above continues beside it. */
+  readonly isAside: boolean;
   branches: Set<SequenceActivity> | undefined;
   /** The count of its last activation; 0 for an inactive one. */
   activatedAt: number;
+}
+
+function waitsForBranches({ branches }: SequenceActivity): boolean {
+  for (const { isAside } of branches ?? []) if (!isAside) return true;
+  return false;
 }

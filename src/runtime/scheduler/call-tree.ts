@@ -47,6 +47,8 @@ export class OpenCall {
   #atClose: (() => void)[] | undefined;
   /** The configuration of the called agent. */
   config: JsonObject;
+  /** The idempotency key for what the call changes outside: its id, or that of the first attempt. */
+  key: CallId;
 
   constructor(options: {
     readonly callId: CallId;
@@ -59,6 +61,7 @@ export class OpenCall {
     readonly abort?: () => void;
   }) {
     this.callId = options.callId;
+    this.key = options.callId;
     this.kind = options.kind;
     this.name = options.name;
     this.speaker = options.speaker;

@@ -4,6 +4,7 @@ import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
+import { CANCELED_CALL } from "../replay/turn-journal.ts";
 import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import { canceledBody } from "../scheduler/call-tree.ts";
@@ -25,9 +26,6 @@ export interface OpenCallsOptions {
   readonly waits: OpenWaits;
   readonly subscriptions: Subscriptions;
 }
-
-/** The outcome of a canceled call, for the code that waits for it. */
-export const CANCELED_CALL: Outcome = { ok: false, code: "canceled", message: "the call was canceled" };
 
 /**
  * The open calls of a turn, and the end of each: settled with an outcome, or canceled because its caller does not
@@ -87,6 +85,14 @@ export class OpenCalls {
   conclude(call: OpenCall, outcome: Outcome): void {
     this.#closeWithAll(call);
     this.#deliver(call, outcome);
+  }
+
+  /** Ends a sleep early; for its code it fails. */
+  wakeCanceled(call: OpenCall): void {
+    this.#closeWithAll(call);
+    this.#options.recorder.record({ type: "Woke", call_id: call.callId, canceled: true });
+    this.#deliver(call, CANCELED_CALL);
+    call.abort();
   }
 
   /** Cancels one call of a caller, with all calls under it. */

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
 import { atEveryCrash } from "./crashes.ts";
+import { outcomeOf } from "./outcome.ts";
 
 /** Never settles. */
 const endless = defineTool({
@@ -39,16 +40,6 @@ const boss = defineAgent({
     await turn.text("and on");
   },
 });
-
-async function outcomeOf(call: Promise<unknown>): Promise<string> {
-  try {
-    return `result ${JSON.stringify(await call)}`;
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    const { code, agent, operation, callId, message } = error;
-    return JSON.stringify({ code, agent, operation, callId, message });
-  }
-}
 
 function typesOf(events: readonly Event[]): readonly string[] {
   return events.map((event) =>

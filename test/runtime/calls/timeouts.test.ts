@@ -5,6 +5,7 @@ import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
 import { atEveryCrash } from "./crashes.ts";
+import { outcomeOf } from "./outcome.ts";
 
 const slow = defineTool({
   name: "slow",
@@ -25,16 +26,6 @@ const stuck = defineTool({
   effect: "idempotent",
   run: () => new Promise<null>(() => {}),
 });
-
-async function outcomeOf(call: Promise<unknown>): Promise<string> {
-  try {
-    return `result ${JSON.stringify(await call)}`;
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    const { code, agent, operation, callId, message } = error;
-    return JSON.stringify({ code, agent, operation, callId, message });
-  }
-}
 
 const hasty = defineAgent({
   name: "hasty",
