@@ -1,9 +1,9 @@
-import type { Agent, Call as CallOf, Model, ModelPart, Operation, Tool, Turn } from "troupe";
+import type { Agent, Call as CallOf, CallOptions, Model, ModelPart, Operation, Tool, Turn } from "troupe";
 import { defineAgent, defineTool, ModelError, operation } from "troupe";
 import { z } from "zod";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 import { MESSAGES } from "./messages.ts";
-import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";
+import type { Call, ChildCall, CompletionCall, Programs, Step, Steps, Supervision } from "./program.ts";
 
 /** The outcome of an awaited step. */
 export interface Ended {
@@ -84,13 +84,13 @@ class Performance {
   }
 
   async perform(turn: Turn, steps: Steps, before: Ended): Promise<Ended> {
-    const started = new Map<number, Promise<Ended>>();
+    const started = new Map<number, StartedCall>();
     let last = before;
     for (const step of steps) last = await this.#step(turn, step, last, started);
     return last;
   }
 
-  async #step(turn: Turn, step: Step, last: Ended, started: Map<number, Promise<Ended>>): Promise<Ended> {
+  async #step(turn: Turn, step: Step, last: Ended, started: Map<number, StartedCall>): Promise<Ended> {
     switch (step.do) {
       case "text": {
         const said = turn.text(`${step.content} ${JSON.stringify(last)}`);
@@ -100,10 +100,13 @@ class Performance {
       case "call":
         return this.#caught(this.#call(turn, step.call));
       case "start":
-        started.set(step.slot, this.#caught(this.#call(turn, step.call)));
+        started.set(step.slot, this.#start(turn, step.call));
         return last;
       case "join":
-        return (await started.get(step.slot)) ?? last;
+        return (await started.get(step.slot)?.ended) ?? last;
+      case "cancel":
+        started.get(step.slot)?.cancel();
+        return last;
       case "together":
         return this.#caught(Promise.all(step.calls.map((call) => this.#call(turn, call))));
       case "race":
@@ -153,6 +156,11 @@ class Performance {
         return never;
       }
     }
+  }
+
+  #start(turn: Turn, call: Call): StartedCall {
+    const made: Promise<unknown> & { cancel?(): void } = this.#call(turn, call);
+    return { ended: this.#caught(made), cancel: () => made.cancel?.() };
   }
 
   async #follow(turn: Turn, { call, takes, slow, content }: Step & { readonly do: "follow" }): Promise<Json> {
@@ -206,9 +214,9 @@ class Performance {
     }
   }
 
-  #child(turn: Turn, { to, program }: ChildCall): CallOf<Json> {
-    if (to === "safe" || to === "risky") return turn.tool(this.#cast[to], { program });
-    return turn.call(this.#cast[to], "perform", { program });
+  #child(turn: Turn, { to, program, ...options }: ChildCall): CallOf<Json> {
+    if (to === "safe" || to === "risky") return turn.tool(this.#cast[to], { program }, toOptions(options));
+    return turn.call(this.#cast[to], "perform", { program }, toOptions(options));
   }
 
   #model({ name, words, failures, fatal }: CompletionCall): Model {
@@ -226,7 +234,7 @@ class Performance {
     return { name, generate: (_input, { attempt }) => generate(attempt) };
   }
 
-  #effect(turn: Turn, { name, safe, fails }: Call & { readonly to: "effect" }): Promise<number> {
+  #effect(turn: Turn, { name, safe, fails, ...options }: Call & { readonly to: "effect" }): Promise<number> {
     return turn.effect(
       name,
       async () => {
@@ -239,9 +247,19 @@ class Performance {
         if (fails) throw new Error("the effect fails");
         return toNumber(name);
       },
-      { effect: safe ? "idempotent" : "unsafe" },
+      { ...toOptions(options), effect: safe ? "idempotent" : "unsafe" },
     );
   }
+}
+
+/** A call that a program has started. */
+interface StartedCall {
+  readonly ended: Promise<Ended>;
+  cancel(): void;
+}
+
+function toOptions({ timeoutMs, retry }: Supervision): CallOptions {
+  return { ...(timeoutMs !== undefined && { timeoutMs }), ...(retry && { retry }) };
 }
 
 /** Decides a branch of a program. */

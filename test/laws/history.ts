@@ -238,7 +238,8 @@ class HistoryReader {
         this.#received(callId, record);
         return;
       case "Woke":
-        this.#settle(callId, { ok: true, value: null });
+        if (record["canceled"] === true) this.#settle(callId, { ok: false, value: null, code: "canceled" });
+        else this.#settle(callId, { ok: true, value: null });
         return;
       case "Now":
       case "Random": {
@@ -325,14 +326,17 @@ export function isParked({ items, outcomes, waits, queued }: History): boolean {
   );
 }
 
-/** Whether a sequence was cut off because a call above it was canceled. */
+/** Whether a sequence was cut off because a call above it ended before it. */
 export function isCut({ outcomes }: History, scope: string): boolean {
   for (const [callId, { code }] of outcomes) {
-    const isGivenUp = code === "canceled" || code === "interrupted";
-    if (isGivenUp && (scope === callId || isInside(scope, callId))) return true;
+    if (code !== undefined && GIVEN_UP.has(code) && (scope === callId || isInside(scope, callId)))
+      return true;
   }
   return false;
 }
+
+/** The codes of calls whose work may end at any place. */
+const GIVEN_UP: ReadonlySet<string> = new Set(["canceled", "interrupted", "timeout"]);
 
 /** Whether a call or a sequence is under a call. */
 export function isInside(place: string, callId: string): boolean {

@@ -2,7 +2,16 @@ import { isEven, toNumber, toWords } from "./agents.ts";
 import type { Ended } from "./agents.ts";
 import { isInside } from "./history.ts";
 import type { History, Item, Outcome } from "./history.ts";
-import type { Call, ChildCall, CompletionCall, Programs, Step, Steps } from "./program.ts";
+import type {
+  Call,
+  ChildCall,
+  CompletionCall,
+  Programs,
+  Retry,
+  Step,
+  Steps,
+  Supervision,
+} from "./program.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 
 /** The memory that a run keeps for its agents. */
@@ -128,6 +137,7 @@ export class Model {
       case "risky": {
         const child = this.#child(callId, call, config);
         if (outcome === undefined || outcome.code === "canceled") return;
+        if (outcome.code === "timeout" && call.timeoutMs !== undefined) return;
         if (outcome.code === "interrupted") {
           if (call.to === "agent" || call.to === "keeper") wrong("is no call to be interrupted");
           if (hasItems(this.#history, callId)) wrong("was interrupted though it was journaled");
@@ -141,6 +151,7 @@ export class Model {
       }
       case "effect": {
         if (outcome === undefined || outcome.code === "canceled" || outcome.code === "interrupted") return;
+        if (outcome.code === "timeout" && call.timeoutMs !== undefined) return;
         if (outcome.ok === call.fails) wrong(`ended with ${JSON.stringify(outcome)}`);
         if (outcome.ok && outcome.value !== toNumber(call.name))
           wrong(`gave ${JSON.stringify(outcome.value)}`);
@@ -178,7 +189,9 @@ export class Model {
         return;
       }
       default:
-        if (outcome && !outcome.ok) wrong(`ended with ${JSON.stringify(outcome)}`);
+        // Only the pause between two attempts can be canceled.
+        if (outcome && !outcome.ok && outcome.code !== "canceled")
+          wrong(`ended with ${JSON.stringify(outcome)}`);
         return;
     }
   }
@@ -267,17 +280,19 @@ class Sequence {
         this.last = toEnded(this.#wait([this.#issue(step.call)], "all"), true);
         return;
       case "start":
-        started.set(step.slot, this.#issue(step.call));
+        started.set(step.slot, this.#issue(step.call, true));
         return;
       case "join": {
         const waiting = started.get(step.slot);
         if (waiting) this.last = toEnded(this.#wait([waiting], "all"), true);
         return;
       }
+      case "cancel":
+        return;
       case "together":
         this.last = toEnded(
           this.#wait(
-            step.calls.map((call) => this.#issue(call)),
+            step.calls.map((call) => this.#issue(call, true)),
             "all",
           ),
           false,
@@ -286,7 +301,7 @@ class Sequence {
       case "race":
         this.last = toEnded(
           this.#wait(
-            step.calls.map((call) => this.#issue(call)),
+            step.calls.map((call) => this.#issue(call, true)),
             "first",
           ),
           true,
@@ -335,7 +350,9 @@ class Sequence {
     }
   }
 
-  #issue(call: Call): Waiting {
+  /** `mayStay` says that the sequence may end before the call. */
+  #issue(call: Call, mayStay = false): Waiting {
+    if ("retry" in call && call.retry) return this.#retried({ ...call, retry: call.retry }, mayStay);
     this.items.push(toItem(call));
     if (call.to === "text") return { outcome: { ok: true, value: call.content, at: 0 } };
     const callId = `${this.#place.scope}.${this.items.length}`;
@@ -344,8 +361,35 @@ class Sequence {
     return { outcome };
   }
 
+  /** A call that is made again is a branch, with its attempts and pauses. */
+  #retried({ retry, ...attempt }: Call & Supervision & { readonly retry: Retry }, mayStay: boolean): Waiting {
+    const { attempts, backoffMs, on } = retry;
+    this.items.push("all 1");
+    const scope = `${this.#place.scope}.${this.items.length}:0`;
+    const sequence = new Sequence(this.#history, { ...this.#place, scope }, this.#visit);
+    // A cancel between an attempt and its pause is nowhere in the log, and neither is an end of the caller there.
+    const mayEnd = attempt.canceled === true || (mayStay && isOver(this.#history, this.#place.scope));
+    const ends = (): boolean => mayEnd && sequence.#logged.length <= sequence.items.length;
+    let made: Waiting = { outcome: undefined };
+    for (let number = 1; number <= attempts; number += 1) {
+      made = sequence.#issue(attempt);
+      if (made.outcome === undefined || !isRetried(attempt, made.outcome, on) || ends()) break;
+      if (number === attempts || backoffMs === 0) continue;
+      const paused = sequence.#issue({ to: "sleep", ms: backoffMs * 2 ** (number - 1) }).outcome;
+      if (paused?.ok === true && !ends()) continue;
+      made = { outcome: paused && { ...paused, ok: false } };
+      break;
+    }
+    const { items, memory } = sequence;
+    const { outcome } = made;
+    const state = outcome === undefined ? "blocked" : outcome.ok ? "returned" : "threw";
+    this.branches.set(scope, { items, state, value: outcome?.value ?? null, memory });
+    for (const [under, expected] of sequence.branches) this.branches.set(under, expected);
+    return made;
+  }
+
   #follow({ call, takes, slow, content }: Step & { readonly do: "follow" }): void {
-    const { outcome } = this.#issue(call);
+    const { outcome } = this.#issue(call, takes !== undefined);
     const callId = `${this.#place.scope}.${this.items.length}`;
     let taken = 0;
     for (const type of eventsUnder(this.#history, callId)) {
@@ -388,6 +432,20 @@ class Sequence {
     const ok = ends.every(({ state }) => state === "returned");
     this.last = { ok, value: ok ? ends.map(({ value }) => value) : null };
   }
+}
+
+/** Whether a sequence has ended, because a call above it or the turn has. */
+function isOver({ outcomes, events }: History, scope: string): boolean {
+  if (events.at(-1)?.type === "RequestCompleted") return true;
+  return [...outcomes.keys()].some((callId) => scope === callId || isInside(scope, callId));
+}
+
+/** Whether another attempt follows a failure. */
+function isRetried(call: Call, { ok, code = "" }: Outcome, on?: readonly string[]): boolean {
+  if (ok) return false;
+  if (on) return on.includes(code);
+  const isSafe = call.to === "safe" || (call.to === "effect" && call.safe);
+  return isSafe && ["tool_error", "timeout", "interrupted"].includes(code);
 }
 
 /** The types of the events under a call, in order. */

@@ -51,6 +51,7 @@ function changedStep(step: Step, pick: Picker): Step {
     case "choose":
       return { ...step, even: step.odd, odd: step.even };
     case "join":
+    case "cancel":
     case "recall":
     case "received":
     case "config":

@@ -1,9 +1,29 @@
 import { MESSAGES } from "./messages.ts";
 
+/** How a call is supervised by the code that makes it. */
+export interface Supervision {
+  readonly timeoutMs?: number;
+  readonly retry?: Retry;
+  /** Set if a step of the program may cancel it. */
+  readonly canceled?: true;
+}
+
+export interface Retry {
+  readonly attempts: number;
+  readonly backoffMs: number;
+  /** Default: that of the runtime. */
+  readonly on?: readonly ("tool_error" | "timeout")[];
+}
+
 /** Something that a program awaits or leaves open. */
 export type Call =
-  | { readonly to: "agent" | "keeper" | "safe" | "risky"; readonly program: number }
-  | { readonly to: "effect"; readonly name: string; readonly safe: boolean; readonly fails: boolean }
+  | (Supervision & { readonly to: "agent" | "keeper" | "safe" | "risky"; readonly program: number })
+  | (Supervision & {
+      readonly to: "effect";
+      readonly name: string;
+      readonly safe: boolean;
+      readonly fails: boolean;
+    })
   | { readonly to: "sleep"; readonly ms: number }
   | { readonly to: "wait"; readonly key: string }
   /** A wait for a message; without `ms` it has no end. */
@@ -32,6 +52,7 @@ export type Step =
   | { readonly do: "call"; readonly call: Call }
   | { readonly do: "start"; readonly call: Call; readonly slot: number }
   | { readonly do: "join"; readonly slot: number }
+  | { readonly do: "cancel"; readonly slot: number }
   | { readonly do: "together"; readonly calls: readonly Call[] }
   | { readonly do: "race"; readonly calls: readonly Call[] }
   /** Iterates all or some events of a call and sends a text for each; `slow` sleeps after each. */
@@ -81,6 +102,12 @@ interface Sequence {
   loose: boolean;
 }
 
+/** A call that was started, and can be canceled. */
+interface Started {
+  readonly slot: number;
+  readonly call: Call;
+}
+
 interface Place {
   readonly depth: number;
   /** In a branch of `all`, where the memory is shared with the other branches. */
@@ -88,6 +115,8 @@ interface Place {
   /** Somewhere under an agent with shared run memory. */
   readonly kept: boolean;
   readonly tool: boolean;
+  /** Somewhere under a call that may be made more than once; a remote agent has one program for each call. */
+  readonly retried: boolean;
 }
 
 /** The maximum size of the programs of a turn. */
@@ -112,18 +141,26 @@ export function createPrograms(
 
   function steps(place: Place, length: number, sequence: Sequence = { loose: false }): Steps {
     const list: Step[] = [];
-    const slots: number[] = [];
+    const started: Started[] = [];
     for (let count = 0; count < length && made < most; count += 1) {
       made += 1;
-      list.push(step(place, slots, sequence));
+      list.push(step(place, started, sequence));
     }
     // Some calls are left open when the handler ends.
-    for (const slot of slots) if (pick.chance(50)) list.push({ do: "join", slot });
+    for (const one of started) {
+      if (pick.chance(15) && isChild(one.call)) list.push(cancel(one));
+      if (pick.chance(50)) list.push({ do: "join", slot: one.slot });
+    }
     return list;
   }
 
-  function step(place: Place, slots: number[], sequence: Sequence): Step {
-    switch (pick.below(outward ? 22 : 20)) {
+  function cancel({ slot, call }: Started): Step {
+    Object.assign(call, { canceled: true });
+    return { do: "cancel", slot };
+  }
+
+  function step(place: Place, started: Started[], sequence: Sequence): Step {
+    switch (pick.below(outward ? 23 : 21)) {
       case 0:
       case 1:
       case 2:
@@ -139,10 +176,10 @@ export function createPrograms(
         return pick.chance(50) ? { do: "recall" } : { do: "remember", value: pick.below(1_000) };
       case 6:
       case 7: {
-        const slot = (names += 1);
-        slots.push(slot);
+        const one = { slot: (names += 1), call: call(place) };
+        started.push(one);
         sequence.loose = true;
-        return { do: "start", call: call(place), slot };
+        return { do: "start", ...one };
       }
       case 8:
       case 9:
@@ -177,9 +214,13 @@ export function createPrograms(
       }
       case 14:
         return pick.chance(30) ? { do: "fail" } : { do: "call", call: { to: "wait", key: name() } };
-      case 20:
-        return { do: "config" };
+      case 20: {
+        const children = started.filter((one) => isChild(one.call));
+        return children.length > 0 ? cancel(pick.of(children)) : { do: "call", call: call(place) };
+      }
       case 21:
+        return { do: "config" };
+      case 22:
         return sequence.loose ? { do: "config" } : { do: "attached" };
       default:
         return { do: "call", call: call(place) };
@@ -193,13 +234,18 @@ export function createPrograms(
   function call(place: Place): Call {
     const kind = pick.below(outward ? 14 : 13);
     if (kind < 5 && place.depth < 3 && programs.size < MOST_PROGRAMS) return child(place);
-    if (kind < 7) return { to: "effect", name: name(), safe: pick.chance(60), fails: pick.chance(20) };
+    if (kind < 7) {
+      const options = supervision();
+      const fails = pick.chance(options.retry ? 70 : 20);
+      return { to: "effect", name: name(), safe: pick.chance(60), fails, ...options };
+    }
     if (kind < 9) return { to: "sleep", ms: pick.of([0, 10, 1_000, 100_000]) };
     if (kind === 9) return { to: "artifact", name: name() };
     if (kind === 10) return { to: "text", content: name() };
     if (kind === 11) return completion();
     if (kind === 12 && place.depth === 0 && pick.chance(60)) return receive();
-    if (kind === 13 && programs.size < MOST_PROGRAMS) return { to: "remote", program: reserved() };
+    if (kind === 13 && programs.size < MOST_PROGRAMS && !place.retried)
+      return { to: "remote", program: reserved() };
     return { to: "wait", key: name() };
   }
 
@@ -230,20 +276,39 @@ export function createPrograms(
     const to = pick.of(place.kept ? (["agent", "safe", "risky"] as const) : TARGETS);
     const program = first + programs.size;
     programs.set(program, []);
+    const options = supervision();
     const inside = {
       depth: place.depth + 1,
       branch: false,
       kept: place.kept || to === "keeper",
       tool: to === "safe" || to === "risky",
+      retried: place.retried || options.retry !== undefined,
     };
-    programs.set(program, steps(inside, pick.below(4)));
-    return { to, program };
+    const inner = steps(inside, pick.below(4));
+    programs.set(program, options.retry && pick.chance(60) ? [...inner, { do: "fail" }] : inner);
+    return { to, program, ...options };
+  }
+
+  function supervision(): Supervision {
+    return {
+      ...(pick.chance(15) && { timeoutMs: pick.of([5, 500, 50_000]) }),
+      ...(pick.chance(20) && { retry: retry() }),
+    };
+  }
+
+  function retry(): Retry {
+    const on = pick.chance(75) ? { on: [pick.of(["tool_error", "tool_error", "timeout"] as const)] } : {};
+    return { attempts: 2 + pick.below(2), backoffMs: pick.of([0, 10, 30_000]), ...on };
   }
 
   programs.set(first, []);
-  const root = { depth: 0, branch: false, kept: false, tool: false };
+  const root = { depth: 0, branch: false, kept: false, tool: false, retried: false };
   programs.set(first, steps(root, 2 + pick.below(5)));
   return programs;
+}
+
+function isChild({ to }: Call): boolean {
+  return (TARGETS as readonly string[]).includes(to);
 }
 
 /** A text cannot be part of a race: it ends with its commit, which is not an outcome in the log. */

@@ -3,7 +3,7 @@ import type { CallId } from "../../src/protocol/ids.ts";
 import { countSpared, isCut, isInside } from "./history.ts";
 import type { History } from "./history.ts";
 import { Model } from "./model.ts";
-import type { Given, Kept } from "./model.ts";
+import type { Expected, Given, Kept } from "./model.ts";
 import type { Programs } from "./program.ts";
 
 /** Compares what a turn did, so far or to its end, with its programs. */
@@ -48,7 +48,8 @@ export function checkInvariants(history: History, done: ReadonlyMap<string, numb
     }
   }
   for (const [name, times] of done)
-    if (name.startsWith("risky") && times > 1) faults.push(`${name} was done ${times} times`);
+    if (name.startsWith("risky") && times > countCalls(history, name))
+      faults.push(`${name} was done ${times} times`);
   const most = 3 + countSpared(history.entries, String(events[0]?.request_id));
   for (const [callId, times] of attempts) if (times > most) faults.push(`${callId} was tried ${times} times`);
   const [end] = ends;
@@ -58,6 +59,17 @@ export function checkInvariants(history: History, done: ReadonlyMap<string, numb
     if ((end.result ?? "") !== said) faults.push(`its result is ${String(end.result)}, not ${said}`);
   }
   return faults;
+}
+
+/** How often an unsafe effect or tool was called; more than once if something above it was retried. */
+function countCalls({ calls }: History, what: string): number {
+  const name = what.slice("risky ".length);
+  const made = [...calls.values()].filter(
+    (call) =>
+      call.name === name ||
+      (call.name === "risky" && (call.args as { readonly program: number }).program === Number(name)),
+  );
+  return made.length;
 }
 
 /** The text of a turn, without text that a later attempt of a completion replaced. */
@@ -83,6 +95,10 @@ export function mustDiverge(programs: Programs, before: History, kept: Kept): bo
   for (const [scope, { items, state }] of expected) {
     if (isSettled(scope, before)) continue;
     const logged = before.items.get(scope) ?? [];
+    if (mayEndBefore(scope, expected)) {
+      isOpen = true;
+      continue;
+    }
     if (logged.some(({ what }, index) => index < items.length && items[index] !== what)) return true;
     if (logged.length > items.length && state !== "blocked") return true;
     if (logged.length > items.length) isOpen = true;
@@ -91,6 +107,11 @@ export function mustDiverge(programs: Programs, before: History, kept: Kept): bo
   for (const scope of before.items.keys())
     if (!expected.has(scope) && !isSettled(scope, before)) isOpen = true;
   return isOpen ? undefined : false;
+}
+
+/** Whether the code above a scope can end without it, so that the scope is canceled before it diverges. */
+function mayEndBefore(scope: string, expected: ReadonlyMap<string, Expected>): boolean {
+  return [...expected].some(([above, { state }]) => state !== "blocked" && isInside(scope, above));
 }
 
 /** Whether a scope belongs to an ended call, so that it does not run again. */
@@ -105,5 +126,7 @@ function isJoined(scope: string, { items }: History): boolean {
   const all = scope.slice(0, colon);
   const parent = all.slice(0, all.lastIndexOf("."));
   const place = Number(all.slice(all.lastIndexOf(".") + 1));
+  // A retried call is a branch beside which the sequence continues.
+  if (items.get(parent)?.[place - 1]?.what === "all 1") return isJoined(parent, { items } as History);
   return (items.get(parent)?.length ?? 0) > place || isJoined(parent, { items } as History);
 }

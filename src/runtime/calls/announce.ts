@@ -52,6 +52,8 @@ export async function announce(
   const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
   const counted = before - (journal.spared.get(call.callId) ?? 0);
   if (deadline?.isOver === true) {
+    // A microtask later, when the code that makes the call may have begun to iterate its events.
+    await Promise.resolve();
     fail(caller, open, "timeout", late);
     return 0;
   }

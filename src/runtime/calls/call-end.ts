@@ -46,6 +46,7 @@ export function fail({ turn }: ActorContext, open: OpenCall, code: ToolErrorCode
 
 /** Ends a call that still works with an error, and stops its work. */
 export function stop({ turn }: ActorContext, open: OpenCall, code: ToolErrorCode, message: string): void {
+  if (!turn.calls.accepts(open)) return;
   turn.calls.stop(open, { ok: false, code, message }, toToolError(open, code, message));
 }
 

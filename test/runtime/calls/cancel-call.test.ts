@@ -1,5 +1,5 @@
-import { AgentError, defineAgent, defineTool } from "troupe";
-import type { Turn } from "troupe";
+import { defineAgent, defineTool } from "troupe";
+import type { AgentError, Turn } from "troupe";
 import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";

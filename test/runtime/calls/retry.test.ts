@@ -27,7 +27,7 @@ function flaky(failures: number, effect: "idempotent" | "unsafe" = "idempotent")
   });
 }
 
-function caller(tool: Tool<object, unknown>, retry: RetryOptions): Agent {
+function caller(tool: Tool<object>, retry: RetryOptions): Agent {
   return defineAgent({
     name: "caller",
     purpose: "Calls again.",
@@ -106,7 +106,7 @@ test("a wrong input is never sent again", async () => {
     effect: "idempotent",
     run: () => 1,
   });
-  const agent = caller(strict as Tool<object, unknown>, { attempts: 3, backoffMs: 0 });
+  const agent = caller(strict, { attempts: 3, backoffMs: 0 });
   const host = new TestHost({ agents: [agent] });
   await host.ask("caller", chat);
   const events = await host.events(asked);

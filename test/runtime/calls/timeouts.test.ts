@@ -1,4 +1,4 @@
-import { AgentError, defineAgent, defineTool } from "troupe";
+import { defineAgent, defineTool } from "troupe";
 import type { Model } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
