@@ -287,3 +287,30 @@ test.each([
     defineTool({ name: "odd", description: "", input: nothing, retry: retry as RetryOptions, run }),
   ).toThrow(AgentError);
 });
+
+test("an ask is retried as a request of its own", async () => {
+  let count = 0;
+  const shaky = defineAgent({
+    name: "shaky",
+    purpose: "Fails at first.",
+    chat() {
+      count += 1;
+      if (count < 3) throw new Error(`no ${count}`);
+      return "yes";
+    },
+  });
+  const retry = { attempts: 3, backoffMs: 10, on: ["tool_error"] } as const;
+  const asker = defineAgent({
+    name: "asker",
+    purpose: "Asks again.",
+    chat: (_input, turn) => outcomeOf(turn.ask(turn.actor(shaky, "one"), "chat", { input: "" }, { retry })),
+  });
+  const host = new TestHost({ agents: [asker, shaky] });
+  await host.ask("asker", chat);
+  await host.environment.advance(100);
+  const events = await host.events(asked);
+  expect(events.at(-1)).toMatchObject({ result: 'result {"output":"yes"}' });
+  const calls = ofType(events, "ToolCall");
+  expect(calls.map(({ retry_of: first }) => first)).toEqual([undefined, "c1.1:0.1", "c1.1:0.1"]);
+  expect(new Set(calls.map(({ callee }) => callee?.request_id)).size).toBe(3);
+});
