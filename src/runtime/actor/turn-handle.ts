@@ -11,7 +11,7 @@ import type { Agent, Collaborators, Operations, Schema, Tool } from "../agent/ag
 import { toCalled } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
-import { askActor, toCallee, toToldRequest } from "./ask.ts";
+import { toCallee, toToldRequest } from "./ask.ts";
 import { openAttachments, publish } from "./artifacts.ts";
 import { runBranches } from "./branches.ts";
 import {
