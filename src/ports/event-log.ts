@@ -87,6 +87,9 @@ export interface EventLog {
   /** Lists the requests with a wake time, by that time. */
   asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
 
+  /** Lists the requests that rest on asks of other actors. */
+  resting(): Promise<readonly RequestEntry[]>;
+
   /** Lists the entries of outboxes that are not done, those of a run in the order of their events. */
   outbox(query: OutboxQuery): Promise<readonly OutboxEntry[]>;
 

@@ -235,6 +235,7 @@ export class TestHost {
         if (this.#listFaults >= 0) throw new Unavailable("the disk is gone");
         return log.asleep(query);
       }),
+      resting: whileAlive(log.resting),
       outbox: whileAlive(log.outbox),
       snapshot: whileAlive(log.snapshot),
       unreferenced: whileAlive(log.unreferenced),

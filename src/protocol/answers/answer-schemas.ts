@@ -84,6 +84,14 @@ const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("input"), wait_id: ordinal, expires_at: timestamp.exactOptional() }),
   z.object({ kind: z.literal("sleep"), expires_at: timestamp }),
   z.object({ kind: z.literal("message"), name: text, expires_at: timestamp.exactOptional() }),
+  z.object({
+    kind: z.literal("actor"),
+    agent: text,
+    key: text.exactOptional(),
+    run_id: runId.exactOptional(),
+    request_id: requestId.describe("The request there."),
+    expires_at: timestamp.exactOptional(),
+  }),
 ]);
 
 export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answers[Name]> } = {

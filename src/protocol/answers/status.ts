@@ -12,7 +12,19 @@ export type RunPhase = "idle" | "running" | "waiting";
 export type WaitingFor =
   | { readonly kind: "input"; readonly wait_id: number; readonly expires_at?: string }
   | { readonly kind: "sleep"; readonly expires_at: string }
-  | { readonly kind: "message"; readonly name: string; readonly expires_at?: string };
+  | { readonly kind: "message"; readonly name: string; readonly expires_at?: string }
+  | ActorAwaited;
+
+/** The actor whose answer a request waits for. */
+export interface ActorAwaited {
+  readonly kind: "actor";
+  readonly agent: string;
+  readonly key?: string;
+  readonly run_id?: RunId;
+  /** The request there. */
+  readonly request_id: RequestId;
+  readonly expires_at?: string;
+}
 
 /** The answer of `GET /request/{request_id}`. */
 export interface RequestStatus {

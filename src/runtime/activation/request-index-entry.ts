@@ -1,4 +1,5 @@
 import type { WaitingFor } from "../../protocol/answers/status.ts";
+import type { RequestId } from "../../protocol/ids.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
@@ -13,6 +14,8 @@ export interface IndexedRequest {
   readonly wakeAt: number | undefined;
   /** What it waits for while it is at rest without a wait for input. */
   readonly waitingFor: WaitingFor | undefined;
+  /** The asks that it rests on, if it rests on nothing else. */
+  readonly asks?: readonly RequestId[] | undefined;
 }
 
 /**
@@ -100,10 +103,12 @@ export class RequestIndexEntry {
     if (wakeAt !== undefined && wakeAt <= now) return { ...before, segment, phase: this.#phase };
     if (turn.waits.size > 0) return { segment, phase: "waiting", wakeAt, waitingFor: undefined };
     const { oldest } = rests;
-    const isKept = before.wakeAt === wakeAt && isEqual(before.waitingFor, oldest);
+    const asks = rests.asks;
+    const isKept =
+      before.wakeAt === wakeAt && isEqual(before.waitingFor, oldest) && isSameList(before.asks, asks);
     if (isKept) return { ...before, segment, phase: "running" };
     if (!isLong(wakeAt, now)) return { segment, phase: "running", ...AWAKE };
-    return { segment, phase: "running", wakeAt, waitingFor: oldest };
+    return { segment, phase: "running", wakeAt, waitingFor: oldest, asks };
   }
 
   #write({ phase, ...next }: NextEntry): void {
@@ -121,12 +126,24 @@ export class RequestIndexEntry {
       ...(segment !== undefined && { segment }),
       ...(wakeAt !== before.wakeAt && { wakeAt: wakeAt ?? 0 }),
       ...(waitingFor !== before.waitingFor && { waitingFor: waitingFor ?? null }),
+      ...(next.asks !== before.asks && { rests: next.asks ?? [] }),
     });
     this.#marked = next;
+    if (next.asks !== undefined && next.asks !== before.asks) this.#examine(requestId);
     // A turn that comes to rest has made progress: its wake-up does not count as a recovery.
     if (this.atRest && !wasAtRest && (ledger.started?.recoveries ?? 0) > 0)
       ledger.change({ type: "Released", request_id: requestId });
     if (isPhaseNew) ledger.save();
+  }
+
+  /** Has actors that wait for each other found, once the log has what this one rests on. */
+  #examine(requestId: RequestId): void {
+    const { mail } = this.#context;
+    this.#ledger.recorder.committed().then(
+      () => mail.resting(requestId),
+      // A failed commit is reported to the run.
+      () => {},
+    );
   }
 }
 
@@ -136,10 +153,15 @@ interface NextEntry extends IndexedRequest {
   readonly phase: StartedPhase;
 }
 
-const AWAKE: Pick<IndexedRequest, "wakeAt" | "waitingFor"> = { wakeAt: undefined, waitingFor: undefined };
+const AWAKE: Omit<IndexedRequest, "segment"> = { wakeAt: undefined, waitingFor: undefined, asks: undefined };
 
 function isEqual(one: WaitingFor | undefined, other: WaitingFor | undefined): boolean {
   return one !== undefined && JSON.stringify(one) === JSON.stringify(other);
+}
+
+function isSameList(one: readonly string[] | undefined, other: readonly string[] | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
 function earlier(one: number | undefined, other: number | undefined): number | undefined {

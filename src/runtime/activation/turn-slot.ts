@@ -65,6 +65,7 @@ export class TurnSlot implements TurnListener {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
       wakeAt: passivated?.rest.wakeAt,
       waitingFor: passivated?.rest.waitingFor,
+      asks: passivated?.rest.rests,
     });
     if (passivated === undefined) return;
     ledger.enter("start");
@@ -199,9 +200,12 @@ export class TurnSlot implements TurnListener {
   async reply(reply: Reply): Promise<void> {
     const number = this.#ledger.started?.turn;
     if (number === undefined || !isUnder(reply.callId, rootOf(number))) return;
-    if (this.#turn === undefined && this.#ledger.phase === "running") {
-      // It is continued first, so that a crash counts against it.
-      throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
+    if (this.#turn === undefined) {
+      // A turn that is to be continued is so first, so that a crash counts against it.
+      if (!this.#entry.atRest || this.#continuation !== undefined)
+        throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
+      this.#entry.wake();
+      await this.#ledger.committed();
     }
     await (this.#turn ?? this.#revive())?.asks.reply(reply);
   }

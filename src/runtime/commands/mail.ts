@@ -1,6 +1,6 @@
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { Pauses } from "../journal/pauses.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Letter, Mail, Posted, Reply } from "../replay/mail-port.ts";
@@ -9,6 +9,7 @@ import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { PostMessage } from "../run/messages.ts";
 import { checkTurnRequest } from "./check-request.ts";
+import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import { Lanes } from "./lanes.ts";
 
@@ -23,12 +24,14 @@ export class ActorMail implements Mail {
   readonly #context: Omit<HostContext, "mail">;
   readonly #keyed: KeyedRuns;
   readonly #pauses: Pauses;
+  readonly #deadlocks: Deadlocks;
   readonly #lanes = new Lanes();
 
   constructor(context: Omit<HostContext, "mail">, keyed: KeyedRuns) {
     this.#context = context;
     this.#keyed = keyed;
     this.#pauses = new Pauses(context.environment);
+    this.#deadlocks = new Deadlocks(context, (to, reply) => this.reply(to, reply));
   }
 
   post(letter: Letter): Promise<Posted | undefined> {
@@ -45,9 +48,14 @@ export class ActorMail implements Mail {
     await sendMessage(this.#context.router, to, { kind: "reply", ...reply });
   }
 
+  resting(requestId: RequestId): void {
+    this.#deadlocks.examine(requestId);
+  }
+
   /** The runtime is closing: nothing is sent again. */
   stop(): void {
     this.#pauses.stop();
+    this.#deadlocks.stop();
   }
 
   /** Sends a request until it is accepted or refused. */

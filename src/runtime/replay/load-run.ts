@@ -22,7 +22,7 @@ export interface PassivatedTurn {
   /** Whether it only waits for its caller, so that nothing happens until an answer arrives. */
   readonly waiting: boolean;
   /** Its wake time and what it waits for in the index, if it was passivated at rest. */
-  readonly rest: Pick<RequestEntry, "wakeAt" | "waitingFor">;
+  readonly rest: Pick<RequestEntry, "wakeAt" | "waitingFor" | "rests">;
 }
 
 /** The stored state of a run, and its running turn. */

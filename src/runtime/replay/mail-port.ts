@@ -14,6 +14,9 @@ export interface Mail {
   /** Cancels a request. If the other actor does not know it, it is accepted and canceled at once. */
   cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated">): Promise<void>;
 
+  /** A turn has come to rest on asks alone: if its actors wait for each other, one ask fails. */
+  resting(requestId: RequestId): void;
+
   /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
   reply(to: RunId, reply: Reply): Promise<void>;
 }
@@ -40,4 +43,6 @@ export interface Reply {
   /** The call of the asking turn. */
   readonly callId: CallId;
   readonly outcome: Outcome;
+  /** If true, the request is still open, and the actor that asked has it canceled. */
+  readonly isRecalled?: boolean;
 }

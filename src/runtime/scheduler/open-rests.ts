@@ -1,6 +1,7 @@
 import type { WaitingFor } from "../../protocol/answers/status.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
-import type { CallId } from "../../protocol/ids.ts";
+import type { Callee } from "../../protocol/events/events.ts";
+import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import { LazyMap, LazySet } from "../lazy.ts";
 
@@ -11,7 +12,15 @@ import { LazyMap, LazySet } from "../lazy.ts";
 export type Rest =
   | { readonly kind: "input"; readonly waitId: number; readonly until?: number }
   | { readonly kind: "sleep"; readonly until: number }
-  | { readonly kind: "message"; readonly name: string; readonly until?: number };
+  | { readonly kind: "message"; readonly name: string; readonly until?: number }
+  | {
+      readonly kind: "actor";
+      readonly callee: Callee & { readonly request_id: RequestId };
+      readonly until?: number;
+    };
+
+/** Asks of one turn in the index; a turn that rests on more is not examined for a deadlock. */
+const ASKS_LIMIT = 32;
 
 /** Minimum duration of a rest without a wait for which the index is written, in milliseconds: it costs two commits. */
 const LONG_REST_MS = 5_000;
@@ -50,6 +59,16 @@ export class OpenRests {
   get oldest(): WaitingFor | undefined {
     for (const rest of this.#rests.values()) return toWaitingFor(rest);
     return undefined;
+  }
+
+  /** The asks that the turn rests on, if it rests on nothing else and none has a deadline; `undefined` otherwise. */
+  get asks(): readonly RequestId[] | undefined {
+    const asks: RequestId[] = [];
+    for (const rest of this.#rests.values()) {
+      if (rest.kind !== "actor" || rest.until !== undefined || asks.length === ASKS_LIMIT) return undefined;
+      asks.push(rest.callee.request_id);
+    }
+    return asks.length === 0 ? undefined : asks;
   }
 
   /** A call rests from now on. */
@@ -96,6 +115,18 @@ function toWaitingFor(rest: Rest): WaitingFor {
     case "message": {
       const { name, until } = rest;
       return { kind: "message", name, ...(until !== undefined && { expires_at: toTimestamp(until) }) };
+    }
+    case "actor": {
+      const { callee, until } = rest;
+      const { name: agent, key, run_id, request_id } = callee;
+      return {
+        kind: "actor",
+        agent,
+        ...(key !== undefined && { key }),
+        ...(run_id !== undefined && { run_id }),
+        request_id,
+        ...(until !== undefined && { expires_at: toTimestamp(until) }),
+      };
     }
     default: {
       const never: never = rest;

@@ -49,6 +49,7 @@ export class Recovery {
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
+    void this.#examineResting();
     await this.#cleanUp();
   }
 
@@ -118,6 +119,22 @@ export class Recovery {
     const entries = await this.#context.log.outbox({});
     const runIds = [...new Set(entries.map(({ runId }) => runId))];
     await inLanes(runIds, (runId) => sendRedeliver(this.#context, runId));
+  }
+
+  /** Looks for actors that already waited for each other when the process before this one ended. */
+  async #examineResting(): Promise<void> {
+    const { environment, log, mail, telemetry } = this.#context;
+    try {
+      for (const { requestId } of await log.resting()) {
+        if (this.#stopped) return;
+        mail.resting(requestId);
+        await new Promise<void>((resolve) => {
+          environment.macrotask(resolve);
+        });
+      }
+    } catch (error) {
+      telemetry.fault("the resting turns could not be read", error);
+    }
   }
 
   /** A configuration whose commit failed may still be in the log. */

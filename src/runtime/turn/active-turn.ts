@@ -140,7 +140,8 @@ export class ActiveTurn implements QuiescenceListener {
       subscriptions,
     });
     const { calls, self } = this;
-    this.asks = new OpenAsks({ context, self, accepted, recorder, journal, calls });
+    const hasWaits = (): boolean => waits.size > 0;
+    this.asks = new OpenAsks({ context, self, accepted, recorder, journal, calls, quiescence, hasWaits });
     calls.unreplayed?.sharesAsks(this.asks);
   }
 
@@ -204,6 +205,7 @@ export class ActiveTurn implements QuiescenceListener {
   asked(wait: LiveWait): void {
     const { limits } = this.context;
     this.quiescence.waiting(wait);
+    this.asks.rest();
     if (this.waits.size <= limits.openWaits) return;
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openWaits} open questions`);
   }

@@ -12,6 +12,7 @@ import type { Posted, Reply } from "../replay/mail-port.ts";
 import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
+import type { Quiescence } from "../scheduler/quiescence.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
 export interface OpenAsksOptions {
@@ -21,7 +22,13 @@ export interface OpenAsksOptions {
   readonly recorder: Recorder;
   readonly journal: TurnJournal;
   readonly calls: OpenCalls;
+  readonly quiescence: Quiescence;
+  /** Whether the turn has an open wait. */
+  readonly hasWaits: () => boolean;
 }
+
+/** How long an accepted ask is open before the turn rests on it, in milliseconds: most are answered before. */
+const REST_AFTER_MS = 1_000;
 
 /** The open asks and tells of a turn: each is sent until the other actor has accepted or refused it. */
 export class OpenAsks {
@@ -60,11 +67,17 @@ export class OpenAsks {
     if (ask) this.#live(ask, call);
   }
 
+  /** The turn rests on all accepted asks from now on, because it waits for something else anyway. */
+  rest(): void {
+    for (const ask of this.#asks.values()) this.#rest(ask);
+  }
+
   /** Gives the answer to a call; resolves when it is recorded, or when the call is closed. */
-  reply({ callId, requestId, outcome }: Reply): Promise<void> {
+  reply({ callId, requestId, outcome, isRecalled = false }: Reply): Promise<void> {
     const ask = this.#asks.get(callId);
     if (ask === undefined || ask.sent.callee.request_id !== requestId || ask.sent.mode !== "ask") return DONE;
     this.#settle(ask, outcome);
+    if (isRecalled) this.#recall(ask);
     if (!this.#asks.has(callId)) return DONE;
     return (ask.reached ??= Promise.withResolvers<void>()).promise;
   }
@@ -94,6 +107,7 @@ export class OpenAsks {
   #live(ask: OpenAsk, call: OpenCall): void {
     ask.call = call;
     if (ask.outcome) this.#settle(ask, ask.outcome);
+    else if (ask.isAccepted) this.#restSoon(ask);
   }
 
   #post(ask: OpenAsk): void {
@@ -117,9 +131,35 @@ export class OpenAsks {
   }
 
   #accepted(ask: OpenAsk, { runId }: Posted): void {
-    if (ask.sent.mode === "ask") return;
+    ask.isAccepted = true;
+    if (ask.sent.mode === "ask") {
+      this.#restSoon(ask);
+      return;
+    }
     const value = { run_id: runId, request_id: ask.sent.callee.request_id };
     this.#settle(ask, { ok: true, value, text: JSON.stringify(value) });
+  }
+
+  /** Rests on an accepted ask, unless it is answered soon. */
+  #restSoon(ask: OpenAsk): void {
+    const { call } = ask;
+    if (call?.open !== true || ask.isResting) return;
+    const { context, hasWaits } = this.#options;
+    if (hasWaits()) this.#rest(ask);
+    else call.whenClosed(context.environment.timer(REST_AFTER_MS, () => this.#rest(ask)));
+  }
+
+  #rest(ask: OpenAsk): void {
+    const { call, isAccepted, isResting, sent } = ask;
+    if (call?.open !== true || !isAccepted || isResting || sent.mode !== "ask") return;
+    ask.isResting = true;
+    const { callee, expires_at: expiresAt } = sent;
+    const until = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+    this.#options.quiescence.resting(call, {
+      kind: "actor",
+      callee,
+      ...(until !== undefined && { until }),
+    });
   }
 
   #refused(ask: OpenAsk, thrown: unknown): void {
@@ -173,10 +213,22 @@ interface OpenAsk {
   reached: PromiseWithResolvers<void> | undefined;
   /** Whether it may have been sent. */
   posted: boolean;
+  /** Whether the other actor has it in its log. */
+  isAccepted: boolean;
+  /** Whether the turn rests on it. */
+  isResting: boolean;
 }
 
 function newAsk(sent: ActorCallEvent, posted: boolean): OpenAsk {
-  return { sent, call: undefined, outcome: undefined, reached: undefined, posted };
+  return {
+    sent,
+    call: undefined,
+    outcome: undefined,
+    reached: undefined,
+    posted,
+    isAccepted: false,
+    isResting: false,
+  };
 }
 
 /** How refusals of a request appear to the code that made it. */

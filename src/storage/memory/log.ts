@@ -247,6 +247,7 @@ export function memoryLog(): MemoryLog {
           .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
           .slice(0, limit);
       },
+      resting: async () => openEntries().filter(({ rests }) => rests !== undefined),
       outbox: async ({ runId }) => outbox(runId === undefined ? senders : [runId]),
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),

@@ -265,6 +265,7 @@ export function sqliteLog(
       return reader.ask((tables) => tables.open());
     },
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
+    resting: async () => reader.ask((tables) => tables.resting()),
     async outbox(query) {
       if (query.runId !== undefined) await settled(query.runId);
       return reader.ask((tables) => tables.outbox(query));

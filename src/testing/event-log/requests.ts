@@ -98,8 +98,11 @@ export function testRequests(subject: EventLogSubject): void {
       expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
       expect(await mark({ requestId: id, phase: "waiting" })).toEqual(rests);
       expect(await mark({ requestId: id, phase: "running", rests: [] })).toBeUndefined();
+      expect(await log.resting()).toEqual([]);
       expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
+      expect(await log.resting()).toMatchObject([{ requestId: id, runId: "run", rests }]);
       expect(await mark({ requestId: id, phase: "completed", completed: 1 })).toBeUndefined();
+      expect(await log.resting()).toEqual([]);
     });
 
     test("an entry of an outbox is listed until it is done", async () => {

@@ -1129,6 +1129,15 @@ export interface components {
                 name: string;
                 /** Format: date-time */
                 expires_at?: string;
+            } | {
+                /** @constant */
+                kind: "actor";
+                agent: string;
+                key?: string;
+                run_id?: string;
+                request_id: string;
+                /** Format: date-time */
+                expires_at?: string;
             };
             /** Format: date-time */
             created_at: string;

@@ -106,6 +106,14 @@ export const peer: Agent = defineAgent({
         await turn.tell(turn.actor(peer, to), "bounce", { to: turn.self.key ?? "" });
       },
     }),
+    /** Holds its turn for a while, and then asks. */
+    ask_after: operation({
+      input: z.object({ ms: z.number(), to: z.string() }),
+      async run({ ms, to }, turn): Promise<unknown> {
+        await turn.sleep(ms);
+        return turn.ask(turn.actor(peer, to), "chain", { keys: [] });
+      },
+    }),
     /** Waits for a person, and then asks a peer. */
     ask_later: operation({
       input: z.object({ to: z.string() }),

@@ -96,6 +96,7 @@ export class Disk {
       list: later(log.list),
       open: later(log.open),
       asleep: later(log.asleep),
+      resting: later(log.resting),
       outbox: later(log.outbox),
       snapshot: later(log.snapshot),
       unreferenced: later(log.unreferenced),

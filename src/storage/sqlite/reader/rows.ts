@@ -15,6 +15,7 @@ export interface Rows {
   lookup(requestId: RequestId): RequestEntry | undefined;
   open(): readonly RequestEntry[];
   asleep(query: SleepQuery): readonly RequestEntry[];
+  resting(): readonly RequestEntry[];
   outbox(query: OutboxQuery): readonly OutboxEntry[];
   /** What a run refers to outside the log. */
   references(rid: number): readonly string[];
@@ -34,6 +35,7 @@ export function createRows(database: DatabaseSync): Rows {
       (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
     ORDER BY request.created, request_id`);
   const sleeping = database.prepare(`SELECT ${REQUEST} WHERE wake > ? AND wake <= ? ORDER BY wake LIMIT ?`);
+  const resting = database.prepare(`SELECT ${REQUEST} WHERE rests IS NOT NULL`);
   const outbox = database.prepare(`SELECT ${OUTBOX} ORDER BY outbox.rid, event`);
   const outboxOfRun = database.prepare(`SELECT ${OUTBOX} WHERE run_id = ? ORDER BY event`);
   const references = database.prepare("SELECT thing FROM reference WHERE rid = ?");
@@ -82,6 +84,7 @@ export function createRows(database: DatabaseSync): Rows {
     asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit = -1 }) {
       return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);
     },
+    resting: () => (resting.all() as unknown as RequestRow[]).map(toRequest),
     outbox({ runId }) {
       const rows = runId === undefined ? outbox.all() : outboxOfRun.all(runId);
       return (rows as unknown as OutboxRow[]).map(toOutbox);

@@ -1,0 +1,153 @@
+import type { RequestEntry } from "../../ports/event-log.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { Pauses } from "../journal/pauses.ts";
+import { readAccepted } from "../replay/accepted.ts";
+import type { Reply } from "../replay/mail-port.ts";
+import type { HostContext } from "../run-context.ts";
+
+/** Turns that are read from the index to find a cycle; more are not examined. */
+const TURNS_LIMIT = 1_000;
+
+/** The pause between two readings, in milliseconds. A cancel or an answer that is under way changes the second one. */
+const AGAIN_MS = 1_000;
+
+/** A turn that rests on asks alone, and the turns that it waits for. */
+interface Resting {
+  readonly requestId: RequestId;
+  readonly runId: RunId;
+  readonly head: number;
+  readonly asks: readonly Ask[];
+}
+
+interface Ask {
+  readonly entry: RequestEntry;
+  /** The turn that must end before the ask can be answered. */
+  readonly blocker: RequestId;
+}
+
+/**
+ * Finds actors that wait for each other through their queues: A asks B while the turn of B asks A. When a turn comes to
+ * rest on asks alone, it reads from the index which turns it waits for. If none of them can continue, now and a second
+ * later, the youngest ask of a cycle fails with `would_deadlock`.
+ */
+export class Deadlocks {
+  readonly #context: Omit<HostContext, "mail">;
+  readonly #reply: (to: RunId, reply: Reply) => Promise<void>;
+  readonly #pauses: Pauses;
+  readonly #examined = new Set<RequestId>();
+
+  constructor(context: Omit<HostContext, "mail">, reply: (to: RunId, reply: Reply) => Promise<void>) {
+    this.#context = context;
+    this.#reply = reply;
+    this.#pauses = new Pauses(context.environment);
+  }
+
+  stop(): void {
+    this.#pauses.stop();
+  }
+
+  /** Examines a turn that has come to rest on asks alone. */
+  examine(requestId: RequestId): void {
+    if (this.#examined.has(requestId)) return;
+    this.#examined.add(requestId);
+    this.#examine(requestId)
+      .catch((error: unknown) => this.#context.telemetry.fault("actors could not be examined", error))
+      .finally(() => this.#examined.delete(requestId));
+  }
+
+  async #examine(requestId: RequestId): Promise<void> {
+    for (let before: string | undefined; ;) {
+      const turns = await this.#read(requestId);
+      if (turns === undefined) return;
+      const now = JSON.stringify(turns);
+      if (now === before) {
+        await this.#break(turns);
+        return;
+      }
+      before = now;
+      await this.#pauses.wait(AGAIN_MS);
+    }
+  }
+
+  /** All turns that a turn waits for, itself included; `undefined` if one of them can continue. */
+  async #read(start: RequestId): Promise<readonly Resting[] | undefined> {
+    const turns = new Map<RequestId, Resting>();
+    const left = [start];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      if (turns.has(next)) continue;
+      if (turns.size === TURNS_LIMIT) return undefined;
+      const turn = await this.#readTurn(next);
+      if (turn === undefined) return undefined;
+      turns.set(next, turn);
+      left.push(...turn.asks.map(({ blocker }) => blocker));
+    }
+    return [...turns.values()];
+  }
+
+  async #readTurn(requestId: RequestId): Promise<Resting | undefined> {
+    const { log } = this.#context;
+    const entry = await log.lookup(requestId);
+    if (entry?.rests === undefined) return undefined;
+    const run = await log.run(entry.runId);
+    const asks: Ask[] = [];
+    for (const id of entry.rests) {
+      const ask = await log.lookup(id);
+      if (ask === undefined || ask.phase === "completed") return undefined;
+      const blocker = (await log.run(ask.runId))?.started;
+      // An ask that is about to start is not blocked.
+      if (blocker === undefined) return undefined;
+      asks.push({ entry: ask, blocker });
+    }
+    return { requestId, runId: entry.runId, head: run?.head ?? 0, asks };
+  }
+
+  /** Ends the youngest ask of a cycle. */
+  async #break(turns: readonly Resting[]): Promise<void> {
+    const all = turns.flatMap((turn) => turn.asks.map((ask) => ({ turn, ask })));
+    const sorted = all.sort((a, b) => compare(b.ask.entry, a.ask.entry));
+    for (const { turn, ask } of sorted) {
+      const cycle = pathBetween(turns, ask.blocker, turn.requestId);
+      if (cycle === undefined) continue;
+      const { callId, sender } = await readAccepted(this.#context.log, ask.entry);
+      if (callId === undefined || sender === undefined) return;
+      const names = [turn, ...cycle].map(({ runId }) => runId).join(" → ");
+      const message = `the actors wait for each other: ${names}`;
+      const { requestId } = ask.entry;
+      const outcome = { ok: false, code: "would_deadlock", message } as const;
+      await this.#reply(sender.run_id, { requestId, callId, outcome, isRecalled: true });
+      return;
+    }
+  }
+}
+
+/** The turns from one to another, both included, in the order in which they wait; `undefined` if there is no way. */
+function pathBetween(
+  turns: readonly Resting[],
+  from: RequestId,
+  to: RequestId,
+): readonly Resting[] | undefined {
+  const byId = new Map(turns.map((turn) => [turn.requestId, turn]));
+  const before = new Map<RequestId, RequestId | undefined>([[from, undefined]]);
+  const left = [from];
+  for (let at = left.shift(); at !== undefined; at = left.shift()) {
+    if (at === to) {
+      const path: Resting[] = [];
+      for (let step: RequestId | undefined = at; step !== undefined; step = before.get(step)) {
+        const turn = byId.get(step);
+        if (turn) path.unshift(turn);
+      }
+      return path;
+    }
+    for (const { blocker } of byId.get(at)?.asks ?? []) {
+      if (before.has(blocker)) continue;
+      before.set(blocker, at);
+      left.push(blocker);
+    }
+  }
+  return undefined;
+}
+
+function compare(a: RequestEntry, b: RequestEntry): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt - b.createdAt;
+  return a.requestId < b.requestId ? -1 : a.requestId > b.requestId ? 1 : 0;
+}
