@@ -214,6 +214,15 @@ COMP_WORDS=(troupe describe pay); COMP_CWORD=2; _troupe; echo "\${COMPREPLY[@]}"
   });
 });
 
+test("the page for coding agents has each command", async () => {
+  const { stdout } = await run(["--help"]);
+  const names = [...stdout.matchAll(/^ {2}([a-z]+)[ |]/gm)].map(([, name = ""]) => name);
+  expect(names.length).toBeGreaterThan(15);
+  const page = await readFile(join(root, "docs/llms.txt"), "utf8");
+  const missing = names.filter((name) => name !== "help" && !page.includes(`npx troupe ${name}`));
+  expect(missing).toEqual([]);
+});
+
 describe("agents", () => {
   test("are listed and described as one would type them", async () => {
     expect((await run(["agents"])).stdout).toMatch(/^payments +chat pay +Makes a payment/m);

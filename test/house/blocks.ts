@@ -15,6 +15,7 @@ export const canRunBlocks: boolean = curl.status === 0 && /^curl ([89]|7\.8[2-9]
 export const documents: readonly string[] = [
   "README.md",
   "docs/adapters.md",
+  "docs/llms.txt",
   ...readdirSync(join(root, "docs/guide")).map((file) => `docs/guide/${file}`),
   "docs/protocols/agentscope.md",
   "docs/protocols/aip.md",
