@@ -14,6 +14,7 @@ const STATUSES: { readonly [Code in ErrorCode]?: number } = {
   run_full: 409,
   too_deep: 409,
   would_deadlock: 409,
+  not_accepted: 409,
   gone: 410,
   too_large: 413,
   unsupported_media_type: 415,

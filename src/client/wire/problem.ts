@@ -54,7 +54,7 @@ const LONGEST_S = 3_600;
 
 function codeOf(status: number, code: unknown): ErrorCode {
   // Some refusals share a status; for all others it says enough.
-  if (status === 409 && (code === "run_full" || code === "too_deep")) return code;
+  if (status === 409 && (code === "run_full" || code === "too_deep" || code === "not_accepted")) return code;
   return BY_STATUS.get(status) ?? (status >= 500 ? "unavailable" : "invalid_request");
 }
 

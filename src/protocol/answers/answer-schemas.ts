@@ -195,6 +195,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
         run_full: true,
         too_deep: true,
         would_deadlock: true,
+        not_accepted: true,
         internal: true,
         unavailable: true,
         timeout: true,

@@ -18,6 +18,7 @@ export type ProblemCode =
   | "run_full"
   | "too_deep"
   | "would_deadlock"
+  | "not_accepted"
   | "internal"
   | "unavailable"
   | "timeout";

@@ -17,6 +17,7 @@ export const TURN_ERROR_CODES = [
   "overloaded",
   "unsupported_input",
   "version_mismatch",
+  "not_accepted",
   "canceled",
 ] as const;
 
@@ -246,6 +247,7 @@ export const TOOL_ERROR_CODES = [
   "too_large",
   "too_deep",
   "would_deadlock",
+  "not_accepted",
 ] as const;
 
 /** The kind of a failed call, in its ToolError. */

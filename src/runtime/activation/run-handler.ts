@@ -3,6 +3,7 @@ import { isInterruption, isPassedOn } from "../actor/call-failure.ts";
 import { Actor } from "../actor/actor.ts";
 import { CHAT } from "../agent/agent.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
+import { isNotAccepted } from "../agent/accepted-operations.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
@@ -34,6 +35,7 @@ export function runHandler(turn: ActiveTurn): () => void {
       // A chat that does not fit the operation fails here; every other input was checked before.
       const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
       if (unfit && isChat) turn.fail("unsupported_input", errorMessage(thrown));
+      else if (isNotAccepted(thrown)) turn.fail("not_accepted", errorMessage(thrown));
       else if (isInstance(thrown, RemoteFailure)) turn.fail(thrown.turnCode, errorMessage(thrown));
       else if (isPassedOn(thrown)) turn.fail("agent_error", errorMessage(thrown));
       else turn.failWith(thrown, isInterruption(thrown) ? "interrupted" : "agent_error");

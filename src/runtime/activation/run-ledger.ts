@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunContext } from "../run-context.ts";
@@ -157,6 +157,31 @@ export class RunLedger {
       completed: id,
     });
     return message;
+  }
+
+  /** Writes a message that the running turn has read at once, at the step with this id. */
+  hand(
+    speaker: Speaker,
+    {
+      messageId,
+      name,
+      body,
+      callId,
+    }: {
+      readonly messageId: RequestId;
+      readonly name: string;
+      readonly body: Json;
+      readonly callId: CallId;
+    },
+  ): void {
+    const { id, text } = this.recorder.event(speaker, {
+      type: "MessageReceived",
+      message_id: messageId,
+      name,
+      body,
+    });
+    this.#evolve({ type: "MessageReceived", id, name, bytes: byteLength(text) });
+    this.change({ type: "Received", call_id: callId, name, ids: [id] });
   }
 
   /** Writes the start of a turn. */

@@ -9,6 +9,7 @@ import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { Agent } from "../agent/agent.ts";
+import type { OpenMachine } from "../agent/machine-port.ts";
 import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
 import type { Recorded } from "../journal/recorder.ts";
 import type { Mailbox } from "./mailbox.ts";
@@ -194,6 +195,18 @@ export class TurnSlot implements TurnListener {
       this.#entry.wake();
       this.#revive();
     }
+  }
+
+  /** The machine that the turn runs; `undefined` if the turn has ended, or runs none. */
+  async machine(): Promise<OpenMachine | undefined> {
+    if (this.#turn === undefined && this.requestId !== undefined) {
+      // It is continued first, so that a crash counts against it.
+      if (this.#continuation !== undefined || !this.#entry.atRest)
+        throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
+      if (this.#ledger.phase === "running") this.#entry.wake();
+      this.#revive();
+    }
+    return this.#turn?.entrance.when();
   }
 
   /** Gives an answer of another actor to the turn that asked; does nothing if that turn has ended. */

@@ -4,6 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
+import { isNotAccepted } from "../agent/accepted-operations.ts";
 import { isInterruption, isPassedOn } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
 import { announce } from "../calls/announce.ts";
@@ -200,5 +201,6 @@ function report(
 function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {
   if (unfit) return "invalid_input";
   if (isInterruption(thrown)) return "interrupted";
+  if (isNotAccepted(thrown)) return "not_accepted";
   return isInstance(thrown, RemoteFailure) ? thrown.toolCode : "tool_error";
 }

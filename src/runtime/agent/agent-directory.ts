@@ -139,7 +139,7 @@ function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
     ...(messages.length > 0 && { messages }),
     tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
     keys: true,
-    ...(agent.statechart && { statechart: agent.statechart }),
+    ...(agent.machine && { statechart: agent.machine.statechart }),
     ...(config && { config_schema: config }),
   };
 }

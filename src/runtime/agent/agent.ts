@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { AgentMachine } from "./machine-port.ts";
 import type { RemoteHandler } from "./remote-port.ts";
-import type { Statechart } from "../../protocol/answers/statechart.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Memory, ToolTurn, Turn } from "./turn-api.ts";
@@ -97,7 +97,7 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   /** For a tool: the options of each call that does not give its own. */
   readonly callOptions?: CallOptions;
   /** Present if the agent is a state machine. */
-  readonly statechart?: Statechart;
+  readonly machine?: AgentMachine;
   /** Present if the agent is on another server. */
   readonly remote?: RemoteHandler;
 }

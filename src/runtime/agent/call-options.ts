@@ -68,6 +68,7 @@ const RETRY_CODES: Readonly<Record<RetryCode, true>> = {
   overloaded: true,
   unavailable: true,
   too_large: true,
+  not_accepted: true,
 };
 
 /** The policy of a call; `undefined` if it is made once. */

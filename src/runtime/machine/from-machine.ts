@@ -5,10 +5,12 @@ import { asAgent } from "../agent/check-definition.ts";
 import { chatInput, defineAgent } from "../agent/define.ts";
 import type { ChatOperations } from "../agent/define.ts";
 import { anyObject } from "../agent/handwritten-schema.ts";
+import type { AgentMachine } from "../agent/machine-port.ts";
 import { callOf } from "./actors.ts";
 import { toChart } from "./chart.ts";
 import { runMachine } from "./machine-actor.ts";
-import { toMachineEvent } from "./machine-input.ts";
+import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
+import { checkTakenAtRest } from "./takes.ts";
 
 /** What `fromMachine` takes: a machine, and how it is called as an agent. */
 export interface MachineOptions<Events extends MachineOperations = MachineOperations> {
@@ -63,8 +65,11 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   ...options
 }: MachineOptions<Events>): Agent<EventOperations<Events> & ChatOperations> {
   const machine = given.provide({ actors }) as AnyStateMachine;
-  const run = { machine, effect, output, chart: toChart(options.name, machine) };
   const events: MachineOperations = operations ?? {};
+  const chart = toChart(options.name, machine);
+  const { statechart } = chart;
+  const facts = { name: options.name, statechart, operations: [CHAT, ...Object.keys(events)] };
+  const run = { machine, effect, output, chart, facts };
   const declared = Object.entries(events).map(([name, event]): [string, Operation] => [
     name,
     {
@@ -91,7 +96,9 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
     operations: { chat, ...Object.fromEntries(declared) },
     uses: agentsOf(machine),
   });
-  return asAgent({ ...agent, statechart: run.chart.statechart }) as unknown as Agent<
+  const check: AgentMachine["check"] = (asked, kept) =>
+    checkTakenAtRest(facts, machine, toOperationEvent(asked, asked.request.input), kept);
+  return asAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
     EventOperations<Events> & ChatOperations
   >;
 }

@@ -19,6 +19,11 @@ import type { MachineCalls } from "./machine-calls.ts";
 import { withJournaledActors } from "./journaled-logic.ts";
 import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
 import { startCall } from "./start-call.ts";
+import { checkTaken, startsSomething } from "./takes.ts";
+import { toOperationEvent } from "./machine-input.ts";
+import type { MachineEvent } from "./machine-input.ts";
+import type { MachineFacts } from "../agent/accepted-operations.ts";
+import type { MachineRequest, OpenMachine } from "../agent/machine-port.ts";
 import { StateSteps } from "./state-steps.ts";
 import { leavingEvents } from "./leaving-events.ts";
 import { MachineWaits } from "./waits.ts";
@@ -34,7 +39,8 @@ export interface MachineRun {
   readonly machine: AnyStateMachine;
   readonly chart: Chart;
   readonly effect: Effect;
-  readonly event: EventObject;
+  readonly event: MachineEvent;
+  readonly facts: MachineFacts;
   /** The result of a turn; default: the machine's output. */
   readonly output: ((snapshot: AnyMachineSnapshot) => unknown) | undefined;
 }
@@ -54,7 +60,7 @@ const STATE_LIMIT_BYTES = 1_048_576;
 const TRANSITIONS_AT_ONCE = 1_000;
 
 /** A running machine, whose waits, delays and promises are calls of its turn. */
-class MachineActor implements MachineCalls, LogicHost {
+class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   readonly actor: Actor;
   readonly #turn: Turn;
   readonly #scope: ReplayScope;
@@ -77,6 +83,8 @@ class MachineActor implements MachineCalls, LogicHost {
   /** The number of transitions in this turn of the event loop. */
   #transitions = 0;
   #ended = false;
+  /** The error that has ended the machine. */
+  #error: unknown;
 
   constructor(
     turn: Turn,
@@ -184,9 +192,17 @@ class MachineActor implements MachineCalls, LogicHost {
     this.#restoring = false;
     if (this.#ended) return;
     const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
+    const { event, facts } = this.#run;
+    try {
+      if (snapshot.status === "active" && !startsSomething(snapshot)) checkTaken(facts, snapshot, event);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
     // A machine that starts in a final state accepts no event.
-    if (snapshot.status === "active") this.#machine.send(this.#run.event);
+    if (snapshot.status === "active") this.#machine.send(event);
     else this.#finish(snapshot);
+    this.#openEntrance();
   }
 
   /** Continues from the state after the last transition, with the calls that were open then. */
@@ -199,6 +215,23 @@ class MachineActor implements MachineCalls, LogicHost {
     this.#waits.restore(snapshot, waits);
     this.#restoring = false;
     if (snapshot.status !== "active") this.#finish(snapshot);
+    this.#openEntrance();
+  }
+
+  /** From now on operations of other requests can join the turn, if this is the machine of the requested agent. */
+  #openEntrance(): void {
+    if (!this.#ended && this.actor.depth === 0) this.actor.turn.entrance.open(this);
+  }
+
+  check(asked: MachineRequest, input: unknown): void {
+    const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
+    checkTaken(this.#run.facts, snapshot, toOperationEvent(asked, input));
+  }
+
+  join(asked: MachineRequest, input: unknown, receive: (callId: CallId) => void): unknown {
+    receive(this.issue());
+    this.#machine.send(toOperationEvent(asked, input));
+    return this.#error;
   }
 
   /** Collects the steps of the machine, and records the changes of the machines inside it. */
@@ -322,6 +355,7 @@ class MachineActor implements MachineCalls, LogicHost {
 
   #fail(error: unknown): void {
     if (this.#ended) return;
+    this.#error = error;
     this.#stop();
     this.#end.reject(error);
   }

@@ -1,4 +1,6 @@
 import type { ArtifactId } from "../../protocol/ids.ts";
+import { copyJson } from "../../protocol/json.ts";
+import type { MachineRequest } from "../agent/machine-port.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { withoutSecrets } from "../secrets/config-secrets.ts";
 import type { Turn, TurnRequestInfo } from "../agent/turn-api.ts";
@@ -13,17 +15,32 @@ export interface MachineTurn {
   readonly attachments: readonly ArtifactId[];
 }
 
+/** An event with its turn. */
+export interface MachineEvent {
+  readonly type: string;
+  readonly turn: MachineTurn;
+}
+
 /** The event that a request becomes: the fields of its input, and the turn. */
 export function toMachineEvent(
   type: string,
   fields: unknown,
-  turn: Turn,
-): { readonly type: string; readonly turn: MachineTurn } {
-  const { request, metadata, config } = turn;
+  { request, metadata, config }: Pick<Turn, "request" | "metadata" | "config">,
+): MachineEvent {
   const { args } = withoutSecrets(config, "config");
   return {
     ...(fields as JsonObject),
     turn: { request, metadata, config: args, attachments: request.attachments },
     type,
   };
+}
+
+/** The event of an operation that has no turn of its own, or none yet. */
+export function toOperationEvent(
+  { requestId, runId, request, config }: MachineRequest,
+  fields: unknown,
+): MachineEvent {
+  const { operation, input, attachments = [], request_metadata: metadata = {} } = request;
+  const info = { requestId, runId, operation, input: copyJson(input), attachments };
+  return toMachineEvent(operation, fields, { request: info, metadata: copyJson(metadata), config });
 }

@@ -12,9 +12,10 @@ const PAGE = 1_000;
 export async function machineStatus(
   log: EventLog,
   entry: RequestEntry,
-  { statechart, operations }: Agent,
+  { machine, operations }: Agent,
 ): Promise<Pick<RequestStatus, "state" | "accepts">> {
-  if (statechart === undefined) return {};
+  if (machine === undefined) return {};
+  const { statechart } = machine;
   const change = await newestChange(log, entry);
   if (change === undefined) return {};
   const { value: state, chart, status } = change;

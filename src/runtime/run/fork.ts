@@ -17,12 +17,19 @@ export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, a
   if (after === 0) return;
   const { events } = after <= head ? await log.read(runId, { after: after - 1, limit: 1 }) : { events: [] };
   const [text] = events;
-  if (typeof text === "string" && typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return;
+  const isEnd = typeof text === "string" && typeOf(text) === "RequestCompleted" && depthOf(text) === 0;
+  if (isEnd && !(await isInTurn(log, runId, after))) return;
   // The row was read before the run was removed.
   if (text === undefined && after <= head) throw gone(runId);
   throw new AgentError("conflict", `run ${runId} cannot be forked after event ${after}`, {
-    hint: "fork it after 0 or after a RequestCompleted at depth 0",
+    hint: "fork it after 0 or after a RequestCompleted at depth 0, but not inside the turn of another request",
   });
+}
+
+/** Whether a turn is open after an event: requests can end inside the turn of another one. */
+async function isInTurn(log: EventLog, runId: RunId, after: number): Promise<boolean> {
+  const { open } = await stateAt(log, runId, after);
+  return open.some(({ turn }) => turn !== undefined);
 }
 
 /**

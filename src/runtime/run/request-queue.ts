@@ -10,6 +10,7 @@ import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import { checkKept, readAccepted } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
+import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
 import type { AgentMessage, PostMessage, RecoverMessage, RunReceipt } from "./messages.ts";
@@ -49,8 +50,28 @@ export class RequestQueue {
     this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated);
   }
 
-  /** Accepts a request. Its turn starts at once or when the turns before it have ended. */
-  accept(accepted: AcceptedRequest): RunReceipt {
+  /**
+   * Accepts a request. An operation of a state machine joins the open turn; the turn of any other request starts at once,
+   * or when the turns before it have ended.
+   */
+  async accept(accepted: AcceptedRequest): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    const asked = toMachineRequest(this.#context, ledger, accepted);
+    if (asked === undefined) return this.#start(accepted);
+    if (ledger.phase !== "idle" && joinsTurn(accepted)) {
+      const { head: after } = ledger.recorder;
+      this.#checkLength();
+      this.#outbox.checkRoom();
+      const event = await joinTurn(this.#context, ledger, this.slot, accepted, asked);
+      if (event !== undefined)
+        return toRunReceipt(ledger.runId, after, { requestId: accepted.requestId, event });
+    }
+    // A queued request is checked at its start.
+    if (ledger.phase === "idle") asked.agent.machine?.check(asked, ledger.state.memory[accepted.agent]);
+    return this.#start(accepted);
+  }
+
+  #start(accepted: AcceptedRequest): RunReceipt {
     const { requestId, request, agent } = accepted;
     const ledger = this.#ledger;
     const { telemetry } = this.#context;

@@ -41,4 +41,5 @@ const CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
   overloaded: "overloaded",
   unsupported_input: "invalid_input",
   canceled: "canceled",
+  not_accepted: "not_accepted",
 };

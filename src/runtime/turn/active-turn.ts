@@ -6,6 +6,7 @@ import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
+import { Entrance } from "./entrance.ts";
 import { CalledConfigs } from "./called-configs.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { OpenCalls } from "./open-calls.ts";
@@ -86,6 +87,7 @@ export class ActiveTurn implements QuiescenceListener {
   readonly #listener: TurnListener;
   readonly #inbox: Inbox;
   #configs: CalledConfigs | undefined;
+  #entrance: Entrance | undefined;
   #usage: Usage;
   #timeout: TurnTimeout | undefined;
   #agentCalls = 0;
@@ -153,6 +155,15 @@ export class ActiveTurn implements QuiescenceListener {
 
   get requestId(): RequestId {
     return this.accepted.requestId;
+  }
+
+  /** Where other requests find the machine that the turn runs. */
+  get entrance(): Entrance {
+    if (this.#entrance === undefined) {
+      this.#entrance = new Entrance();
+      if (this.ended) this.#entrance.close();
+    }
+    return this.#entrance;
   }
 
   /** The configurations of called agents. */
@@ -307,6 +318,7 @@ export class ActiveTurn implements QuiescenceListener {
     });
     this.deliveries.end(CANCELED_CALL);
     this.quiescence.stop();
+    this.#entrance?.close();
     this.recorder.subscriber = undefined;
     return text;
   }
@@ -338,6 +350,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.#timeout?.stop();
     this.quiescence.stop();
     this.asks.release();
+    this.#entrance?.close();
     this.calls.release();
   }
 

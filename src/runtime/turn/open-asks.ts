@@ -239,6 +239,7 @@ const REFUSALS: Readonly<Record<string, ToolErrorCode>> = {
   too_large: "too_large",
   too_deep: "too_deep",
   would_deadlock: "would_deadlock",
+  not_accepted: "not_accepted",
   overloaded: "overloaded",
   unavailable: "unavailable",
   gone: "gone",

@@ -728,7 +728,7 @@ export interface components {
             function_name: string;
             content: string;
             /** @enum {string} */
-            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock";
+            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock" | "not_accepted";
             tool_call_id: string;
         };
         ToolTextOutput: {
@@ -992,7 +992,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
                 message: string;
             };
             usage?: {
@@ -1026,7 +1026,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
                 message: string;
             };
             usage?: {
@@ -1103,7 +1103,7 @@ export interface components {
             output?: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
                 message: string;
             };
             request_keys?: {
@@ -1172,7 +1172,7 @@ export interface components {
             title: string;
             status: number;
             /** @enum {string} */
-            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "would_deadlock" | "internal" | "unavailable" | "timeout";
+            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "would_deadlock" | "not_accepted" | "internal" | "unavailable" | "timeout";
             detail: string;
             hint?: string;
             errors?: {

@@ -42,7 +42,7 @@ test("the requests of a run are answered one after the other, in the order of th
   const events = await host.events(runId ?? "");
   expect(textsOf(events)).toEqual(["1", "2", "3", "4"]);
   expect(events.map(({ type }) => type)).toEqual(
-    Array.from({ length: 4 }, () => ["RequestStarted", "TextOutput", "RequestCompleted"]).flat(),
+    Array.from({ length: 4 }, () => ["RequestStarted", "Sleeping", "TextOutput", "RequestCompleted"]).flat(),
   );
 });
 

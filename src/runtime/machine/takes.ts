@@ -1,0 +1,50 @@
+import { createActor } from "xstate";
+import type { AnyMachineSnapshot, AnyStateMachine, AnyStateNode, Snapshot } from "xstate";
+import type { Json } from "../../protocol/json.ts";
+import { notAccepted } from "../agent/accepted-operations.ts";
+import type { MachineFacts } from "../agent/accepted-operations.ts";
+import type { MachineEvent } from "./machine-input.ts";
+
+/** Throws `not_accepted` unless a machine in this state takes an event. A guard that throws takes nothing. */
+export function checkTaken(facts: MachineFacts, snapshot: AnyMachineSnapshot, event: MachineEvent): void {
+  if (!takes(snapshot, event)) throw notAccepted(facts, event.type, snapshot.value as Json);
+}
+
+/**
+ * The same for a machine that is not running: with its kept state, or new. A new machine that does something by itself,
+ * or ends at once, needs to take no event.
+ */
+export function checkTakenAtRest(
+  facts: MachineFacts,
+  machine: AnyStateMachine,
+  event: MachineEvent,
+  kept: Json | undefined,
+): void {
+  const isNew = kept === undefined || kept === null;
+  // It is never started, so it runs no action and no actor.
+  const actor = createActor(machine, {
+    input: event,
+    ...(!isNew && { snapshot: kept as unknown as Snapshot<unknown> }),
+  });
+  const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+  if (isNew && (snapshot.status !== "active" || startsSomething(snapshot))) return;
+  checkTaken(facts, snapshot, event);
+}
+
+/** Whether a machine, in its first state, does more than wait for an event. */
+export function startsSomething(snapshot: AnyMachineSnapshot): boolean {
+  const { _nodes: nodes } = snapshot;
+  return (
+    Object.keys(snapshot.children).length > 0 ||
+    snapshot.hasTag("wait") ||
+    (nodes as readonly AnyStateNode[]).some(({ after }) => after.length > 0)
+  );
+}
+
+function takes(snapshot: AnyMachineSnapshot, event: MachineEvent): boolean {
+  try {
+    return snapshot.status === "active" && snapshot.can(event);
+  } catch {
+    return false;
+  }
+}
