@@ -1,9 +1,9 @@
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
-import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { RequestId } from "../protocol/ids.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
-import type { TurnRequest } from "../protocol/requests/requests.ts";
+import type { ConfigureRequest, MessageRequest, TurnRequest } from "../protocol/requests/requests.ts";
 import { RequestCall } from "./call/agent-call.ts";
 import { FollowedRequest } from "./call/followed-request.ts";
 import type { AcceptedRequest } from "./call/followed-request.ts";
@@ -34,15 +34,15 @@ export function createAgentClient<Definition extends Agent>(
     name,
     url: requests.wire.url,
     call(operation, input, options = {}) {
-      const isChat = operation === "chat" && isObject(input) && typeof input["input"] === "string";
-      if (isChat) return send({ type: "ChatRequest", input: String(input["input"]) }, options, toChatOutput);
+      if (operation === "chat" && isObject(input))
+        return send({ type: "ChatRequest", input: input["input"] as string }, options, toChatOutput);
       return send({ type: "OperationRequest", operation, input: input as Json }, options, outputOf);
     },
     chat: (input, options = {}) =>
       send({ type: "ChatRequest", input }, options, replyOf) as AgentCall<string>,
     async tell(message, body, { runId, key, requestId, signal }) {
-      const request = { type: "Message", name: message, body: body as Json, ...toRun(runId, key) } as const;
-      await requests.process({ ...request, request_id: requestId ?? newId() }, { signal });
+      const request = { type: "Message", name: message, body, run_id: runId, key };
+      await requests.process({ ...request, request_id: requestId ?? newId() } as MessageRequest, { signal });
     },
     actor: (key) => ({
       key,
@@ -56,10 +56,8 @@ export function createAgentClient<Definition extends Agent>(
       return json as AgentDescriptor;
     },
     async configure(args, { runId, key, signal } = {}) {
-      await requests.process(
-        { type: "ConfigureRequest", args, ...toRun(runId, key) },
-        { wait: true, signal },
-      );
+      const request = { type: "ConfigureRequest", args, run_id: runId, key } as ConfigureRequest;
+      await requests.process(request, { wait: true, signal });
     },
   };
   return client;
@@ -85,22 +83,17 @@ type TurnBody =
 
 function toRequest(body: TurnBody, requestId: RequestId, options: CallOptions): TurnRequest {
   const { runId, key, metadata, onBusy, loggingLevel, attachments } = options;
+  // JSON leaves out what is undefined.
   return {
     ...body,
     request_id: requestId,
-    ...toRun(runId, key),
-    ...(metadata && { request_metadata: metadata }),
-    ...(onBusy && { on_busy: onBusy }),
-    ...(loggingLevel && { logging_level: loggingLevel }),
-    ...(attachments && { attachments }),
-  };
-}
-
-function toRun(
-  runId: RunId | undefined,
-  key: string | undefined,
-): { readonly run_id?: RunId; readonly key?: string } {
-  return { ...(runId !== undefined && { run_id: runId }), ...(key !== undefined && { key }) };
+    run_id: runId,
+    key,
+    request_metadata: metadata,
+    on_busy: onBusy,
+    logging_level: loggingLevel,
+    attachments,
+  } as TurnRequest;
 }
 
 function newId(): RequestId {

@@ -1,15 +1,15 @@
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { AgentEntry } from "../protocol/answers/answers.ts";
 import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
-import type { Event, FinishReason } from "../protocol/events/events.ts";
-import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
-import type { JsonObject } from "../protocol/json.ts";
+import type { Event, FinishReason, Questions } from "../protocol/events/events.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
 import type { LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";
 import type { Agent, ChatInput, Messages, Operation, Operations, Schema } from "../runtime/agent/agent.ts";
 import type { OperationInput, OperationOutput } from "../runtime/agent/turn-api.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
-import type { RunView, WaitView } from "./view/run-view.ts";
+import type { RunView } from "./view/run-view.ts";
 import type { Content, WireOptions } from "./wire/wire.ts";
 
 /** A server. It throws only AgentErrors, or the reason of a signal. */
@@ -142,14 +142,31 @@ export interface AgentCall<Output> extends PromiseLike<Output>, AsyncIterable<Ev
   /** The open questions, as far as the events have been read. */
   readonly waits: readonly OpenWait[];
   /** What has happened so far. */
-  view(): RunView;
+  view(): Promise<RunView>;
   /** Cancels the turn. */
   cancel(): Promise<void>;
 }
 
 /** An open question. */
-export interface OpenWait extends Omit<WaitView, "answer" | "answeredId" | "state" | "to"> {
+export interface OpenWait {
+  /** The id of the event that asks. */
+  readonly waitId: number;
   readonly runId: RunId;
+  readonly requestId: RequestId;
+  /** Who asks. */
+  readonly agent: string;
+  readonly depth: number;
+  readonly callId: CallId;
+  /** A description for each requested value. */
+  readonly questions: Questions;
+  /** JSON Schema of the values. */
+  readonly schema: JsonObject | undefined;
+  /** The call of a tool that is to be approved. */
+  readonly approval: Json | undefined;
+  /** When it ends by itself. */
+  readonly expiresAt: string | undefined;
+  /** When it was asked. */
+  readonly from: string;
   /** Answers it. Values that do not fit are refused with `unprocessable`, and the question stays open. */
   answer(values: JsonObject): Promise<void>;
 }

@@ -9,9 +9,9 @@ import type { Agent } from "../runtime/agent/agent.ts";
 import { createAgentClient, takeUp } from "./agent-client.ts";
 import type { Client, ClientOf, ClientOptions, OpenWait } from "./client-api.ts";
 import { watchRuns } from "./lists/watch-runs.ts";
+import { toOpenWait } from "./call/open-waits.ts";
 import { Requests } from "./requests/requests.ts";
 import { createRunClient } from "./run-client.ts";
-import { project } from "./view/project.ts";
 
 /**
  * Creates a client of a server, by its address, for example `http://127.0.0.1:4100`. It keeps no connection open
@@ -30,10 +30,7 @@ export function createClient(
     },
     async agents({ signal } = {}) {
       const { json } = await requests.ask("GET", "/", { signal });
-      // Some servers list pairs.
-      return (requests.list(json) as readonly (AgentEntry | readonly [string, string])[]).map((entry) =>
-        "name" in entry ? entry : { name: entry[0], path: entry[1] },
-      );
+      return requests.list(json) as readonly AgentEntry[];
     },
     async runs({ signal, finishReason, ...query } = {}) {
       const { json, headers } = await requests.ask("GET", agentPath(query.agent, query.key), {
@@ -50,7 +47,10 @@ export function createClient(
           query: { ...query, run_id: runId },
           signal,
         });
-        return { waits: (requests.list(json) as readonly Event[]).flatMap(toOpenWait), ...next(headers) };
+        return {
+          waits: (requests.list(json) as readonly Event[]).map((event) => toOpenWait(event, answer)),
+          ...next(headers),
+        };
       } catch (thrown) {
         if (isMissing(thrown)) return undefined;
         throw thrown;
@@ -78,7 +78,11 @@ export function createClient(
     },
     async health({ signal } = {}) {
       const { json } = await wire.ask("GET", "/healthz", { signal });
-      return { ready: await isReady(signal), details: json as JsonObject };
+      const ready = await wire.ask("GET", "/readyz", { signal }).then(
+        () => true,
+        () => false,
+      );
+      return { ready, details: json as JsonObject };
     },
   };
 
@@ -87,27 +91,9 @@ export function createClient(
     return cursor === undefined ? {} : { next: cursor };
   }
 
-  /** The questions of an event of the list of open waits. */
-  function toOpenWait(event: Event): readonly OpenWait[] {
-    const { waits, runId } = project([event]);
-    return waits.map((wait) => ({
-      ...wait,
-      runId,
-      async answer(values) {
-        const { agent } = await requests.status(wait.requestId);
-        await requests.of(agent).resume(wait.requestId, wait.waitId, values);
-      },
-    }));
-  }
-
-  async function isReady(signal: AbortSignal | undefined): Promise<boolean> {
-    try {
-      await wire.ask("GET", "/readyz", { signal });
-      return true;
-    } catch (thrown) {
-      if (thrown instanceof AgentError && thrown.code === "unavailable") return false;
-      throw thrown;
-    }
+  async function answer({ requestId, waitId }: OpenWait, values: JsonObject): Promise<void> {
+    const { agent } = await requests.status(requestId);
+    await requests.of(agent).resume(requestId, waitId, values);
   }
 }
 

@@ -5,10 +5,8 @@ import type { Requests } from "./requests/requests.ts";
 import { followLimits } from "./stream/follow-settings.ts";
 import type { FollowLimits, FollowSettings } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
-import type { ReceivedEvent } from "./stream/received-events.ts";
 import { follow } from "./stream/reconnect.ts";
-import { UnansweredWaits } from "./stream/unanswered-waits.ts";
-import { project } from "./view/project.ts";
+import { OpenWaits } from "./call/open-waits.ts";
 import type { RunView } from "./view/run-view.ts";
 
 /** A run; the id of a request stands for the events of that request. */
@@ -28,6 +26,7 @@ export function createRunClient(
   }
 
   async function view(signal?: AbortSignal): Promise<RunView> {
+    const { project } = await import("./view/project.ts");
     let seen = project([]);
     for await (const page of requests.pages(id, 0, signal)) seen = project(page, seen);
     return seen;
@@ -43,12 +42,12 @@ export function createRunClient(
         limits: { ...followLimits, ...limits, unreachableMs: Infinity },
       }),
     async *events({ after = 0, follow: isFollowed = false, signal } = {}) {
-      const waits = new UnansweredWaits();
-      const settings = { after, signal, openWaits: () => (isFollowed ? 0 : waits.size) };
+      const waits = new OpenWaits(async () => {});
+      const settings = { after, signal, openWaits: () => (isFollowed ? 0 : waits.all.length) };
       for await (const followed of open({ ...settings, query: { follow: isFollowed || undefined } })) {
         if (followed.type !== "events") continue;
         for (const event of followed.events) {
-          waits.saw(event as unknown as ReceivedEvent);
+          waits.add(event);
           yield event;
         }
       }

@@ -81,7 +81,7 @@ describe("a call", () => {
     expect(first.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(second).toEqual(first);
     expect(await all(call)).toEqual(first);
-    expect(call.view()).toMatchObject({ status: "idle", turns: [{ outcome: "success" }] });
+    expect(await call.view()).toMatchObject({ status: "idle", turns: [{ outcome: "success" }] });
   });
 
   test("gives only its own events of a run that has others", async () => {

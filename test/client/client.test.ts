@@ -112,11 +112,11 @@ test("files are uploaded and downloaded", async () => {
     .agent("echo")
     .chat("hi", { attachments: [artifactId] });
   await attached;
-  expect(attached.view().turns[0]?.attachments).toEqual([artifactId]);
+  expect((await attached.view()).turns[0]?.attachments).toEqual([artifactId]);
 
   const written = client().agent("pdf-writer").chat("Moon: far");
   await written;
-  const [published] = written.view().files;
+  const [published] = (await written.view()).files;
   const file = await client().artifact(published?.url ?? "");
   expect(new TextDecoder().decode((await file.bytes()).subarray(0, 5))).toBe("%PDF-");
 });

@@ -35,8 +35,12 @@ export class RequestCall<Output> implements AgentCall<Output> {
     return this.#request.waits;
   }
 
-  view(): RunView {
-    return this.#request.view;
+  async view(): Promise<RunView> {
+    // Loaded when it is needed, because most pages await calls and follow runs with a store.
+    const { project } = await import("../view/project.ts");
+    let view = project([]);
+    for await (const events of this.#after(0)) view = project(events, view);
+    return view;
   }
 
   async cancel(): Promise<void> {

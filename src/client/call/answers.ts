@@ -1,6 +1,5 @@
 import { AgentError } from "../../errors.ts";
 import type { FollowOptions, OpenWait } from "../client-api.ts";
-import type { WaitView } from "../view/run-view.ts";
 
 /** The answers to the waits of one request. */
 export class Answers {
@@ -40,14 +39,14 @@ export class Answers {
   }
 
   /** Asks for answers to the waits that are new. */
-  ask(waits: readonly WaitView[], toOpenWait: (wait: WaitView) => OpenWait): void {
+  ask(waits: readonly OpenWait[]): void {
     const answer = this.#answer;
     if (answer === undefined) return;
     for (const wait of waits) {
       if (this.#asked.has(wait.waitId)) continue;
       this.#asked.add(wait.waitId);
       this.#keep(
-        make(answer, toOpenWait(wait)).catch((reason: unknown) => {
+        make(answer, wait).catch((reason: unknown) => {
           this.#failure ??= { reason };
         }),
       );

@@ -1,14 +1,15 @@
 import { AgentError } from "../../errors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import type { FollowOptions, OpenWait } from "../client-api.ts";
+import { unlessAborted } from "../wire/clock.ts";
 import type { Requests } from "../requests/requests.ts";
 import { followLimits } from "../stream/follow-settings.ts";
 import type { FollowLimits } from "../stream/follow-settings.ts";
 import { follow } from "../stream/reconnect.ts";
 import { toProgress } from "../stream/request-progress.ts";
-import { project } from "../view/project.ts";
-import type { RunView, WaitView } from "../view/run-view.ts";
+import { OpenWaits } from "./open-waits.ts";
 import { EventBuffer } from "./event-buffer.ts";
 import { Answers } from "./answers.ts";
 import type { TurnEnd } from "./outcome.ts";
@@ -27,7 +28,7 @@ export class FollowedRequest {
   readonly events: EventBuffer = new EventBuffer();
   readonly #options: FollowOptions & { readonly limits?: Partial<FollowLimits> };
   readonly #answers: Answers;
-  #view: RunView = project([]);
+  readonly #waits: OpenWaits = new OpenWaits((wait, values) => this.#answer(wait, values));
   #end: TurnEnd | undefined;
   #reading: Promise<void> | undefined;
   #news: PromiseWithResolvers<void> = Promise.withResolvers();
@@ -41,17 +42,13 @@ export class FollowedRequest {
     this.#answers = new Answers(options.answer);
   }
 
-  get view(): RunView {
-    return this.#view;
-  }
-
   /** How the turn ended, if it has. */
   get end(): TurnEnd | undefined {
     return this.#end;
   }
 
   get waits(): readonly OpenWait[] {
-    return this.#openWaits().map((wait) => this.#toOpenWait(wait));
+    return this.#waits.all.filter(({ waitId }) => !this.#answers.has(waitId));
   }
 
   /** Resolves with the next events. */
@@ -83,7 +80,7 @@ export class FollowedRequest {
         await unlessAborted(this.#answers.next(), signal);
         continue;
       }
-      if (this.#openWaits().length > 0) return;
+      if (this.waits.length > 0) return;
       // A stream without an end of the turn; a server can also deliver fewer events than were asked for.
       const status = await requests.status(requestId, signal);
       if (status.status !== "completed")
@@ -104,36 +101,26 @@ export class FollowedRequest {
       after: this.events.last,
       limits: { ...followLimits, ...limits },
       signal,
-      openWaits: () => (patient ? 0 : this.#openWaits().length),
+      openWaits: () => (patient ? 0 : this.waits.length),
       progress: async () => toProgress(await requests.status(requestId, signal)),
     });
     for await (const followed of stream) {
       if (followed.type !== "events") continue;
       const events = followed.events as unknown as readonly Event[];
-      this.#view = project(events, this.#view);
+      for (const event of events) this.#waits.add(event);
       this.events.add(events);
       this.#end = events.findLast(isEnd) as TurnEnd | undefined;
-      this.#answers.ask(this.#openWaits(), (wait) => this.#toOpenWait(wait));
+      this.#answers.ask(this.waits);
       this.#announce();
       if (this.#end !== undefined) return;
     }
   }
 
-  #openWaits(): readonly WaitView[] {
-    return this.#view.waits.filter(({ waitId, state }) => state === "open" && !this.#answers.has(waitId));
-  }
-
-  #toOpenWait(wait: WaitView): OpenWait {
-    return {
-      ...wait,
-      runId: this.#view.runId,
-      answer: async (values) => {
-        const { requests, requestId } = await this.accepted;
-        await this.#answers.give(wait.waitId, requests.resume(requestId, wait.waitId, values));
-        // The turn continues; what is thrown here, the next await throws again.
-        this.read().catch(() => {});
-      },
-    };
+  async #answer({ waitId }: OpenWait, values: JsonObject): Promise<void> {
+    const { requests, requestId } = await this.accepted;
+    await this.#answers.give(waitId, requests.resume(requestId, waitId, values));
+    // The turn continues; what is thrown here, the next await throws again.
+    this.read().catch(() => {});
   }
 
   #announce(): void {
@@ -144,21 +131,4 @@ export class FollowedRequest {
 
 function isEnd(event: Event): boolean {
   return event.type === "RequestCompleted" && !(event.depth > 0);
-}
-
-/** Rejects early, with the reason of the signal, when it aborts. */
-async function unlessAborted<Result>(
-  asked: Promise<Result>,
-  signal: AbortSignal | undefined,
-): Promise<Result> {
-  if (signal === undefined) return asked;
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(signal.reason);
-  signal.addEventListener("abort", stop);
-  try {
-    return await Promise.race([asked, promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

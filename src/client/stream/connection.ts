@@ -98,7 +98,12 @@ export async function* readConnection(
       const later = isFirst ? heard.slice(1) : heard;
       if (heard.length > 0) isFirst = false;
       retryMs = later.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
-      const { events, fault, last } = takeEvents(subject, heard, { position, limits, newest });
+      const { events, fault, last } = takeEvents(subject, heard, {
+        position,
+        limits,
+        newest,
+        areRows: options.areRows,
+      });
       newest = last;
       if (position.events > limits.events || position.characters > limits.characters) throw endless(subject);
       if (events.length > 0) {

@@ -24,6 +24,8 @@ export interface FollowSettings {
   readonly query?: Query;
   /** Where to begin; sent only until there is an event id to resume from. */
   readonly since?: number | undefined;
+  /** Whether the frames are rows without ids; each connection then begins with the first row again. */
+  readonly areRows?: true;
   /** The id of the newest known event; events up to it are skipped. */
   readonly after?: number | undefined;
   readonly limits: FollowLimits;

@@ -11,6 +11,7 @@ export class PageWatch {
   readonly #page: Page | undefined = (globalThis as { readonly document?: Page }).document;
   readonly #clock: Clock;
   #away: AbortController = new AbortController();
+  #back: PromiseWithResolvers<void> = Promise.withResolvers();
   #stopTimer: (() => void) | undefined;
 
   constructor(clock: Clock) {
@@ -24,26 +25,15 @@ export class PageWatch {
     return this.#away.signal.aborted;
   }
 
+  /** Resolves when a page that was away is shown. */
+  get back(): Promise<void> {
+    return this.#back.promise;
+  }
+
   /** The signal for a connection: it aborts with `signal`, and when the page is hidden for 10 s. */
   with(signal: AbortSignal | undefined): AbortSignal | undefined {
     if (this.#page === undefined) return signal;
-    return signal === undefined ? this.#away.signal : AbortSignal.any([signal, this.#away.signal]);
-  }
-
-  /** Resolves when the page is shown, or the signal aborts. */
-  async shown(signal: AbortSignal | undefined): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const look = (): void => {
-      if (this.#page?.hidden !== true || signal?.aborted === true) resolve();
-    };
-    this.#page?.addEventListener("visibilitychange", look);
-    signal?.addEventListener("abort", look);
-    look();
-    await promise;
-    this.#page?.removeEventListener("visibilitychange", look);
-    signal?.removeEventListener("abort", look);
-    this.#away = new AbortController();
-    this.#look();
+    return AbortSignal.any(signal ? [signal, this.#away.signal] : [this.#away.signal]);
   }
 
   stop(): void {
@@ -53,8 +43,13 @@ export class PageWatch {
 
   readonly #look = (): void => {
     this.#stopTimer?.();
-    this.#stopTimer =
-      this.#page?.hidden === true ? this.#clock.timer(AWAY_MS, () => this.#away.abort()) : undefined;
+    if (this.#page?.hidden === true) {
+      this.#stopTimer = this.#clock.timer(AWAY_MS, () => this.#away.abort());
+    } else if (this.isAway) {
+      this.#away = new AbortController();
+      this.#back.resolve();
+      this.#back = Promise.withResolvers();
+    }
   };
 }
 

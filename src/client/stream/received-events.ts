@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { isObject } from "../../protocol/json.ts";
 import type { FollowLimits, ReadPosition } from "./follow-settings.ts";
 import type { SseFrame } from "./sse-reader.ts";
 
@@ -13,6 +14,7 @@ export interface ReceivedEvent {
 interface ConnectionState {
   readonly position: ReadPosition;
   readonly limits: FollowLimits;
+  readonly areRows?: true | undefined;
   /** The id of the newest event of this connection. */
   readonly newest: number;
 }
@@ -30,19 +32,23 @@ export interface TakenEvents {
 export function takeEvents(
   subject: string,
   frames: readonly SseFrame[],
-  { position, limits, newest }: ConnectionState,
+  { position, limits, newest, areRows }: ConnectionState,
 ): TakenEvents {
   const events: ReceivedEvent[] = [];
   let last = newest;
   for (const { data, id } of frames) {
     if (data !== undefined && isLarger(data, limits.eventBytes))
       throw new AgentError("too_large", `an event of the stream is larger than ${limits.eventBytes} bytes`);
-    const event = data === undefined ? undefined : toEvent(subject, data, ordinalOf(id) ?? last + 1);
+    const event = data === undefined ? undefined : toEvent(subject, data, ordinalOf(id) ?? last + 1, areRows);
     if (event instanceof AgentError) return { events, last, fault: event };
     if (id !== undefined && SENDABLE.test(id)) position.lastEventId = id;
     if (event === undefined) continue;
     position.events += 1;
     position.characters += data?.length ?? 0;
+    if (areRows) {
+      events.push(event);
+      continue;
+    }
     last = event.id;
     // A server without cursors starts again from the first event.
     if (event.id <= position.after) continue;
@@ -66,7 +72,12 @@ function ordinalOf(id: string | undefined): number | undefined {
 }
 
 /** Parses an event; `position` is its id if it contains none. */
-function toEvent(subject: string, data: string, position: number): ReceivedEvent | AgentError {
+function toEvent(
+  subject: string,
+  data: string,
+  position: number,
+  isRow: boolean = false,
+): ReceivedEvent | AgentError {
   let value: unknown;
   try {
     value = JSON.parse(data);
@@ -74,6 +85,7 @@ function toEvent(subject: string, data: string, position: number): ReceivedEvent
     return new AgentError("call_failed", `${subject} sent an event that is not JSON`, { cause });
   }
   if (isDraftedArtifact(value)) return { ...value, id: position, artifact_id: value.id };
+  if (isRow && isObject(value)) return { id: 0, type: "", ...value };
   return isEvent(value) ? value : new AgentError("call_failed", `${subject} sent an invalid event`);
 }
 

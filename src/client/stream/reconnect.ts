@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { pause } from "../wire/clock.ts";
+import { pause, unlessAborted } from "../wire/clock.ts";
 import { isTransient } from "../wire/problem.ts";
 import { backoffMs } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -32,7 +32,7 @@ export async function* follow(
   let garbledAfter: number | undefined;
   try {
     for (;;) {
-      const before = position.after;
+      const { after: before, events: eventsBefore } = position;
       let retryMs: number | undefined;
       try {
         if (await isParked(options, position)) return;
@@ -47,8 +47,7 @@ export async function* follow(
         if (signal?.aborted === true) throw signal.reason;
         if (page.isAway) {
           yield { type: "hidden" };
-          await page.shown(signal);
-          signal?.throwIfAborted();
+          await unlessAborted(page.back, signal);
           // The time in which nobody reads is not silence of the server.
           position.heardAt = clock.monotonic();
           delete position.downSince;
@@ -66,7 +65,8 @@ export async function* follow(
       }
       const now = clock.monotonic();
       if (now - position.heardAt >= limits.silenceMs) throw silent(wire, limits);
-      failures = position.after > before ? 0 : failures + 1;
+      const isProgress = position.after > before || (options.areRows && position.events > eventsBefore);
+      failures = isProgress === true ? 0 : failures + 1;
       const { downSince = now, heardAt } = position;
       const leftMs = Math.min(downSince + limits.unreachableMs, heardAt + limits.silenceMs) - now;
       await pause(clock, Math.min(backoffMs(clock, failures, retryMs), Math.max(leftMs, 0)), signal);
@@ -78,8 +78,11 @@ export async function* follow(
 }
 
 /** Whether a stream that was closed normally has delivered everything for now. */
-async function isAtRest({ openWaits, progress }: FollowSettings, { after }: ReadPosition): Promise<boolean> {
-  if (after < 0) return true;
+async function isAtRest(
+  { openWaits, progress, areRows }: FollowSettings,
+  { after }: ReadPosition,
+): Promise<boolean> {
+  if (after < 0) return areRows !== true;
   return openWaits() > 0 && (await progress()).status !== "running";
 }
 

@@ -2,10 +2,10 @@ import { AgentError } from "../../errors.ts";
 
 /** One frame of a server-sent event stream. A comment (heartbeat) is an empty frame. */
 export interface SseFrame {
-  readonly data?: string;
-  readonly id?: string;
+  readonly data?: string | undefined;
+  readonly id?: string | undefined;
   /** The reconnect delay that the server asks for, in milliseconds. */
-  readonly retryMs?: number;
+  readonly retryMs?: number | undefined;
 }
 
 /**
@@ -73,9 +73,9 @@ export class SseReader {
 
   #dispatch(): SseFrame | undefined {
     const frame = {
-      ...(this.#data.length > 0 && { data: this.#data.join("\n") }),
-      ...(this.#id !== undefined && { id: this.#id }),
-      ...(this.#retryMs !== undefined && { retryMs: this.#retryMs }),
+      data: this.#data.length > 0 ? this.#data.join("\n") : undefined,
+      id: this.#id,
+      retryMs: this.#retryMs,
     };
     this.#data = [];
     this.#id = undefined;

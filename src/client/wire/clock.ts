@@ -40,3 +40,20 @@ export async function within<Result>(
     stop();
   }
 }
+
+/** Rejects early, with the reason of the signal, when it aborts. */
+export async function unlessAborted<Result>(
+  asked: Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  if (signal === undefined) return asked;
+  signal.throwIfAborted();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener("abort", stop);
+  try {
+    return await Promise.race([asked, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,78 @@
+import type { Event } from "../../protocol/events/events.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { OpenWait } from "../client-api.ts";
+
+/** How a wait is answered. */
+export type GiveAnswer = (wait: OpenWait, values: JsonObject) => Promise<void>;
+
+/** The fields of a WaitForInput that other servers may leave out, or that newer ones have. */
+type Asked = Partial<Extract<Event, { readonly type: "WaitForInput" }>> & {
+  readonly approval?: Json;
+  readonly expires_at?: string;
+};
+
+/** The open waits of a request, as far as its events were read. */
+export class OpenWaits {
+  readonly #open: Map<number, OpenWait> = new Map();
+  readonly #answer: GiveAnswer;
+
+  constructor(answer: GiveAnswer) {
+    this.#answer = answer;
+  }
+
+  /** Oldest first. */
+  get all(): readonly OpenWait[] {
+    return [...this.#open.values()];
+  }
+
+  add(event: Event): void {
+    switch (event.type as string) {
+      case "WaitForInput": {
+        const wait = toOpenWait(event, this.#answer);
+        this.#open.set(wait.waitId, wait);
+        return;
+      }
+      case "ResumeWithInput":
+      case "WaitExpired": {
+        const { wait_id: waitId = this.#open.keys().next().value } = event as { readonly wait_id?: number };
+        this.#open.delete(waitId ?? 0);
+        return;
+      }
+      case "ToolResult":
+      case "ToolError":
+        this.#close((event as { readonly tool_call_id?: string }).tool_call_id ?? "");
+        return;
+      case "RequestCompleted":
+        if (!(event.depth > 0)) this.#open.clear();
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** A call that has ended no longer waits, for example because it was canceled. */
+  #close(callId: string): void {
+    for (const { waitId, callId: id } of this.#open.values())
+      if (id.startsWith(callId) && /^[.:]/.test(id.slice(callId.length))) this.#open.delete(waitId);
+  }
+}
+
+/** The question of a WaitForInput. */
+export function toOpenWait(event: Event, answer: GiveAnswer): OpenWait {
+  const { schema, approval, expires_at: expiresAt, ...asked } = event as Asked;
+  const wait: OpenWait = {
+    waitId: asked.wait_id ?? event.id,
+    runId: event.run_id,
+    requestId: asked.request_id ?? "",
+    agent: event.agent,
+    depth: event.depth,
+    callId: asked.call_id ?? "",
+    questions: asked.request_keys ?? {},
+    schema,
+    approval,
+    expiresAt,
+    from: event.ts,
+    answer: (values) => answer(wait, values),
+  };
+  return wait;
+}
