@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent, defineTool, operation } from "troupe";
-import type { Agent } from "troupe";
+import type { Agent, AgentError } from "troupe";
 import { createClient, remoteAgent } from "troupe/client";
 import type { Event, RequestId, TurnRequest } from "troupe/protocol";
 import { collect } from "troupe/testing";
@@ -92,8 +92,8 @@ function boss(worker: Agent, name = "chat"): Agent {
         const result = await turn.call(worker, name, name === "chat" ? { input } : JSON.parse(input));
         await turn.text(`got ${JSON.stringify(result)}`);
       } catch (error) {
-        const { message, details } = error as { message: string; details: { facts: { code: string } } };
-        await turn.text(`${details.facts.code}: ${message}`);
+        const { code, message } = error as AgentError;
+        await turn.text(`${code}: ${message}`);
       }
     },
   });

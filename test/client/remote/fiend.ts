@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { createRuntime, defineAgent } from "troupe";
+import type { AgentError } from "troupe";
 import { remoteAgent } from "troupe/client";
 import type { RemoteLimits } from "troupe/client";
 import type { Event } from "troupe/protocol";
@@ -42,8 +43,8 @@ export async function call(routes: Routes, special: Partial<RemoteLimits> = {}):
       try {
         await turn.text((await turn.call(fiend, "chat", { input })).output);
       } catch (error) {
-        const { message, details } = error as { message: string; details: { facts: { code: string } } };
-        await turn.text(`${details.facts.code}: ${message}`);
+        const { code, message } = error as AgentError;
+        await turn.text(`${code}: ${message}`);
       }
     },
   });
