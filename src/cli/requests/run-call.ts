@@ -34,7 +34,7 @@ export async function runCall<Output>(
   try {
     return await Promise.race([show(call, json, progress), left]);
   } catch (thrown) {
-    throw toExit(call, thrown);
+    throw await toExit(call, thrown);
   } finally {
     process.off("SIGINT", leave);
   }
@@ -56,7 +56,7 @@ async function show<Output>(call: AgentCall<Output>, json: boolean, progress: Pr
   await events;
   progress.endLine();
   if (!json) {
-    const line = `✓ ${toTimes(call.view())}`;
+    const line = `✓ ${toTimes(await call.view())}`;
     process.stderr.write(`${styled(process.stderr, "green", line)}\n`);
   }
   return output;
@@ -67,7 +67,7 @@ function showEvent(event: Event, json: boolean, progress: Progress): void {
   else progress.event(event);
 }
 
-function toExit(call: AgentCall<unknown>, thrown: unknown): unknown {
+async function toExit(call: AgentCall<unknown>, thrown: unknown): Promise<unknown> {
   if (isInstance(thrown, Exit) && thrown.code === EXIT.interrupted) return leftRunning(call);
   if (!isInstance(thrown, AgentError)) return thrown;
   if (thrown.code === "waiting") {
@@ -81,7 +81,8 @@ function toExit(call: AgentCall<unknown>, thrown: unknown): unknown {
     );
   }
   if (thrown.code === "canceled") return canceled(call);
-  const ended = call.view().turns.at(-1)?.outcome === "error";
+  const { turns } = await call.view();
+  const ended = turns.at(-1)?.outcome === "error";
   return ended ? new Exit(EXIT.failed, `the turn failed: ${thrown.code}: ${toLine(thrown.message)}`) : thrown;
 }
 

@@ -12,6 +12,8 @@ export class RequestCall<Output> implements AgentCall<Output> {
   #requestId: RequestId;
   readonly #request: FollowedRequest;
   readonly #toOutput: (end: TurnEnd) => Output;
+  /** The newest view that was asked for. */
+  #view: RunView | undefined;
 
   constructor(requestId: RequestId, request: FollowedRequest, toOutput: (end: TurnEnd) => Output) {
     this.#requestId = requestId;
@@ -38,8 +40,11 @@ export class RequestCall<Output> implements AgentCall<Output> {
   async view(): Promise<RunView> {
     // Loaded when it is needed, because most pages await calls and follow runs with a store.
     const { project } = await import("../view/project.ts");
-    let view = project([]);
-    for await (const events of this.#after(0)) view = project(events, view);
+    const from = this.#view ?? project([]);
+    let view = from;
+    for await (const events of this.#after(from.head)) view = project(events, view);
+    // Another reading of the view may have come further.
+    if (view.head >= (this.#view?.head ?? 0)) this.#view = view;
     return view;
   }
 
