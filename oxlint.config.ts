@@ -41,7 +41,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "runtime",
     ours: ["../protocol/**", "../errors.ts", "../ports/**"],
-    packages: ["xstate", "@standard-schema/spec"],
+    packages: ["xstate", "croner", "@standard-schema/spec"],
   },
   { folder: "projection", ours: RUNTIME, packages: [] },
   { folder: "storage", ours: RUNTIME, packages: ["eventemitter3"] },
@@ -119,7 +119,7 @@ const ROOMS: readonly Rooms[] = [
       run: [...READ, "secrets", "artifacts", "scheduler", "activation"],
       queries: READ,
       commands: [...READ, "secrets", "artifacts", "run", "queries"],
-      supervision: ["journal", "run", "commands"],
+      supervision: ["agent", "journal", "run", "commands"],
     },
   },
   {

@@ -94,6 +94,7 @@ export type {
   RetryOptions,
   TimeoutOption,
 } from "./runtime/agent/call-options.ts";
+export type { ScheduleOptions } from "./runtime/agent/schedule.ts";
 export type {
   Artifact,
   ArtifactOptions,

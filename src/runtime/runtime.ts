@@ -16,6 +16,7 @@ import type { RuntimeOptions } from "./options.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
 import { Recovery } from "./supervision/recovery.ts";
+import { startSchedules } from "./supervision/schedules.ts";
 import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
@@ -60,6 +61,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let ready = false;
   let closing = false;
   let closed: Promise<void> | undefined;
+  let stopSchedules = (): void => {};
 
   const stopServing = router.serve(runHost);
 
@@ -67,6 +69,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     for (const remote of agents.remote.values()) void remote.ready();
     await recovery.start();
     ready = true;
+    if (!closing) stopSchedules = startSchedules(context, keyed);
   }
 
   /** Resolves when the start is over; throws if the runtime closes before. */
@@ -97,6 +100,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function close({ drainMs = 0, isFailure = false }: CloseOptions): Promise<void> {
     closing = true;
     recovery.stop();
+    stopSchedules();
     stopRetention?.();
     uploads.stop();
     mail.stop();

@@ -3,6 +3,7 @@ import type { AgentMachine } from "./machine-port.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
+import type { Schedule, ScheduleOptions } from "./schedule.ts";
 import type { Memory, ToolTurn, Turn } from "./turn-api.ts";
 
 /**
@@ -83,6 +84,8 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly operations: Ops;
   /** The messages that its runs accept, by name; absent if there are none. */
   readonly messages?: Accepted;
+  /** When it is called by itself, by name; absent if it is never. */
+  readonly schedules?: { readonly [name: string]: Schedule };
   /**
    * The agents it calls. They are shown in its description, but served only if they are also given to the
    * runtime.
@@ -143,6 +146,11 @@ export interface AgentOptions<
    * same name. The schemas must be synchronous.
    */
   readonly messages?: Accepted;
+  /**
+   * Times at which an operation is called, by name. The requests go to the run with the key `schedule-` and the name. A
+   * new or changed schedule makes up for nothing; of the times that pass while no server runs, the newest one is made up.
+   */
+  readonly schedules?: { readonly [name: string]: ScheduleOptions };
   /** The tools and agents that it calls. */
   readonly tools?: readonly Agent[];
   /**

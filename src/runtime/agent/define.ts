@@ -21,6 +21,7 @@ import type {
 import { checkCallOptions } from "./call-options.ts";
 import { asAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
+import { toSchedules } from "./schedule.ts";
 
 /** Defines an agent. It starts nothing; a runtime runs the agent. */
 export function defineAgent<
@@ -42,6 +43,7 @@ export function defineAgent<
     tools = [],
     uses = {},
     messages,
+    schedules,
     config,
     memory = "own",
     memorySchema,
@@ -93,6 +95,7 @@ export function defineAgent<
     effect: "idempotent",
     operations: all as Ops & ChatOperations,
     ...(messages && { messages }),
+    ...(schedules && { schedules: toSchedules(name, all, schedules) }),
     tools,
     uses,
     ...(config && { config }),

@@ -127,5 +127,7 @@ export type RecordBody =
     }
   /** The run started as a copy of another's history with this many turns. */
   | { readonly type: "Forked"; readonly turns: number }
+  /** The run belongs to a schedule with these times, which began at this time, in milliseconds since 1970. */
+  | { readonly type: "Scheduled"; readonly text: string; readonly since: number }
   /** The configuration of an agent, or of a run. */
   | { readonly type: "ConfigRecorded"; readonly version: number; readonly args: JsonObject };

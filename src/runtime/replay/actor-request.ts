@@ -2,6 +2,7 @@ import type { ActorRef, CallMode, Hops } from "../../protocol/actors.ts";
 import type { Callee, Event } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Caller, OperationRequest } from "../../protocol/requests/requests.ts";
+import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 
 /** The ToolCall of an ask or a tell. It holds everything that the request is made from. */
@@ -63,7 +64,7 @@ function operationOf({ function_name: name, callee }: ActorCallEvent): string {
 /** The id of the request that a call sends, equal on every replay. */
 export function toRequestId(runId: RunId, callId: CallId): RequestId {
   const plain = `ask_${runId}_${callId.replaceAll(".", "-").replaceAll(":", "_")}`;
-  return plain.length <= ID_LENGTH ? plain : `ask_${runId.slice(0, 64)}_${hash(callId)}`;
+  return plain.length <= ID_LENGTH ? plain : `ask_${runId.slice(0, 64)}_${digest(callId)}`;
 }
 
 const ID_LENGTH = 128;
@@ -82,22 +83,4 @@ const HOPS_MS = 3_600_000;
 function nextHops(before: Hops | undefined, ts: string): Hops {
   if (before === undefined || Date.parse(ts) - Date.parse(before.since) > HOPS_MS) return { n: 1, since: ts };
   return { n: before.n + 1, since: before.since };
-}
-
-/** A hash of 106 bits of the id of a deeply nested call. Such ids are unique in their run, and few. */
-function hash(text: string): string {
-  return [0x9e3779b9, 0x85ebca6b].map((seed) => hash53(text, seed).toString(36)).join("");
-}
-
-function hash53(text: string, seed: number): number {
-  let high = 0xdeadbeef ^ seed;
-  let low = 0x41c6ce57 ^ seed;
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    high = Math.imul(high ^ unit, 2_654_435_761);
-    low = Math.imul(low ^ unit, 1_597_334_677);
-  }
-  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
-  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
-  return 4_294_967_296 * (2_097_151 & low) + (high >>> 0);
 }

@@ -271,6 +271,7 @@ function withRecord(state: RunState, record: RecordBody): RunState {
   switch (record.type) {
     case "Accepted":
     case "ConfigRecorded":
+    case "Scheduled":
     case "Forked":
     case "MemoryCommitted":
     case "Accompanied":

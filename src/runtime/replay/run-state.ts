@@ -13,6 +13,8 @@ export interface RunState {
   readonly config: RunConfig | null;
   /** The messages that no turn has read, oldest first; absent if there was never one. */
   readonly unread?: readonly UnreadMessage[];
+  /** The schedule of the run, and its start in milliseconds since 1970; absent if it has none. */
+  readonly scheduled?: { readonly text: string; readonly since: number };
 }
 
 /** A message that no turn has read, without its body, because the state is stored again and again. */
@@ -101,6 +103,8 @@ export function evolve(state: RunState, change: RunChange): RunState {
       const read = new Set(change.ids);
       return { ...state, unread: (state.unread ?? []).filter(({ id }) => !read.has(id)) };
     }
+    case "Scheduled":
+      return { ...state, scheduled: { text: change.text, since: change.since } };
     case "Forked":
       // The messages in the copied history belong to the run that was copied.
       return { ...state, turns: change.turns, unread: [] };

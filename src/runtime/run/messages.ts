@@ -22,6 +22,7 @@ export type Message =
     }
   | { readonly kind: "cancel"; readonly requestId: RequestId }
   | AgentMessage
+  | ScheduleMessage
   | ConfigureMessage
   | CreateMessage
   | UploadMessage
@@ -47,6 +48,19 @@ export interface PostMessage {
   readonly accepted: AcceptedRequest;
   /** If true, its sender no longer wants it: it ends as canceled, also if it arrives only later. */
   readonly isCanceled?: boolean;
+  /** If true, it is canceled at once if another request of the run is open. */
+  readonly skipsIfBusy?: boolean;
+}
+
+/** A schedule has the run for its requests. Its start is recorded, unless it is known already. */
+export interface ScheduleMessage {
+  readonly kind: "schedule";
+  readonly agent: string;
+  readonly key: string;
+  /** The times of the schedule in words. */
+  readonly text: string;
+  /** The time, in milliseconds since 1970. */
+  readonly now: number;
 }
 
 /** Continue the open requests of the run. */
@@ -104,6 +118,8 @@ export interface RunReceipt {
   readonly event?: string;
   /** The id of the event before the part of the log that answers. */
   readonly after: number;
+  /** When the schedule of the run began, in milliseconds since 1970. */
+  readonly scheduledSince?: number;
 }
 
 /** Sends a message to the owner of a run. */

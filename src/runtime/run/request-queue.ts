@@ -13,7 +13,7 @@ import type { LoadedRun } from "../replay/load-run.ts";
 import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
-import type { AgentMessage, PostMessage, RecoverMessage, RunReceipt } from "./messages.ts";
+import type { AgentMessage, ScheduleMessage, PostMessage, RecoverMessage, RunReceipt } from "./messages.ts";
 import { Inbox } from "../scheduler/inbox.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -111,6 +111,18 @@ export class RequestQueue {
     return toRunReceipt(runId, after, { requestId: messageId, event });
   }
 
+  /** Records that the run belongs to a schedule. Times before that are not made up for. */
+  schedule({ agent, key, text, now }: ScheduleMessage): RunReceipt {
+    const ledger = this.#ledger;
+    this.#begin(agent, key, null, {});
+    if (ledger.state.scheduled?.text !== text) {
+      ledger.change({ type: "Scheduled", text, since: now });
+      ledger.save();
+    }
+    const { since = now } = ledger.state.scheduled ?? {};
+    return { ...toRunReceipt(ledger.runId, ledger.recorder.head), scheduledSince: since };
+  }
+
   /** Accepts a request of another actor, or cancels it, unless that was done before. */
   async post(message: PostMessage): Promise<RunReceipt> {
     const { requestId } = message.accepted;
@@ -126,11 +138,14 @@ export class RequestQueue {
     }
   }
 
-  async #arrive({ accepted, isCanceled = false }: PostMessage): Promise<RunReceipt> {
+  async #arrive({ accepted, isCanceled = false, skipsIfBusy = false }: PostMessage): Promise<RunReceipt> {
     const { requestId } = accepted;
     const ledger = this.#ledger;
     const known = await this.#find(accepted);
-    if (known === undefined) return isCanceled ? this.#acceptCanceled(accepted) : this.accept(accepted);
+    if (known === undefined) {
+      const isUnwanted = isCanceled || (skipsIfBusy && ledger.phase !== "idle");
+      return isUnwanted ? this.#acceptCanceled(accepted) : this.accept(accepted);
+    }
     if (known.completed !== undefined) {
       // The reply of a request that is sent again has not arrived, or its sender no longer wants it.
       if (!isCanceled && accepted.callId !== undefined)

@@ -164,6 +164,8 @@ export class Run implements RecorderListener {
         return this.#requests.cancel(message.requestId);
       case "message":
         return this.#requests.receive(message);
+      case "schedule":
+        return this.#requests.schedule(message);
       case "configure":
       case "create":
       case "uploaded":

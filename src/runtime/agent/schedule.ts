@@ -1,0 +1,102 @@
+import { Cron } from "croner";
+import { AgentError } from "../../errors.ts";
+import { isKey } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Operations } from "./agent.ts";
+import { errorMessage } from "./error-message.ts";
+
+/** Calls an operation of an agent at fixed times. */
+export interface ScheduleOptions {
+  /** Five fields: minute, hour, day of the month, month, day of the week. */
+  readonly cron: string;
+  /** The IANA name of the time zone of the fields. Default `UTC`. */
+  readonly timezone?: string;
+  readonly operation: string;
+  /** The input of the operation. Default `{}`. */
+  readonly input?: Json;
+  /**
+   * What happens when the turn of an earlier time is still open: `skip` (default) leaves this time out, `queue` starts
+   * its turn afterwards.
+   */
+  readonly overlap?: "skip" | "queue";
+}
+
+/** A schedule of an agent. */
+export interface Schedule {
+  readonly operation: string;
+  readonly input: Json;
+  readonly overlap: "skip" | "queue";
+  /** The key of the run that gets its requests. */
+  readonly key: string;
+  /** Its times in words: if they change, the schedule starts anew. */
+  readonly text: string;
+  /** The first time after a time, in milliseconds since 1970. */
+  next(after: number): number;
+  /** The newest time up to a time, in milliseconds since 1970; `undefined` if there is none. */
+  newest(until: number): number | undefined;
+}
+
+/** The schedules of an agent by name; throws an error that names the agent and the schedule. */
+export function toSchedules(
+  agent: string,
+  operations: Operations,
+  schedules: { readonly [name: string]: ScheduleOptions },
+): { readonly [name: string]: Schedule } {
+  const entries = Object.entries(schedules).map(([name, options]) => {
+    const refuse = (fact: string): AgentError =>
+      new AgentError("invalid_request", `schedule ${name} of agent ${agent} ${fact}`);
+    return [name, toSchedule(name, operations, options, refuse)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function toSchedule(
+  name: string,
+  operations: Operations,
+  { cron: fields, timezone = "UTC", operation, input = {}, overlap = "skip" }: ScheduleOptions,
+  refuse: (fact: string) => AgentError,
+): Schedule {
+  const key = `schedule-${name}`;
+  if (!isKey(key)) throw refuse("has a wrong name: use letters, digits and signs of _ - . : @");
+  const cron = toCron(fields, timezone, refuse);
+  const called = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
+  if (called === undefined) {
+    const names = Object.keys(operations).join(", ");
+    throw refuse(`calls the operation ${operation}, which the agent does not have; its operations: ${names}`);
+  }
+  if (overlap !== "skip" && overlap !== "queue")
+    throw refuse(`has the overlap ${JSON.stringify(overlap)}; use "skip" or "queue"`);
+  const checked = called.input["~standard"].validate(input);
+  // An asynchronous schema is checked when the request is sent.
+  if ("issues" in checked && checked.issues !== undefined)
+    throw refuse(`has an input that does not fit: ${checked.issues[0]?.message ?? "unknown issue"}`);
+  return {
+    operation,
+    input,
+    overlap,
+    key,
+    text: `${fields} ${timezone}`,
+    next: (after) => cron.nextRun(new Date(after))?.getTime() ?? Infinity,
+    // croner takes the times before the given one.
+    newest: (until) => cron.previousRuns(1, new Date(until + 1))[0]?.getTime(),
+  };
+}
+
+/** croner finds a wrong time zone, and a day that no month has, only when it computes a time. */
+function toCron(fields: string, timezone: string, refuse: (fact: string) => AgentError): Cron {
+  if (typeof fields !== "string" || !/^\s*\S+(?:\s+\S+){4}\s*$/.test(fields))
+    throw refuse(`has the cron text ${JSON.stringify(fields)}, which does not have five fields`);
+  let first: Date | null;
+  let cron: Cron;
+  try {
+    cron = new Cron(fields, { mode: "5-part", timezone });
+    first = cron.nextRun(START);
+  } catch (thrown) {
+    throw refuse(`cannot run at "${fields}" in the time zone ${timezone}: ${errorMessage(thrown)}`);
+  }
+  if (first === null) throw refuse(`never runs: no time fits "${fields}"`);
+  return cron;
+}
+
+/** The times repeat in a cycle of 28 years, so any start finds one. */
+const START = new Date(0);

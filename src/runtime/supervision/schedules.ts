@@ -1,0 +1,163 @@
+import { toAgentError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { OperationRequest } from "../../protocol/requests/requests.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { Schedule } from "../agent/schedule.ts";
+import { checkTurnRequest } from "../commands/check-request.ts";
+import type { KeyedRuns } from "../commands/keyed-runs.ts";
+import { digest } from "../journal/digest.ts";
+import type { HostContext } from "../run-context.ts";
+import { sendMessage } from "../run/messages.ts";
+import type { RunReceipt } from "../run/messages.ts";
+
+/** A timer is at most this long, in milliseconds, so that a step of the clock is noticed. */
+const LONGEST_MS = 60_000;
+
+/** The pause after a failure, in milliseconds; doubled each time, up to the longest one. */
+const RETRY_MS = 1_000;
+
+/** Sends the requests of the schedules of all served agents at their times, until the returned function is called. */
+export function startSchedules(context: HostContext, keyed: KeyedRuns): () => void {
+  const timers: ScheduleTimer[] = [];
+  for (const name of context.agents.names) {
+    const agent = context.agents.get(name);
+    for (const [scheduleName, schedule] of Object.entries(agent.schedules ?? {}))
+      timers.push(new ScheduleTimer(context, keyed, agent, { ...schedule, name: scheduleName }));
+  }
+  for (const timer of timers) timer.look();
+  return () => {
+    for (const timer of timers) timer.stop();
+  };
+}
+
+/**
+ * Sends the requests of one schedule. The id of a request is a digest of its time, so each node can send it, also after
+ * a step of the clock: the log takes it once.
+ */
+class ScheduleTimer {
+  readonly #context: HostContext;
+  readonly #keyed: KeyedRuns;
+  readonly #agent: Agent;
+  readonly #schedule: Schedule & { readonly name: string };
+  /** When the schedule began, in milliseconds since 1970; `undefined` until the log was asked. */
+  #since: number | undefined;
+  /** The newest time that needs nothing more. */
+  #done: number | undefined;
+  #retryMs = RETRY_MS;
+  #stopTimer = (): void => {};
+  #isStopped = false;
+
+  constructor(
+    context: HostContext,
+    keyed: KeyedRuns,
+    agent: Agent,
+    schedule: Schedule & { readonly name: string },
+  ) {
+    this.#context = context;
+    this.#keyed = keyed;
+    this.#agent = agent;
+    this.#schedule = schedule;
+  }
+
+  /** Sends what is due, and waits for the next time. */
+  look(): void {
+    this.#send().then(
+      () => {
+        this.#retryMs = RETRY_MS;
+        const now = this.#context.environment.now();
+        this.#wait(Math.min(this.#schedule.next(now) - now, LONGEST_MS));
+      },
+      (error: unknown) => {
+        if (!this.#isStopped) this.#report(error);
+        this.#wait(this.#retryMs);
+        this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_MS);
+      },
+    );
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopTimer();
+  }
+
+  #wait(ms: number): void {
+    if (!this.#isStopped) this.#stopTimer = this.#context.environment.timer(ms, () => this.look());
+  }
+
+  /** Sends the request of the newest time that has passed; those before it are left out. */
+  async #send(): Promise<void> {
+    const { agents, environment, log } = this.#context;
+    const now = environment.now();
+    this.#since ??= await this.#begin(now);
+    const at = this.#schedule.newest(now);
+    if (at === undefined || at <= this.#since || at === this.#done) return;
+    const { key, name, operation, input, overlap } = this.#schedule;
+    const agent = this.#agent.name;
+    const requestId = toRequestId(agent, this.#schedule, at);
+    if ((await log.lookup(requestId)) === undefined) {
+      const request: OperationRequest = {
+        type: "OperationRequest",
+        operation,
+        input,
+        key,
+        request_id: requestId,
+        on_busy: "enqueue",
+        request_metadata: { schedule: name, scheduled_at: new Date(at).toISOString() },
+      };
+      try {
+        await checkTurnRequest(this.#context, agents.get(agent), request);
+        // The run may have been removed since.
+        await this.#begin(now);
+        const accepted = { requestId, agent, request, acceptedAt: now };
+        const skipsIfBusy = overlap === "skip";
+        await this.#toRun((runId) =>
+          sendMessage(this.#context.router, runId, { kind: "post", accepted, skipsIfBusy }),
+        );
+      } catch (thrown) {
+        if (AGAIN.has(toAgentError(thrown).code)) throw thrown;
+        this.#report(thrown);
+      }
+    }
+    this.#done = at;
+  }
+
+  /** Records the start of the schedule, unless it is recorded. Returns its time. */
+  async #begin(now: number): Promise<number> {
+    const { key, text } = this.#schedule;
+    const message = { kind: "schedule", agent: this.#agent.name, key, text, now } as const;
+    const { scheduledSince = now } = await this.#toRun((runId) =>
+      sendMessage(this.#context.router, runId, message),
+    );
+    return scheduledSince;
+  }
+
+  #toRun(send: (runId: RunId) => Promise<RunReceipt>): Promise<RunReceipt> {
+    const { environment } = this.#context;
+    const newId = (): RunId => `run_${environment.newId()}` as RunId;
+    return this.#keyed.send({ agent: this.#agent.name, key: this.#schedule.key }, newId, send);
+  }
+
+  #report(error: unknown): void {
+    const { telemetry } = this.#context;
+    const what = `schedule ${this.#schedule.name} of agent ${this.#agent.name}`;
+    telemetry.fault(`the request of ${what} could not be sent`, error, { agent: this.#agent.name });
+  }
+}
+
+/** Failures that may be over later. After any other one the time is left out. */
+const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "unavailable",
+  "internal",
+  "overloaded",
+  "timeout",
+]);
+
+/** The id of the request for a time, equal on each node. */
+function toRequestId(
+  agent: string,
+  { name, text }: { readonly name: string; readonly text: string },
+  at: number,
+): RequestId {
+  return `sch_${digest(JSON.stringify([agent, name, text, at]))}` as RequestId;
+}
