@@ -20,7 +20,7 @@ import { explainNoRoute } from "./routes/no-route.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { isFault } from "./messages/problem.ts";
 import { createRefuse } from "./messages/refusal.ts";
-import { runChangeHandlers, runHandlers } from "./routes/run-routes.ts";
+import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
 import { serverHandlers } from "./routes/server-routes.ts";
 import type { ServerState } from "./routes/server-routes.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
@@ -111,7 +111,7 @@ function checkRoots({ name, roots }: Adapter, { agents }: Runtime): void {
 
 function addNativeRoutes(app: Hono<AppEnv>, host: Host, places: readonly Place[], state: ServerState): void {
   const cursors = new PollCursors();
-  addRoutes(app, "", serverRoutes, { ...serverHandlers(host, state), ...runChangeHandlers(host) });
+  addRoutes(app, "", serverRoutes, { ...serverHandlers(host, state), ...oneRunHandlers(host) });
   for (const place of places) {
     addRoutes(app, place.path, agentRoutes, {
       ...agentHandlers(host, place),

@@ -1,7 +1,8 @@
 import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { Usage } from "../protocol/events/events.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
+import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
 import type { OutboxQuery, ReadOptions, RunQuery, SleepQuery } from "./log-queries.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -193,6 +194,10 @@ export interface RunRow {
   readonly metadata: JsonObject;
   /** The request whose turn has started and not ended. */
   readonly started?: RequestId;
+  /** The newest turn. */
+  readonly lastTurn?: LastTurn;
+  /** The usage of all turns that have ended. */
+  readonly usage?: Usage;
 }
 
 /** A run's row as stored. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { TURN_ERROR_CODES } from "./events/events.ts";
-import type { FinishReason, Questions, TurnError } from "./events/events.ts";
+import type { FinishReason, Questions, TurnError, Usage } from "./events/events.ts";
 import { ID_PATTERN, KEY_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
@@ -77,3 +77,9 @@ export const turnError: z.ZodType<TurnError> = z.object({
   code: z.enum(TURN_ERROR_CODES),
   message: z.string(),
 } satisfies Shape<TurnError>);
+
+export const usage: z.ZodType<Usage> = z.object({
+  input_tokens: count.exactOptional(),
+  output_tokens: count.exactOptional(),
+  cost: z.number().exactOptional(),
+} satisfies Shape<Usage>);

@@ -12,6 +12,7 @@ export const serverRoutes = {
   health: ["GET", "/healthz"],
   readiness: ["GET", "/readyz"],
   metrics: ["GET", "/metrics"],
+  run: ["GET", "/runs/{run_id}"],
   removeRun: ["DELETE", "/runs/{run_id}"],
   forkRun: ["POST", "/runs/{run_id}/fork"],
 } as const;

@@ -6,7 +6,7 @@ import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { EventType } from "../protocol/events/events.ts";
+import type { EventType, FinishReason } from "../protocol/events/events.ts";
 import type { LoggingLevel, Request } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunPhase, RunSummary } from "../protocol/answers/status.ts";
 
@@ -278,6 +278,10 @@ export interface RunDetails extends RunSummary {
 export interface RunsQuery {
   readonly agent?: string;
   readonly status?: RunPhase;
+  /** How the newest turn ended. */
+  readonly finishReason?: FinishReason;
+  /** A part of the first input's text, or the beginning of the id or the key of a run, or of its newest request's id. */
+  readonly text?: string;
   /** `created` lists the oldest run first. Default `updated`: the most recently updated first. */
   readonly order?: "updated" | "created";
   readonly limit: number;

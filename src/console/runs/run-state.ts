@@ -15,12 +15,35 @@ export function stateOf(run: RunSummary): ShownState | undefined {
     case "waiting":
       return { name: "waiting" };
     case "idle":
-      return undefined;
+      return endOf(run);
     default: {
       const never: never = run.status;
       return never;
     }
   }
+}
+
+/** How the newest turn ended; unknown for a run that has had none. */
+function endOf({ last_turn: last }: RunSummary): ShownState | undefined {
+  switch (last?.finish_reason) {
+    case "success":
+      return { name: "done" };
+    case "canceled":
+      return { name: "canceled" };
+    case "error":
+      return { name: "failed", ...(last?.error_code !== undefined && { word: last.error_code }) };
+    case undefined:
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The time that the newest turn took; until now if it is open. */
+export function lastTurnMs({ last_turn: last }: RunSummary, now: number): number | undefined {
+  if (last === undefined) return undefined;
+  const end = last.ended_at === undefined ? now : Date.parse(last.ended_at);
+  return Math.max(0, end - Date.parse(last.started_at));
 }
 
 /** The first line of a run's first input, for the list. */

@@ -7,17 +7,17 @@ import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Refusal } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
-import { exactTime, timeAgo } from "../parts/time.ts";
+import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
 import type { Place } from "../places/place.ts";
-import { stateOf, toGist } from "./run-state.ts";
+import { lastTurnMs, stateOf, toGist } from "./run-state.ts";
 
 /** All runs, the newest first. */
 export function RunsPlace({ place }: { readonly place: Place & { readonly name: "runs" } }): VNode {
   const { server, go } = useConsole();
-  const { agent = "", status = "" } = place.query;
-  const runs = useResource(`${server.url} ${agent} ${status}`, async (signal) => {
-    const query = { limit: 100, agent: agent || undefined, status: status || undefined };
+  const { agent = "", state = "", q = "" } = place.query;
+  const runs = useResource(`${server.url} ${agent} ${state} ${q}`, async (signal) => {
+    const query = { limit: 100, agent: agent || undefined, q: q || undefined, ...FILTERS[state] };
     return (await server.ask("GET", "/runs", { query, signal })).json as readonly RunSummary[];
   });
   const { value, error, reload } = runs;
@@ -26,7 +26,7 @@ export function RunsPlace({ place }: { readonly place: Place & { readonly name: 
     return () => clearInterval(timer);
   }, [reload]);
 
-  const isFiltered = agent !== "" || status !== "";
+  const isFiltered = agent !== "" || state !== "" || q !== "";
   if (value?.length === 0 && !isFiltered) return <NoRuns />;
   return (
     <div class="page">
@@ -34,16 +34,28 @@ export function RunsPlace({ place }: { readonly place: Place & { readonly name: 
         <h1 tabIndex={-1}>Runs</h1>
       </div>
       <div class="filters">
+        <input
+          class="input search"
+          type="search"
+          aria-label="Search in runs"
+          placeholder="Search by input or id"
+          value={q}
+          onInput={({ currentTarget }) => go(withQuery(place, { q: currentTarget.value }), { replace: true })}
+        />
         <select
           class="input"
-          aria-label="Status"
-          value={status}
-          onChange={(event) => go(withQuery(place, { status: event.currentTarget.value }), { replace: true })}
+          aria-label="State"
+          value={state}
+          onChange={({ currentTarget }) =>
+            go(withQuery(place, { state: currentTarget.value }), { replace: true })
+          }
         >
-          <option value="">every status</option>
-          <option value="running">running</option>
-          <option value="waiting">waiting for you</option>
-          <option value="idle">ended</option>
+          <option value="">every state</option>
+          {Object.keys(FILTERS).map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
         </select>
         {agent !== "" && (
           <button
@@ -63,8 +75,8 @@ export function RunsPlace({ place }: { readonly place: Place & { readonly name: 
             <span>State</span>
             <span>Agent</span>
             <span>First input</span>
-            <span>Turns</span>
-            <span>Events</span>
+            <span>Last turn</span>
+            <span>Tokens</span>
             <span>Changed</span>
           </div>
           <ul class="list" aria-label="Runs">
@@ -80,18 +92,37 @@ export function RunsPlace({ place }: { readonly place: Place & { readonly name: 
 
 const AGAIN_MS = 2_000;
 
+/** The states that the list can be filtered by. */
+const FILTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  running: { status: "running" },
+  waiting: { status: "waiting" },
+  done: { finish_reason: "success", status: "idle" },
+  failed: { finish_reason: "error", status: "idle" },
+  canceled: { finish_reason: "canceled", status: "idle" },
+};
+
 function RunRow({ run }: { readonly run: RunSummary }): VNode {
   const state = stateOf(run);
+  const took = lastTurnMs(run, Date.now());
+  const { input_tokens: into = 0, output_tokens: out = 0 } = run.usage ?? {};
+  const tokens = into + out;
   return (
     <li>
       <a class="row run-row" href={`#/runs/${run.run_id}`}>
-        {state === undefined ? <span class="state second">ended</span> : <State {...state} />}
+        {state === undefined ? (
+          <span class="second">{run.forked_from ? "forked" : "no turn"}</span>
+        ) : (
+          <State {...state} />
+        )}
         <span class="agent one-line">{run.agent}</span>
         <span class="what one-line" dir="auto">
           {toGist(run.initial_input)}
         </span>
-        <span class="worked second number">{run.turns === 1 ? "1 turn" : `${run.turns} turns`}</span>
-        <span class="tokens second number">{run.last_event_id}</span>
+        <span class="worked second number">
+          {took !== undefined && duration(took)}
+          {run.turns > 1 && `, ${run.turns} turns`}
+        </span>
+        <span class="tokens second number">{tokens === 0 ? "" : tokens}</span>
         <span class="time second number" title={exactTime(run.updated_at)}>
           {timeAgo(run.updated_at)}
         </span>

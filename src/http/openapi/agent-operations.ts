@@ -79,6 +79,16 @@ export const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of runs."),
       inQuery("agent", text, "Only runs of this agent."),
       inQuery("status", { type: "string", enum: ["idle", "running", "waiting"] }, "Only runs in this state."),
+      inQuery(
+        "finish_reason",
+        { type: "string", enum: ["success", "error", "canceled"] },
+        "Only runs whose newest turn ended so.",
+      ),
+      inQuery(
+        "q",
+        text,
+        "Only runs whose first input contains this text, or whose id or key begins with it.",
+      ),
       inQuery("key", text, "Only the run with this key; at the root with agent."),
       inQuery("cursor", text, "Start of the page, from the Link header."),
     ],

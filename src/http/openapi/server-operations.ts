@@ -55,6 +55,10 @@ export const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     summary: "Metrics for Prometheus.",
     responses: { "200": { description: "Prometheus text.", content: { "text/plain": { schema: text } } } },
   }),
+  run: operation({
+    summary: "Returns a run as in the list of runs.",
+    responses: { "200": json(ref("RunSummary"), "The run.") },
+  }),
   removeRun: operation({
     summary: "Removes an idle run with its events and artifacts.",
     responses: { "204": empty("The run is removed.") },

@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
+import type { FinishReason } from "../../protocol/events/events.ts";
 import type { Runtime, RunsQuery } from "../../runtime/api.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";
@@ -47,13 +48,17 @@ async function runOfKey(runtime: Runtime, agent: string | undefined, key: string
   return runId === undefined ? "[]" : `[${toRunText(await runtime.run(runId))}]`;
 }
 
-/** The routes that change runs. */
-export function runChangeHandlers({
+/** The routes of one run. */
+export function oneRunHandlers({
   runtime,
   bodyLimitBytes,
   mount,
-}: Host): ServerHandlers<"removeRun" | "forkRun"> {
+}: Host): ServerHandlers<"run" | "removeRun" | "forkRun"> {
   return {
+    async run(c) {
+      return reply(c, toRunText(await runtime.run(checkId(pathParameter(c, "run_id")))));
+    },
+
     async forkRun(c) {
       const source = checkId(pathParameter(c, "run_id")) as RunId;
       const after = parseForkPoint(await readJson(c, bodyLimitBytes));
@@ -84,12 +89,16 @@ const PAGE_LIMIT = 1_000;
 function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): RunsQuery {
   const agent = servedAgent ?? read(query, "agent", parseName);
   const status = read(query, "status", parsePhase);
+  const finishReason = read(query, "finish_reason", parseFinish);
+  const text = read(query, "q", asText);
   const cursor = read(query, "cursor", parseName);
   const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {
     limit: Math.min(limit, PAGE_LIMIT),
     ...(agent !== undefined && { agent }),
     ...(status !== undefined && { status }),
+    ...(finishReason !== undefined && { finishReason }),
+    ...(text !== undefined && text !== "" && { text }),
     ...(cursor !== undefined && { cursor }),
   };
 }
@@ -103,4 +112,13 @@ function parseLimit(text: string): Parsed<number> {
 function parsePhase(text: string): Parsed<RunPhase> {
   if (text === "idle" || text === "running" || text === "waiting") return { ok: true, value: text };
   return { ok: false, message: "must be idle, running or waiting", issues: [] };
+}
+
+function parseFinish(text: string): Parsed<FinishReason> {
+  if (text === "success" || text === "error" || text === "canceled") return { ok: true, value: text };
+  return { ok: false, message: "must be success, error or canceled", issues: [] };
+}
+
+function asText(text: string): Parsed<string> {
+  return { ok: true, value: text };
 }

@@ -27,7 +27,10 @@ export async function readRunsPage(
       texts.push(...found);
       for (const text of found) room -= sizeOf(text);
       cursor = next;
-      if (next === undefined || texts.length >= limit) return toText(texts, next);
+      // A search that found fewer has looked at as many runs as one page may.
+      const isSearch = chosen.text !== undefined || chosen.finishReason !== undefined;
+      const isLast = texts.length >= limit || (isSearch && found.length < asked);
+      if (next === undefined || isLast) return toText(texts, next);
     } else if (fitting === 0 && texts.length > 0) {
       return toText(texts, cursor);
     } else {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Accepted, AgentEntry, UploadedArtifact } from "./answers.ts";
 import type { AgentDescriptor, MessageDescriptor, OperationDescriptor } from "./descriptor.ts";
+import { TURN_ERROR_CODES } from "../events/events.ts";
 import {
   artifactId,
   count,
@@ -14,13 +15,14 @@ import {
   runId,
   timestamp,
   turnError,
+  usage,
 } from "../fields.ts";
 import type { Shape } from "../fields.ts";
 import type { Issue } from "../schema/issue.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import { STATE_TYPES } from "./statechart.ts";
 import type { Statechart, StatechartEdge, StatechartNode } from "./statechart.ts";
-import type { RequestPhase, RequestStatus, RunPhase, RunSummary, WaitingFor } from "./status.ts";
+import type { LastTurn, RequestPhase, RequestStatus, RunPhase, RunSummary, WaitingFor } from "./status.ts";
 
 /** The answers of the routes, except events, by name. */
 export interface Answers {
@@ -74,6 +76,17 @@ const statechart = z.object({
   hash: text.describe("StateChanged has it as `chart`."),
   root: state,
 } satisfies Shape<Statechart>);
+
+const lastTurn = z
+  .object({
+    request_id: requestId,
+    operation: text,
+    started_at: timestamp,
+    ended_at: timestamp.exactOptional().describe("Absent while the turn is not at its end."),
+    finish_reason: finishReason.exactOptional(),
+    error_code: z.enum(TURN_ERROR_CODES).exactOptional(),
+  } satisfies Shape<LastTurn>)
+  .describe("The newest turn of the run.");
 
 const issue = z.object({
   path: text.describe("Path from the root of the body, joined by dots."),
@@ -166,6 +179,10 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
         .exactOptional()
         .describe("The run and event that this run was forked from."),
       last_event_id: count,
+      last_turn: lastTurn
+        .exactOptional()
+        .describe("Absent before the first turn, for a fork before its first own turn, and for older logs."),
+      usage: usage.exactOptional().describe("The usage of all turns that have ended."),
     } satisfies Shape<RunSummary>)
     .describe("A run in the list of runs."),
 

@@ -1,4 +1,11 @@
-import type { FinishReason, ForkedFrom, Questions, TurnError } from "../events/events.ts";
+import type {
+  FinishReason,
+  ForkedFrom,
+  Questions,
+  TurnError,
+  TurnErrorCode,
+  Usage,
+} from "../events/events.ts";
 import type { RequestId, RunId } from "../ids.ts";
 import type { Json } from "../json.ts";
 
@@ -51,6 +58,17 @@ export interface RequestStatus {
   readonly last_event_id: number;
 }
 
+/** The newest turn of a run. */
+export interface LastTurn {
+  readonly request_id: RequestId;
+  readonly operation: string;
+  readonly started_at: string;
+  /** Absent while the turn is not at its end. */
+  readonly ended_at?: string;
+  readonly finish_reason?: FinishReason;
+  readonly error_code?: TurnErrorCode;
+}
+
 /** One row of `GET /runs`. */
 export interface RunSummary {
   readonly run_id: RunId;
@@ -64,5 +82,9 @@ export interface RunSummary {
   readonly key?: string;
   /** The event in another run that this run was forked from. */
   readonly forked_from?: ForkedFrom;
+  /** Absent before the first turn, for a fork before its first own turn, and for older logs. */
+  readonly last_turn?: LastTurn;
+  /** The usage of all turns that have ended. */
+  readonly usage?: Usage;
   readonly last_event_id: number;
 }

@@ -9,7 +9,7 @@ import {
 } from "./events.ts";
 import type { CallMode, SenderRef } from "../actors.ts";
 import type { ConfigureCompleted } from "../answers/answers.ts";
-import type { Callee, Event, EventBody, EventType, StateStep, Usage } from "./events.ts";
+import type { Callee, Event, EventBody, EventType, StateStep } from "./events.ts";
 import {
   artifactId,
   callId,
@@ -25,6 +25,7 @@ import {
   runId,
   timestamp,
   turnError,
+  usage,
 } from "../fields.ts";
 import type { Shape } from "../fields.ts";
 
@@ -34,12 +35,6 @@ export type EventOf<Type extends EventType> = Event & { readonly type: Type };
 type BodyFields<Type extends EventType> = Omit<Extract<EventBody, { readonly type: Type }>, "type">;
 
 const text = z.string();
-const usage: z.ZodType<Usage> = z.object({
-  input_tokens: count.exactOptional(),
-  output_tokens: count.exactOptional(),
-  cost: z.number().exactOptional(),
-} satisfies Shape<Usage>);
-
 const callee: z.ZodType<Callee> = z.object({
   kind: z.enum(CALLEE_KINDS),
   name: text.describe("Its own name."),

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
-import { createSpeaker } from "../../protocol/events/encode.ts";
+import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
@@ -10,6 +10,7 @@ import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
+import { addUsage } from "../replay/turn-journal.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
 import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
@@ -202,15 +203,20 @@ export class RunLedger {
       ...(sender && { sender }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
+    this.#row &&= {
+      ...this.#row,
+      lastTurn: {
+        request_id: requestId,
+        operation: request.type === "ChatRequest" ? CHAT : request.operation,
+        started_at: toTimestamp(this.#now()),
+      },
+    };
     return started;
   }
 
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
-  end(
-    speaker: Speaker,
-    { requestId, callId }: AcceptedRequest,
-    { finishReason, result, truncated, output, error, usage, memory }: LedgerEnd,
-  ): string {
+  end(speaker: Speaker, { requestId, callId }: AcceptedRequest, end: LedgerEnd): string {
+    const { finishReason, result, truncated, output, error, usage, memory } = end;
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
       type: "RequestCompleted",
@@ -224,6 +230,7 @@ export class RunLedger {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
+    this.#row &&= endOfTurn(this.#row, toTimestamp(this.#now()), end);
     return text;
   }
 
@@ -273,6 +280,22 @@ export class RunLedger {
   #evolve(change: RunChange): void {
     this.#state = evolve(this.#state, change);
   }
+}
+
+/** A run's row after the end of its newest turn. A turn of an older log has no start in the row. */
+function endOfTurn(row: RunRow, at: string, { finishReason, error, usage }: LedgerEnd): RunRow {
+  return {
+    ...row,
+    ...(row.lastTurn && {
+      lastTurn: {
+        ...row.lastTurn,
+        ended_at: at,
+        finish_reason: finishReason,
+        ...(error && { error_code: error.code }),
+      },
+    }),
+    ...(usage && { usage: addUsage(row.usage ?? {}, usage) }),
+  };
 }
 
 /** The error of a failed commit, for callers that wait for it. */

@@ -29,6 +29,7 @@ import { ReaderSweep } from "./reader-sweep.ts";
 import { machineStatus } from "./machine-status.ts";
 import { readPage } from "./read-page.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import { searchRuns } from "./search-runs.ts";
 import { RecentMap } from "./recent-map.ts";
 import { oldestOpenWait, toStatus } from "./request-status.ts";
 import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
@@ -143,7 +144,11 @@ export class Queries {
     return toDetails(await this.run(runId));
   }
 
-  async runs({ order = "updated", ...query }: RunsQuery): Promise<RunsPage> {
+  async runs({ order = "updated", finishReason, text, ...query }: RunsQuery): Promise<RunsPage> {
+    if (finishReason !== undefined || text !== undefined) {
+      const { runs, next } = await searchRuns(this.#log, query, { finishReason, text });
+      return { runs: runs.map(toDetails), ...(next !== undefined && { next }) };
+    }
     const { runs, ...page } = await this.#log.list({ ...query, byCreation: order === "created" });
     return { ...page, runs: runs.filter((run) => !isHidden(run)).map(toDetails) };
   }
@@ -270,6 +275,8 @@ function toDetails(run: RunEntry): RunDetails {
     ...(run.alias !== undefined && { key: run.alias }),
     ...(forkedFrom && { forked_from: forkedFrom }),
     last_event_id: run.head,
+    ...(run.lastTurn && { last_turn: run.lastTurn }),
+    ...(run.usage && { usage: run.usage }),
     metadata,
   };
 }

@@ -25,6 +25,8 @@ export function testRuns(subject: EventLogSubject): void {
         turns: 3,
         initialInput: { text: "pay é", list: [1, null] },
         metadata: { a: { b: "\n" } },
+        lastTurn: { request_id: "req", operation: "pay", started_at: "2026-01-01T00:00:00.000Z" },
+        usage: { input_tokens: 1, cost: 0.5 },
       });
       const second = await log.append(cursor, { events: [], records: [], run: full });
       await log.append(second, nextEvents(second, 2));

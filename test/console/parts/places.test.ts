@@ -4,7 +4,7 @@ import { duration, timeAgo } from "../../../src/console/parts/time.ts";
 
 test.for([
   "#/runs",
-  "#/runs?agent=echo&status=waiting",
+  "#/runs?agent=echo&state=waiting",
   "#/runs/run_1",
   "#/runs/run_1/timeline?at=312",
   "#/agents",

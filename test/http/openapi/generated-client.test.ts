@@ -129,6 +129,7 @@ test("every route is called by the generated client, and every answer fits the d
     body: { after: byId.data?.at(-1)?.id ?? 0 },
   });
   const fork = { run_id: forked.data?.run_id ?? "" };
+  expect((await server.GET("/runs/{run_id}", { params: { path: fork } })).data?.status).toBe("idle");
   expect((await server.DELETE("/runs/{run_id}", { params: { path: fork } })).response.status).toBe(204);
   const gone = await server.DELETE("/runs/{run_id}", { params: { path: fork } });
   expect(gone.error?.code).toBe("gone");

@@ -112,7 +112,8 @@ export interface paths {
             };
             cookie?: never;
         };
-        get?: never;
+        /** Returns a run as in the list of runs. */
+        get: operations["getRunsByRunId"];
         put?: never;
         post?: never;
         /** Removes an idle run with its events and artifacts. */
@@ -1162,6 +1163,23 @@ export interface components {
                 id: number;
             };
             last_event_id: number;
+            last_turn?: {
+                request_id: string;
+                operation: string;
+                /** Format: date-time */
+                started_at: string;
+                /** Format: date-time */
+                ended_at?: string;
+                /** @enum {string} */
+                finish_reason?: "success" | "error" | "canceled";
+                /** @enum {string} */
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+            };
+            usage?: {
+                input_tokens?: number;
+                output_tokens?: number;
+                cost?: number;
+            };
         };
         UploadedArtifact: {
             artifact_id: string;
@@ -1338,6 +1356,29 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getRunsByRunId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunSummary"];
                 };
             };
             "4XX": components["responses"]["Refusal"];
@@ -1738,6 +1779,8 @@ export interface operations {
                 limit?: number;
                 agent?: string;
                 status?: "idle" | "running" | "waiting";
+                finish_reason?: "success" | "error" | "canceled";
+                q?: string;
                 key?: string;
                 cursor?: string;
             };

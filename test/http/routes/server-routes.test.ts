@@ -36,7 +36,7 @@ test.each([
   ["POST", "/echo/describe", "GET, HEAD"],
   ["GET", "/echo/process", "POST"],
   ["PUT", "/process", "POST"],
-  ["GET", "/runs/run_1", "DELETE"],
+  ["POST", "/runs/run_1", "GET, HEAD, DELETE"],
   ["DELETE", "/artifacts", "POST"],
   ["TRACE", "/", "GET, HEAD"],
 ])("%s %s is a 405 that allows %s", async (method, path, allow) => {

@@ -162,12 +162,34 @@ test("a log of format 9 is opened, and its sleeping requests say what they wait 
   expect(await again.open()).toEqual([]);
 });
 
+test("a log of format 11 is opened, and its runs say how their next turns end", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  await startRun(log, "run", 1);
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toEleventhForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect((await again.run("run"))?.lastTurn).toBeUndefined();
+  const { cursor } = await again.claim("run");
+  const lastTurn = { request_id: "req", operation: "chat", started_at: "2026-01-01T00:00:00.000Z" };
+  const usage = { input_tokens: 3 };
+  const next = await again.append(cursor, { events: [], records: [], run: row({ lastTurn, usage }) });
+  expect(await again.run("run")).toMatchObject({ lastTurn, usage });
+  await again.append(next, { events: [], records: [], run: row() });
+  expect((await again.run("run"))?.lastTurn).toBeUndefined();
+});
+
 test("a log of format 10 is opened, and its runs continue with texts", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const { runId } = await startRun(log, "run", 3);
   await log.close();
   const database = new DatabaseSync(join(directory, "log.db"));
+  toEleventhForm(database);
   database.exec("PRAGMA user_version = 10");
   database.close();
 
@@ -210,8 +232,15 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+/** Converts a database to format 11. */
+function toEleventhForm(database: DatabaseSync): void {
+  database.exec(`ALTER TABLE run DROP COLUMN last_turn; ALTER TABLE run DROP COLUMN usage;
+    PRAGMA user_version = 11`);
+}
+
 /** Converts a database to format 9. */
 function toNinthForm(database: DatabaseSync): void {
+  toEleventhForm(database);
   database.exec(`DROP INDEX request_open; ALTER TABLE request DROP COLUMN waiting_for;
     CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL; PRAGMA user_version = 9`);
 }

@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 11;
+export const VERSION = 12;
 
 // Partial indexes: requests at rest are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -109,7 +109,9 @@ const SCHEMA = `
     turns INTEGER NOT NULL,
     metadata TEXT NOT NULL,
     initial_input TEXT NOT NULL,
-    started TEXT
+    started TEXT,
+    last_turn TEXT,
+    usage TEXT
   );
   CREATE INDEX run_updated ON run (updated DESC, run_id) WHERE removed = 0;
   CREATE INDEX run_agent ON run (agent, updated DESC, run_id) WHERE removed = 0;
@@ -196,6 +198,9 @@ const FROM = [
   ${OPEN_INDEX}`,
   // In format 10 each text is an encoded event, which is still read.
   "",
+  // Format 11 did not store how the turns of a run ended. Runs of older formats show their next turns only.
+  `ALTER TABLE run ADD COLUMN last_turn TEXT;
+  ALTER TABLE run ADD COLUMN usage TEXT`,
 ] as const;
 
 /**

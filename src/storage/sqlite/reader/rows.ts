@@ -2,7 +2,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { OutboxEntry, RequestEntry, RunAlias, RunEntry, RunPage } from "../../../ports/event-log.ts";
 import type { OutboxQuery, RunQuery, SleepQuery } from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import type { WaitingFor } from "../../../protocol/answers/status.ts";
+import type { Usage } from "../../../protocol/events/events.ts";
+import type { LastTurn, WaitingFor } from "../../../protocol/answers/status.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
 import { checkNoCursor, positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
@@ -95,6 +96,7 @@ export function createRows(database: DatabaseSync): Rows {
 }
 
 const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input, run.started,
+  last_turn, usage,
   (SELECT alias FROM alias WHERE alias.rid = run.rid ORDER BY alias LIMIT 1) AS alias,
   (SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1) AS head
   FROM run`;
@@ -116,6 +118,8 @@ interface RunRow {
   readonly metadata: string;
   readonly initial_input: string;
   readonly started: RequestId | null;
+  readonly last_turn: string | null;
+  readonly usage: string | null;
   readonly alias: string | null;
   readonly head: number | null;
 }
@@ -133,6 +137,8 @@ function toRun(row: RunRow): RunEntry {
     initialInput: JSON.parse(row.initial_input) as Json,
     metadata: JSON.parse(row.metadata) as JsonObject,
     ...(row.started !== null && { started: row.started }),
+    ...(row.last_turn !== null && { lastTurn: JSON.parse(row.last_turn) as LastTurn }),
+    ...(row.usage !== null && { usage: JSON.parse(row.usage) as Usage }),
     ...(row.alias !== null && { alias: row.alias }),
   };
 }

@@ -27,13 +27,26 @@ export function applyChanges(
 ): void {
   const { rid, last: head, records } = position;
   if (run?.runId !== undefined) {
-    const { runId, owner, status, updated, turns, started, metadata, initialInput } = run;
+    const { runId, owner, status, updated, turns, started, metadata, initialInput, lastTurn, usage } = run;
     const { agent, created } = owner ?? { agent: "", created: 0 };
     const json = [metadata ?? "{}", initialInput ?? "null"] as const;
-    addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json, started);
+    addRun.run(
+      rid,
+      runId,
+      head,
+      agent,
+      status,
+      created,
+      updated,
+      turns,
+      ...json,
+      started,
+      lastTurn ?? null,
+      usage ?? null,
+    );
   } else if (run !== undefined) {
-    const { owner, status, updated, turns, started, metadata, initialInput } = run;
-    const json = [metadata ?? null, initialInput ?? null] as const;
+    const { owner, status, updated, turns, started, metadata, initialInput, lastTurn, usage } = run;
+    const json = [metadata ?? null, initialInput ?? null, lastTurn ?? null, usage ?? null] as const;
     changeRun.run(head, status, updated, turns, started, ...json, rid);
     if (owner !== undefined) giveRun.run(owner.agent, owner.created, rid);
   }

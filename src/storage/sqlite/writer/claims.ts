@@ -1,5 +1,7 @@
 import { Fenced } from "../../../ports/event-log.ts";
 import type { Batch, Cursor } from "../../../ports/event-log.ts";
+import type { LastTurn } from "../../../protocol/answers/status.ts";
+import type { Usage } from "../../../protocol/events/events.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
@@ -30,6 +32,8 @@ export interface OwnedRun {
   createdAt?: number;
   initialInput?: Json;
   metadata?: JsonObject;
+  lastTurn?: LastTurn | undefined;
+  usage?: Usage | undefined;
   /** Incomplete requests that this claim has marked. */
   readonly requests: Set<RequestId>;
 }
@@ -117,6 +121,8 @@ export function advance(run: OwnedRun, { events, records, run: row, requests = [
     run.createdAt = row.createdAt;
     run.initialInput = row.initialInput;
     run.metadata = row.metadata;
+    run.lastTurn = row.lastTurn;
+    run.usage = row.usage;
   }
   for (const { requestId, phase } of requests) {
     if (phase === "completed") run.requests.delete(requestId);

@@ -56,6 +56,8 @@ function encodeRow(run: OwnedRun, row: NonNullable<Batch["run"]>): RunChange {
     ...(isOwnerNew && { owner: { agent, created } }),
     // Both values are immutable, so the same object means the same JSON.
     ...(row.metadata !== run.metadata && { metadata: JSON.stringify(row.metadata) }),
+    ...(row.lastTurn !== run.lastTurn && { lastTurn: JSON.stringify(row.lastTurn ?? null) }),
+    ...(row.usage !== run.usage && { usage: JSON.stringify(row.usage ?? null) }),
     ...((row.initialInput !== run.initialInput || !run.stored) && {
       initialInput: JSON.stringify(row.initialInput),
     }),

@@ -60,6 +60,8 @@ export interface RunChange {
   readonly owner?: { readonly agent: string; readonly created: number };
   readonly metadata?: string;
   readonly initialInput?: string;
+  readonly lastTurn?: string;
+  readonly usage?: string;
 }
 
 /** All marks of a request in one append, merged; `null` means unchanged. */

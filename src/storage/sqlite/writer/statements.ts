@@ -21,10 +21,12 @@ const SQL = {
     VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`,
 
   addRun: `INSERT INTO run
-    (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input, started)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input, started,
+      last_turn, usage)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   changeRun: `UPDATE run SET head = ?, status = ?, updated = ?, turns = ?, started = ?,
-    metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input)
+    metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input),
+    last_turn = nullif(coalesce(?, last_turn), 'null'), usage = nullif(coalesce(?, usage), 'null')
     WHERE rid = ?`,
   // Apart from the others: setting an indexed column writes its indexes, also if the value stays the same.
   giveRun: "UPDATE run SET agent = ?, created = ? WHERE rid = ?",
@@ -55,7 +57,8 @@ const SQL = {
     VALUES (?, ?, ?, ?, ?)`,
 
   removeRun: `UPDATE run SET removed = 1, head = 0, agent = '', status = 0, created = 0, updated = 0,
-    turns = 0, metadata = '{}', initial_input = 'null', started = NULL
+    turns = 0, metadata = '{}', initial_input = 'null', started = NULL,
+    last_turn = NULL, usage = NULL
     WHERE rid = ?`,
   removeRequests: `UPDATE request SET phase = 3, created = 0, accepted_n = 0, accepted_after = 0,
     started = NULL, segment = NULL, completed = NULL, wake = NULL, rests = NULL, waiting_for = NULL

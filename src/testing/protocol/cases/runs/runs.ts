@@ -20,8 +20,19 @@ export const runs: readonly Case[] = [
       const newerAt = rows.findIndex(({ run_id }) => run_id === newer.runId);
       const olderAt = rows.findIndex(({ run_id }) => run_id === older.runId);
       check(newerAt !== -1 && newerAt < olderAt, "the newer run before the older one", rows.slice(0, 5));
-      const { created_at, updated_at, ...facts } = rows[olderAt] ?? {};
+      const { created_at, updated_at, last_turn: last, usage: _, ...facts } = rows[olderAt] ?? {};
       checkTimes({ created_at, updated_at });
+      check(isObject(last), "the newest turn", rows[olderAt]);
+      const { started_at, ended_at, ...end } = last;
+      checkTimes({ started_at, ended_at });
+      checkEqual(
+        end,
+        { request_id: older.requestId, operation: "chat", finish_reason: "success" },
+        "the newest turn",
+      );
+      const one = await context.http.ask("GET", `/runs/${older.runId}`);
+      checkEqual(one.json, rows[olderAt], "the row of the run by its id");
+      checkProblem(await context.http.ask("GET", "/runs/run_unknown"), 404);
       checkEqual(
         facts,
         {
@@ -140,6 +151,31 @@ export const runs: readonly Case[] = [
         chosen,
       );
       for (const row of chosen) checkEqual([row.agent, row.status], [agent, "waiting"], "agent and status");
+    },
+  },
+  {
+    id: "55h",
+    title: "the list of runs is searched by the first input, by an id, and by how the newest turn ended",
+    needs: ["echo"],
+    async run(context) {
+      const word = `word${Date.now()}`;
+      const turn = await context.start("echo", `A ${word.toUpperCase()} to find`);
+      await context.read(turn);
+      for (const query of [
+        { q: word },
+        { q: turn.runId },
+        { q: turn.requestId },
+        { q: word, finish_reason: "success" },
+      ]) {
+        const found = await listRuns(context, query);
+        checkEqual(
+          found.map(({ run_id }) => run_id),
+          [turn.runId],
+          `the runs found by ${JSON.stringify(query)}`,
+        );
+      }
+      checkEqual(await listRuns(context, { q: word, finish_reason: "error" }), [], "the failed ones");
+      checkProblem(await context.http.ask("GET", "/runs", { query: { finish_reason: "maybe" } }), 400);
     },
   },
 ];
