@@ -4,6 +4,7 @@ import { remoteAgent } from "troupe/client";
 import { createMachineAgent } from "../faults/server/machine-agent.ts";
 import { createAgents } from "../laws/agents.ts";
 import type { Outside, Performer } from "../laws/agents.ts";
+import { talker } from "../laws/talkers.ts";
 import { DESCRIPTION } from "./remote/network.ts";
 
 /** The agents of all simulations, and the current simulation. */
@@ -43,7 +44,7 @@ async function createStage(): Promise<Stage> {
   });
   await remote.remote?.ready();
   return {
-    agents: [...createAgents(current, { remote }), machine, remote],
+    agents: [...createAgents(current, { remote }), machine, remote, talker],
     enter: (outside) => void Object.assign(current, outside),
   };
 }

@@ -10,6 +10,7 @@ import { remotePart } from "../remote/part.ts";
 import type { Invocation, Client } from "../clients/client.ts";
 import type { Shared } from "../clients/client-actions.ts";
 import { findMisconfigured } from "../clients/settings.ts";
+import { verifyTalkers } from "./verify-talkers.ts";
 import { verifyStorage } from "./verify-storage.ts";
 import type { StoredData } from "./verify-storage.ts";
 import type { Observer } from "./observer.ts";
@@ -42,6 +43,7 @@ export async function verify(
   }
   await verifyLog(rest);
   await verifyStorage(rest);
+  await verifyTalkers(rest);
   faults.push(...verifyMessages(rest));
   const kept = new Map<string, Kept>();
   for (const runId of observer.runs.keys()) verifyRun(rest, runId, kept);
@@ -113,6 +115,7 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
     const requestId = event.request_id as string;
     const own = shared.programs.get(requestId);
     const truth = observer.requests.get(requestId);
+    if (event.agent === "talker") continue;
     if (event.agent === "remote") verifyRemote(rest, requestId);
     else if (own === undefined) observer.faults.push(...whatIsWrongWithMachine(observer, requestId));
     else kept = judged.get(requestId) ?? verifyTurn(rest, requestId, own, kept);

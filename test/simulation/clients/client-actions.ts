@@ -4,6 +4,7 @@ import type { Upload } from "../../../src/runtime/api.ts";
 import type { ArtifactId, OnBusy, RequestId, RunId } from "troupe/protocol";
 import type { Given } from "../../laws/model.ts";
 import { MESSAGES } from "../../laws/messages.ts";
+import { TALKERS } from "../../laws/talkers.ts";
 import { createPrograms } from "../../laws/program.ts";
 import type { Programs, Steps } from "../../laws/program.ts";
 import { Client } from "./client.ts";
@@ -114,6 +115,7 @@ export class ClientActions {
     };
     if (runId === undefined && pick.chance(12))
       return this.client.ask(requestId, "machine", { type: "ChatRequest", input: requestId, ...fields });
+    if (runId === undefined && pick.chance(18)) return this.#talk(requestId, fields);
     const first = number * NUMBERS_EACH;
     const asked = {
       type: "OperationRequest",
@@ -126,6 +128,29 @@ export class ClientActions {
     this.#shared.programs.set(requestId, programs);
     for (const [program, steps] of programs) this.#shared.steps.set(program, steps);
     return this.client.ask(requestId, "root", asked);
+  }
+
+  /** Has an actor talk with others, and sometimes a second one at the same time. */
+  async #talk(requestId: RequestId, fields: object): Promise<Invocation> {
+    const { pick } = this.#around;
+    const talk = (id: RequestId): Promise<Invocation> =>
+      this.client.ask(id, "talker", {
+        type: "OperationRequest",
+        operation: "talk",
+        input: { program: pick.below(1_000_000), depth: pick.of([1, 2, 2, 3]) },
+        ...fields,
+        request_id: id,
+        key: pick.of(TALKERS),
+      });
+    if (pick.chance(50)) {
+      const number = (this.#shared.requests += 1);
+      this.#shared.aside(talk(`asked-${number}`).then((asked) => this.#seeAccepted(asked)));
+    }
+    return talk(requestId);
+  }
+
+  async #seeAccepted(asked: Invocation): Promise<void> {
+    if (asked.runId !== undefined) await this.client.see(asked);
   }
 
   /** Configures an agent, or the run of the next turn. */
