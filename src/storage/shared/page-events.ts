@@ -1,6 +1,6 @@
-import { contentAt, countTexts, encodeTextAt, encodeTexts, sliceTexts } from "../../protocol/events/texts.ts";
+import { contentAt, countTexts, encodeTextAt, sliceTexts } from "../../protocol/events/texts.ts";
 import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";
-import { utf8Length } from "./utf8.ts";
+import { jsonLength, utf8Length } from "./utf8.ts";
 
 /** A part of successive events. */
 export interface PageRange {
@@ -40,10 +40,23 @@ export function firstOf(
 export function sizeOf(events: LoggedEvents): number {
   let bytes = 0;
   for (const item of events) {
-    if (typeof item === "string") bytes += utf8Length(item);
-    else for (const text of encodeTexts(item)) bytes += utf8Length(text);
+    if (typeof item === "string") {
+      bytes += utf8Length(item);
+      continue;
+    }
+    const shared = sharedBytes(item);
+    for (let index = 0; index < countTexts(item); index += 1) bytes += shared + ownBytes(item, index);
   }
   return bytes;
+}
+
+/** The bytes that all texts have, as encoded events: all except the id and the content. */
+function sharedBytes(texts: Texts): number {
+  return utf8Length(encodeTextAt(texts, 0)) - ownBytes(texts, 0);
+}
+
+function ownBytes(texts: Texts, index: number): number {
+  return String(texts.first + index).length + jsonLength(contentAt(texts, index));
 }
 
 /** Whether events certainly fit into a number of bytes, judged only by their lengths. */
@@ -52,39 +65,39 @@ function surelyFit(events: LoggedEvents, limitBytes: number): boolean {
   for (const item of events) {
     // A UTF-16 code unit takes at most three bytes, and six as an escape in JSON.
     if (typeof item === "string") bytes += 3 * item.length;
-    else for (let index = 0; index < countTexts(item); index += 1) bytes += mostBytes(item, index);
+    else {
+      const { textOutput, content } = item.speaker;
+      const shared = 3 * (textOutput.length + content.length + item.ending.length) + OTHER_BYTES;
+      for (let index = 0; index < countTexts(item); index += 1)
+        bytes += shared + 6 * contentAt(item, index).length;
+    }
     if (bytes > limitBytes) return false;
   }
   return true;
 }
 
-function mostBytes(texts: Texts, index: number): number {
-  const { prefix, middle, suffix } = texts.speaker;
-  const shared = prefix.length + middle.length + suffix.length + texts.ending.length + OTHER_CHARACTERS;
-  return 3 * shared + 6 * contentAt(texts, index).length;
-}
-
-/** More than the id, the type, the role, the time and the punctuation of a TextOutput have. */
-const OTHER_CHARACTERS = 128;
+/** More than the id, the time and the punctuation of an encoded text have. */
+const OTHER_BYTES = 96;
 
 /** The first events that fit into a number of bytes. */
 function cutAt(events: LoggedEvents, limitBytes: number, least: number): LoggedEvents {
   const fitting: (string | Texts)[] = [];
   let count = 0;
   let bytes = 0;
-  const fits = (text: string): boolean => {
-    bytes += utf8Length(text);
+  const fits = (added: number): boolean => {
+    bytes += added;
     count += 1;
     return bytes <= limitBytes || count <= least;
   };
   for (const item of events) {
     if (typeof item === "string") {
-      if (!fits(item)) break;
+      if (!fits(utf8Length(item))) break;
       fitting.push(item);
       continue;
     }
+    const shared = sharedBytes(item);
     let taken = 0;
-    while (taken < countTexts(item) && fits(encodeTextAt(item, taken))) taken += 1;
+    while (taken < countTexts(item) && fits(shared + ownBytes(item, taken))) taken += 1;
     if (taken > 0) fitting.push(sliceTexts(item, 0, taken));
     if (taken < countTexts(item)) break;
   }

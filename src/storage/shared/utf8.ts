@@ -9,3 +9,28 @@ export function utf8Length(text: string): number {
   }
   return bytes;
 }
+
+/** The size in UTF-8 of a text as JSON. */
+export function jsonLength(text: string): number {
+  let bytes = 2;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code >= 0x20 && code < 0x80) bytes += code === QUOTE || code === BACKSLASH ? 2 : 1;
+    else if (code < 0x20) bytes += SHORT_ESCAPES.includes(text.charAt(index)) ? 2 : ESCAPE;
+    else if (code < 0x800) bytes += 2;
+    else if (code < 0xd800 || code > 0xdfff) bytes += 3;
+    else if (text.codePointAt(index) === code) bytes += ESCAPE;
+    else {
+      // A surrogate pair; JSON escapes one that is alone.
+      bytes += 4;
+      index += 1;
+    }
+  }
+  return bytes;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SHORT_ESCAPES = "\b\t\n\f\r";
+/** The length of an escape with the code of a character. */
+const ESCAPE = 6;
