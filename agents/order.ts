@@ -1,19 +1,25 @@
-import { fromMachine } from "troupe";
+import { agentActor, fromMachine, operation } from "troupe";
 import { assign, emit, setup } from "xstate";
 import { z } from "zod";
+import { pdfWriter } from "./pdf-writer.ts";
 
 const machine = setup({
   types: {
     context: {} as { readonly item: string; readonly shipped: boolean },
     events: {} as
       | { readonly type: "book"; readonly item?: string }
+      | { readonly type: "abort" }
       | { readonly type: "chat"; readonly input: string }
       | { readonly type: "resume"; readonly confirmed: boolean },
     emitted: {} as { readonly type: "TextOutput"; readonly content: string },
     output: {} as { readonly item: string; readonly shipped: boolean },
   },
+  actors: {
+    // Another agent, called as a part of this turn.
+    note: agentActor(pdfWriter, "chat"),
+  },
   actions: {
-    say: emit((_, content: string) => ({ type: "TextOutput", content })),
+    say: emit((_, content: string) => ({ type: "TextOutput" as const, content })),
   },
   guards: {
     confirmed: ({ event }) => event.type === "resume" && event.confirmed,
@@ -45,10 +51,34 @@ const machine = setup({
         request_keys: { confirmed: "Ship it?" },
         schema: z.object({ confirmed: z.boolean() }),
       },
-      on: { resume: [{ guard: "confirmed", target: "packing" }, { target: "canceled" }] },
+      on: { resume: [{ guard: "confirmed", target: "packing" }, { target: "canceled" }], abort: "canceled" },
     },
     packing: {
-      after: { packing: "shipped" },
+      description: "The delivery note is written while the item is packed.",
+      type: "parallel",
+      states: {
+        box: {
+          initial: "filling",
+          states: { filling: { after: { packing: "closed" } }, closed: { type: "final" } },
+        },
+        note: {
+          initial: "writing",
+          states: {
+            writing: {
+              invoke: {
+                src: "note",
+                input: ({ context }) => ({ input: `Delivery note: ${context.item}` }),
+                onDone: "written",
+                onError: "missing",
+              },
+            },
+            written: { type: "final" },
+            missing: { type: "final" },
+          },
+        },
+      },
+      onDone: "shipped",
+      on: { abort: "canceled" },
     },
     shipped: {
       entry: [
@@ -65,15 +95,16 @@ const machine = setup({
   output: ({ context }) => context,
 });
 
-/** Books an item, waits for a confirmation, and ships the item. */
+/** Books an item, waits for a confirmation, and ships the item with a delivery note. */
 export const order = fromMachine({
   name: "order",
   purpose: "Takes an order, asks for a confirmation, and ships it.",
   machine,
   operations: {
-    book: {
+    book: operation({
       description: "Books an item; it is shipped after a confirmation.",
       input: z.object({ item: z.string().min(1).optional() }),
-    },
+    }),
+    abort: operation({ description: "Cancels the order, until it is shipped." }),
   },
 });

@@ -6,6 +6,7 @@ import type { Json } from "../../protocol/json.ts";
 import type { Agent, Operations, Tool } from "../agent/agent.ts";
 import { checkTimeoutOption } from "../agent/call-options.ts";
 import type { TimeoutOption } from "../agent/call-options.ts";
+import type { ActorPlace } from "../agent/actor-address.ts";
 import { checkAgent } from "../agent/check-definition.ts";
 import type { OperationInput, OperationOutput } from "../agent/turn-api.ts";
 
@@ -17,7 +18,20 @@ export type ActorCall =
       readonly operation: string;
       readonly options: TimeoutOption;
     }
+  | {
+      readonly kind: "ask";
+      readonly agent: Agent;
+      readonly operation: string;
+      readonly options: TimeoutOption;
+    }
   | { readonly kind: "model"; readonly model: Model; readonly options: TimeoutOption };
+
+/** The input of an actor that asks another run. */
+export interface AskInput<Input> {
+  /** The key of the run, or an address that was received. It cannot choose the agent. */
+  readonly actor: ActorPlace;
+  readonly input: Input;
+}
 
 /**
  * An actor of a machine that calls an operation of an agent, with the actor's input as the operation's input. The call
@@ -42,6 +56,17 @@ export function toolActor<Input, Output>(
   checkTimeoutOption(options, `toolActor of ${tool.name}`);
   const [operation = tool.name] = Object.keys(tool.operations);
   return toLogic({ kind: "agent", agent: tool, operation, options });
+}
+
+/** An actor of a machine that asks another run of an agent for an operation, as `turn.ask` does. */
+export function askActor<Ops extends Operations, Name extends keyof Ops & string>(
+  agent: Agent<Ops>,
+  operation: Name,
+  options: TimeoutOption = {},
+): PromiseActorLogic<OperationOutput<Ops[Name]>, AskInput<OperationInput<Ops[Name]>>> {
+  checkAgent(agent, "the agent of askActor");
+  checkTimeoutOption(options, `askActor of ${agent.name}`);
+  return toLogic({ kind: "ask", agent, operation, options });
 }
 
 /** An actor of a machine that asks a model; its input is the model's. The model's text is text of the agent. */

@@ -18,7 +18,7 @@ import type { Chart } from "./chart.ts";
 import type { MachineCalls } from "./machine-calls.ts";
 import { withJournaledActors } from "./journaled-logic.ts";
 import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
-import { startCall } from "./start-call.ts";
+import { prepareCall } from "./start-call.ts";
 import { checkTaken, startsSomething } from "./takes.ts";
 import { toOperationEvent } from "./machine-input.ts";
 import type { MachineEvent } from "./machine-input.ts";
@@ -161,6 +161,8 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     const known = this.#restoring ? this.#restored?.promises[path] : undefined;
     return new Promise((resolve, reject) => {
       const input = toJson(given ?? {}, `the input of ${src}`);
+      const { effect } = this.#run;
+      const make = prepareCall(this.actor, { src, input, call, start, effect });
       const begin = (): void => {
         if (signal.aborted || this.#ended) return;
         const callId = known ?? this.issue();
@@ -176,9 +178,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
           if (outcome.ok) resolve(outcome.value);
           else reject(toCallFailure(outcome, { agent: src, callId }));
         });
-        if (turn.journal.outcomes.has(callId)) return;
-        const { effect } = this.#run;
-        startCall(this.actor, { callId, logged: known !== undefined, src, input, call, start, effect });
+        if (!turn.journal.outcomes.has(callId)) make({ callId, logged: known !== undefined });
       };
       if (known === undefined) this.afterTransition(begin);
       else begin();

@@ -1,5 +1,6 @@
 import {
   agentActor,
+  askActor,
   createRuntime,
   defineAgent,
   defineTool,
@@ -338,4 +339,75 @@ test.each([
   ["a model that is none", () => modelActor({} as never), /the model of modelActor is not a model/u],
 ])("%s is refused at the definition", (_, define, error) => {
   expect(define).toThrow(error);
+});
+
+test("a machine asks another run, and waits for its answer over a restart", async () => {
+  const room = defineAgent({
+    name: "room",
+    purpose: "Counts who is there, slowly.",
+    operations: {
+      count: operation({
+        input: z.object({ of: z.string() }),
+        output: z.object({ count: z.number() }),
+        async run({ of }, turn) {
+          await turn.sleep(5_000);
+          return { count: of.length };
+        },
+      }),
+    },
+  });
+  const agent = fromMachine({
+    name: "counter",
+    purpose,
+    machine: setup({
+      types: { context: {} as { readonly count: number; readonly why: string } },
+      actors: { count: askActor(room, "count") },
+    }).createMachine({
+      context: { count: 0, why: "" },
+      initial: "open",
+      states: {
+        open: { on: { chat: "asking", wrong: "failing" } },
+        asking: {
+          invoke: {
+            src: "count",
+            input: { actor: "room-7", input: { of: "four" } },
+            onDone: { target: "end", actions: assign({ count: ({ event }) => event.output.count }) },
+          },
+        },
+        failing: {
+          invoke: {
+            src: "count",
+            input: { actor: "no key!", input: { of: "four" } },
+            onError: { target: "end", actions: assign({ why: ({ event }) => String(event.error) }) },
+          },
+        },
+        end: { type: "final" },
+      },
+      output: ({ context }) => context,
+    }),
+    operations: { wrong: operation({}) },
+  });
+  const host = new TestHost({ agents: [agent, room] });
+  await host.ask("counter", chat);
+  await host.restart();
+  await host.environment.advance(5_000);
+  await host.environment.advance(1_000);
+  const events = await host.events(asked);
+  expect(events.at(-1)).toMatchObject({ output: { count: 4 } });
+  expect(ofType(events, "ToolCall")).toMatchObject([
+    { callee: { kind: "actor", name: "room", key: "room-7" } },
+  ]);
+  expect((await host.runtime.runs({ limit: 9, agent: "room" })).runs).toMatchObject([
+    { key: "room-7", turns: 1 },
+  ]);
+
+  await host.ask("counter", {
+    type: "OperationRequest",
+    operation: "wrong",
+    input: {},
+    request_id: "wrong",
+  });
+  const wrong = await host.events("wrong");
+  expect(ofType(wrong, "ToolCall")).toEqual([]);
+  expect(JSON.stringify(wrong.at(-1))).toContain("the key of an actor must have");
 });
