@@ -48,6 +48,7 @@ const LAYERS: readonly Layer[] = [
   { folder: "cluster", ours: RUNTIME, packages: [] },
   { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
   { folder: "client", ours: RUNTIME, packages: [] },
+  { folder: "react", ours: [...RUNTIME, "../client/**"], packages: ["react"] },
   {
     folder: "llm",
     ours: RUNTIME,

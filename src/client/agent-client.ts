@@ -10,6 +10,7 @@ import type { AcceptedRequest } from "./call/followed-request.ts";
 import { outputOf, replyOf } from "./call/outcome.ts";
 import type { TurnEnd } from "./call/outcome.ts";
 import type { AgentCall, AgentClient, CallOptions, ClientOf, FollowOptions } from "./client-api.ts";
+import { createRunClient } from "./run-client.ts";
 import type { Requests } from "./requests/requests.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
 
@@ -51,6 +52,9 @@ export function createAgentClient<Definition extends Agent>(
       tell: (message, body, options) => client.tell(message, body, { ...options, key }),
     }),
     request: (id, options = {}) => takeUp(requests, id, { ...options, limits }),
+    run: (id) => createRunClient(requests, id, limits),
+    answer: ({ requestId, waitId }, values) => requests.resume(requestId, waitId, values),
+    cancel: (id) => requests.cancel(id),
     async describe({ signal } = {}) {
       const { json } = await requests.ask("GET", "/describe", { signal });
       return json as AgentDescriptor;

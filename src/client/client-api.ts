@@ -94,6 +94,15 @@ export interface AgentClient<Ops extends Operations = Operations, Accepted exten
   /** A request to this agent that was made before. */
   request(id: RequestId, options?: FollowOptions): AgentCall<unknown>;
 
+  /** A run of this agent. */
+  run(id: RunId): RunClient;
+
+  /** Answers an open question of a request to this agent. */
+  answer(wait: Pick<OpenWait, "requestId" | "waitId">, values: JsonObject): Promise<void>;
+
+  /** Cancels a request to this agent. */
+  cancel(id: RequestId): Promise<void>;
+
   describe(options?: Interruptible): Promise<AgentDescriptor>;
 
   /** Configures a run, or without a run the agent for later runs. It takes effect with the next turn. */

@@ -32,6 +32,8 @@ export { remoteAgent } from "./remote/agent.ts";
 export type { RemoteAgentOptions, RemoteOperations } from "./remote/agent.ts";
 export type { RemoteLimits } from "./remote/settings.ts";
 export type { WireOptions } from "./wire/wire.ts";
+export { createConversation } from "./store/conversation.ts";
+export type { Conversation, ConversationOptions, ConversationState } from "./store/conversation.ts";
 export { createRunStore } from "./store/run-store.ts";
 export type { Connection, RunStore } from "./store/run-store.ts";
 export type { Followed } from "./stream/followed.ts";

@@ -50,7 +50,7 @@ export class RequestCall<Output> implements AgentCall<Output> {
 
   async cancel(): Promise<void> {
     const { requests, requestId } = await this.#request.accepted;
-    await requests.process({ type: "CancelRequest", request_id: requestId }, { wait: true });
+    await requests.cancel(requestId);
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- awaiting a call gives its output

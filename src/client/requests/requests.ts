@@ -71,6 +71,11 @@ export class Requests {
     );
   }
 
+  /** Cancels a request; resolves when that is in the log. */
+  async cancel(requestId: RequestId): Promise<void> {
+    await this.process({ type: "CancelRequest", request_id: requestId }, { wait: true });
+  }
+
   async status(requestId: RequestId, signal?: AbortSignal): Promise<RequestStatus> {
     const { json } = await this.ask("GET", `/request/${encodeURIComponent(requestId)}`, { signal });
     return (json ?? {}) as RequestStatus;
