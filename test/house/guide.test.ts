@@ -99,12 +99,16 @@ test.for([
   ["tools.md", "## Define one", '"output":{"euros":1.17}'],
   ["people.md", "## Ask", '"output":{"booked":true}'],
   ["files.md", "# Files", "- notes.txt: 3 words"],
+  ["actors.md", "## Ask and tell", '"result":"no lamp is left"'],
+  ["statecharts.md", "## A machine is an agent", '"output":{"paid":2}'],
 ] as const)("the commands of %s work with the agent of the page", async ([page, heading, said], { skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const path = `docs/guide/${page}`;
   const [code = ""] = readTypeScript(path);
   const cwd = await createProject({ "agents/own.ts": code });
-  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  for (const name of ["xstate", "zod"]) {
+    await symlink(join(root, "node_modules", name), join(cwd, "node_modules", name));
+  }
   const command = startCommand(["serve", "--port=0"], { cwd });
   const [, address = ""] = await command.match(/http:\/\/(127\.0\.0\.1:\d+)/);
   const [script] = findBlocks(path, heading, "sh");
