@@ -5,7 +5,7 @@ export default defineConfig({
   root: "src/console",
   // The page is served under any prefix, so its links are relative.
   base: "./",
-  logLevel: "warn",
+  logLevel: "error",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     target: "es2024",

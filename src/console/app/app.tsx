@@ -5,6 +5,7 @@ import type { Reach } from "../data/server.ts";
 import { forgetToken, keepToken, readToken } from "../data/token.ts";
 import { AgentsPlace } from "../agents/agents-place.tsx";
 import { AgentPlace } from "../agents/agent-place.tsx";
+import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
 import type { Place } from "../places/place.ts";
@@ -82,6 +83,8 @@ function ShownPlace({ place }: { readonly place: Place }): VNode {
       return <RunsPlace place={place} />;
     case "run":
       return <RunPlace key={place.runId} place={place} />;
+    case "compare":
+      return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
     case "agents":
       return place.agent === undefined ? (
         <AgentsPlace />
@@ -103,6 +106,8 @@ function ShownPlace({ place }: { readonly place: Place }): VNode {
     }
   }
 }
+
+const ComparePart = lazy(async () => (await import("../compare/compare-place.tsx")).ComparePlace);
 
 /** A sentence that is shown for five seconds. */
 function useToast(): [string | undefined, (sentence: string) => void] {

@@ -41,7 +41,7 @@ interface PlaceLink {
 
 const PLACES: readonly PlaceLink[] = [
   { name: "agents", label: "Agents", holds: ["agents"] },
-  { name: "runs", label: "Runs", holds: ["runs", "run"] },
+  { name: "runs", label: "Runs", holds: ["runs", "run", "compare"] },
 ];
 
 function ThemeButton(): VNode {

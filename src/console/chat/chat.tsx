@@ -9,12 +9,13 @@ import { TurnEnd } from "./turn-end.tsx";
 interface ChatProps {
   readonly view: RunView;
   readonly runId: string;
+  readonly agent: string;
   /** Set if the view is not the newest one: nothing can be sent then. */
   readonly isPast: boolean;
 }
 
 /** The conversation of a run. */
-export function Chat({ view, runId, isPast }: ChatProps): VNode {
+export function Chat({ view, runId, agent, isPast }: ChatProps): VNode {
   const items = useMemo(() => chatItems(view), [view]);
   const [most, setMost] = useState(PIECE);
   const list = useFollowedEnd(view);
@@ -37,10 +38,10 @@ export function Chat({ view, runId, isPast }: ChatProps): VNode {
                 <Message key={item.id} message={item.message} view={view} isPast={isPast} />
               ),
             )}
-          {isEmpty && view.head > 0 && <p class="second">Nothing was said yet.</p>}
+          {isEmpty && <p class="second">Nothing was said yet.</p>}
         </div>
       </div>
-      <Composer view={view} runId={runId} isPast={isPast} />
+      <Composer view={view} runId={runId} agent={agent} isPast={isPast} />
     </section>
   );
 }

@@ -3,29 +3,31 @@ import { useState } from "preact/hooks";
 import type { RunView } from "../../client/view/run-view.ts";
 import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
+import { takeDraft } from "../run/try-again.ts";
 import { startTurn } from "../data/requests.ts";
 
 interface ComposerProps {
   readonly view: RunView;
   readonly runId: string;
+  readonly agent: string;
   readonly isPast: boolean;
 }
 
 /** The box for the next message. While a question is open it is closed, and leads to the question. */
-export function Composer({ view, runId, isPast }: ComposerProps): VNode {
+export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
   const { server } = useConsole();
-  const [text, setText] = useState("");
+  const [text, setText] = useState(() => takeDraft(runId));
   const [refusal, setRefusal] = useState<string>();
   const [isSending, setSending] = useState(false);
   const open = view.waits.find(({ state }) => state === "open");
   const isBusy = view.status === "running";
 
   const send = async (): Promise<void> => {
-    if (text.trim() === "" || isSending) return;
+    if (text.trim() === "" || agent === "" || isSending) return;
     setSending(true);
     setRefusal(undefined);
     try {
-      await startTurn(server, view.agent, "chat", text, { run_id: runId });
+      await startTurn(server, agent, "chat", text, { run_id: runId });
       setText("");
     } catch (thrown) {
       const { message, details } = toAgentError(thrown);
@@ -46,7 +48,7 @@ export function Composer({ view, runId, isPast }: ComposerProps): VNode {
         <button type="button" class="button" onClick={show}>
           Answer the question
         </button>
-        <span class="second">{view.agent} goes on when it has the answer.</span>
+        <span class="second">{agent} goes on when it has the answer.</span>
       </div>
     );
   }
@@ -67,8 +69,8 @@ export function Composer({ view, runId, isPast }: ComposerProps): VNode {
         class="input"
         rows={Math.min(8, text.split("\n").length)}
         dir="auto"
-        aria-label={`Message to ${view.agent}`}
-        placeholder={isBusy ? `Message to ${view.agent}, for after this turn` : `Message to ${view.agent}`}
+        aria-label={`Message to ${agent}`}
+        placeholder={isBusy ? `Message to ${agent}, for after this turn` : `Message to ${agent}`}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
@@ -77,7 +79,7 @@ export function Composer({ view, runId, isPast }: ComposerProps): VNode {
           void send();
         }}
       />
-      <button type="submit" class="button primary" disabled={isSending || text.trim() === ""}>
+      <button type="submit" class="button primary" disabled={isSending || agent === "" || text.trim() === ""}>
         Send
       </button>
     </form>

@@ -1,13 +1,14 @@
 /** A tab of a run, by its name in addresses. */
-export type RunTab = "chat" | "timeline" | "statechart" | "events";
+export type RunTab = "chat" | "timeline" | "actors" | "statechart" | "events" | "files";
 
 /** The tabs of a run, in the order in which they are shown. */
-export const RUN_TABS: readonly RunTab[] = ["chat", "timeline", "statechart", "events"];
+export const RUN_TABS: readonly RunTab[] = ["chat", "timeline", "actors", "statechart", "events", "files"];
 
 /** A place of the console with what its address says about it. */
 export type Place =
   | { readonly name: "runs"; readonly query: Query }
   | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: Query }
+  | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: Query }
   | { readonly name: "agents"; readonly agent?: string; readonly query: Query }
   | { readonly name: "lost"; readonly path: string; readonly query: Query };
 
@@ -30,6 +31,8 @@ export function parsePlace(fragment: string): Place {
       const tab = RUN_TABS.find((known) => known === (second ?? "chat"));
       return tab === undefined ? lost : { name: "run", runId: first, tab, query };
     }
+    case "compare":
+      return first && second ? { name: "compare", a: first, b: second, query } : lost;
     case "agents":
       if (second !== undefined) return lost;
       return { name: "agents", ...(first !== undefined && first !== "" && { agent: first }), query };
@@ -56,11 +59,13 @@ export function withQuery<Kind extends Place>(
 function toPath(place: Place): string {
   switch (place.name) {
     case "runs":
-      return "runs";
+      return place.name;
     case "run": {
       const base = `runs/${encodeURIComponent(place.runId)}`;
       return place.tab === "chat" ? base : `${base}/${place.tab}`;
     }
+    case "compare":
+      return `compare/${encodeURIComponent(place.a)}/${encodeURIComponent(place.b)}`;
     case "agents":
       return place.agent === undefined ? "agents" : `agents/${encodeURIComponent(place.agent)}`;
     case "lost":

@@ -2,15 +2,28 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
 import type { RunView } from "../../client/view/run-view.ts";
+import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { cancelTurn } from "../data/requests.ts";
 import { Copy } from "../parts/copy.tsx";
 import { State } from "../parts/state.tsx";
+import { forkBefore, retryPoint } from "./try-again.ts";
 import { stateOfRun, timesText, usageText } from "./run-facts.ts";
 
+interface RunHeaderProps {
+  readonly runId: string;
+  readonly agent: string;
+  /** The run and event that this run was forked from. */
+  readonly origin: RunSummary["forked_from"];
+  /** The newest view of the run. */
+  readonly view: RunView;
+  /** The view that is shown, which may be an older one. */
+  readonly shown: RunView;
+}
+
 /** What a run is and does, with the button that stops it. */
-export function RunHeader({ runId, view }: { readonly runId: string; readonly view: RunView }): VNode {
-  const { server, say } = useConsole();
+export function RunHeader({ runId, agent, origin, view, shown }: RunHeaderProps): VNode {
+  const { server, go, say } = useConsole();
   const [isStopping, setStopping] = useState(false);
   const state = stateOfRun(view);
   const open = view.turns.filter(({ phase }) => phase !== "ended");
@@ -26,10 +39,21 @@ export function RunHeader({ runId, view }: { readonly runId: string; readonly vi
     setStopping(false);
   };
 
+  const point = retryPoint(shown);
+  const tryAgain = async (): Promise<void> => {
+    if (point === undefined) return;
+    try {
+      const forked = await forkBefore(server, runId, point);
+      go({ name: "run", runId: forked, tab: "chat", query: {} });
+    } catch (thrown) {
+      say(toAgentError(thrown).message);
+    }
+  };
+
   return (
     <header class="run-header">
       <h1 tabIndex={-1} class="one-line">
-        <a href={`#/agents/${encodeURIComponent(view.agent)}`}>{view.agent === "" ? "…" : view.agent}</a>
+        <a href={`#/agents/${encodeURIComponent(agent)}`}>{agent === "" ? "…" : agent}</a>
       </h1>
       {state !== undefined && <State {...state} />}
       <span class="facts-line second number">
@@ -43,6 +67,25 @@ export function RunHeader({ runId, view }: { readonly runId: string; readonly vi
         <Copy text={runId} name="the id of the run" />
       </span>
       <div class="end">
+        {origin !== undefined && (
+          <a
+            class="button"
+            href={`#/compare/${origin.run_id}/${runId}`}
+            title={`Forked from ${origin.run_id}`}
+          >
+            Compare
+          </a>
+        )}
+        {point !== undefined && (
+          <button
+            type="button"
+            class="button"
+            title="Creates a run with the history before this turn, and its input to be changed"
+            onClick={() => void tryAgain()}
+          >
+            Try again
+          </button>
+        )}
         {open.length > 0 && (
           <button type="button" class="button" disabled={isStopping} onClick={() => void stop()}>
             Stop

@@ -1,5 +1,7 @@
 import type { ComponentType, VNode } from "preact";
+import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
+import { useResource } from "../data/resource.ts";
 import { Empty } from "../parts/empty.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { useMedia } from "../parts/media.ts";
@@ -22,6 +24,8 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   const [at, setAt] = useAt();
   const isWide = useMedia("(min-width: 900px)");
   const { view: live, error, connection } = store;
+  const summary = useSummary(place.runId);
+  const agent = live.agent === "" ? (summary?.agent ?? "") : live.agent;
   if (connection.state === "closed" && live.head === 0) {
     return (
       <Empty title={error?.code === "gone" ? "This run was removed" : "There is no such run"}>
@@ -40,10 +44,10 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   const tabs = RUN_TABS.filter((name) => !isWide || name !== "chat");
   const props: RunTabProps = { store, view, isPast, onAt: setAt };
   const shownAt = view.head === 0 ? undefined : store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
-  const chat = <Chat view={view} runId={place.runId} isPast={isPast} />;
+  const chat = <Chat view={view} runId={place.runId} agent={agent} isPast={isPast} />;
   return (
     <div class="run">
-      <RunHeader runId={place.runId} view={live} />
+      <RunHeader runId={place.runId} agent={agent} origin={summary?.forked_from} view={live} shown={view} />
       <div>
         <StoreBand store={store} />
         {isPast && (
@@ -75,6 +79,15 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   );
 }
 
+/** The row of a run. It says what no event does: the agent of an empty fork, and the run that it was forked from. */
+function useSummary(runId: string): RunSummary | undefined {
+  const { server } = useConsole();
+  return useResource(runId, async (signal) => {
+    const { json } = await server.ask("GET", `/runs/${encodeURIComponent(runId)}`, { signal });
+    return json as RunSummary;
+  }).value;
+}
+
 function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTab, "chat"> }): VNode {
   const Part = PARTS[tab];
   return <Part {...props} />;
@@ -82,6 +95,8 @@ function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTa
 
 const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>>> = {
   timeline: lazy(async () => (await import("../timeline/timeline-tab.tsx")).TimelineTab),
+  actors: lazy(async () => (await import("../actors/actors-tab.tsx")).ActorsTab),
+  files: lazy(async () => (await import("../files/files-tab.tsx")).FilesTab),
   statechart: lazy(async () => (await import("../chart/chart-tab.tsx")).ChartTab),
   events: lazy(async () => (await import("../events/events-tab.tsx")).EventsTab),
 };
@@ -89,6 +104,8 @@ const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>
 const LABELS: Readonly<Record<RunTab, string>> = {
   chat: "Chat",
   timeline: "Timeline",
+  actors: "Actors",
+  files: "Files",
   statechart: "Statechart",
   events: "Events",
 };

@@ -1,0 +1,131 @@
+import type { VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { CallKind, CallView, RunView } from "../../client/view/run-view.ts";
+import { CallDetail } from "../chat/call-card.tsx";
+import { useNow } from "../parts/clock.ts";
+import { useMedia } from "../parts/media.ts";
+import { State } from "../parts/state.tsx";
+import { duration } from "../parts/time.ts";
+import { useVisible } from "../parts/virtual.ts";
+import { kindSign, kindWord } from "../run/kinds.ts";
+import { callMs, stateOfCall } from "../run/run-facts.ts";
+import type { RunTabProps } from "../run/tab-props.ts";
+import { toRows } from "../timeline/axis.ts";
+import type { TimelineRow } from "../timeline/axis.ts";
+
+/** The actors of a run as a tree: each turn, and the agents and tools that were called in it. */
+export function ActorsTab({ view, isPast, onAt }: RunTabProps): VNode {
+  const rows = useMemo(() => toRows(view).filter(({ call }) => isActor(call.kind)), [view]);
+  const now = useNow(!isPast && view.status === "running");
+  const [selected, setSelected] = useState<string>();
+  const rowPx = useMedia("(max-width: 759px)") ? 36 : 28;
+  const visible = useVisible(rows.length, rowPx);
+  const chosen = selected === undefined ? undefined : view.calls.get(selected);
+  const move = (step: number): void => {
+    const at = rows.findIndex(({ call }) => call.key === selected);
+    const next = Math.max(0, Math.min(rows.length - 1, at + step));
+    setSelected(rows[next]?.call.key);
+    visible.scrollTo(next);
+  };
+  return (
+    <div class="timeline-tab actors">
+      <p class="tab-note second">
+        Every turn and call is an actor with a mailbox of its own. Choose one to see it.
+      </p>
+      <div
+        class="timeline"
+        role="tree"
+        aria-label="Actors"
+        tabIndex={0}
+        ref={visible.ref}
+        onKeyDown={(event) => {
+          const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+          if (step === undefined) return;
+          event.preventDefault();
+          move(step);
+        }}
+      >
+        <div role="presentation" style={{ height: `${visible.height}px` }}>
+          <div role="presentation" style={{ transform: `translateY(${visible.top}px)` }}>
+            {rows.slice(visible.start, visible.end).map((row) => (
+              <Actor
+                key={row.call.key}
+                row={row}
+                view={view}
+                now={now}
+                isSelected={row.call.key === selected}
+                onSelect={() => setSelected(row.call.key)}
+              />
+            ))}
+          </div>
+        </div>
+      </div>
+      {chosen !== undefined && (
+        <ActorDetail call={chosen} onAt={onAt} onClose={() => setSelected(undefined)} />
+      )}
+    </div>
+  );
+}
+
+interface ActorProps {
+  readonly row: TimelineRow;
+  readonly view: RunView;
+  readonly now: number;
+  readonly isSelected: boolean;
+  onSelect(): void;
+}
+
+function Actor({ row: { call, level }, view, now, isSelected, onSelect }: ActorProps): VNode {
+  const state = stateOfCall(call, view);
+  const name =
+    call.kind === "turn" ? `${call.name}.${call.functionName ?? "chat"}` : (call.functionName ?? call.name);
+  return (
+    <div
+      class="actor-row"
+      role="treeitem"
+      aria-level={level + 1}
+      aria-selected={isSelected}
+      data-call={call.callId}
+      onClick={onSelect}
+    >
+      <span class="one-line" style={{ paddingInlineStart: `${Math.min(level, 10) * 16}px` }}>
+        <span class="second" aria-hidden="true">
+          {kindSign(call.kind)}{" "}
+        </span>
+        {name}
+        <span class="only-read">, {kindWord(call.kind)},</span>
+      </span>
+      <State {...state} />
+      <span class="second number">{call.openCalls > 0 && `${call.openCalls} open`}</span>
+      <span class="second number">{duration(callMs(call, now))}</span>
+    </div>
+  );
+}
+
+interface ActorDetailProps {
+  readonly call: CallView;
+  onAt(eventId: number): void;
+  onClose(): void;
+}
+
+function ActorDetail({ call, onAt, onClose }: ActorDetailProps): VNode {
+  return (
+    <section class="detail" aria-label={call.functionName ?? call.name}>
+      <div class="actions">
+        <h2>{call.name}</h2>
+        <span class="second">{kindWord(call.kind)}</span>
+        <button type="button" class="button small" onClick={() => onAt(call.startedId)}>
+          Show the run here
+        </button>
+        <button type="button" class="button quiet small" onClick={onClose}>
+          Close
+        </button>
+      </div>
+      <CallDetail call={call} />
+    </section>
+  );
+}
+
+function isActor(kind: CallKind): boolean {
+  return kind !== "model" && kind !== "wait" && kind !== "sleep";
+}

@@ -1,0 +1,83 @@
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { FileView } from "../../client/view/run-view.ts";
+import { toAgentError } from "../../errors.ts";
+import { useConsole } from "../app/context.ts";
+import { FileLine } from "../chat/file-line.tsx";
+import type { RunTabProps } from "../run/tab-props.ts";
+import { previewOf } from "./preview.ts";
+import type { Preview } from "./preview.ts";
+
+/** The files of a run: preview and download. */
+export function FilesTab({ view }: RunTabProps): VNode {
+  const { files } = view;
+  const [wanted, setWanted] = useState<string>();
+  if (files.length === 0) return <p class="tab-note second">No file has been added or made.</p>;
+  const chosen = files.find(({ artifactId }) => artifactId === wanted);
+  return (
+    <div class="files">
+      <ul class="list" aria-label="Files">
+        {files.map((file) => (
+          <li key={file.eventId}>
+            <FileLine file={file} agent={view.agent} />
+            {previewOf(file) !== undefined && (
+              <button
+                type="button"
+                class="button quiet small"
+                aria-expanded={file === chosen}
+                onClick={() => setWanted(file === chosen ? undefined : file.artifactId)}
+              >
+                {file === chosen ? "Close" : "Preview"}
+              </button>
+            )}
+            {file === chosen && (
+              <FilePreview key={file.artifactId} file={file} kind={previewOf(file) ?? "text"} />
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+interface FilePreviewProps {
+  readonly file: FileView;
+  readonly kind: Preview;
+}
+
+/** An image, or a text. Nothing of a file is ever interpreted as a page. */
+function FilePreview({ file, kind }: FilePreviewProps): VNode {
+  const { server } = useConsole();
+  const [shown, setShown] = useState<{
+    readonly text?: string;
+    readonly url?: string;
+    readonly fault?: string;
+  }>({});
+  useEffect(() => {
+    const stop = new AbortController();
+    let url: string | undefined;
+    const read = async (): Promise<void> => {
+      const { response } = await server.wire.openFile(file.url, { signal: stop.signal });
+      if (kind === "text") {
+        const text = await response.text();
+        if (!stop.signal.aborted) setShown({ text });
+        return;
+      }
+      // The type is one of our list, whatever the file says of itself.
+      const bytes = new Blob([await response.arrayBuffer()], { type: kind });
+      if (stop.signal.aborted) return;
+      url = URL.createObjectURL(bytes);
+      setShown({ url });
+    };
+    read().catch((thrown: unknown) => {
+      if (!stop.signal.aborted) setShown({ fault: toAgentError(thrown).message });
+    });
+    return () => {
+      stop.abort();
+      if (url !== undefined) URL.revokeObjectURL(url);
+    };
+  }, [file.url, kind]);
+  if (shown.fault !== undefined) return <p class="note failed">{shown.fault}</p>;
+  if (shown.url !== undefined) return <img class="preview" src={shown.url} alt={file.name} />;
+  return <pre class="code preview">{shown.text ?? ""}</pre>;
+}

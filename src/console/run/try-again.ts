@@ -1,0 +1,36 @@
+import type { RunView, TurnView } from "../../client/view/run-view.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import type { Server } from "../data/server.ts";
+
+/** Where a run is forked to try a turn again. */
+export interface RetryPoint {
+  /** The turn that is tried again. */
+  readonly turn: TurnView;
+  /** The event at which the history of the fork ends: the end of the turn before, or 0. */
+  readonly after: number;
+}
+
+/** The turn of the shown event, to be tried again; `undefined` before the first one. */
+export function retryPoint({ turns }: RunView): RetryPoint | undefined {
+  const turn = turns.at(-1);
+  if (turn === undefined) return undefined;
+  const before = turns.findLast(({ endedId }) => endedId !== undefined && endedId < turn.startedId);
+  return { turn, after: before?.endedId ?? 0 };
+}
+
+/** Creates a run with the history before a turn; the input of the turn is the draft of its next message. */
+export async function forkBefore(server: Server, runId: string, { turn, after }: RetryPoint): Promise<RunId> {
+  const { json } = await server.ask("POST", `/runs/${encodeURIComponent(runId)}/fork`, { body: { after } });
+  const { run_id: forked } = json as { readonly run_id: RunId };
+  drafts.set(forked, typeof turn.input === "string" ? turn.input : JSON.stringify(turn.input));
+  return forked;
+}
+
+/** Takes the draft of the first message to a forked run. It is in no address, so that no link can fill the box. */
+export function takeDraft(runId: string): string {
+  const draft = drafts.get(runId) ?? "";
+  drafts.delete(runId);
+  return draft;
+}
+
+const drafts = new Map<string, string>();

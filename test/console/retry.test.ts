@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useBrowser } from "./browser.ts";
+import { startConsole } from "./server.ts";
+import type { ConsoleServer } from "./server.ts";
+
+let server: ConsoleServer;
+beforeAll(async () => {
+  server = await startConsole();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const open = useBrowser();
+const atRest = { wait: "completed" };
+
+test("a turn is tried again with another input, in a run of its own", async ({ skip }) => {
+  const { run_id: runId } = await server.start("echo", "the first", atRest);
+  await server.start("echo", "the second", { ...atRest, run_id: runId });
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+  const { page } = tab;
+  await page.getByText("2 turns").waitFor();
+  await page.getByRole("button", { name: "Try again" }).click();
+  const box = page.getByLabel("Message to echo");
+  await expect.poll(() => box.inputValue()).toBe("the second");
+  expect(page.url()).not.toContain(runId);
+  await box.fill("another second");
+  await page.keyboard.press("Enter");
+  await page.getByText("2 turns").waitFor();
+  await page.getByRole("log").getByText("another second").nth(1).waitFor();
+  expect(await page.getByRole("log").getByText("the first").count()).toBe(2);
+
+  // The turn before is the same in both runs; the first difference is the turn that was tried again.
+  await page.getByRole("link", { name: "Compare" }).click();
+  await page.getByText("They begin to differ in turn 2.").waitFor();
+  const marked = page.locator("[data-difference]");
+  expect(await marked.count()).toBe(1);
+  expect(await marked.textContent()).toContain("another second");
+});
+
+test("the first turn is tried again in an empty run", async ({ skip }) => {
+  const { run_id: runId } = await server.start("echo", "the only one", atRest);
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+  const { page } = tab;
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Nothing was said yet.").waitFor();
+  await page.getByLabel("Message to echo").press("Enter");
+  await page.getByRole("log").getByText("the only one").nth(1).waitFor();
+  expect(page.url()).not.toContain(runId);
+});
