@@ -105,6 +105,7 @@ export type {
   CompletionOptions,
   EffectContext,
   Memory,
+  GivenBody,
   MessageBody,
   OperationInput,
   OperationOutput,
@@ -137,6 +138,7 @@ export type {
   RunsPage,
   RunsQuery,
   Runtime,
+  RuntimeAskOptions,
   RuntimeHealth,
   Upload,
 } from "./runtime/api.ts";

@@ -1,7 +1,7 @@
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogHealth } from "../ports/event-log.ts";
-import type { Agent, Operations } from "./agent/agent.ts";
-import type { OperationInput, OperationOutput } from "./agent/turn-api.ts";
+import type { Agent, Messages, Operations } from "./agent/agent.ts";
+import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { LoggedEvents } from "../protocol/events/texts.ts";
@@ -51,7 +51,21 @@ export interface Runtime {
    * The actor of an agent with a key, for code outside of turns. It need not be created: its first request does that.
    * Throws `not_found` for an agent that is not served.
    */
-  actor<Ops extends Operations>(agent: Agent<Ops>, key: string): ActorHandle<Ops>;
+  actor<Ops extends Operations, Accepted extends Messages>(
+    agent: Agent<Ops, Accepted>,
+    key: string,
+  ): ActorHandle<Ops, Accepted>;
+
+  /**
+   * Runs an operation as a turn, in a new run or in the one that the options name, and resolves with its output; throws
+   * `call_failed` if the turn fails. After `timeoutMs` milliseconds it throws `timeout` and leaves the turn alone.
+   */
+  ask<Ops extends Operations, Name extends keyof Ops & string>(
+    agent: Agent<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options?: RuntimeAskOptions,
+  ): Promise<OperationOutput<Ops[Name]>>;
 
   /** Finds the run of an agent that has a key; `undefined` if there is none. Creates nothing. */
   find(agent: string, key: string): Promise<RunId | undefined>;
@@ -106,7 +120,7 @@ export interface Runtime {
 }
 
 /** An actor, for code outside of turns. */
-export interface ActorHandle<Ops extends Operations = Operations> {
+export interface ActorHandle<Ops extends Operations = Operations, Accepted extends Messages = Messages> {
   readonly agent: string;
   readonly key: string;
 
@@ -127,8 +141,25 @@ export interface ActorHandle<Ops extends Operations = Operations> {
     options?: ActorRequestOptions,
   ): Promise<Receipt>;
 
+  /** Sends a message to the actor, which its running turn or its next one reads. Resolves when it is in its log. */
+  tell<Name extends keyof Accepted & string>(
+    message: Name,
+    body: GivenBody<Accepted[Name]>,
+    options?: ActorRequestOptions,
+  ): Promise<Receipt>;
+
   /** The run of the actor; `undefined` if it has none yet. */
   get(): Promise<RunDetails | undefined>;
+}
+
+/** Options of `runtime.ask`. */
+export interface RuntimeAskOptions extends ActorRequestOptions {
+  /** The key of the run, which is created if there is none. */
+  readonly key?: string;
+  /** The run to continue. */
+  readonly runId?: RunId;
+  /** Maximum wait in milliseconds. Default: unlimited. */
+  readonly timeoutMs?: number;
 }
 
 export interface ActorRequestOptions {

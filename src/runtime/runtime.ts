@@ -6,7 +6,7 @@ import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
-import { toActorHandle } from "./commands/actor-handle.ts";
+import { askAgent, toActorHandle } from "./commands/actor-handle.ts";
 import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
 import { KeyedRuns } from "./commands/keyed-runs.ts";
@@ -119,6 +119,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return commands.process(served, request);
   }
 
+  const parts = { queries, keyed, timer: environment.timer, process };
+
   return {
     defaultAgent: agents.defaultAgent,
     agents: agents.names,
@@ -127,7 +129,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     process,
     actor(agent, key) {
       agents.get(agent.name);
-      return toActorHandle({ queries, keyed, timer: environment.timer, process }, agent, key);
+      return toActorHandle(parts, agent, key);
+    },
+    async ask(agent, operation, input, askOptions) {
+      agents.get(agent.name);
+      return askAgent(parts, agent.name, { operation, input }, askOptions) as Promise<never>;
     },
     acknowledgement: (receipt, wanted) =>
       acknowledge(receipt, wanted, environment, {

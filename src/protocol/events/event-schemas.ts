@@ -107,6 +107,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     message_id: requestId.describe("The request_id of the message."),
     name: text,
     body: json,
+    sender: sender.exactOptional().describe("The actor that sent the message."),
   }),
   TextOutput: event("TextOutput", "The agent wrote a text.", {
     content: text,

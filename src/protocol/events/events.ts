@@ -108,6 +108,8 @@ export type EventBody =
       readonly message_id: RequestId;
       readonly name: string;
       readonly body: Json;
+      /** The actor that sent the message; absent for a client. */
+      readonly sender?: SenderRef;
     }
   | {
       readonly type: "TextOutput";

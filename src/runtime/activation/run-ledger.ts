@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
+import type { SenderRef } from "../../protocol/actors.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -135,8 +136,7 @@ export class RunLedger {
   receive(
     speaker: Speaker,
     messageId: RequestId,
-    name: string,
-    body: Json,
+    { name, body, sender }: { readonly name: string; readonly body: Json; readonly sender?: SenderRef },
   ): InboxMessage & { readonly text: string } {
     const { recorder } = this;
     const { id, text } = recorder.event(speaker, {
@@ -144,6 +144,7 @@ export class RunLedger {
       message_id: messageId,
       name,
       body,
+      ...(sender && { sender }),
     });
     const message = { id, name, body, bytes: byteLength(text), text };
     this.#evolve({ type: "MessageReceived", ...message });

@@ -7,7 +7,7 @@ import type { Actor } from "./actor.ts";
 import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
 import { checkAgent, isSchema } from "../agent/check-definition.ts";
-import type { Agent, Collaborators, Operations, Schema, Tool } from "../agent/agent.ts";
+import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from "../agent/agent.ts";
 import { toCalled } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
@@ -170,7 +170,10 @@ export class TurnHandle implements ToolTurn {
     return sender && { ...sender };
   }
 
-  actor<Ops extends Operations>(agent: Agent<Ops>, place: ActorPlace): ActorAddress<Ops> {
+  actor<Ops extends Operations, Theirs extends Messages>(
+    agent: Agent<Ops, Theirs>,
+    place: ActorPlace,
+  ): ActorAddress<Ops, Theirs> {
     checkAgent(agent, "the agent of turn.actor");
     this.#actor.turn.context.agents.checkServed(agent);
     return toActorAddress(agent, place);
@@ -185,10 +188,10 @@ export class TurnHandle implements ToolTurn {
     return handled(this.#send("ask", actor, operation, input, options)) as Promise<never>;
   }
 
-  tell<Ops extends Operations, Name extends keyof Ops & string>(
-    actor: ActorAddress<Ops>,
-    operation: Name,
-    input: OperationInput<Ops[Name]>,
+  tell(
+    actor: ActorAddress,
+    operation: string,
+    input: unknown,
     options: AskOptions = {},
   ): Promise<ToldRequest> {
     const told = this.#send("tell", actor, operation, input, options).then(toToldRequest);

@@ -3,11 +3,11 @@ import type { SenderRef } from "../../protocol/actors.ts";
 import { isKey } from "../../protocol/ids.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";
-import type { Agent, Operations } from "./agent.ts";
+import type { Agent, Messages, Operations } from "./agent.ts";
 
 /** An actor that a turn can ask and tell. Made by `turn.actor`, because an input must not choose the agent. */
-export interface ActorAddress<Ops extends Operations = Operations> {
-  readonly agent: Agent<Ops>;
+export interface ActorAddress<Ops extends Operations = Operations, Accepted extends Messages = Messages> {
+  readonly agent: Agent<Ops, Accepted>;
   /** The key of its run, which the first request creates. */
   readonly key?: string;
   /** The id of its run, if it is not addressed by key. */
@@ -18,10 +18,10 @@ export interface ActorAddress<Ops extends Operations = Operations> {
 export type ActorPlace = string | Pick<SenderRef, "agent" | "key" | "run_id" | "server">;
 
 /** Makes an address; throws `invalid_request` for a wrong key, and for an address of another agent. */
-export function toActorAddress<Ops extends Operations>(
-  agent: Agent<Ops>,
+export function toActorAddress<Ops extends Operations, Accepted extends Messages>(
+  agent: Agent<Ops, Accepted>,
   place: ActorPlace,
-): ActorAddress<Ops> {
+): ActorAddress<Ops, Accepted> {
   const address = toAddress(agent, place);
   MADE.add(address);
   return address;
@@ -37,7 +37,10 @@ export function checkAddress(value: unknown, what: string): asserts value is Act
 
 const MADE = new WeakSet<object>();
 
-function toAddress<Ops extends Operations>(agent: Agent<Ops>, place: ActorPlace): ActorAddress<Ops> {
+function toAddress<Ops extends Operations, Accepted extends Messages>(
+  agent: Agent<Ops, Accepted>,
+  place: ActorPlace,
+): ActorAddress<Ops, Accepted> {
   if (typeof place === "string") return { agent, key: checkedKey(place) };
   if (!isObject(place)) throw refuse("the address of an actor is neither a key nor an address");
   const { agent: name, key, run_id: runId, server } = place as Partial<SenderRef>;

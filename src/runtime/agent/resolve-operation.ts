@@ -27,6 +27,11 @@ export function toAsked(agent: Agent, request: TurnRequest): Invocation | undefi
   throw noOperation(agent, name);
 }
 
+/** Whether a name is that of a message of the agent. Messages and operations have different names. */
+export function isMessageName({ messages = {} }: Agent, name: string): boolean {
+  return Object.hasOwn(messages, name);
+}
+
 /** The operation that a call names; `undefined` for a chat that fits none of the agent's operations. */
 export function toCalled(agent: Agent, name: string, input: Json): Invocation | undefined {
   if (agent.remote) return { name, operation: remoteOperation(agent, name), input };

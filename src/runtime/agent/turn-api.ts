@@ -1,4 +1,5 @@
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Model } from "../../ports/model.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -74,7 +75,10 @@ export interface Turn<
    * The address of an actor: an agent that this server serves, and the key of its run or an address that was
    * received, for example `turn.sender`. An actor needs not be created: its first request does that.
    */
-  actor<Ops extends Operations>(agent: Agent<Ops>, place: ActorPlace): ActorAddress<Ops>;
+  actor<Ops extends Operations, Theirs extends Messages>(
+    agent: Agent<Ops, Theirs>,
+    place: ActorPlace,
+  ): ActorAddress<Ops, Theirs>;
 
   /**
    * Asks another actor: its operation runs as a turn of its own, after those that it has accepted before. Resolves
@@ -96,6 +100,13 @@ export interface Turn<
     actor: ActorAddress<Ops>,
     operation: Name,
     input: OperationInput<Ops[Name]>,
+    options?: AskOptions,
+  ): Promise<ToldRequest>;
+  /** Sends a message to another actor, which its running turn or its next one reads. Resolves when it is in its log. */
+  tell<Theirs extends Messages, Name extends keyof Theirs & string>(
+    actor: ActorAddress<Operations, Theirs>,
+    message: Name,
+    body: GivenBody<Theirs[Name]>,
     options?: AskOptions,
   ): Promise<ToldRequest>;
 
@@ -216,6 +227,9 @@ export interface WaitOptions {
   /** Maximum wait in milliseconds, restarts included. */
   readonly timeoutMs: number;
 }
+
+/** The body of a message as its sender gives it. */
+export type GivenBody<Message> = Message extends StandardSchemaV1<infer Given, infer _> ? Given : never;
 
 /** How long `turn.receive` waits. */
 export interface ReceiveOptions {

@@ -2,8 +2,9 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { OperationRequest, Request } from "../../protocol/requests/requests.ts";
-import type { Agent, Operations } from "../agent/agent.ts";
-import type { ActorHandle, Receipt, RunDetails } from "../api.ts";
+import type { Agent, Messages, Operations } from "../agent/agent.ts";
+import { isMessageName } from "../agent/resolve-operation.ts";
+import type { ActorHandle, ActorRequestOptions, Receipt, RunDetails, RuntimeAskOptions } from "../api.ts";
 import type { Queries } from "../queries/queries.ts";
 import { toOutcome } from "../run/to-outcome.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
@@ -17,30 +18,29 @@ export interface ActorHandleParts {
 }
 
 /** Makes the handle of an actor for code outside of turns. */
-export function toActorHandle<Ops extends Operations>(
+export function toActorHandle<Ops extends Operations, Accepted extends Messages>(
   parts: ActorHandleParts,
-  { name: agent }: Agent<Ops>,
+  asked: Agent<Ops, Accepted>,
   key: string,
-): ActorHandle<Ops> {
-  const toRequest = (operation: string, input: unknown, requestId?: string): OperationRequest => ({
-    type: "OperationRequest",
-    operation,
-    input: input as Json,
-    key,
-    ...(requestId !== undefined && { request_id: requestId }),
-  });
+): ActorHandle<Ops, Accepted> {
+  const { name: agent } = asked;
   return {
     agent,
     key,
-    tell: (operation, input, { requestId } = {}) =>
-      parts.process(agent, toRequest(operation, input, requestId)),
-    async ask(operation, input, { requestId, timeoutMs } = {}) {
-      const request = toRequest(operation, input, requestId);
-      const receipt = await parts.process(agent, request);
-      const outcome = toOutcome(request, await completionOf(parts, receipt, timeoutMs));
-      if (outcome.ok) return outcome.value as never;
-      throw new AgentError("call_failed", outcome.message, { facts: { code: outcome.code } });
+    tell(name: string, given: unknown, { requestId }: ActorRequestOptions = {}) {
+      const id = requestId === undefined ? {} : { request_id: requestId };
+      if (isMessageName(asked, name))
+        return parts.process(agent, { type: "Message", name, body: given as Json, key, ...id });
+      return parts.process(agent, {
+        type: "OperationRequest",
+        operation: name,
+        input: given as Json,
+        key,
+        ...id,
+      });
     },
+    ask: (operation, input, options) =>
+      askAgent(parts, agent, { operation, input }, { ...options, key }) as Promise<never>,
     async get(): Promise<RunDetails | undefined> {
       const runId = await parts.keyed.find(agent, key);
       try {
@@ -52,6 +52,27 @@ export function toActorHandle<Ops extends Operations>(
       }
     },
   };
+}
+
+/** Runs an operation as a turn and resolves with its output, for code outside of turns. */
+export async function askAgent(
+  parts: ActorHandleParts,
+  agent: string,
+  { operation, input }: { readonly operation: string; readonly input: unknown },
+  { key, runId, requestId, timeoutMs }: RuntimeAskOptions = {},
+): Promise<Json> {
+  const request: OperationRequest = {
+    type: "OperationRequest",
+    operation,
+    input: input as Json,
+    ...(key !== undefined && { key }),
+    ...(runId !== undefined && { run_id: runId }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+  const receipt = await parts.process(agent, request);
+  const outcome = toOutcome(request, await completionOf(parts, receipt, timeoutMs));
+  if (outcome.ok) return outcome.value;
+  throw new AgentError("call_failed", outcome.message, { facts: { code: outcome.code } });
 }
 
 /** Waits for the end of a turn, also while it waits for input. A timeout leaves the turn alone. */

@@ -27,7 +27,7 @@ export async function checkTurnRequest(
 
 /** Checks a message before it is accepted; throws an error of the client. */
 export async function checkMessage(
-  { environment }: RunContext,
+  { environment }: Pick<RunContext, "environment">,
   { name: agent, messages = {} }: Agent,
   { name, body }: MessageRequest,
 ): Promise<void> {

@@ -8,7 +8,10 @@ import { waitingCallers } from "../replay/actor-request.ts";
 import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { PostMessage } from "../run/messages.ts";
-import { checkTurnRequest } from "./check-request.ts";
+import { checkMessage, checkTurnRequest } from "./check-request.ts";
+import type { Agent } from "../agent/agent.ts";
+import { isMessageName } from "../agent/resolve-operation.ts";
+import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import { Lanes } from "./lanes.ts";
@@ -92,7 +95,7 @@ export class ActorMail implements Mail {
     const entry = isRepeated ? await log.lookup(requestId) : undefined;
     if (entry?.removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
     if (entry) return this.#deliver(entry.runId, message);
-    if (!isCanceled) await checkTurnRequest(this.#context, agents.get(name), request);
+    if (!isCanceled) await this.#check(agents.get(name), accepted);
     const { key, run_id: runId } = request;
     if (key === undefined) {
       await this.#checkRun(name, runId);
@@ -100,6 +103,14 @@ export class ActorMail implements Mail {
     }
     const newId = (): RunId => `run_${environment.newId()}` as RunId;
     return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message));
+  }
+
+  /** Throws unless the actor can take what it is sent: a request, or for a tell also a message. */
+  #check(agent: Agent, { callId, request }: AcceptedRequest): Promise<void> {
+    const { operation: name, input: body } = request as OperationRequest;
+    if (callId !== undefined || !isMessageName(agent, name))
+      return checkTurnRequest(this.#context, agent, request);
+    return checkMessage(this.#context, agent, { type: "Message", name, body });
   }
 
   async #deliver(runId: RunId, message: PostMessage): Promise<Posted> {

@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
+import type { SenderRef } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -34,6 +35,12 @@ export async function readMessage(
   return JSON.parse(await readEvent(log, entry, entry.started ?? 0)) as Event & {
     readonly type: "MessageReceived";
   };
+}
+
+/** Reads who sent a request or a message; `undefined` for a client. */
+export async function readSender(log: EventLog, entry: RequestEntry): Promise<SenderRef | undefined> {
+  const { sender } = isMessage(entry) ? await readMessage(log, entry) : await readAccepted(log, entry);
+  return sender;
 }
 
 /** Reads an event of a request; `gone` if its run was removed since the lookup. */

@@ -1,3 +1,4 @@
+import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Router } from "../../ports/router.ts";
@@ -38,6 +39,7 @@ export interface AgentMessage {
   readonly agent: string;
   readonly name: string;
   readonly body: Json;
+  readonly sender?: SenderRef;
   /** The key of the run, if it is new. */
   readonly key?: string;
 }

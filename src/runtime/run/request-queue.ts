@@ -8,11 +8,12 @@ import { findAnswer, pickWait } from "./answers.ts";
 import type { GivenAnswer } from "../activation/turn-slot.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
-import { checkKept, readAccepted } from "../replay/accepted.ts";
+import { checkKept, readSender } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
+import { toToldMessage } from "./told-message.ts";
 import type { AgentMessage, ScheduleMessage, PostMessage, RecoverMessage, RunReceipt } from "./messages.ts";
 import { Inbox } from "../scheduler/inbox.ts";
 import { byteLength } from "../journal/json-limits.ts";
@@ -95,7 +96,7 @@ export class RequestQueue {
   }
 
   /** Takes a message. It starts no turn; the running turn or a later one reads it. */
-  receive({ messageId, agent, name, body, key }: AgentMessage): RunReceipt {
+  receive({ messageId, agent, name, body, key, sender }: Omit<AgentMessage, "kind">): RunReceipt {
     const ledger = this.#ledger;
     const { runId, recorder } = ledger;
     const after = recorder.head;
@@ -104,7 +105,11 @@ export class RequestQueue {
     this.#begin(agent, key, null, {});
     const request_id = this.slot.requestId ?? null;
     const speaker = createSpeaker({ run_id: runId, request_id, agent, depth: 0 });
-    const { text: event, ...message } = ledger.receive(speaker, messageId, name, body);
+    const { text: event, ...message } = ledger.receive(speaker, messageId, {
+      name,
+      body,
+      ...(sender && { sender }),
+    });
     this.#inbox.add(message);
     this.slot.messageArrived(name);
     ledger.save();
@@ -142,6 +147,11 @@ export class RequestQueue {
     const { requestId } = accepted;
     const ledger = this.#ledger;
     const known = await this.#find(accepted);
+    const message = toToldMessage(this.#context.agents.find(accepted.agent), accepted);
+    if (message) {
+      if (known === undefined && !isCanceled) return this.receive(message);
+      return { ...toRunReceipt(ledger.runId, ledger.recorder.head, { requestId }), replayed: true };
+    }
     if (known === undefined) {
       const isUnwanted = isCanceled || (skipsIfBusy && ledger.phase !== "idle");
       return isUnwanted ? this.#acceptCanceled(accepted) : this.accept(accepted);
@@ -166,7 +176,7 @@ export class RequestQueue {
     const entry = open ? undefined : await log.lookup(requestId);
     if (entry === undefined && open === undefined) return undefined;
     if (entry) checkKept(entry);
-    const { sender: first } = open?.accepted ?? (entry ? await readAccepted(log, entry) : {});
+    const first = open ? open.accepted.sender : entry && (await readSender(log, entry));
     if (first?.run_id !== sender?.run_id)
       throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
     return { completed: entry?.completed };

@@ -629,6 +629,12 @@ export interface components {
             message_id: string;
             name: string;
             body: unknown;
+            sender?: {
+                agent?: string;
+                key?: string;
+                run_id: string;
+                server?: string;
+            };
         };
         TextOutput: {
             id: number;
@@ -1173,7 +1179,7 @@ export interface components {
                 /** @enum {string} */
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
-                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "canceled";
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
             };
             usage?: {
                 input_tokens?: number;
