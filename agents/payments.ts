@@ -3,6 +3,14 @@ import type { Turn } from "troupe";
 import { z } from "zod";
 
 const payment = z.object({ to: z.string().min(1), amount: z.number().positive() });
+const order = payment.extend({
+  within_s: z
+    .number()
+    .positive()
+    .max(31_536_000)
+    .optional()
+    .describe("Seconds in which it must be approved."),
+});
 const receipt = z.object({ receipt: z.string().optional() });
 
 /** Makes a payment after a human has approved it. */
@@ -13,7 +21,7 @@ export const payments = defineAgent({
   operations: {
     pay: operation({
       description: "Asks for approval and pays; without approval there is no receipt.",
-      input: payment,
+      input: order,
       output: receipt,
       run: pay,
     }),
@@ -27,11 +35,20 @@ export const payments = defineAgent({
   },
 });
 
-async function pay({ to, amount }: z.infer<typeof payment>, turn: Turn): Promise<z.infer<typeof receipt>> {
-  const { approved } = await turn.waitForInput(
-    z.object({ approved: z.boolean().describe(`Pay ${amount} to ${to}?`) }),
-  );
-  if (!approved) {
+async function pay(
+  { to, amount, within_s: seconds }: z.infer<typeof order>,
+  turn: Turn,
+): Promise<z.infer<typeof receipt>> {
+  const approval = z.object({ approved: z.boolean().describe(`Pay ${amount} to ${to}?`) });
+  const answer =
+    seconds === undefined
+      ? await turn.waitForInput(approval)
+      : await turn.waitForInput(approval, { timeoutMs: seconds * 1_000 });
+  if (answer === undefined) {
+    await turn.text("expired");
+    return {};
+  }
+  if (!answer.approved) {
     await turn.text("declined");
     return {};
   }

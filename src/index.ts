@@ -137,6 +137,8 @@ export type {
   RunDetails,
   RunsPage,
   RunsQuery,
+  WaitsPage,
+  WaitsQuery,
   Runtime,
   RuntimeAskOptions,
   RuntimeHealth,

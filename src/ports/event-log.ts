@@ -4,7 +4,7 @@ import type { Usage } from "../protocol/events/events.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
-import type { OutboxQuery, ReadOptions, RunQuery, SleepQuery } from "./log-queries.ts";
+import type { OutboxQuery, ReadOptions, RunQuery, SleepQuery, WaitQuery } from "./log-queries.ts";
 import type { SecretStore } from "./secret-store.ts";
 
 /**
@@ -91,6 +91,9 @@ export interface EventLog {
   /** Lists the requests that rest on asks of other actors. */
   resting(): Promise<readonly RequestEntry[]>;
 
+  /** Lists the open waits for input, oldest first. */
+  waits(query: WaitQuery): Promise<WaitPage>;
+
   /** Lists the entries of outboxes that are not done, those of a run in the order of their events. */
   outbox(query: OutboxQuery): Promise<readonly OutboxEntry[]>;
 
@@ -176,6 +179,8 @@ export interface Batch {
   readonly references?: readonly ReferenceMark[];
   /** A name of the run for `find`. The append fails with `conflict` if another run has the name. */
   readonly alias?: RunAlias;
+  /** Waits of the run that open or close, oldest first. */
+  readonly waits?: readonly WaitMark[];
   /** New entries of the run's outbox, and those that are done, oldest first. */
   readonly outbox?: readonly OutboxMark[];
   /** Replaces the snapshot; covers everything up to the end of this batch. */
@@ -238,6 +243,29 @@ export interface RequestMark {
    * waits for nothing.
    */
   readonly waitingFor?: WaitingFor | null;
+}
+
+/** Opens or closes a wait for input. The end of a request closes all its waits. */
+export interface WaitMark {
+  /** The id of its WaitForInput. */
+  readonly waitId: number;
+  readonly requestId: RequestId;
+  /** When it was opened, in milliseconds since 1970. */
+  readonly openedAt: number;
+  /** True if it closes. */
+  readonly closed?: boolean;
+}
+
+/** An open wait for input. */
+export interface WaitEntry extends Omit<WaitMark, "closed"> {
+  readonly runId: RunId;
+}
+
+/** A part of the list of open waits. */
+export interface WaitPage {
+  readonly waits: readonly WaitEntry[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
 }
 
 /** Adds an entry to a run's outbox: a message to another actor that is sent again until it has arrived. */

@@ -1,5 +1,5 @@
 import type { RunPhase } from "../protocol/answers/status.ts";
-import type { RunId } from "../protocol/ids.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Selects sleeping requests. */
 export interface SleepQuery {
@@ -9,6 +9,17 @@ export interface SleepQuery {
   readonly notAfter?: number;
   /** Maximum number; unlimited by default. */
   readonly limit?: number;
+}
+
+/** Selects open waits. */
+export interface WaitQuery {
+  /** Only those in runs of this agent. */
+  readonly agent?: string;
+  readonly runId?: RunId;
+  readonly requestId?: RequestId;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
 }
 
 /** Selects entries of outboxes. */

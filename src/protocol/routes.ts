@@ -29,6 +29,7 @@ export const agentRoutes = {
   eventsById: ["GET", "/events/{id}"],
   request: ["GET", "/request/{request_id}"],
   runs: ["GET", "/runs"],
+  waits: ["GET", "/waits"],
   upload: ["POST", "/artifacts"],
   artifact: ["GET", "/artifacts/{artifact_id}"],
 } as const;
@@ -36,11 +37,12 @@ export const agentRoutes = {
 /** The first path segments of the routes below the path of every agent. */
 export const endpoints: readonly string[] = firstSegments(agentRoutes);
 
-/** The first path segments at the root that an agent of that name would hide; two have no route yet. */
+/** The first path segments at the root that an agent of that name would hide. */
 export const reservedNames: ReadonlySet<string> = new Set([
   ...endpoints,
   ...firstSegments(serverRoutes),
   "console",
+  "inspect",
   "docs",
 ]);
 

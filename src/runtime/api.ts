@@ -84,6 +84,9 @@ export interface Runtime {
   /** Lists runs, by default the most recently updated first. */
   runs(query: RunsQuery): Promise<RunsPage>;
 
+  /** Lists the open waits for input of all runs, oldest first. */
+  waits(query: WaitsQuery): Promise<WaitsPage>;
+
   /** Creates a run without a turn, or finds the run that has the key. */
   createRun(agent: string, options: CreateRunOptions): Promise<RunId>;
 
@@ -322,6 +325,24 @@ export interface RunsQuery {
   readonly offset?: number;
   /** Also counts all runs of the list. Default false. */
   readonly total?: boolean;
+}
+
+/** Selects open waits. */
+export interface WaitsQuery {
+  /** Only those in runs of this agent. */
+  readonly agent?: string;
+  readonly runId?: RunId;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+}
+
+/** A part of the list of open waits. */
+export interface WaitsPage {
+  /** Encoded WaitForInput events; at most 1 MiB, but at least one. */
+  readonly events: readonly string[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
 }
 
 /** A part of a list of runs. */

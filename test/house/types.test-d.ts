@@ -207,5 +207,8 @@ await turn.call(machine, "book", { item: 3 });
 
 // An actor of a machine has the types of what it calls.
 expectTypeOf(agentActor(payments, "pay")).toEqualTypeOf<
-  PromiseActorLogic<{ receipt?: string | undefined }, { to: string; amount: number }>
+  PromiseActorLogic<
+    { receipt?: string | undefined },
+    { to: string; amount: number; within_s?: number | undefined }
+  >
 >();

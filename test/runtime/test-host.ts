@@ -236,6 +236,7 @@ export class TestHost {
         return log.asleep(query);
       }),
       resting: whileAlive(log.resting),
+      waits: whileAlive(log.waits),
       outbox: whileAlive(log.outbox),
       snapshot: whileAlive(log.snapshot),
       unreferenced: whileAlive(log.unreferenced),

@@ -94,6 +94,16 @@ export const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
     ],
     responses: { "200": { ...json(listOf(ref("RunSummary")), "A page of runs."), headers: more } },
   }),
+  waits: operation({
+    summary: "Lists the open waits, oldest first, also those beside other work of their requests.",
+    parameters: [
+      inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of waits."),
+      inQuery("agent", text, "Only waits in runs of this agent."),
+      inQuery("run_id", text, "Only waits of this run."),
+      inQuery("cursor", text, "Start of the page, from the Link header."),
+    ],
+    responses: { "200": { ...json(listOf(ref("WaitForInput")), "A page of waits."), headers: more } },
+  }),
   upload: operation({
     summary: "Stores the body as a file. Its type is the Content-Type.",
     parameters: [inQuery("name", text, "Its name."), inQuery("run_id", text, "The run it belongs to.")],

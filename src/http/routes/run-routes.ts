@@ -3,7 +3,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { FinishReason } from "../../protocol/events/events.ts";
-import type { Runtime, RunsQuery } from "../../runtime/api.ts";
+import type { Runtime, RunsQuery, WaitsQuery } from "../../runtime/api.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";
 import { pathParameter } from "./add-routes.ts";
@@ -14,7 +14,10 @@ import { reply, replyEmpty } from "../messages/reply.ts";
 import { readRunsPage, toRunText } from "./runs-page.ts";
 
 /** The routes that show requests and runs; below an agent's path, only its own. */
-export function runHandlers({ runtime, mount }: Host, { agent }: Place): AgentHandlers<"request" | "runs"> {
+export function runHandlers(
+  { runtime, mount }: Host,
+  { agent }: Place,
+): AgentHandlers<"request" | "runs" | "waits"> {
   return {
     async request(c) {
       const requestId = checkId(pathParameter(c, "request_id")) as RequestId;
@@ -33,6 +36,14 @@ export function runHandlers({ runtime, mount }: Host, { agent }: Place): AgentHa
       const headers =
         next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
       return reply(c, json, headers && { headers });
+    },
+
+    async waits(c) {
+      const query = queryOf(c);
+      const { events, next } = await runtime.waits(toWaitsQuery(query, agent));
+      const headers =
+        next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
+      return reply(c, `[${events.join(",")}]`, headers && { headers });
     },
   };
 }
@@ -99,6 +110,19 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
     ...(status !== undefined && { status }),
     ...(finishReason !== undefined && { finishReason }),
     ...(text !== undefined && text !== "" && { text }),
+    ...(cursor !== undefined && { cursor }),
+  };
+}
+
+function toWaitsQuery(query: URLSearchParams, servedAgent: string | undefined): WaitsQuery {
+  const agent = servedAgent ?? read(query, "agent", parseName);
+  const runId = query.get("run_id");
+  const cursor = read(query, "cursor", parseName);
+  const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
+  return {
+    limit: Math.min(limit, PAGE_LIMIT),
+    ...(agent !== undefined && { agent }),
+    ...(runId !== null && { runId: checkId(runId) }),
     ...(cursor !== undefined && { cursor }),
   };
 }

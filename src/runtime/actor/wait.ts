@@ -26,7 +26,7 @@ export interface NewWait {
 export function wait(caller: Actor, asked: NewWait): void {
   const { callId, logged, questions, schema, jsonSchema } = asked;
   const { turn, speaker } = caller;
-  const { recorder, journal } = turn;
+  const { journal } = turn;
   const { environment } = turn.context;
   const before = journal.waits.get(callId);
   // As with a sleep, a clock that was set back does not extend the time.
@@ -35,13 +35,13 @@ export function wait(caller: Actor, asked: NewWait): void {
   const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});
   const waitId =
     before?.waitId ??
-    recorder.event(speaker, {
+    turn.openWait(speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(jsonSchema && { schema: jsonSchema }),
       ...(hasEnd && { expires_at: toTimestamp(until) }),
       call_id: callId,
-    }).id;
+    });
   const expire = asked.expire ?? ((): void => turn.expire(live));
   const live: LiveWait = {
     call,

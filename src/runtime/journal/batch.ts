@@ -6,6 +6,7 @@ import type {
   RequestMark,
   RunAlias,
   RunRow,
+  WaitMark,
 } from "../../ports/event-log.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { GrowingTexts } from "../../protocol/events/texts.ts";
@@ -17,6 +18,7 @@ export interface OpenBatch extends Batch {
   records: LogRecord[];
   requests?: RequestMark[];
   references?: ReferenceMark[];
+  waits?: WaitMark[];
   outbox?: OutboxMark[];
   run?: RunRow;
   snapshot?: Json;

@@ -6,6 +6,7 @@ import type {
   RequestMark,
   RunAlias,
   RunRow,
+  WaitMark,
 } from "../../ports/event-log.ts";
 import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker, TextFields } from "../../protocol/events/encode.ts";
@@ -185,6 +186,12 @@ export class Recorder {
   /** Gives the run an alias with the next commit. */
   alias(alias: RunAlias): void {
     this.#batch.alias = alias;
+    this.#schedule(true);
+  }
+
+  /** Opens or closes a wait in the index with the next commit. */
+  wait(mark: WaitMark): void {
+    (this.#batch.waits ??= []).push(mark);
     this.#schedule(true);
   }
 

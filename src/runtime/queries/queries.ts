@@ -18,6 +18,8 @@ import type {
   RunDetails,
   RunsPage,
   RunsQuery,
+  WaitsPage,
+  WaitsQuery,
 } from "../api.ts";
 import type { AgentDirectory } from "../agent/agent-directory.ts";
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
@@ -28,11 +30,12 @@ import { follow } from "./follow.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
 import { machineStatus } from "./machine-status.ts";
 import { readPage } from "./read-page.ts";
+import { readWaits } from "./read-waits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { searchRuns } from "./search-runs.ts";
 import { RecentMap } from "./recent-map.ts";
-import { oldestOpenWait, toStatus } from "./request-status.ts";
-import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
+import { oldestQuestion, toStatus } from "./request-status.ts";
+import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accepted.ts";
 
 /** The number of requests whose constant data is cached, so that their readers need no log access. */
 const REMEMBERED = 10_000;
@@ -135,8 +138,7 @@ export class Queries {
   /** The oldest open question of a request, as its encoded event; `undefined` unless it waits. */
   async question(requestId: RequestId): Promise<string | undefined> {
     const entry = await this.#log.lookup(requestId);
-    const wait = entry && (await oldestOpenWait(this.#log, entry));
-    return entry && wait && readEvent(this.#log, entry, wait.waitId);
+    return entry?.phase === "waiting" ? oldestQuestion(this.#log, entry) : undefined;
   }
 
   /** The row of a run, as the runtime shows it. */
@@ -151,6 +153,11 @@ export class Queries {
     }
     const { runs, ...page } = await this.#log.list({ ...query, byCreation: order === "created" });
     return { ...page, runs: runs.filter((run) => !isHidden(run)).map(toDetails) };
+  }
+
+  /** The open waits, as their encoded events. */
+  async waits(query: WaitsQuery): Promise<WaitsPage> {
+    return readWaits(this.#log, query);
   }
 
   /** Opens the events that answer a receipt. */

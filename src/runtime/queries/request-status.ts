@@ -1,11 +1,9 @@
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
-import { requestIdOf, toTimestamp } from "../../protocol/events/encode.ts";
+import { requestIdOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestStatus, WaitingFor } from "../../protocol/answers/status.ts";
 import { CHAT } from "../agent/agent.ts";
-import type { Wait } from "../replay/turn-journal.ts";
-import { loadJournal } from "../replay/load-run.ts";
 import { isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
 
 /** The status of a request in the protocol's form. */
@@ -27,8 +25,15 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       return { ...base, ...(await completion(log, entry)), last_event_id: entry.completed ?? 0 };
     case "running":
     case "waiting": {
-      const wait = await oldestOpenWait(log, entry);
-      const asked = wait && { request_keys: wait.questions, wait_id: wait.waitId };
+      const question = await oldestQuestion(log, entry);
+      if (question === undefined && entry.phase === "waiting") {
+        // It was answered since the lookup.
+        const later = await log.lookup(entry.requestId);
+        return toStatus(log, later ?? { ...entry, phase: "running" });
+      }
+      const wait = question === undefined ? undefined : (JSON.parse(question) as WaitEvent);
+      const isWaiting = wait !== undefined && entry.phase === "waiting";
+      const asked = isWaiting && { request_keys: wait.request_keys, wait_id: wait.wait_id };
       const waitingFor = wait ? toInput(wait) : entry.waitingFor;
       const rest = waitingFor && { waiting_for: waitingFor };
       return { ...base, ...asked, ...rest, last_event_id: await newestEvent(log, entry) };
@@ -60,12 +65,10 @@ function toMessageStatus(
   };
 }
 
-function toInput({ waitId, expiresAt }: Wait): WaitingFor {
-  return {
-    kind: "input",
-    wait_id: waitId,
-    ...(expiresAt !== undefined && { expires_at: toTimestamp(expiresAt) }),
-  };
+type WaitEvent = Event & { readonly type: "WaitForInput" };
+
+function toInput({ wait_id, expires_at }: WaitEvent): WaitingFor {
+  return { kind: "input", wait_id, ...(expires_at !== undefined && { expires_at }) };
 }
 
 /** The number of events read at a time to find the newest one of a request. */
@@ -97,13 +100,12 @@ async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<R
   };
 }
 
-/** The oldest open question of a request; `undefined` unless it waits. */
-export async function oldestOpenWait(
+/** The oldest open wait of a request, as its encoded event. */
+export async function oldestQuestion(
   log: EventLog,
-  { runId, requestId, phase, segment, started = 1 }: RequestEntry,
-): Promise<Wait | undefined> {
-  if (phase !== "waiting") return undefined;
-  const { waits } = await loadJournal(log, runId, { requestId, root: "", started: segment ?? started });
-  const [oldest] = waits.values();
-  return oldest;
+  { runId, requestId }: Pick<RequestEntry, "runId" | "requestId">,
+): Promise<string | undefined> {
+  const { waits } = await log.waits({ runId, requestId, limit: 1 });
+  const [oldest] = waits;
+  return oldest && readEvent(log, { runId, requestId }, oldest.waitId);
 }

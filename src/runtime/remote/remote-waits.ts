@@ -30,7 +30,7 @@ export class RemoteWaits {
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
   ask(speaker: Speaker, wait: RemoteWait): Promise<void> {
     const { callId, questions, schema, expiresAt } = wait;
-    const { id: waitId } = this.#actor.turn.recorder.event(speaker, {
+    const waitId = this.#actor.turn.openWait(speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(schema && { schema }),

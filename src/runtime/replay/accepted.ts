@@ -46,7 +46,7 @@ export async function readSender(log: EventLog, entry: RequestEntry): Promise<Se
 /** Reads an event of a request; `gone` if its run was removed since the lookup. */
 export async function readEvent(
   log: EventLog,
-  { runId, requestId }: RequestEntry,
+  { runId, requestId }: Pick<RequestEntry, "runId" | "requestId">,
   id: number,
 ): Promise<string> {
   const [text] = toEncoded((await log.read(runId, { after: id - 1, limit: 1 })).events);

@@ -71,26 +71,6 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
   return state;
 }
 
-/** Loads the journal of the turn whose RequestStarted has the given id. */
-export async function loadJournal(
-  log: EventLog,
-  runId: RunId,
-  turn: { readonly requestId: RequestId; readonly root: string; readonly started: number },
-): Promise<TurnJournal> {
-  const reader = new JournalBuilder(turn.root);
-  const visitor: Visitor = {
-    event(text) {
-      if (requestIdOf(text) === turn.requestId) reader.event(text);
-    },
-    texts(texts) {
-      if (texts.speaker.address.request_id === turn.requestId) reader.texts(texts);
-    },
-    record: (record) => reader.record(record),
-  };
-  await forEachEntry(log, runId, { head: turn.started - 1, records: 0 }, visitor);
-  return reader.journal();
-}
-
 const PAGE = { limit: 10_000, limitBytes: 8 * 1_048_576, records: true };
 
 /** A part of a log: after an event and a record, up to an event. */

@@ -71,14 +71,17 @@ export class OpenWaits {
     this.#live.delete(callId);
   }
 
-  /** Drops the waits under a call that the code will never reach. */
-  dropUnreplayed(above: CallId): void {
-    for (const callId of this.#unreplayed.keys()) {
+  /** Drops the waits under a call that the code will never reach, and returns them. */
+  dropUnreplayed(above: CallId): readonly Wait[] {
+    const dropped: Wait[] = [];
+    for (const [callId, wait] of this.#unreplayed) {
       if (!isUnder(callId, above)) continue;
+      dropped.push(wait);
       this.#unreplayed.delete(callId);
       this.#awaited.get(callId)?.resolve(undefined);
       this.#awaited.delete(callId);
     }
+    return dropped;
   }
 
   /** The turn has ended or is passivated. */

@@ -212,6 +212,14 @@ export class ActiveTurn implements QuiescenceListener {
     this.#usage = addUsage(this.#usage, usage);
   }
 
+  /** Records a new wait, also in the index of open waits. Returns its id. */
+  openWait(speaker: Speaker, body: EventBody & { readonly type: "WaitForInput" }): number {
+    const { recorder, requestId } = this;
+    const { id: waitId } = recorder.event(speaker, body);
+    recorder.wait({ waitId, requestId, openedAt: this.context.environment.now() });
+    return waitId;
+  }
+
   /** Registers an open wait that can be answered; a turn with too many of them ends. */
   asked(wait: LiveWait): void {
     const { limits } = this.context;

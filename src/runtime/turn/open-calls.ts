@@ -5,7 +5,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { CANCELED_CALL } from "../replay/turn-journal.ts";
-import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
+import type { Outcome, TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import { canceledBody } from "../scheduler/call-tree.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
@@ -148,7 +148,7 @@ export class OpenCalls {
     const { quiescence, waits } = this.#options;
     if (this.unreplayed === undefined) return;
     this.unreplayed.cancel(above);
-    waits.dropUnreplayed(above);
+    for (const wait of waits.dropUnreplayed(above)) this.#unlist(wait);
     quiescence.deliveries.dropUnreplayed(above);
   }
 
@@ -164,12 +164,20 @@ export class OpenCalls {
     for (const call of calls) call.abort();
   }
 
+  /** Removes a wait from the index of open waits. The end of the turn removes all of them. */
+  #unlist({ waitId }: Wait): void {
+    const { address, recorder, root } = this.#options;
+    if (root.open) recorder.wait({ waitId, requestId: address.requestId, openedAt: 0, closed: true });
+  }
+
   #close(call: OpenCall): void {
     const { quiescence, waits } = this.#options;
     if (call.kind === "agent") {
       quiescence.activity.endWithin(call.callId);
       this.#shared?.leave(call.callId);
     }
+    const wait = call.kind === "wait" ? waits.get(call.callId) : undefined;
+    if (wait) this.#unlist(wait);
     waits.remove(call.callId);
     call.close();
     quiescence.closed(call);

@@ -7,6 +7,9 @@ import type {
   EventLog,
   OutboxEntry,
   OutboxMark,
+  WaitEntry,
+  WaitMark,
+  WaitPage,
   ReferenceMark,
   RequestEntry,
   RequestMark,
@@ -17,6 +20,8 @@ import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
 import { toRemovedEntry } from "../shared/run-list.ts";
+import type { WaitQuery } from "../../ports/log-queries.ts";
+import { compareWaits, toWaitPage, waitPositionOf } from "../shared/wait-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns } from "./list-runs.ts";
@@ -47,6 +52,8 @@ export function memoryLog(): MemoryLog {
   const aliases = new Map<string, RunId>();
   // For each thing outside the log the runs that refer to it.
   const referrers = new Map<string, Set<RunId>>();
+  // The runs with open waits.
+  const waiting = new Set<RunId>();
   // The runs whose outboxes have entries.
   const senders = new Set<RunId>();
   const tails = new Tails();
@@ -103,6 +110,9 @@ export function memoryLog(): MemoryLog {
       else openRequests.add(requestId);
     }
     for (const mark of batch.references ?? []) applyReference(cursor.runId, run, mark);
+    if (batch.waits) applyWaits(cursor.runId, run, batch.waits);
+    for (const [requestId, { phase }] of run.waits === undefined ? [] : (marked ?? []))
+      if (phase === "completed") closeWaits(cursor.runId, run, requestId);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
@@ -119,6 +129,39 @@ export function memoryLog(): MemoryLog {
     }
     if (holders.size > 0) referrers.set(thing, holders);
     else referrers.delete(thing);
+  }
+
+  function applyWaits(runId: RunId, run: MemoryRun, marks: readonly WaitMark[]): void {
+    for (const { closed = false, ...mark } of marks) {
+      if (closed) run.waits?.delete(mark.waitId);
+      else (run.waits ??= new Map()).set(mark.waitId, { ...mark, runId });
+    }
+    noteWaits(runId, run);
+  }
+
+  function closeWaits(runId: RunId, run: MemoryRun, requestId: RequestId): void {
+    for (const [waitId, wait] of run.waits ?? []) if (wait.requestId === requestId) run.waits?.delete(waitId);
+    noteWaits(runId, run);
+  }
+
+  function noteWaits(runId: RunId, run: MemoryRun): void {
+    if (run.waits !== undefined && run.waits.size > 0) waiting.add(runId);
+    else waiting.delete(runId);
+  }
+
+  function listWaits(query: WaitQuery): WaitPage {
+    const { agent, runId, requestId } = query;
+    const after = waitPositionOf(query);
+    const found: WaitEntry[] = [];
+    for (const id of runId === undefined ? waiting : [runId]) {
+      const run = runs.get(id);
+      if (agent !== undefined && run?.row?.agent !== agent) continue;
+      for (const wait of run?.waits?.values() ?? []) {
+        const isOther = requestId !== undefined && wait.requestId !== requestId;
+        if (!isOther && (after === undefined || compareWaits(wait, after) > 0)) found.push(wait);
+      }
+    }
+    return toWaitPage(found.sort(compareWaits).slice(0, query.limit + 1), query);
   }
 
   function applyOutbox(runId: RunId, run: MemoryRun, marks: readonly OutboxMark[]): void {
@@ -167,6 +210,7 @@ export function memoryLog(): MemoryLog {
     const things = [...run.references];
     for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
+    waiting.delete(cursor.runId);
     if (run.row !== undefined) removed.add(cursor.runId);
     for (const alias of run.aliases) aliases.delete(alias);
     senders.delete(cursor.runId);
@@ -248,6 +292,7 @@ export function memoryLog(): MemoryLog {
           .slice(0, limit);
       },
       resting: async () => openEntries().filter(({ rests }) => rests !== undefined),
+      waits: async (query) => listWaits(query),
       outbox: async ({ runId }) => outbox(runId === undefined ? senders : [runId]),
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),

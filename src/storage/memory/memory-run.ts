@@ -1,4 +1,12 @@
-import type { LogRecord, OutboxEntry, Page, RunEntry, RunRow, Snapshot } from "../../ports/event-log.ts";
+import type {
+  LogRecord,
+  OutboxEntry,
+  Page,
+  RunEntry,
+  RunRow,
+  Snapshot,
+  WaitEntry,
+} from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
@@ -13,6 +21,8 @@ export interface MemoryRun {
   readonly aliases: string[];
   readonly requests: Set<RequestId>;
   readonly references: Set<string>;
+  /** The open waits by id; created with the first. */
+  waits?: Map<number, WaitEntry>;
   /** The entries of its outbox that are not done; created with the first. */
   outbox?: OutboxEntry[];
   row?: RunRow;

@@ -266,6 +266,10 @@ export function sqliteLog(
     },
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
     resting: async () => reader.ask((tables) => tables.resting()),
+    async waits(query) {
+      if (query.runId !== undefined) await settled(query.runId);
+      return reader.ask((tables) => tables.waits(query));
+    },
     async outbox(query) {
       if (query.runId !== undefined) await settled(query.runId);
       return reader.ask((tables) => tables.outbox(query));

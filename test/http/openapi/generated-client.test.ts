@@ -120,6 +120,8 @@ test("every route is called by the generated client, and every answer fits the d
   });
   expect(stream.data).toContain("data: {");
 
+  const waits = await server.GET("/waits", { params: { query: { limit: 1 } } });
+  expect(waits.data).toEqual([]);
   const runs = await server.GET("/runs", {
     params: { query: { limit: 10, status: "idle", agent: "payments" } },
   });

@@ -97,6 +97,7 @@ export class Disk {
       open: later(log.open),
       asleep: later(log.asleep),
       resting: later(log.resting),
+      waits: later(log.waits),
       outbox: later(log.outbox),
       snapshot: later(log.snapshot),
       unreferenced: later(log.unreferenced),

@@ -3,6 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import type { RequestMark } from "../../../src/ports/event-log.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
+import { createSpeaker, encodeEvent } from "../../../src/protocol/events/encode.ts";
+import type { EventBody } from "../../../src/protocol/events/events.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import {
   events,
@@ -206,6 +208,39 @@ test("a log of format 10 is opened, and its runs continue with texts", async () 
   reader.close();
 });
 
+test("a log of format 12 is opened, and its open waits are listed", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const cursor = await startRun(log, "run", 0);
+  const speaker = createSpeaker({ run_id: "run", request_id: "asks", agent: "agent", depth: 0 });
+  const asking = { type: "WaitForInput", request_keys: {} } as const;
+  const bodies: EventBody[] = [
+    { type: "RequestStarted", operation: "chat", input: null },
+    { ...asking, call_id: "c1.1" },
+    { ...asking, call_id: "c1.2" },
+    { ...asking, call_id: "c1.3.1" },
+    { type: "ResumeWithInput", wait_id: 2, request_keys: {} },
+    { type: "ToolError", function_name: "f", content: "", code: "canceled", tool_call_id: "c1.3" },
+  ];
+  const ts = "2026-01-01T00:00:00.000Z";
+  const requests: RequestMark[] = [{ requestId: "asks", phase: "waiting", createdAt: 1, started: 1 }];
+  await log.append(cursor, {
+    events: bodies.map((body, index) => encodeEvent(speaker, index + 1, ts, body)),
+    records: [],
+    requests,
+  });
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toTwelfthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect(await again.waits({ limit: 10 })).toEqual({
+    waits: [{ runId: "run", requestId: "asks", waitId: 3, openedAt: Date.parse(ts) }],
+  });
+});
+
 test("a log of an unknown format is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -232,8 +267,14 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+/** Converts a database to format 12. */
+function toTwelfthForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE wait; PRAGMA user_version = 12");
+}
+
 /** Converts a database to format 11. */
 function toEleventhForm(database: DatabaseSync): void {
+  toTwelfthForm(database);
   database.exec(`ALTER TABLE run DROP COLUMN last_turn; ALTER TABLE run DROP COLUMN usage;
     PRAGMA user_version = 11`);
 }

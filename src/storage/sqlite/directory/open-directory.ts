@@ -4,6 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../../errors.ts";
 import { toChecksum, toHash } from "../format/chain.ts";
 import { createDirectory } from "../../fs/create-directory.ts";
+import { indexWaits } from "./index-waits.ts";
 import { checkNames } from "./check-names.ts";
 import { DamagedLog, toTrouble } from "../format/errors.ts";
 import { openHeadFile, readHeadFile } from "../format/head-file.ts";
@@ -79,6 +80,7 @@ function openLocked(directory: string, acceptLoss: boolean) {
       checkNames(database);
     }
     const head = raiseHead(database, known, join(directory, "head"));
+    indexWaits(database);
     syncDirectory(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
     const lastRid = Number(database.prepare("SELECT max(rid) AS rid FROM run").get()?.["rid"] ?? 0);

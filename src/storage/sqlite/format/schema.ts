@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 12;
+export const VERSION = 13;
 
 // Partial indexes: requests at rest are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -73,6 +73,13 @@ const OUTBOX = `
   CREATE TABLE outbox (rid INTEGER NOT NULL, event INTEGER NOT NULL, request_id TEXT NOT NULL, kind INTEGER NOT NULL,
     PRIMARY KEY (rid, event, request_id, kind))
     WITHOUT ROWID`;
+
+// The open waits for input.
+const WAITS = `
+  CREATE TABLE wait (rid INTEGER NOT NULL, id INTEGER NOT NULL, request_id TEXT NOT NULL, opened INTEGER NOT NULL,
+    PRIMARY KEY (rid, id))
+    WITHOUT ROWID;
+  CREATE INDEX wait_opened ON wait (opened)`;
 
 // A chunk contains successive events of a run as lines (see body.ts): one row for many events costs much less than
 // one row per event. Tables with a rowid and a narrow index are about 1.4 times as fast as clustered ones.
@@ -140,6 +147,8 @@ const SCHEMA = `
 
   ${OUTBOX};
 
+  ${WAITS};
+
   ${ALIASES};
   ${REFERENCES};
   ${RECENT};
@@ -201,6 +210,9 @@ const FROM = [
   // Format 11 did not store how the turns of a run ended. Runs of older formats show their next turns only.
   `ALTER TABLE run ADD COLUMN last_turn TEXT;
   ALTER TABLE run ADD COLUMN usage TEXT`,
+  // Format 12 had no index of open waits; those of these requests are found when the log is open.
+  `${WAITS};
+  CREATE TABLE unindexed AS SELECT request_id, rid, started FROM request WHERE phase IN (1, 2)`,
 ] as const;
 
 /**

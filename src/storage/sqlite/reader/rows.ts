@@ -1,12 +1,21 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { OutboxEntry, RequestEntry, RunAlias, RunEntry, RunPage } from "../../../ports/event-log.ts";
-import type { OutboxQuery, RunQuery, SleepQuery } from "../../../ports/log-queries.ts";
+import type {
+  OutboxEntry,
+  RequestEntry,
+  RunAlias,
+  RunEntry,
+  RunPage,
+  WaitEntry,
+  WaitPage,
+} from "../../../ports/event-log.ts";
+import type { OutboxQuery, RunQuery, SleepQuery, WaitQuery } from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Usage } from "../../../protocol/events/events.ts";
 import type { LastTurn, WaitingFor } from "../../../protocol/answers/status.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
 import { checkNoCursor, positionOf, toListCursor, toRemovedEntry } from "../../shared/run-list.ts";
+import { toWaitPage, waitPositionOf } from "../../shared/wait-list.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 export interface Rows {
@@ -17,6 +26,7 @@ export interface Rows {
   open(): readonly RequestEntry[];
   asleep(query: SleepQuery): readonly RequestEntry[];
   resting(): readonly RequestEntry[];
+  waits(query: WaitQuery): WaitPage;
   outbox(query: OutboxQuery): readonly OutboxEntry[];
   /** What a run refers to outside the log. */
   references(rid: number): readonly string[];
@@ -86,6 +96,13 @@ export function createRows(database: DatabaseSync): Rows {
       return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);
     },
     resting: () => (resting.all() as unknown as RequestRow[]).map(toRequest),
+    waits(query) {
+      const { where, values } = toWaitsSql(query);
+      const page = listStatement(`SELECT ${WAIT} WHERE ${where} ORDER BY opened, run_id, id LIMIT ?`);
+      // One row more than requested shows whether there is a next page.
+      const rows = page.all(...values, query.limit + 1) as unknown as WaitRow[];
+      return toWaitPage(rows.map(toWait), query);
+    },
     outbox({ runId }) {
       const rows = runId === undefined ? outbox.all() : outboxOfRun.all(runId);
       return (rows as unknown as OutboxRow[]).map(toOutbox);
@@ -104,6 +121,8 @@ const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, 
 const REQUEST = `request_id, run_id, removed, phase, request.created, accepted_n, accepted_after,
   request.started, segment, completed, wake, rests, waiting_for
   FROM request JOIN run ON run.rid = request.rid`;
+
+const WAIT = "run_id, id, request_id, opened FROM wait JOIN run ON run.rid = wait.rid";
 
 const OUTBOX = "run_id, event, request_id, kind FROM outbox JOIN run ON run.rid = outbox.rid";
 
@@ -174,6 +193,41 @@ function toRequest(row: RequestRow): RequestEntry {
     ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
     ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
   };
+}
+
+interface WaitRow {
+  readonly run_id: RunId;
+  readonly id: number;
+  readonly request_id: RequestId;
+  readonly opened: number;
+}
+
+function toWait({ run_id: runId, id: waitId, request_id: requestId, opened: openedAt }: WaitRow): WaitEntry {
+  return { runId, waitId, requestId, openedAt };
+}
+
+function toWaitsSql(query: WaitQuery) {
+  const { agent, runId, requestId } = query;
+  const after = waitPositionOf(query);
+  const conditions = ["removed = 0"];
+  const values: (string | number)[] = [];
+  if (agent !== undefined) {
+    conditions.push("agent = ?");
+    values.push(agent);
+  }
+  if (runId !== undefined) {
+    conditions.push("wait.rid = (SELECT rid FROM run WHERE run_id = ?)");
+    values.push(runId);
+  }
+  if (requestId !== undefined) {
+    conditions.push("request_id = ?");
+    values.push(requestId);
+  }
+  if (after !== undefined) {
+    conditions.push("opened >= ? AND (opened, run_id, id) > (?, ?, ?)");
+    values.push(after.openedAt, after.openedAt, after.runId, after.waitId);
+  }
+  return { where: conditions.join(" AND "), values };
 }
 
 interface OutboxRow {

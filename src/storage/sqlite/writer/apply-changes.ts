@@ -1,6 +1,6 @@
 import { toChecksum } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
-import { OUTBOX_KINDS } from "../format/schema.ts";
+import { OUTBOX_KINDS, REQUEST_PHASES } from "../format/schema.ts";
 import type { Changes } from "./message.ts";
 import type { Statements } from "./statements.ts";
 
@@ -18,12 +18,15 @@ export function applyChanges(
     addAlias,
     addReference,
     dropReference,
+    addWait,
+    dropWait,
+    dropWaits,
     addOutbox,
     dropOutbox,
     setSnapshot,
   }: Statements,
   position: ChunkPosition,
-  { run, requests, references, outbox, alias, snapshot }: Changes,
+  { run, requests, references, waits, outbox, alias, snapshot }: Changes,
 ): void {
   const { rid, last: head, records } = position;
   if (run?.runId !== undefined) {
@@ -50,11 +53,16 @@ export function applyChanges(
     changeRun.run(head, status, updated, turns, started, ...json, rid);
     if (owner !== undefined) giveRun.run(owner.agent, owner.created, rid);
   }
+  for (const { waitId, requestId, openedAt, closed = false } of waits ?? []) {
+    if (closed) dropWait.run(rid, waitId);
+    else addWait.run(rid, waitId, requestId, openedAt);
+  }
   for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
     const { changes: found } = changeRequest.run(phase, created, n, after, ...events, requestId);
     if (found === 0) {
       addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events);
     }
+    if (phase === COMPLETED) dropWaits.run(rid, requestId);
   }
   for (const { thing, dropped } of references ?? []) (dropped ? dropReference : addReference).run(thing, rid);
   for (const { requestId, kind, event, done = false } of outbox ?? []) {
@@ -67,5 +75,7 @@ export function applyChanges(
     setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);
   }
 }
+
+const COMPLETED = REQUEST_PHASES.indexOf("completed");
 
 const NOTHING = new Uint8Array();

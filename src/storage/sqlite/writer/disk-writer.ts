@@ -76,14 +76,22 @@ export class DiskWriter {
 
   /** Commits the removal of a run; `purge` deletes its chunks later. */
   remove(rid: number): FromWriter {
-    const { removeRun, removeRequests, removeAliases, removeReferences, removeOutbox, removeSnapshot } =
-      this.#statements;
+    const {
+      removeRun,
+      removeRequests,
+      removeAliases,
+      removeReferences,
+      removeWaits,
+      removeOutbox,
+      removeSnapshot,
+    } = this.#statements;
     return this.#transact(() => {
       this.#recent.take(rid);
       removeRun.run(rid);
       removeRequests.run(rid);
       removeAliases.run(rid);
       removeReferences.run(rid);
+      removeWaits.run(rid);
       removeOutbox.run(rid);
       removeSnapshot.run(rid);
     });

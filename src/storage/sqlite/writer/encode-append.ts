@@ -13,6 +13,7 @@ export function encodeAppend(run: OwnedRun, batch: Batch): Append {
     batch.run !== undefined ||
     batch.requests !== undefined ||
     batch.references !== undefined ||
+    batch.waits !== undefined ||
     batch.outbox !== undefined ||
     batch.alias !== undefined ||
     batch.snapshot !== undefined;
@@ -32,12 +33,13 @@ const RECENT_CHARACTERS = 4_096;
 
 function encodeChanges(
   run: OwnedRun,
-  { run: row, requests, references, outbox, alias, snapshot }: Batch,
+  { run: row, requests, references, waits, outbox, alias, snapshot }: Batch,
 ): Changes {
   return {
     ...(row !== undefined && { run: encodeRow(run, row) }),
     ...(requests !== undefined && { requests: mergeMarks(run, requests) }),
     ...(references !== undefined && { references }),
+    ...(waits !== undefined && { waits }),
     ...(outbox !== undefined && { outbox }),
     ...(alias !== undefined && { alias }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),

@@ -50,6 +50,10 @@ const SQL = {
   addReference: "INSERT OR IGNORE INTO reference (thing, rid) VALUES (?, ?)",
   dropReference: "DELETE FROM reference WHERE thing = ? AND rid = ?",
 
+  addWait: "INSERT OR REPLACE INTO wait (rid, id, request_id, opened) VALUES (?, ?, ?, ?)",
+  dropWait: "DELETE FROM wait WHERE rid = ? AND id = ?",
+  dropWaits: "DELETE FROM wait WHERE rid = ? AND request_id = ?",
+
   addOutbox: "INSERT OR REPLACE INTO outbox (rid, event, request_id, kind) VALUES (?, ?, ?, ?)",
   dropOutbox: "DELETE FROM outbox WHERE rid = ? AND request_id = ? AND kind = ?",
 
@@ -65,6 +69,7 @@ const SQL = {
     WHERE rid = ?`,
   removeAliases: "DELETE FROM alias WHERE rid = ?",
   removeReferences: "DELETE FROM reference WHERE rid = ?",
+  removeWaits: "DELETE FROM wait WHERE rid = ?",
   removeOutbox: "DELETE FROM outbox WHERE rid = ?",
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
 

@@ -2,7 +2,8 @@ import { isObject } from "../../../../protocol/json.ts";
 import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { bodyOf } from "../../http-client.ts";
+import { bodyOf, checkStatus } from "../../http-client.ts";
+import type { Query } from "../../http-client.ts";
 import { checkGapless, ofType, only, textOf, toEvent, checkBrackets } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
 
@@ -179,7 +180,34 @@ export const waits: readonly Case[] = [
       );
     },
   },
+  {
+    id: "43c",
+    title: "an open wait is in the list of waits as in the log, until it is answered",
+    needs: ["payments"],
+    async run(context) {
+      const turn = await context.startEndless("payments", "pay 30 to bob");
+      const wait = only(await context.read(turn), "WaitForInput");
+      for (const path of ["/waits", `${context.path("payments")}/waits`])
+        checkEqual(await listWaits(context, path, { run_id: turn.runId }), [wait], `the waits of ${path}`);
+      const status = await context.status(turn);
+      const waitingFor = status.waiting_for;
+      check(isObject(waitingFor), "waiting_for", status);
+      checkEqual([waitingFor["kind"], waitingFor["wait_id"]], ["input", wait.id], "the kind and the wait");
+      await context.resume(turn, { approved: false }, {}, { wait: "completed" });
+      checkEqual(
+        await listWaits(context, "/waits", { run_id: turn.runId }),
+        [],
+        "the waits after the answer",
+      );
+    },
+  },
 ];
+
+async function listWaits(context: Context, path: string, query: Query): Promise<unknown> {
+  const answer = await context.http.ask("GET", path, { query });
+  checkStatus(answer, 200);
+  return answer.json;
+}
 
 /** Reads a turn until it waits, answers all its questions, and waits for its end. */
 async function answerAll(
