@@ -50,7 +50,7 @@ export type { LoggedEvents, Texts } from "./protocol/events/texts.ts";
 export type { Batch, Claim, Cursor, EventLog, LogHealth, Page } from "./ports/event-log.ts";
 export type { ReadOptions } from "./ports/log-queries.ts";
 export { ModelError } from "./ports/model.ts";
-export type { Model, ModelContext, ModelPart } from "./ports/model.ts";
+export type { Model, ModelContext, ModelPart, QueueOptions, RateOptions } from "./ports/model.ts";
 export type { Router } from "./ports/router.ts";
 export type { SecretStore } from "./ports/secret-store.ts";
 export type { Telemetry } from "./ports/telemetry.ts";

@@ -1,6 +1,7 @@
 import { ModelError } from "../ports/model.ts";
-import type { Model, ModelPart } from "../ports/model.ts";
+import type { Model, ModelPart, QueueOptions } from "../ports/model.ts";
 import type { Json } from "../protocol/json.ts";
+import { toQueueOptions } from "../runtime/agent/call-options.ts";
 import { parsePrompt } from "./prompt/prompt.ts";
 import type { Completion, Prompt } from "./prompt/prompt.ts";
 
@@ -25,9 +26,14 @@ export type Script = readonly (string | ScriptStep)[] | ((prompt: Prompt) => str
  * A model that answers by a script. It needs no network, and the same prompt always gets the same answer,
  * also after a restart. Use it for demos and tests.
  */
-export function scriptedModel(script: Script, { name = "scripted" }: { readonly name?: string } = {}): Model {
+export function scriptedModel(
+  script: Script,
+  options: QueueOptions & { readonly name?: string } = {},
+): Model {
+  const { name = "scripted" } = options;
   return {
     name,
+    ...toQueueOptions(options, `model ${name}`),
     async *generate(input, { signal }) {
       const prompt = parsePrompt(input);
       const step = stepOf(script, prompt);

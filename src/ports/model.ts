@@ -2,11 +2,30 @@ import type { Usage } from "../protocol/events/events.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 
+/** How many calls of a tool, or completions of a model, start at a time. */
+export interface RateOptions {
+  /** How many start in `perMs`, at most, after a pause also at once. */
+  readonly limit: number;
+  /** In milliseconds. */
+  readonly perMs: number;
+}
+
+/**
+ * Limits of the calls of a tool or the completions of a model, over all runs of a process. What is above them waits, the
+ * runs in turn.
+ */
+export interface QueueOptions {
+  /** How many run at once. Default: no limit. */
+  readonly concurrency?: number;
+  /** How many start at a time. Default: no limit. */
+  readonly rate?: RateOptions;
+}
+
 /**
  * A language model as the runtime sees it: it streams text and ends with a result. Only the model and its
  * agent know the format of the input and the result.
  */
-export interface Model {
+export interface Model extends QueueOptions {
   /** Shown in the events of each completion. */
   readonly name: string;
 

@@ -24,6 +24,8 @@ export interface Limits {
    * Agent calls in one turn, at all depths, without tools; one more ends it with `budget`. Default 10,000.
    */
   readonly agentCalls: number;
+  /** Calls of one tool, or completions of one model, that wait for a slot in a process. Default 10,000. */
+  readonly queuedCalls: number;
   /** Open questions of one turn, including its calls. Default 1,000. */
   readonly openWaits: number;
   /** Open sleeps and `receive`s of one turn, including its calls. Default 10,000. */
@@ -63,6 +65,7 @@ export const defaultLimits: Limits = {
   depth: 8,
   selfCalls: 4,
   agentCalls: 10_000,
+  queuedCalls: 10_000,
   openWaits: 1_000,
   openSleeps: 10_000,
   openAsks: 1_000,

@@ -2,6 +2,7 @@ import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Router } from "../ports/router.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { SlotQueues } from "./scheduler/slot-queues.ts";
 import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
 import type { StoredSecrets } from "./secrets/stored-secrets.ts";
@@ -23,6 +24,8 @@ export interface RunContext {
   readonly files: RunArtifacts;
   /** Commits the texts of all runs together; absent if texts are committed immediately. */
   readonly groupCommit: GroupCommitTimer | undefined;
+  /** The queues of tools and models. */
+  readonly queues: SlotQueues;
   /** Decides when handlers run. */
   readonly gate: StartGate;
   /** Carries requests and answers between actors. */

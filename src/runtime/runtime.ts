@@ -1,5 +1,6 @@
 import { AgentError } from "../errors.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
+import { SlotQueues } from "./scheduler/slot-queues.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
@@ -49,6 +50,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agents,
     files: new RunArtifacts({ artifacts, log, telemetry }),
     groupCommit,
+    queues: new SlotQueues(environment),
     gate: new StartGate({ environment, telemetry }),
   };
   const queries = new Queries(log, environment, agents);

@@ -50,6 +50,7 @@ export function createAgents(
       description: "Performs a program.",
       input,
       effect: name === "safe" ? "idempotent" : "unsafe",
+      concurrency: name === "safe" ? 2 : 3,
       run: performOf(name),
     });
   const cast: Cast = {

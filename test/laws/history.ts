@@ -40,6 +40,8 @@ export interface History {
   readonly events: readonly Event[];
   /** The calls that wait for another call before they start. */
   readonly queued: ReadonlySet<string>;
+  /** The calls that wait for a slot of their tool. */
+  readonly slotless: ReadonlySet<string>;
   /** The positions where calls got the run memory. */
   readonly taken: ReadonlyMap<string, number>;
   /** The ids of all events of the run. */
@@ -116,6 +118,7 @@ class HistoryReader {
   #runConfig: JsonObject = {};
   readonly #waits = new Map<string, readonly [number, string]>();
   readonly #queued = new Set<string>();
+  readonly #slotless = new Set<string>();
   readonly #taken = new Map<string, number>();
   readonly #files = new Map<string, string>();
   readonly #made = new Set<string>();
@@ -150,6 +153,7 @@ class HistoryReader {
         (entry): entry is Event => !("n" in entry) && entry.request_id === this.#requestId,
       ),
       queued: this.#queued,
+      slotless: this.#slotless,
       taken: this.#taken,
       ids: entries.filter((entry) => !("n" in entry)).map((entry) => (entry as Event).id),
       entries,
@@ -256,6 +260,12 @@ class HistoryReader {
         this.#configs.set(callId, args);
         return;
       }
+      case "Queued":
+        this.#slotless.add(callId);
+        return;
+      case "Begun":
+        this.#slotless.delete(callId);
+        return;
       case "MemoryTaken":
         this.#queued.delete(callId);
         this.#taken.set(callId, this.#at);
@@ -336,7 +346,7 @@ export function isCut({ outcomes }: History, scope: string): boolean {
 }
 
 /** The codes of calls whose work may end at any place. */
-const GIVEN_UP: ReadonlySet<string> = new Set(["canceled", "interrupted", "timeout"]);
+const GIVEN_UP: ReadonlySet<string> = new Set(["canceled", "interrupted", "timeout", "overloaded"]);
 
 /** Whether a call or a sequence is under a call. */
 export function isInside(place: string, callId: string): boolean {

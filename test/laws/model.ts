@@ -101,7 +101,7 @@ export class Model {
     const known = this.#scopes.get(callId);
     if (known) return known;
     // It has not started, because another call of its agent is running.
-    if (this.#history.queued.has(callId)) return BLOCKED_AT_ONCE;
+    if (this.#history.queued.has(callId) || this.#history.slotless.has(callId)) return BLOCKED_AT_ONCE;
     const at = this.#history.taken.get(callId) ?? Infinity;
     const isTool = to === "safe" || to === "risky";
     const place = {
@@ -138,6 +138,10 @@ export class Model {
         const child = this.#child(callId, call, config);
         if (outcome === undefined || outcome.code === "canceled") return;
         if (outcome.code === "timeout" && call.timeoutMs !== undefined) return;
+        if (outcome.code === "overloaded" && (call.to === "safe" || call.to === "risky")) {
+          if (hasItems(this.#history, callId)) wrong("was refused though it had begun");
+          return;
+        }
         if (outcome.code === "interrupted") {
           if (call.to === "agent" || call.to === "keeper") wrong("is no call to be interrupted");
           if (hasItems(this.#history, callId)) wrong("was interrupted though it was journaled");
@@ -444,6 +448,7 @@ function isOver({ outcomes, events }: History, scope: string): boolean {
 function isRetried(call: Call, { ok, code = "" }: Outcome, on?: readonly string[]): boolean {
   if (ok) return false;
   if (on) return on.includes(code);
+  if (code === "overloaded") return true;
   const isSafe = call.to === "safe" || (call.to === "effect" && call.safe);
   return isSafe && ["tool_error", "timeout", "interrupted"].includes(code);
 }

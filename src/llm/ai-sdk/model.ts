@@ -1,9 +1,10 @@
 import type * as ai from "ai";
 import { messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
-import type { Model, ModelPart } from "../../ports/model.ts";
+import type { Model, ModelPart, QueueOptions } from "../../ports/model.ts";
 import type { Usage } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
+import { toQueueOptions } from "../../runtime/agent/call-options.ts";
 import { toModelError } from "./fault.ts";
 import { parsePrompt } from "../prompt/prompt.ts";
 import type { Completion, ModelToolCall, Prompt } from "../prompt/prompt.ts";
@@ -17,7 +18,7 @@ export interface LanguageModel {
 }
 
 /** How a model of the AI SDK is used. */
-export interface AiSdkModelOptions {
+export interface AiSdkModelOptions extends QueueOptions {
   /** Shown in the events of each completion. Default: the names of provider and model. */
   readonly name?: string;
   /** Call settings of the AI SDK. */
@@ -41,12 +42,11 @@ export interface AiSdkModelOptions {
  * Converts a model of the AI SDK for `turn.complete` and `llmAgent`. It only makes completions: the caller
  * runs the tools, and the runtime retries. Needs the package `ai`, version 7.
  */
-export function aiSdkModel(
-  model: LanguageModel,
-  { name = `${model.provider}/${model.modelId}`, settings, images = true, price }: AiSdkModelOptions = {},
-): Model {
+export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}): Model {
+  const { name = `${model.provider}/${model.modelId}`, settings, images = true, price } = options;
   return {
     name,
+    ...toQueueOptions(options, `model ${name}`),
     async *generate(input, { signal, readArtifact }) {
       const { streamText, ...sdk } = await load();
       const prompt = parsePrompt(input);

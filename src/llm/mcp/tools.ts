@@ -1,7 +1,9 @@
 import type { Client, ContentBlock, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
 import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
+import type { QueueOptions } from "../../ports/model.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Schema, Tool } from "../../runtime/agent/agent.ts";
+import type { CallOptions } from "../../runtime/agent/call-options.ts";
 import { defineTool } from "../../runtime/agent/define.ts";
 import type { ToolTurn } from "../../runtime/agent/turn-api.ts";
 import { McpConnection } from "./connection.ts";
@@ -18,7 +20,7 @@ export interface McpTools {
 }
 
 /** Which MCP server is used, and which of its tools. */
-export interface McpToolsOptions {
+export interface McpToolsOptions extends CallOptions, QueueOptions {
   /** A call fails after this time without a message from the server, in milliseconds. Default 60,000. */
   readonly silenceMs?: number;
 }
@@ -29,7 +31,7 @@ export interface McpToolsOptions {
  */
 export async function mcpTools(
   server: McpServer,
-  { silenceMs = 60_000 }: McpToolsOptions = {},
+  { silenceMs = 60_000, ...options }: McpToolsOptions = {},
 ): Promise<McpTools> {
   const connection = new McpConnection(server);
   try {
@@ -37,7 +39,7 @@ export async function mcpTools(
     const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
     const validator = new AjvJsonSchemaValidator();
     return {
-      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), { connection, silenceMs })),
+      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), { connection, silenceMs, options })),
       close: () => connection.close(),
     };
   } catch (thrown) {
@@ -50,12 +52,15 @@ export async function mcpTools(
 interface Shared {
   readonly connection: McpConnection;
   readonly silenceMs: number;
+  /** The options of each tool; each has a queue of its own. */
+  readonly options: CallOptions & QueueOptions;
 }
 
-function toTool(tool: McpTool, input: Schema<Json>, { connection, silenceMs }: Shared): Tool {
+function toTool(tool: McpTool, input: Schema<Json>, { connection, silenceMs, options }: Shared): Tool {
   const { name, description = "", annotations = {} } = tool;
   const isHarmless = annotations.readOnlyHint === true || annotations.idempotentHint === true;
   return defineTool({
+    ...options,
     name: toToolName(name),
     description,
     input,

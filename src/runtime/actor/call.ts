@@ -68,7 +68,7 @@ async function perform(
 ): Promise<void> {
   const { turn, depth } = caller;
   const { limits } = turn.context;
-  const announced = { ...call, callee: toCallee(call.agent) };
+  const announced = { ...call, callee: toCallee(call.agent), queue: call.agent.queue };
   if (!(await announce(caller, open, announced, repeatPolicyOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
     fail(caller, open, "tool_error", `agent calls are nested more than ${limits.depth} deep`);

@@ -7,6 +7,7 @@ import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import { startDeadline, toTimeoutMessage } from "../calls/deadline.ts";
 import type { TimedCall } from "../calls/deadline.ts";
+import { takeSlot, toOverloadMessage } from "../calls/slots.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
@@ -38,7 +39,7 @@ export async function complete(
 ): Promise<void> {
   const { turn, speaker, transcript } = caller;
   const { recorder, journal } = turn;
-  const { environment, files, limits } = turn.context;
+  const { environment, files, limits, queues } = turn.context;
   const abort = new AbortController();
   const name = model.name;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
@@ -72,20 +73,30 @@ export async function complete(
     expire();
     return;
   }
-  for (let attempt = before + 1; ; attempt += 1) {
+  const queue = queues.of(model);
+  // An attempt that waited for its slot is not a new one, because it did nothing.
+  let wasQueued = logged && journal.queued.has(callId);
+  for (let attempt = wasQueued ? before : before + 1; ; attempt += 1) {
     if (attempt > most) {
       end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
       return;
     }
-    recorder.event(speaker, {
-      type: "CompletionCall",
-      model: name,
-      call_id: callId,
-      attempt,
-      ...(deadline && { expires_at: deadline.expiresAt }),
-    });
+    if (!wasQueued) {
+      recorder.event(speaker, {
+        type: "CompletionCall",
+        model: name,
+        call_id: callId,
+        attempt,
+        ...(deadline && { expires_at: deadline.expiresAt }),
+      });
+    }
     transcript.retract(callId);
     try {
+      if (queue && (await takeSlot(caller, open, queue, wasQueued)) === "full") {
+        end(null, {}, toOverloadMessage(name), "overloaded");
+        return;
+      }
+      wasQueued = false;
       await recorder.committed();
       if (!open.open) return;
       const parts = model.generate(input, {
@@ -107,6 +118,7 @@ export async function complete(
         end(null, {}, errorMessage(thrown));
         return;
       }
+      open.slot?.release();
       const pauseMs = thrown.retryAfterMs ?? BACKOFF_MS * 2 ** (attempt - 1);
       if (pauseMs > PATIENCE_MS) {
         end(null, {}, `${errorMessage(thrown)} (it asks for a retry after ${Math.ceil(pauseMs / 1_000)} s)`);

@@ -17,6 +17,7 @@ import { runBranches } from "./branches.ts";
 import {
   checkCallOptions,
   checkEffectOptions,
+  checkQueueOptions,
   checkTimeoutOption,
   toRetryPolicy,
 } from "../agent/call-options.ts";
@@ -314,6 +315,7 @@ export class TurnHandle implements ToolTurn {
 
   async #complete({ model, input: given, timeoutMs }: CompletionOptions): Promise<Json> {
     checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, this.#in(`model ${model.name}`));
+    checkQueueOptions(model, `model ${model.name}`);
     const input = toJson(given, "the input of the model", Infinity);
     return this.#sequence.issue(
       COMPLETION,

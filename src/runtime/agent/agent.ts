@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { AgentMachine } from "./machine-port.ts";
+import type { QueueOptions } from "../../ports/model.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -99,6 +100,8 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly memorySchema?: Schema<unknown>;
   /** For a tool: the options of each call that does not give its own. */
   readonly callOptions?: CallOptions;
+  /** For a tool: the limits of its calls over all runs of a process. */
+  readonly queue?: QueueOptions;
   /** Present if the agent is a state machine. */
   readonly machine?: AgentMachine;
   /** Present if the agent is on another server. */
@@ -186,7 +189,7 @@ export type ChatAnswer = string | undefined | void;
 
 /** What `defineTool` takes. */
 export interface ToolOptions<Given, Input, Returned, Output>
-  extends OperationOptions<Given, Input, Returned, Output, ToolTurn>, CallOptions {
+  extends OperationOptions<Given, Input, Returned, Output, ToolTurn>, CallOptions, QueueOptions {
   readonly name: string;
   readonly description: string;
   /** Default `unsafe`: after a crash during a call, the caller gets a ToolError instead of a second call. */

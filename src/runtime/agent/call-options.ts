@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { QueueOptions } from "../../ports/model.ts";
 import type { ToolErrorCode } from "../../protocol/events/events.ts";
 import type { Effect } from "./agent.ts";
 
@@ -112,6 +113,43 @@ export function checkTimeoutOption({ timeoutMs }: TimeoutOption, place: string):
     timeoutMs,
     `a number of milliseconds, more than 0 and at most ${LONGEST_MS}`,
   );
+}
+
+/** Throws `invalid_request` for the limits of a tool or a model that cannot be. */
+export function checkQueueOptions({ concurrency, rate }: QueueOptions, place: string): void {
+  if (concurrency !== undefined && !isCount(concurrency))
+    throw wrong("concurrency", place, concurrency, "a whole number, 1 or more");
+  if (rate === undefined) return;
+  if (typeof rate !== "object" || rate === null) throw wrong("rate", place, rate, "an object {limit, perMs}");
+  if (!isCount(rate.limit)) throw wrong("rate.limit", place, rate.limit, "a whole number, 1 or more");
+  if (!isDuration(rate.perMs))
+    throw wrong(
+      "rate.perMs",
+      place,
+      rate.perMs,
+      `a number of milliseconds, more than 0 and at most ${LONGEST_MS}`,
+    );
+}
+
+/** The limits among the options of a tool or a model, checked. */
+export function toQueueOptions(options: QueueOptions, place: string): QueueOptions {
+  checkQueueOptions(options, place);
+  const { concurrency, rate } = options;
+  return { ...(concurrency !== undefined && { concurrency }), ...(rate && { rate }) };
+}
+
+/** Throws `invalid_request` for an agent with limits of a tool: agents that wait for each other would never end. */
+export function checkNoQueue(options: object, agent: string): void {
+  const option = ["concurrency", "rate"].find((name) => name in options);
+  if (option === undefined) return;
+  throw new AgentError(
+    "invalid_request",
+    `agent ${agent} has the option ${option}, which is for tools and models; limit the tools and the model that it uses`,
+  );
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
 function isDuration(value: unknown): boolean {

@@ -18,7 +18,7 @@ import type {
   Tool,
   ToolOptions,
 } from "./agent.ts";
-import { checkCallOptions } from "./call-options.ts";
+import { checkCallOptions, checkNoQueue, toQueueOptions } from "./call-options.ts";
 import { asAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
 import { toSchedules } from "./schedule.ts";
@@ -84,6 +84,7 @@ export function defineAgent<
     checkUsedName(name, usedName);
     checkAgent(used, `uses.${usedName} of agent ${name}`);
   }
+  checkNoQueue(options, name);
   if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
   if (memorySchema !== undefined) checkSchema(memorySchema, `the memorySchema of agent ${name}`);
   return asAgent({
@@ -144,6 +145,7 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
     tools: [],
     uses: {},
     memory: "own",
+    queue: toQueueOptions(options, `tool ${name}`),
     callOptions: { ...(timeoutMs !== undefined && { timeoutMs }), ...(retry && { retry }) },
   });
 }

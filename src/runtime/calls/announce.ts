@@ -1,3 +1,4 @@
+import type { QueueOptions } from "../../ports/model.ts";
 import type { Callee } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -7,6 +8,7 @@ import type { ActorContext } from "../turn/actor-context.ts";
 import { fail, stop } from "./call-end.ts";
 import { startDeadline, toTimeoutMessage } from "./deadline.ts";
 import type { TimedCall } from "./deadline.ts";
+import { retakeSlot, takeSlot, toOverloadMessage } from "./slots.ts";
 
 /** A new call, made for the first time or again after a crash. */
 export interface NewCall {
@@ -30,6 +32,8 @@ export interface AttemptNumber {
 export interface AnnouncedCall extends NewCall, TimedCall {
   readonly callee: Callee;
   readonly retryOf: CallId | undefined;
+  /** The limits of its tool. */
+  readonly queue?: QueueOptions | undefined;
 }
 
 /** What happens with a call whose outcome is unknown. */
@@ -46,33 +50,43 @@ export async function announce(
   policy: RepeatPolicy,
 ): Promise<number> {
   const { recorder, journal } = caller.turn;
-  const { limits } = caller.turn.context;
-  const late = toTimeoutMessage(call.name, call.timeoutMs);
+  const { limits, queues } = caller.turn.context;
+  const { callId, name } = call;
+  const late = toTimeoutMessage(name, call.timeoutMs);
   const deadline = startDeadline(caller, open, call, () => stop(caller, open, "timeout", late));
-  const before = call.logged ? (journal.attempts.get(call.callId) ?? 1) : 0;
-  const counted = before - (journal.spared.get(call.callId) ?? 0);
+  const before = call.logged ? (journal.attempts.get(callId) ?? 1) : 0;
+  const wasQueued = call.logged && journal.queued.has(callId);
+  const queue = call.queue && queues.of(call.queue);
   if (deadline?.isOver === true) {
     // A microtask later, when the code that makes the call may have begun to iterate its events.
     await Promise.resolve();
     fail(caller, open, "timeout", late);
     return 0;
   }
-  if (before > 0 && policy === "continue") return before;
-  if (before > 0 && (policy === "unsafe" || counted >= limits.attempts)) {
-    fail(caller, open, "interrupted", `${call.name} was interrupted; whether it took effect is unknown`);
+  if (before > 0 && policy === "continue") {
+    if (queue) retakeSlot(open, queue);
+    return before;
+  }
+  const counted = before - (journal.spared.get(callId) ?? 0);
+  if (before > 0 && !wasQueued && (policy === "unsafe" || counted >= limits.attempts)) {
+    fail(caller, open, "interrupted", `${name} was interrupted; whether it took effect is unknown`);
     return 0;
   }
-  const attempt = before + 1;
-  recorder.event(caller.speaker, {
-    type: "ToolCall",
-    function_name: call.name,
-    args: call.args,
-    tool_call_id: call.callId,
-    callee: call.callee,
-    ...(attempt > 1 && { attempt }),
-    ...(deadline && { expires_at: deadline.expiresAt }),
-    ...(call.retryOf !== undefined && { retry_of: call.retryOf }),
-  });
+  const attempt = wasQueued ? before : before + 1;
+  if (!wasQueued) {
+    recorder.event(caller.speaker, {
+      type: "ToolCall",
+      function_name: name,
+      args: call.args,
+      tool_call_id: callId,
+      callee: call.callee,
+      ...(attempt > 1 && { attempt }),
+      ...(deadline && { expires_at: deadline.expiresAt }),
+      ...(call.retryOf !== undefined && { retry_of: call.retryOf }),
+    });
+  }
+  if (queue && (await takeSlot(caller, open, queue, wasQueued)) === "full")
+    fail(caller, open, "overloaded", toOverloadMessage(name));
   try {
     await recorder.committed();
   } catch {

@@ -154,6 +154,7 @@ export class Recorder {
   record(body: RecordBody): { readonly n: number; readonly after: number } {
     const position = { n: this.#nextRecord, after: this.#nextId - 1 };
     this.#nextRecord += 1;
+    if (body.type === "Queued" || body.type === "Begun") this.#stale += 1;
     addRecord(this.#batch, { ...position, ...body } as unknown as LogRecord);
     const isConfig = body.type === "ConfigRecorded" || body.type === "Configured";
     const secrets = isConfig && body.args !== undefined ? secretsIn(body.args) : NO_SECRETS;

@@ -86,6 +86,10 @@ export type RecordBody =
       readonly name?: string;
       readonly ids: readonly number[];
     }
+  /** A call waits for a slot of its tool or model. */
+  | { readonly type: "Queued"; readonly call_id: CallId }
+  /** A call that waited has its slot: from now on its outcome is unknown after a crash. */
+  | { readonly type: "Begun"; readonly call_id: CallId }
   | { readonly type: "Now"; readonly scope: string; readonly value: number }
   | { readonly type: "Random"; readonly scope: string; readonly value: number }
   /** The code that made a call iterates its events. */

@@ -44,6 +44,7 @@ export class JournalBuilder {
   readonly #attempts = new LazyMap<CallId, number>();
   #spared: ReadonlyMap<CallId, number> = NONE_SPARED;
   readonly #tried = new LazySet<CallId>();
+  readonly #queued = new LazySet<CallId>();
   readonly #wakeTimes = new LazyMap<CallId, number>();
   readonly #deadlines = new LazyMap<CallId, number>();
   readonly #receives = new LazyMap<CallId, string>();
@@ -118,6 +119,14 @@ export class JournalBuilder {
         this.#receives.delete(callId);
         return this.#settle(callId, { ok: true, value });
       }
+      case "Queued":
+        this.#queued.add(record.call_id);
+        this.#tried.delete(record.call_id);
+        return;
+      case "Begun":
+        this.#queued.delete(record.call_id);
+        this.#tried.add(record.call_id);
+        return;
       case "Now":
         this.#item(record.scope, { signature: NOW, value: record.value });
         return;
@@ -171,6 +180,7 @@ export class JournalBuilder {
       attempts: this.#attempts.readonly,
       spared: this.#spared,
       tried: this.#tried.readonly,
+      queued: this.#queued.readonly,
       wakeTimes: this.#wakeTimes.readonly,
       deadlines: this.#deadlines.readonly,
       receives: this.#receives.readonly,
@@ -312,6 +322,7 @@ export class JournalBuilder {
 
   #try(callId: CallId, attempt: number, expiresAt: string | undefined): void {
     this.#attempts.set(callId, attempt);
+    this.#queued.delete(callId);
     if (expiresAt !== undefined) this.#deadlines.set(callId, Date.parse(expiresAt));
     this.#tried.add(callId);
   }

@@ -260,6 +260,10 @@ function withRecord(state: RunState, record: RecordBody): RunState {
       return evolve(state, record);
     case "Received":
       return withProgress(evolve(state, record));
+    case "Queued":
+    case "Begun":
+      // Neither is progress: a call that ends the process each time would never be found.
+      return state;
     default:
       return withProgress(state);
   }

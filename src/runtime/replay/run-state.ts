@@ -110,6 +110,8 @@ export function evolve(state: RunState, change: RunChange): RunState {
       return { ...state, turns: change.turns, unread: [] };
     case "Sleep":
     case "Woke":
+    case "Queued":
+    case "Begun":
     case "Receive":
     case "Now":
     case "Random":

@@ -90,6 +90,8 @@ export interface TurnJournal {
   readonly spared: ReadonlyMap<CallId, number>;
   /** Calls that were attempted after the last start and have no outcome. */
   readonly tried: ReadonlySet<CallId>;
+  /** Calls that waited for a slot and have not begun, so that they surely did nothing. */
+  readonly queued: ReadonlySet<CallId>;
   /** The end of each sleep, and of each wait for a message that has one, in milliseconds since 1970. */
   readonly wakeTimes: ReadonlyMap<CallId, number>;
   /** The deadlines of calls, in milliseconds since 1970. */
@@ -138,6 +140,7 @@ const emptyJournal: TurnJournal = {
   attempts: new Map(),
   spared: new Map(),
   tried: new Set(),
+  queued: new Set(),
   wakeTimes: new Map(),
   deadlines: new Map(),
   receives: new Map(),

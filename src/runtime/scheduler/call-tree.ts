@@ -5,6 +5,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import { LazySet } from "../lazy.ts";
+import type { HeldSlot } from "./slot-queues.ts";
 
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
@@ -49,6 +50,8 @@ export class OpenCall {
   config: JsonObject;
   /** The idempotency key for what the call changes outside: its id, or that of the first attempt. */
   key: CallId;
+  /** Its slot in the queue of its tool, if it has one. */
+  slot: HeldSlot | undefined;
 
   constructor(options: {
     readonly callId: CallId;
@@ -62,6 +65,7 @@ export class OpenCall {
   }) {
     this.callId = options.callId;
     this.key = options.callId;
+    this.slot = undefined;
     this.kind = options.kind;
     this.name = options.name;
     this.speaker = options.speaker;
@@ -97,6 +101,16 @@ export class OpenCall {
   /** Whether every open call of the tree waits for something from outside the turn. */
   get onlyRests(): boolean {
     return this.#busy.working === 0;
+  }
+
+  /** Frees the slots of the calls above until this call, which waits for something from outside, is closed. */
+  freeSlots(): void {
+    for (let above = this.parent; above; above = above.parent) {
+      const { slot } = above;
+      if (slot === undefined) continue;
+      slot.pause();
+      this.whenClosed(() => slot.resume());
+    }
   }
 
   /** Calls a function once, when the call is closed. */

@@ -151,6 +151,7 @@ export class Quiescence implements ActivityListener {
 
   #rest(call: OpenCall, rest: Rest): void {
     call.rest();
+    if (rest.kind !== "sleep") call.freeSlots();
     this.rests.add(call.callId, rest, this.#options.environment.now());
     this.#wasSeenAtRest = false;
     this.#watch();
