@@ -1,6 +1,5 @@
 import { AgentError, defineAgent, defineTool, ModelError } from "troupe";
 import type { Agent, Model, QueueOptions, Tool } from "troupe";
-import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
@@ -50,7 +49,7 @@ test("a tool with a concurrency runs no more calls at once, in the order of a ru
   const host = new TestHost({ agents: [callerOf(slow.tool)] });
   slow.host = host;
   await host.ask("caller", { ...chat, input: "a1 a2 a3 a4" });
-  await host.ask("caller", { ...chat, request_id: "other" as RequestId, input: "b1 b2" });
+  await host.ask("caller", { ...chat, request_id: "other", input: "b1 b2" });
   expect(notes).toEqual(["+a1", "+a2"]);
   await host.environment.advance(300);
   expect(notes.filter((note) => note.startsWith("+"))).toEqual(["+a1", "+a2", "+a3", "+b1", "+a4", "+b2"]);
@@ -90,7 +89,7 @@ test("a rate lets one call start, then one per part of the time, and more after 
   expect(await startsAfter(500)).toBe(4);
   await host.environment.advance(10_000);
   expect(host.environment.timers).toBe(0);
-  await host.ask("caller", { ...chat, request_id: "other" as RequestId, input: "e f g h i" });
+  await host.ask("caller", { ...chat, request_id: "other", input: "e f g h i" });
   expect(await startsAfter(0)).toBe(8);
   expect(await startsAfter(250)).toBe(9);
 });
@@ -229,19 +228,19 @@ test("a call leaves the queue at its deadline, when it is canceled, and when its
   expect((await host.events(asked)).at(-1)).toMatchObject({ result: "timeout canceled" });
   await host.environment.advance(1_000);
   expect(notes).toEqual(["+first", "-first", "+left", "-left"]);
-  await host.ask("caller", { ...chat, request_id: "again" as RequestId });
+  await host.ask("caller", { ...chat, request_id: "again" });
   expect(notes.at(-1)).toBe("+first");
 });
 
 test("completions of a model wait for its slots, also again before another attempt", async () => {
   const notes: string[] = [];
-  let host: TestHost | undefined;
+  const process: { host?: TestHost } = {};
   const model: Model = {
     name: "small",
     concurrency: 1,
     async *generate(input, { attempt }) {
-      notes.push(`${String(input)} ${attempt}`);
-      await host?.pause(100);
+      notes.push(`${input as string} ${attempt}`);
+      await process.host?.pause(100);
       if (input === "a" && attempt === 1) throw new ModelError("busy", { transient: true });
       yield { type: "result", result: input, usage: {} };
     },
@@ -251,10 +250,11 @@ test("completions of a model wait for its slots, also again before another attem
     purpose: "Asks a model twice at once.",
     async chat(_input, turn) {
       const asks = ["a", "b"].map((input) => turn.complete({ model, input }));
-      return (await Promise.all(asks)).join(" ");
+      return ((await Promise.all(asks)) as string[]).join(" ");
     },
   });
-  host = new TestHost({ agents: [agent] });
+  const host = new TestHost({ agents: [agent] });
+  process.host = host;
   await host.ask("thinker", chat);
   expect(notes).toEqual(["a 1"]);
   await host.environment.advance(100);
