@@ -90,6 +90,8 @@ function keyOf(
   before: number,
 ): string | undefined {
   if (event.type === "CompletionCall") return `${requestId}/${before === 0 ? "first" : "second"}`;
+  // What another actor is asked is in the log of that actor.
+  if (event.mode !== undefined) return undefined;
   const { key } = event.args as { readonly key?: string };
   if (key !== undefined) return key;
   return event.function_name === "child" || event.function_name === "child.part"

@@ -4,6 +4,7 @@ import type { Event } from "../../../src/protocol/events/events.ts";
 import type { Heard } from "../journal.ts";
 import type { OutsideEffect } from "../server/outside.ts";
 import type { History, RunHistory } from "./read-history.ts";
+import { verifyActors } from "./verify-actors.ts";
 import { verifyEffects } from "./verify-effects.ts";
 import { verifyClientJournal } from "./verify-client-journal.ts";
 
@@ -37,6 +38,7 @@ export const invariants = {
   I5: "every answer belongs to one wait, and every wait to one answer",
   I6: "what is unsafe was done at most once, what is idempotent shows each attempt, what has a result is not done again",
   I7: "the chain of hashes and the head file are whole",
+  I8: "what an actor asked or told another one is one turn at most, and its outcome is the end of that turn",
   ends: "no turn ended otherwise than its agent or its client wanted",
 } as const;
 
@@ -65,6 +67,7 @@ export function verifyLog(evidence: Evidence): Violation[] {
     const run = history.runs.get(runId) ?? { events: [], records: [] };
     violations.push(...verifyTurn(requestId, run, { open: history.open.has(requestId), finished }));
   }
+  violations.push(...verifyActors(history).map((what) => ({ invariant: "I8", what }) as const));
   return [...violations, ...verifyClientJournal(evidence, accepted), ...verifyEffects(evidence)];
 }
 
