@@ -5,8 +5,10 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { serve } from "@hono/node-server";
 import { chromium } from "playwright-core";
+import { rolldown } from "rolldown";
 import { createRuntime } from "troupe";
 import { createApp } from "troupe/http";
 import { ticker } from "../agents/ticker.ts";
@@ -20,11 +22,19 @@ if (executablePath === undefined) {
 }
 
 const page = await readFile(new URL("06-browser.html", import.meta.url), "utf8");
+// The client runs in browsers; a page gets it in one file.
+const bundle = await rolldown({
+  input: fileURLToPath(import.meta.resolve("troupe/client")),
+  platform: "browser",
+  logLevel: "silent",
+});
+const [client] = (await bundle.generate({ format: "es", minify: true })).output;
 
 // The app is an ordinary Hono app: you can add routes, and any Hono server can serve it.
 const runtime = createRuntime({ agents: [ticker] });
 const app = createApp(runtime);
 app.get("/page", (c) => c.html(page));
+app.get("/client.js", (c) => c.body(client.code, 200, { "content-type": "text/javascript" }));
 const server = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0, overrideGlobalObjects: false });
 await once(server, "listening");
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/page`;
