@@ -13,6 +13,7 @@ export interface Routes {
   readonly getevents?: Handler;
   readonly request?: Handler;
   readonly runs?: Handler;
+  readonly waits?: Handler;
   readonly file?: Handler;
 }
 
@@ -31,6 +32,7 @@ export async function startHostile(routes: Routes): Promise<HostileServer> {
     getevents: stream(event(1, "RequestStarted"), completed(2)),
     request: json({ status: "running" }),
     runs: json([]),
+    waits: json({ detail: "no such route" }, 404),
     file: json({}),
     ...routes,
   };

@@ -1,0 +1,44 @@
+// The lists of a server: open waits, and the stream of runs.
+import { createClient } from "troupe/client";
+import type { RunChange } from "troupe/client";
+import { expect, test } from "vitest";
+import { event, json, open, startHostile } from "./hostile-server.ts";
+
+test("an open wait is read as the server has it in its log", async () => {
+  const asked = { request_keys: { ok: "Really?" }, wait_id: 7, call_id: "c1.2", expires_at: "2026-01-02" };
+  await using far = await startHostile({
+    waits: json([event(7, "WaitForInput", asked)]),
+    request: json({ request_id: "req_1", run_id: "run_1", agent: "asker" }),
+  });
+  const page = await createClient(far.url).waits();
+  expect(page?.waits).toMatchObject([
+    { waitId: 7, requestId: "req_1", runId: "run_1", questions: { ok: "Really?" }, expiresAt: "2026-01-02" },
+  ]);
+  await page?.waits[0]?.answer({ ok: true }).catch(() => {});
+  expect(far.asked.at(-1)).toContain("POST /fiend/asker/process");
+});
+
+test("the stream of runs begins again with the first page when the connection breaks", async () => {
+  let connections = 0;
+  const row = (id: string): string => `data: {"run_id":"${id}","updated_at":"2026"}\n\n`;
+  await using far = await startHostile({
+    runs: (response) => {
+      connections += 1;
+      const stream = open(response);
+      stream.write("retry: 1000\n\n");
+      if (connections === 1) stream.end(row("run_1") + row("run_2"));
+      else stream.write(`${row("run_1")}: heartbeat\n\ndata: {"run_id":"run_2","removed":true}\n\n`);
+    },
+  });
+  const changes: RunChange[] = [];
+  for await (const change of createClient(far.url).watchRuns()) {
+    changes.push(change);
+    if ("removed" in change) break;
+  }
+  expect(changes.map((change) => [change.run_id, "removed" in change])).toEqual([
+    ["run_1", false],
+    ["run_2", false],
+    ["run_1", false],
+    ["run_2", true],
+  ]);
+});
