@@ -1,5 +1,5 @@
 import { idOf } from "../../protocol/events/encode.ts";
-import { contentAt, countTexts, timeAt } from "../../protocol/events/texts.ts";
+import { countTexts, encodeTextAt } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import { withPrefix } from "../messages/mount.ts";
 
@@ -36,16 +36,12 @@ function toFrame(event: string): string {
   return `id: ${idOf(event)}\ndata: ${event}\n\n`;
 }
 
-/** The frames of texts, without an encoded event for each. */
+/** The frames of texts as one string; their ids are known, so no event is searched for its id. */
 function toFrames(texts: Texts): string {
-  const { speaker, ending, first } = texts;
   const count = countTexts(texts);
   let frames = "";
-  for (let index = 0; index < count; index += 1) {
-    const id = first + index;
-    const content = JSON.stringify(contentAt(texts, index));
-    frames += `id: ${id}\ndata: {"id":${id}${speaker.textOutput}${timeAt(texts, index)}${speaker.content}${content}${ending}}\n\n`;
-  }
+  for (let index = 0; index < count; index += 1)
+    frames += `id: ${texts.first + index}\ndata: ${encodeTextAt(texts, index)}\n\n`;
   return frames;
 }
 

@@ -46,13 +46,9 @@ export function encodeTexts(texts: Texts): readonly string[] {
 
 /** Encodes one of the texts. */
 export function encodeTextAt(texts: Texts, index: number): string {
-  const { speaker, ending, first } = texts;
-  return encodeText(speaker, first + index, timeAt(texts, index), contentAt(texts, index), ending);
-}
-
-/** The time of one of the texts, as in events. */
-export function timeAt({ at, said }: Texts, index: number): string {
-  return toTimestamp(at + Number(said[2 * index]));
+  const { speaker, ending, first, at, said } = texts;
+  const time = toTimestamp(at + Number(said[2 * index]));
+  return encodeText(speaker, first + index, time, contentAt(texts, index), ending);
 }
 
 export function contentAt({ said }: Texts, index: number): string {
