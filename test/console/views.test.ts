@@ -34,6 +34,7 @@ beforeAll(async () => {
     files: [`#/runs/${done.run_id}/files`, "No file has been"],
     compare: [`#/compare/${done.run_id}/${waiting.run_id}`, "They begin to differ"],
     events: [`#/runs/${done.run_id}/events`, "15 events"],
+    inbox: ["#/inbox", "How it came here"],
     agents: ["#/agents", "Repeats a text"],
     agent: ["#/agents/payments?operation=pay", "amount"],
     "no-run": ["#/runs/run_missing", "There is no such run"],
@@ -78,6 +79,8 @@ const LOOK = `(async () => {
   const wide = shown
     .filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && !scrolls(element.parentElement))
     .map((element) => element.outerHTML.slice(0, 120));
+  const main = document.querySelector("main");
+  if (main.scrollWidth > main.clientWidth) wide.push("the place scrolls sideways");
   const small = shown
     .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ""))
     .filter((element) => parseFloat(getComputedStyle(element).fontSize) < 12)

@@ -3,6 +3,9 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { createServer } from "../data/server.ts";
 import type { Reach } from "../data/server.ts";
 import { forgetToken, keepToken, readToken } from "../data/token.ts";
+import { useWaits } from "../data/waits.ts";
+import type { OpenWait } from "../data/waits.ts";
+import { InboxPlace } from "../inbox/inbox-place.tsx";
 import { AgentsPlace } from "../agents/agents-place.tsx";
 import { AgentPlace } from "../agents/agent-place.tsx";
 import { lazy } from "../parts/lazy.tsx";
@@ -42,6 +45,12 @@ export function App({ url }: { readonly url: string }): VNode {
 
   const inAll = useMemo((): Console => ({ server, place, go, say }), [server, place, go, say]);
 
+  const waits = useWaits(server);
+  const count = waits.value?.length ?? 0;
+  useEffect(() => {
+    document.title = count === 0 ? "troupe" : `(${count}) troupe`;
+  }, [count]);
+
   // A place that opens gets the focus, so that the keyboard and a screen reader begin there.
   const opened = place.name + ("runId" in place ? place.runId : "") + ("agent" in place ? place.agent : "");
   const isFirst = useRef(true);
@@ -62,10 +71,10 @@ export function App({ url }: { readonly url: string }): VNode {
   return (
     <ConsoleContext.Provider value={inAll}>
       <div class="shell">
-        <Header isLost={reach.lostSince !== undefined} />
+        <Header isLost={reach.lostSince !== undefined} waits={count} />
         <LostBand since={reach.lostSince} />
         <main class="place" ref={main}>
-          <ShownPlace place={place} />
+          <ShownPlace place={place} waits={waits.value} />
         </main>
         {toast !== undefined && (
           <div class="toast" role="status">
@@ -77,12 +86,19 @@ export function App({ url }: { readonly url: string }): VNode {
   );
 }
 
-function ShownPlace({ place }: { readonly place: Place }): VNode {
+interface ShownPlaceProps {
+  readonly place: Place;
+  readonly waits: readonly OpenWait[] | undefined;
+}
+
+function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
   switch (place.name) {
     case "runs":
       return <RunsPlace place={place} />;
     case "run":
       return <RunPlace key={place.runId} place={place} />;
+    case "inbox":
+      return <InboxPlace place={place} waits={waits} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
     case "agents":

@@ -5,8 +5,14 @@ import type { Place } from "../places/place.ts";
 import { useConsole } from "./context.ts";
 import { applyTheme, nextTheme, readTheme, setTheme } from "./theme.ts";
 
+interface HeaderProps {
+  readonly isLost: boolean;
+  /** How many questions are open. */
+  readonly waits: number;
+}
+
 /** The bar at the top: the places, the connection, the theme. */
-export function Header({ isLost }: { readonly isLost: boolean }): VNode {
+export function Header({ isLost, waits }: HeaderProps): VNode {
   const { place } = useConsole();
   return (
     <header class="bar">
@@ -18,6 +24,7 @@ export function Header({ isLost }: { readonly isLost: boolean }): VNode {
         {PLACES.map(({ name, label, holds }) => (
           <a key={name} href={`#/${name}`} aria-current={holds.includes(place.name) ? "page" : undefined}>
             {label}
+            {name === "inbox" && waits > 0 && <span class="pill">{waits}</span>}
           </a>
         ))}
       </nav>
@@ -42,6 +49,7 @@ interface PlaceLink {
 const PLACES: readonly PlaceLink[] = [
   { name: "agents", label: "Agents", holds: ["agents"] },
   { name: "runs", label: "Runs", holds: ["runs", "run", "compare"] },
+  { name: "inbox", label: "Inbox", holds: ["inbox"] },
 ];
 
 function ThemeButton(): VNode {

@@ -7,6 +7,8 @@ test.for([
   "#/runs?agent=echo&state=waiting",
   "#/runs/run_1",
   "#/runs/run_1/timeline?at=312",
+  "#/inbox",
+  "#/compare/run_1/run_2",
   "#/agents",
   "#/agents/echo?operation=pay",
 ])("the address %s is that of the place that it opens", (fragment) => {

@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { startCommand } from "../cli/command.ts";
+import type { RunningCommand } from "../cli/command.ts";
+import { useBrowser } from "./browser.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const open = useBrowser();
+
+test("a server that is killed under an open page and started again leaves no gap, and the page says what happened", async ({
+  skip,
+}) => {
+  const data = await mkdtemp(join(tmpdir(), "troupe-console-"));
+  const first = start(data, 0);
+  const url = (await first.match(/http:\/\/[\d.:]+/))[0];
+  // While there is no server, the browser reports each attempt.
+  await using tab = await open(skip, url, { expected: /ERR_|Failed to load|404/ });
+  const { page } = tab;
+  await page.evaluate('location.hash = "#/agents/ticker"');
+  await page.getByLabel("Message to ticker").fill("60 100");
+  await page.keyboard.press("Enter");
+  await page.getByRole("slider").waitFor();
+  await expect.poll(() => head(page)).toBeGreaterThan(10);
+  first.kill("SIGKILL");
+  await first.exited;
+  await page.getByText("No connection since").first().waitFor();
+  const second = start(data, Number(new URL(url).port));
+  await second.match(/http:\/\/[\d.:]+/);
+  await page.getByText(/Read on from event \d+/).waitFor();
+  await page.getByRole("log").getByText("done").waitFor();
+  await expect.poll(() => page.getByText("No connection since").count()).toBe(0);
+
+  const runId = /runs\/([^/?]+)/.exec(page.url())?.[1] ?? "";
+  const logged = (await (await fetch(`${url}/events/${runId}?since=0`)).json()) as readonly {
+    readonly id: number;
+    readonly type: string;
+    readonly content?: string;
+  }[];
+  expect(logged.map(({ id }) => id)).toEqual(logged.map((_, at) => at + 1));
+  expect(await head(page)).toBe(logged.length);
+  const said = logged.map(({ type, content = "" }) => (type === "TextOutput" ? content : "")).join("");
+  const shown = (await page.locator(".prose").nth(1).textContent()) ?? "";
+  expect(shown.replace(/\s+/g, "")).toBe(said.replace(/\s+/g, ""));
+  second.kill();
+  await second.exited;
+  await rm(data, { recursive: true, force: true });
+});
+
+function start(data: string, port: number): RunningCommand {
+  return startCommand(["serve", "--console", `--port=${port}`, `--data=${data}`, "--wires=none"], {
+    cwd: root,
+  });
+}
+
+interface WithSlider {
+  getByRole(role: "slider"): { getAttribute(name: string): Promise<string | null> };
+}
+
+/** The number of events that the page knows. */
+async function head(page: WithSlider): Promise<number> {
+  return Number(await page.getByRole("slider").getAttribute("aria-valuemax"));
+}
