@@ -130,6 +130,8 @@ export type {
   FeedPage,
   FeedReader,
   FollowOptions,
+  LoadedActor,
+  LoadedCall,
   PageSink,
   PushedPage,
   ReadEventsOptions,

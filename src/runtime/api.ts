@@ -3,7 +3,7 @@ import type { LogHealth } from "../ports/event-log.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
-import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { EventType, FinishReason } from "../protocol/events/events.ts";
@@ -109,6 +109,9 @@ export interface Runtime {
   }>;
 
   health(): RuntimeHealth;
+
+  /** The runs in memory with what is open in them, at most 1,000; for operators. */
+  actors(): readonly LoadedActor[];
 
   /**
    * Ends a turn whose code caused a fault outside any call. Does nothing if the request is not running here.
@@ -373,6 +376,30 @@ export interface Upload {
 }
 
 /** The state of a runtime, for monitoring. */
+/** A run in memory. */
+export interface LoadedActor {
+  readonly runId: RunId;
+  readonly agent: string;
+  readonly key?: string;
+  readonly status: RunPhase;
+  /** The number of queued requests. */
+  readonly queued: number;
+  /** The number of unread messages. */
+  readonly unread: number;
+  /** The request whose turn is open. */
+  readonly requestId?: RequestId;
+  /** The open calls of its turn, if that is in memory; at most 1,000. */
+  readonly calls: readonly LoadedCall[];
+}
+
+/** An open call of a turn in memory. */
+export interface LoadedCall {
+  readonly callId: CallId;
+  /** What is open: an agent, an effect, a completion, a wait, a sleep … */
+  readonly kind: string;
+  readonly name: string;
+}
+
 export interface RuntimeHealth {
   readonly ready: boolean;
   readonly closing: boolean;

@@ -1,4 +1,5 @@
 import type { Limits } from "./limits.ts";
+import type { Inspector } from "./scheduler/run-system.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
@@ -39,6 +40,11 @@ export interface RuntimeOptions {
    * artifacts until the rest fits. Default: unlimited.
    */
   readonly retainBytes?: number;
+  /**
+   * Gets the inspection events of XState from all actors in memory: each run with its turns, calls and state machines is
+   * one tree. Secret values of configurations are not in them.
+   */
+  readonly inspect?: Inspector;
   readonly limits?: Partial<Limits>;
 }
 

@@ -9,6 +9,7 @@ import type { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommitTimer } from "./journal/group-commit-timer.ts";
 import type { Limits } from "./limits.ts";
+import type { Inspector } from "./scheduler/run-system.ts";
 import type { Mail } from "./replay/mail-port.ts";
 
 /** The shared objects of all runs of a runtime, created once. */
@@ -28,6 +29,8 @@ export interface RunContext {
   readonly queues: SlotQueues;
   /** Decides when handlers run. */
   readonly gate: StartGate;
+  /** Gets the inspection events of all actors, if the runtime has an inspector. */
+  readonly inspect: Inspector | undefined;
   /** Carries requests and answers between actors. */
   readonly mail: Mail;
 }

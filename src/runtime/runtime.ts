@@ -24,6 +24,9 @@ import type { HostContext } from "./run-context.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { Uploads } from "./commands/uploads.ts";
 
+/** The number of runs in memory that operators see. */
+const SHOWN_ACTORS = 1_000;
+
 /**
  * Starts a runtime. It immediately begins to recover the open requests in its log. The runtime owns the log,
  * the artifacts and the router; `close` closes them.
@@ -51,6 +54,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     files: new RunArtifacts({ artifacts, log, telemetry }),
     groupCommit,
     queues: new SlotQueues(environment),
+    inspect: options.inspect,
     gate: new StartGate({ environment, telemetry }),
   };
   const queries = new Queries(log, environment, agents);
@@ -184,6 +188,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       activeRuns: runHost.size,
       activeTurns: runHost.busy,
     }),
+    actors: () => runHost.actors(SHOWN_ACTORS),
     crash({ runId, requestId }, reason) {
       runHost.peek(runId)?.crash(requestId, reason);
     },

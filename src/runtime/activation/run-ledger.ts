@@ -10,6 +10,7 @@ import type { RunContext } from "../run-context.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
+import { RunSystem } from "../scheduler/run-system.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
 import { addUsage } from "../replay/turn-journal.ts";
 import { byteLength } from "../journal/json-limits.ts";
@@ -45,6 +46,8 @@ const TRANSITIONS: Readonly<Record<LifecycleState, { readonly [Event in Lifecycl
 export class RunLedger {
   readonly runId: RunId;
   readonly recorder: Recorder;
+  /** The actors of the run for the inspector of the runtime, if there is one. */
+  readonly system: RunSystem | undefined;
   readonly #now: () => number;
   #lifecycle: LifecycleState = "idle";
   #state: RunState;
@@ -55,7 +58,7 @@ export class RunLedger {
   #key: string | undefined;
 
   constructor(
-    { environment }: RunContext,
+    { environment, inspect, telemetry }: RunContext,
     recorder: Recorder,
     state: RunState,
     { cursor, run, snapshot }: Claim,
@@ -63,6 +66,7 @@ export class RunLedger {
     const { runId } = cursor;
     this.runId = runId;
     this.recorder = recorder;
+    this.system = inspect && new RunSystem(runId, TRANSITIONS, { inspect, telemetry });
     this.#state = state;
     this.#row = run;
     this.#key = run?.alias;
@@ -78,10 +82,16 @@ export class RunLedger {
   /** Changes the phase. */
   enter(event: LifecycleEvent): void {
     this.#lifecycle = TRANSITIONS[this.#lifecycle][event] ?? this.#lifecycle;
+    this.system?.enter(event);
   }
 
   get state(): RunState {
     return this.#state;
+  }
+
+  /** The agent of the run; `undefined` for a run without a row. */
+  get agent(): string | undefined {
+    return this.#row?.agent;
   }
 
   /** The key of the run, if it has one. */

@@ -17,6 +17,7 @@ import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "
 import { runHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
 import type { RunLedger } from "./run-ledger.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { RunContext } from "../run-context.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
 import { isLong } from "../scheduler/open-rests.ts";
@@ -104,6 +105,11 @@ export class TurnSlot implements TurnListener {
   /** When a turn at rest must continue, in milliseconds since 1970, as in the index. */
   get wakeAt(): number | undefined {
     return this.#entry.wakeAt;
+  }
+
+  /** The open calls of the turn, if it is in memory. */
+  get calls(): Iterable<OpenCall> {
+    return this.#turn?.root.below() ?? [];
   }
 
   /** The open waits, oldest first. */
@@ -288,7 +294,7 @@ export class TurnSlot implements TurnListener {
     const request = { ...started, turn: number };
     const { memory } = state;
     const inbox = this.#inbox;
-    const { key } = this.#ledger;
+    const { key, system } = this.#ledger;
     const options = {
       context,
       runId,
@@ -300,6 +306,7 @@ export class TurnSlot implements TurnListener {
       memory,
       recorder,
       inbox,
+      system,
       listener: this,
     };
     this.#turn = new ActiveTurn(options);

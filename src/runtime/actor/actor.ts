@@ -1,4 +1,5 @@
 import { createActor, fromPromise } from "xstate";
+import type { AnyActorRef } from "xstate";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import { copyJson } from "../../protocol/json.ts";
@@ -46,6 +47,8 @@ export class Actor implements ActorContext {
   /** The actor's transcript, including earlier activations. */
   readonly transcript: Transcript;
   readonly files: PublishedFile[] = [];
+  /** Its actor in the system of the run, if the runtime has an inspector. */
+  ref: AnyActorRef | undefined;
   /** The tells of its handler. It ends when all of them have arrived. */
   readonly tells: LazySet<Promise<unknown>> = new LazySet<Promise<unknown>>();
   #signal: AbortSignal = NEVER;
@@ -115,6 +118,18 @@ export class Actor implements ActorContext {
       if (divergence) this.turn.diverge(divergence);
       else tell();
     };
+    const { system } = this.turn;
+    if (system) {
+      const { name: operation, input } = asked;
+      const { callId: id } = this.call;
+      const about = { id, agent: this.agent.name, operation, input };
+      const failed = (thrown: unknown): void => end.failed(thrown, false);
+      const { ref, stop } = system.start(about, this.#caller?.ref, answer, failed);
+      this.ref = ref;
+      return () => {
+        if (!over) environment.attribute(address, stop);
+      };
+    }
     const actor = createActor(handler, { input: answer });
     // Without an error observer, XState would throw the error in the process.
     actor.subscribe({ error: (thrown) => end.failed(thrown, false) });

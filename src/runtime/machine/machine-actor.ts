@@ -107,9 +107,14 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#timers = new MachineTimers(this);
     this.#restored = actor.turn.journal.machines.get(scope.path);
     const kept = this.#restored?.snapshot ?? turn.memory.get();
+    const passOn = actor.turn.system?.inspectorOf(actor.ref);
     this.#machine = createActor(withJournaledActors(run.machine, this), {
       clock: this.#timers,
-      inspect: (event) => this.#inspect(event),
+      id: `${scope.path}/machine`,
+      inspect: (event) => {
+        passOn?.(event);
+        this.#inspect(event);
+      },
       input: run.event,
       ...(kept !== undefined && kept !== null && { snapshot: kept as unknown as Snapshot<unknown> }),
     });

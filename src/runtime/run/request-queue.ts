@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { LoadedActor, LoadedCall } from "../api.ts";
 import { LazyMap } from "../lazy.ts";
 import { isFromActor, Mailbox } from "../activation/mailbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
@@ -19,6 +20,9 @@ import { Inbox } from "../scheduler/inbox.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
+
+/** The number of calls of a turn that operators see. */
+const SHOWN_CALLS = 1_000;
 
 /** The requests of one run. Their turns run one after the other; answers and cancels are processed at once. */
 export class RequestQueue {
@@ -194,6 +198,27 @@ export class RequestQueue {
     const event = ledger.cancelQueued(unwanted, this.#context.agents.find(agent)?.version);
     ledger.save();
     return toRunReceipt(ledger.runId, after, { requestId, event });
+  }
+
+  /** What the run has open, as operators see it; `undefined` for a run without an agent. */
+  get open(): LoadedActor | undefined {
+    const { runId, agent, key, phase, state, started } = this.#ledger;
+    if (agent === undefined) return undefined;
+    const calls: LoadedCall[] = [];
+    for (const { callId, kind, name } of this.slot.calls) {
+      if (calls.length === SHOWN_CALLS) break;
+      calls.push({ callId, kind, name });
+    }
+    return {
+      runId,
+      agent,
+      ...(key !== undefined && { key }),
+      status: phase,
+      queued: this.#mailbox.size,
+      unread: state.unread?.length ?? 0,
+      ...(started && { requestId: started.accepted.requestId }),
+      calls,
+    };
   }
 
   /** Answers a wait of a request; without an id, of the started request. */

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { LoadedActor } from "../api.ts";
 import type { Claim, Cursor, EventLog, OutboxMark } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { loadRun } from "../replay/load-run.ts";
@@ -87,6 +88,11 @@ export class Run implements RecorderListener {
   /** Whether a removal was tried. The run in memory may then differ from the log and must be dropped. */
   get isRemoved(): boolean {
     return this.#removal === "tried";
+  }
+
+  /** What the run has open, as operators see it. */
+  get open(): LoadedActor | undefined {
+    return this.#requests.open;
   }
 
   beforeCommit(): void {

@@ -1,3 +1,5 @@
+import type { LoadedActor } from "../api.ts";
+import { NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
 import type { RouterHandler } from "../../ports/router.ts";
@@ -78,6 +80,17 @@ export class RunHost implements RouterHandler, RunListener {
     }
     this.#context.telemetry.fault(`run ${run.runId} could not be written or removed`, error);
     this.#recovery.runWhenWritable();
+  }
+
+  /** What the runs in memory have open, at most this many; without the hidden runs of the runtime. */
+  actors(limit: number): readonly LoadedActor[] {
+    const actors: LoadedActor[] = [];
+    for (const { run } of this.#entries.values()) {
+      if (actors.length === limit) break;
+      const open = run?.open;
+      if (open !== undefined && open.agent !== NO_AGENT) actors.push(open);
+    }
+    return actors;
   }
 
   /** Waits until no run is busy, at most for a time in milliseconds. */

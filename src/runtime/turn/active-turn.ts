@@ -29,6 +29,7 @@ import type { RunContext } from "../run-context.ts";
 import type { TurnEnd } from "./turn-end.ts";
 import { addUsage, CANCELED_CALL, EXPIRED, toSignature } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
+import type { RunSystem } from "../scheduler/run-system.ts";
 import { TurnTimeout } from "../scheduler/turn-timeout.ts";
 import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
 
@@ -58,6 +59,8 @@ export interface TurnOptions {
   readonly recorder: Recorder;
   /** The unread messages of the run. */
   readonly inbox: Inbox;
+  /** The actors of the run for an inspector, if there is one. */
+  readonly system: RunSystem | undefined;
   readonly listener: TurnListener;
 }
 
@@ -71,6 +74,8 @@ export class ActiveTurn implements QuiescenceListener {
   /** The memory of the run's agents when the turn started. */
   readonly memory: JsonObject;
   readonly recorder: Recorder;
+  /** The actors of the run for an inspector, if there is one. */
+  readonly system: RunSystem | undefined;
   /** The depth of the requested agent among its callers on other servers. */
   readonly depth: number;
   readonly root: OpenCall;
@@ -107,6 +112,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.journal = journal;
     this.memory = memory;
     this.recorder = recorder;
+    this.system = options.system;
     this.#listener = listener;
     this.#inbox = inbox;
     this.speaker = speaker;
