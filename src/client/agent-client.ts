@@ -11,6 +11,7 @@ import { outputOf, replyOf } from "./call/outcome.ts";
 import type { TurnEnd } from "./call/outcome.ts";
 import type { AgentCall, AgentClient, CallOptions, ClientOf, FollowOptions } from "./client-api.ts";
 import { createRunClient } from "./run-client.ts";
+import { randomId } from "./wire/random-id.ts";
 import type { Requests } from "./requests/requests.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
 
@@ -25,7 +26,7 @@ export function createAgentClient<Definition extends Agent>(
     options: CallOptions,
     toOutput: (end: TurnEnd) => Output,
   ): AgentCall<Output> {
-    const requestId = options.requestId ?? newId();
+    const requestId = options.requestId ?? randomId("req_");
     const request = toRequest(body, requestId, options);
     const accepted = accept(requests, request, options.signal);
     return new RequestCall(requestId, new FollowedRequest(accepted, { ...options, limits }), toOutput);
@@ -43,7 +44,9 @@ export function createAgentClient<Definition extends Agent>(
       send({ type: "ChatRequest", input }, options, replyOf) as AgentCall<string>,
     async tell(message, body, { runId, key, requestId, signal }) {
       const request = { type: "Message", name: message, body, run_id: runId, key };
-      await requests.process({ ...request, request_id: requestId ?? newId() } as MessageRequest, { signal });
+      await requests.process({ ...request, request_id: requestId ?? randomId("req_") } as MessageRequest, {
+        signal,
+      });
     },
     actor: (key) => ({
       key,
@@ -98,10 +101,6 @@ function toRequest(body: TurnBody, requestId: RequestId, options: CallOptions): 
     logging_level: loggingLevel,
     attachments,
   } as TurnRequest;
-}
-
-function newId(): RequestId {
-  return `req_${crypto.randomUUID()}`;
 }
 
 /** Sends a request. The signal does not stop it half-way, because nobody would know whether it was accepted. */

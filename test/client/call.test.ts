@@ -110,6 +110,17 @@ describe("a call", () => {
     await expect(other).rejects.toMatchObject({ code: "conflict" });
   });
 
+  test("works in a page that came over http from another machine, which has no crypto.randomUUID", async () => {
+    const { randomUUID } = crypto;
+    Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
+    try {
+      const call = pays().call("pay", bob, { answer: () => ({ approved: true }) });
+      expect(await call).toEqual({ receipt: "bob:3" });
+    } finally {
+      Object.defineProperty(crypto, "randomUUID", { value: randomUUID, configurable: true });
+    }
+  });
+
   test("is refused with the issues of its input", async () => {
     const call = client().agent("echo").call("repeat", { text: 1 });
     await expect(call).rejects.toBeInstanceOf(AgentError);

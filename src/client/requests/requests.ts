@@ -4,6 +4,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Request } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
+import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
 import { Wire } from "../wire/wire.ts";
 import type { Ask, Reply, WireOptions } from "../wire/wire.ts";
@@ -65,7 +66,7 @@ export class Requests {
         request_id: requestId,
         wait_id: waitId,
         request_keys: values,
-        resume_id: `res_${crypto.randomUUID()}`,
+        resume_id: randomId("res_"),
       },
       { wait: true },
     );

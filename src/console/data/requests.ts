@@ -3,6 +3,7 @@ import type { AgentEntry } from "../../protocol/answers/answers.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Server } from "./server.ts";
+import { randomId } from "../../client/wire/random-id.ts";
 
 /** A request that the server has accepted. */
 export interface Sent {
@@ -38,7 +39,7 @@ export async function startTurn(
     ...(operation === "chat" && typeof input === "string"
       ? { type: "ChatRequest", input }
       : { type: "OperationRequest", operation, input }),
-    request_id: `req_${crypto.randomUUID()}`,
+    request_id: randomId("req_"),
     ...more,
   };
   const { json } = await server.ask("POST", `/${encodeURIComponent(agent)}/process`, { body });
