@@ -110,6 +110,7 @@ export type {
   OperationInput,
   OperationOutput,
   ReceiveOptions,
+  TimedWaitOptions,
   WaitOptions,
   ToldRequest,
   ToolTurn,

@@ -1,10 +1,11 @@
-import * as z from "zod";
 import { AgentError } from "../errors.ts";
 import type { ErrorCode } from "../errors.ts";
 import { parseWith } from "../runtime/agent/schema.ts";
 import { cut } from "../runtime/journal/json-limits.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Message, ModelToolCall } from "./prompt/prompt.ts";
+import { decisionSchema, mustAsk, toNote, toRefusal } from "./approval.ts";
+import type { Decision } from "./approval.ts";
 import type { Callable, ToolSet } from "./tool-set.ts";
 
 /**
@@ -20,7 +21,7 @@ export async function callTools(
   const each = Math.floor(limitBytes / calls.length);
   const make = (turn: Turn, call: ModelToolCall): Promise<Message> => callTool(turn, call, tools, each);
   // A call with approval is a sequence of two steps, and parallel sequences each need their own turn.
-  if (calls.length > 1 && calls.some(({ name }) => tools.find(name)?.approve)) {
+  if (calls.length > 1 && calls.some(({ name }) => tools.find(name)?.approve !== undefined)) {
     return turn.all(calls.map((call) => (branch: Turn) => make(branch, call)));
   }
   return Promise.all(calls.map((call) => make(turn, call)));
@@ -44,10 +45,11 @@ async function callTool(
   if (tool === undefined) return failure(`there is no tool ${name}`);
   if (call.error !== undefined) return failure(call.error);
   try {
-    const refusal = tool.approve ? await refusalOf(turn, tool, call) : undefined;
-    if (refusal !== undefined) return failure(refusal);
-    const content = await tool.call(turn, input);
-    return { role: "tool", callId, name, content: cut(content, limitBytes) };
+    const decision = await decide(turn, tool, call);
+    if (typeof decision === "string") return failure(cut(decision, limitBytes));
+    if (!decision.approved) return failure(cut(toRefusal(decision), limitBytes));
+    const content = await tool.call(turn, decision.args ?? input);
+    return { role: "tool", callId, name, content: cut(`${toNote(decision)}${content}`, limitBytes) };
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     if (thrown.callId === undefined && !REPORTED.has(thrown.code)) throw thrown;
@@ -55,15 +57,19 @@ async function callTool(
   }
 }
 
-/** Asks a human to approve a call. Returns the reason if the call must not be made. */
-async function refusalOf(
+/** Asks a human about a call that needs an approval. Returns the reason if the call cannot be shown. */
+async function decide(
   turn: Turn,
-  tool: Callable,
+  { approve, description, input: schema }: Callable,
   { name, input }: ModelToolCall,
-): Promise<string | undefined> {
-  await parseWith(tool.input, input, `the input of ${name}`);
+): Promise<Decision | string> {
+  if (approve === undefined) return APPROVED;
+  await parseWith(schema, input, `the input of ${name}`);
+  if (!mustAsk(approve, input)) return APPROVED;
   const question = `Call ${name} with ${JSON.stringify(input)}?`;
   if (question.length > QUESTION_LIMIT) return "the arguments are too long for a human to approve";
-  const { approved } = await turn.waitForInput(z.object({ approved: z.boolean().describe(question) }));
-  return approved ? undefined : "declined: the user does not want this call";
+  const answer = decisionSchema(question, schema, description.input);
+  return turn.waitForInput(answer, { approval: { tool: name, args: input } });
 }
+
+const APPROVED: Decision = { approved: true };

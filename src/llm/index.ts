@@ -1,3 +1,4 @@
+export type { ApprovalRule, Approvals } from "./approval.ts";
 export { aiSdkModel } from "./ai-sdk/model.ts";
 export type { AiSdkModelOptions, LanguageModel } from "./ai-sdk/model.ts";
 export type { AiSdkTool } from "./ai-sdk/tool.ts";

@@ -10,6 +10,8 @@ import { toJsonSchema } from "../runtime/agent/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import { HISTORY_LIMIT_BYTES } from "./prompt/conversation.ts";
 import { converse, STEER } from "./converse.ts";
+import { toRules } from "./approval.ts";
+import type { Approvals } from "./approval.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
 import type { Tools } from "./tool-set.ts";
 
@@ -35,8 +37,11 @@ export interface LlmAgentOptions<Config = JsonObject> {
    * Other agents that the model can call: their chat by the agent's name, an operation as `name__operation`.
    */
   readonly agents?: readonly Agent[];
-  /** Names of tools that are called only after a human approves. */
-  readonly approve?: readonly string[];
+  /**
+   * Tools that are called only after a human approves: their names, or by name a function of the arguments that returns
+   * whether a human must approve the call, for example `{ pay: (args) => args.amount > 100 }`.
+   */
+  readonly approve?: Approvals;
   /** Maximum completions per answer. Default 20; above that the turn ends with an error. */
   readonly maxSteps?: number;
   /**
@@ -107,7 +112,7 @@ export function llmAgent(
   }
   for (const [index, agent] of agents.entries()) checkAgent(agent, `agents[${index}] of agent ${name}`);
   const { tools, approve } = toTools(options.tools ?? [], name);
-  const toolSet = toToolSet({ tools, agents, approve: [...approve, ...(options.approve ?? [])] });
+  const toolSet = toToolSet({ tools, agents, approve: toRules(approve, options.approve ?? [], name) });
   const settings = {
     name,
     model,

@@ -11,6 +11,7 @@ import type { Turn } from "../runtime/agent/turn-api.ts";
 import { fromAiSdkTool } from "./ai-sdk/tool.ts";
 import type { AiSdkTool } from "./ai-sdk/tool.ts";
 import type { ToolDescription } from "./prompt/prompt.ts";
+import type { ApprovalRule, ApprovalRules } from "./approval.ts";
 import { rawSchema } from "./prompt/raw-schema.ts";
 
 /** Tools as a list, or by name, which may include tools of the AI SDK. */
@@ -27,8 +28,8 @@ export interface ToolSet {
 export interface Callable {
   readonly description: ToolDescription;
   readonly input: Schema<unknown>;
-  /** Whether a human must approve each call. */
-  readonly approve: boolean;
+  /** Whether a human must approve a call; absent if none needs that. */
+  readonly approve: ApprovalRule | undefined;
   /** Makes the call. Returns the text for the model. */
   call(turn: Turn, input: Json): Promise<string>;
 }
@@ -36,8 +37,8 @@ export interface Callable {
 export interface ToolSetOptions {
   readonly tools: readonly Tool[];
   readonly agents: readonly Agent[];
-  /** The model-visible names of calls that a human must approve. */
-  readonly approve: readonly string[];
+  /** The rules for approvals by the model-visible names of calls. */
+  readonly approve: ApprovalRules;
 }
 
 /**
@@ -84,7 +85,7 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
       return toFar(agent, operationName, approve);
     },
   };
-  const unknown = approve.find((name) => set.find(name) === undefined);
+  const unknown = [...approve.keys()].find((name) => set.find(name) === undefined);
   if (unknown === undefined) return set;
   throw new AgentError("invalid_request", `approve names ${unknown}, but there is no such tool`, {
     hint: `the tools: ${[...near.keys()].join(", ")}`,
@@ -137,7 +138,7 @@ function belongsTo(agent: Agent, name: string): boolean {
   return name === agent.name || name.startsWith(`${agent.name}${SEPARATOR}`);
 }
 
-function toFar(agent: Agent, operationName: string, approve: readonly string[]): Callable {
+function toFar(agent: Agent, operationName: string, approve: ApprovalRules): Callable {
   const operation = remoteOperation(agent, operationName);
   const known = toJsonSchema(operation.input, "input") !== undefined;
   const input = operationName === CHAT ? chatInput : rawSchema({ type: "object" });
@@ -148,7 +149,7 @@ function toCallable(
   agent: Agent,
   operationName: string,
   { description, input }: Operation,
-  approve: readonly string[],
+  approve: ApprovalRules,
 ): Callable {
   const name = callName(agent, operationName).replace(".", SEPARATOR);
   const schema = toJsonSchema(input, "input");
@@ -162,7 +163,7 @@ function toCallable(
   return {
     description: { name, description: description === "" ? agent.purpose : description, input: inputSchema },
     input,
-    approve: approve.includes(name),
+    approve: approve.get(name),
     // The runtime may have bound another agent to the name.
     call: (turn, input) => turn.call(turn.uses[agent.name] ?? agent, operationName, input).text(),
   };

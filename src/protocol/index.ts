@@ -14,6 +14,7 @@ export type {
   EventType,
   FinishReason,
   ForkedFrom,
+  Approval,
   Questions,
   Role,
   ToolErrorCode,

@@ -452,6 +452,71 @@ describe("a tool that needs approval", () => {
     expect(ofType([...asked, ...rest], "CompletionCall").map((call) => call.model)).toEqual(["old", "new"]);
   });
 
+  test("shows its call, and the model reads the human's reason", async () => {
+    const seen: string[][] = [];
+    const runtime = createRuntime({ agents: [payer([3], seen)] });
+    const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    const [wait] = ofType(asked, "WaitForInput");
+    expect(wait).toMatchObject({
+      approval: { tool: "pay", args: { to: "bob", amount: 3 } },
+      schema: { required: ["approved"], properties: { args: { required: ["to", "amount"] } } },
+    });
+    expect(Object.keys(wait?.request_keys ?? {})).toEqual(["approved"]);
+    const request_keys = { approved: false, reason: "bob is on holiday" };
+    await collect(runtime, "clerk", { type: "ResumeWithInput", request_id: requestOf(asked), request_keys });
+    expect(seen.at(-1)).toEqual(["declined: the user does not want this call: bob is on holiday"]);
+    await runtime.close();
+  });
+
+  test("is called with the arguments that a human has changed, which must fit", async () => {
+    const seen: string[][] = [];
+    const runtime = createRuntime({ agents: [payer([3], seen)] });
+    const asked = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    const resume = { type: "ResumeWithInput", request_id: requestOf(asked) } as const;
+    for (const request_keys of [
+      { approved: true, args: { to: "bob", amount: "much" } },
+      { approved: "true" },
+      { approved: true, reason: 7 },
+    ])
+      await expect(runtime.process("clerk", { ...resume, request_keys })).rejects.toMatchObject({
+        code: "unprocessable",
+      });
+    expect(await runtime.status(requestOf(asked))).toMatchObject({ status: "waiting" });
+
+    const request_keys = { approved: true, args: { to: "bob", amount: 2 }, reason: "less" };
+    const rest = await collect(runtime, "clerk", { ...resume, request_keys });
+    expect(ofType(rest, "ToolCall")).toMatchObject([{ args: { to: "bob", amount: 2 } }]);
+    expect(seen.at(-1)).toEqual([
+      'The user changed the arguments to {"to":"bob","amount":2}.\nThe user says: less\n2 paid to bob',
+    ]);
+    await runtime.close();
+  });
+
+  test("asks only if a rule says so or throws", async () => {
+    const rule = ({ amount }: { readonly amount: number }): boolean => {
+      if (amount === 7) throw new Error("no idea");
+      return amount > 100;
+    };
+    for (const [amount, isAsked] of [
+      [3, false],
+      [7, true],
+      [101, true],
+    ] as const) {
+      const model = scriptedModel((prompt) => (prompt.messages.length > 1 ? "Done." : calls(amount)));
+      const agent = llmAgent({ ...plain, model, tools: [pay], approve: { pay: rule } });
+      const runtime = createRuntime({ agents: [agent] });
+      const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+      expect(ofType(events, "WaitForInput")).toHaveLength(isAsked ? 1 : 0);
+      await runtime.close();
+    }
+    expect(() =>
+      llmAgent({ ...plain, model: scriptedModel([]), tools: [pay], approve: { pay: 1 as never } }),
+    ).toThrow("approve.pay of agent clerk is no function");
+    expect(() =>
+      llmAgent({ ...plain, model: scriptedModel([]), tools: [pay], approve: { pai: () => true } }),
+    ).toThrow("approve names pai, but there is no such tool");
+  });
+
   test("needs one approval per call, in any order", async () => {
     const seen: string[][] = [];
     const runtime = createRuntime({ agents: [payer([3, 5], seen)] });

@@ -73,7 +73,7 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   WaitForInput: some(
     "WaitForInput",
     { request_keys: fc.dictionary(key, text, { noNullPrototype: true }) },
-    { schema: jsonObject, expires_at: time },
+    { schema: jsonObject, approval: fc.record({ tool: text, args: json }), expires_at: time },
     { call_id: callId },
   ),
   WaitExpired: some("WaitExpired", { wait_id: attempt }),

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { Approval } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
@@ -62,7 +63,7 @@ export class AnswerForwarder {
 
   /** Opens a local wait for a remote one. */
   ask(speaker: RemoteSpeaker, event: ReceivedEvent): void {
-    const { id, wait_id: there, request_keys: keys, schema, expires_at: until } = event;
+    const { id, wait_id: there, request_keys: keys, schema, approval, expires_at: until } = event;
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
     const callId = this.#session.newCall();
@@ -74,6 +75,7 @@ export class AnswerForwarder {
       callId,
       questions: Object.fromEntries(texts),
       ...(isObject(schema) && { schema: schema as JsonObject }),
+      ...(isApproval(approval) && { approval }),
       ...(isTime(until) && { expiresAt: Date.parse(until) }),
       give: (values) => this.#give(callId, values),
       due: () => this.#tell(),
@@ -176,6 +178,10 @@ export class AnswerForwarder {
       });
     }
   }
+}
+
+function isApproval(value: unknown): value is Approval {
+  return isObject(value) && typeof value["tool"] === "string" && value["args"] !== undefined;
 }
 
 function isTime(value: unknown): value is string {

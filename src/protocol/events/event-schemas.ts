@@ -9,7 +9,7 @@ import {
 } from "./events.ts";
 import type { CallMode, SenderRef } from "../actors.ts";
 import type { ConfigureCompleted } from "../answers/answers.ts";
-import type { Callee, Event, EventBody, EventType, StateStep } from "./events.ts";
+import type { Approval, Callee, Event, EventBody, EventType, StateStep } from "./events.ts";
 import {
   artifactId,
   callId,
@@ -87,6 +87,10 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     {
       request_keys: questions.describe("A description for each requested value."),
       schema: jsonObject.exactOptional().describe("JSON Schema of the values."),
+      approval: z
+        .object({ tool: text, args: json } satisfies Shape<Approval>)
+        .exactOptional()
+        .describe("The call that is to be approved; the answer {approved: true} approves it."),
       expires_at: timestamp
         .exactOptional()
         .describe("When the wait ends without an answer; absent without a time limit."),

@@ -72,6 +72,12 @@ export interface StateStep {
   readonly to?: string;
 }
 
+/** A call that a human is asked to approve. */
+export interface Approval {
+  readonly tool: string;
+  readonly args: Json;
+}
+
 /** An event without its address: what an agent, or the runtime for it, says. */
 export type EventBody =
   | {
@@ -89,6 +95,8 @@ export type EventBody =
       readonly type: "WaitForInput";
       readonly request_keys: Questions;
       readonly schema?: JsonObject;
+      /** The call that is to be approved, if the wait asks for that. */
+      readonly approval?: Approval;
       /** When the wait ends without an answer, if it has a time limit. */
       readonly expires_at?: string;
       readonly call_id: CallId;

@@ -63,6 +63,7 @@ import type {
   ToolTurn,
   Turn,
   TurnRequestInfo,
+  TimedWaitOptions,
   WaitOptions,
 } from "../agent/turn-api.ts";
 
@@ -200,16 +201,16 @@ export class TurnHandle implements ToolTurn {
     return handled(told);
   }
 
-  waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
+  waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;
+  waitForInput<Values>(schema: Schema<Values>, options?: WaitOptions): Promise<Values>;
   waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
-  waitForInput<Values>(schema: Schema<Values>, options: WaitOptions): Promise<Values | undefined>;
   waitForInput(
     questions: { readonly [key: string]: string },
-    options: WaitOptions,
+    options: TimedWaitOptions,
   ): Promise<JsonObject | undefined>;
   waitForInput(
     asked: Schema<unknown> | { readonly [key: string]: string },
-    options: Partial<WaitOptions> = {},
+    options: Partial<TimedWaitOptions> = {},
   ): Promise<unknown> {
     return handled(this.#wait(asked, options));
   }
@@ -271,17 +272,26 @@ export class TurnHandle implements ToolTurn {
 
   async #wait(
     asked: Schema<unknown> | { readonly [key: string]: string },
-    { timeoutMs }: Partial<WaitOptions>,
+    { timeoutMs, approval }: Partial<TimedWaitOptions>,
   ): Promise<unknown> {
     checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, this.#in("turn.waitForInput"));
     const schema = isSchema(asked) ? asked : undefined;
     const jsonSchema = schema && toJsonSchema(schema, "input");
-    const questions = schema ? toQuestions(jsonSchema) : (asked as { readonly [key: string]: string });
+    const questions = schema
+      ? toQuestions(jsonSchema, approval !== undefined)
+      : (asked as { readonly [key: string]: string });
     // Checked before it takes a position, as with a text.
-    checkQuestions(questions, jsonSchema);
+    checkQuestions(questions, jsonSchema, approval);
     const expiresAt = this.#actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
     const values = await this.#sequence.issue(waitSignature(questions), (step) =>
-      wait(this.#actor, { ...step, questions, schema, expiresAt, ...(jsonSchema && { jsonSchema }) }),
+      wait(this.#actor, {
+        ...step,
+        questions,
+        schema,
+        expiresAt,
+        ...(jsonSchema && { jsonSchema }),
+        ...(approval && { approval }),
+      }),
     );
     if (values === null) return undefined;
     return schema ? parseWith(schema, values, "the answer") : values;

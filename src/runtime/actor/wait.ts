@@ -6,7 +6,7 @@ import type { Schema } from "../agent/agent.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import { openCall } from "./call.ts";
 import { AgentError } from "../../errors.ts";
-import type { Questions } from "../../protocol/events/events.ts";
+import type { Approval, Questions } from "../../protocol/events/events.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** The questions of a wait. */
@@ -16,6 +16,8 @@ export interface NewWait {
   readonly questions: { readonly [key: string]: string };
   readonly schema: Schema<unknown> | undefined;
   readonly jsonSchema?: JsonObject;
+  /** The call that is to be approved. */
+  readonly approval?: Approval;
   /** When it ends without an answer, in milliseconds since 1970. */
   readonly expiresAt?: number | undefined;
   /** Called when an answer comes after that time. Default: the wait ends by itself at that time. */
@@ -24,7 +26,7 @@ export interface NewWait {
 
 /** Asks the caller of the turn. A restart does not reset the time limit. */
 export function wait(caller: Actor, asked: NewWait): void {
-  const { callId, logged, questions, schema, jsonSchema } = asked;
+  const { callId, logged, questions, schema, jsonSchema, approval } = asked;
   const { turn, speaker } = caller;
   const { journal } = turn;
   const { environment } = turn.context;
@@ -39,6 +41,7 @@ export function wait(caller: Actor, asked: NewWait): void {
       type: "WaitForInput",
       request_keys: questions,
       ...(jsonSchema && { schema: jsonSchema }),
+      ...(approval && { approval }),
       ...(hasEnd && { expires_at: toTimestamp(until) }),
       call_id: callId,
     });
@@ -66,7 +69,11 @@ const QUESTIONS_LIMIT = 256;
 const ADDRESS_BYTES = 4_096;
 
 /** Throws `too_large` if there are too many questions for a wait or an event. */
-export function checkQuestions(questions: Questions, schema: JsonObject | undefined): void {
+export function checkQuestions(
+  questions: Questions,
+  schema: JsonObject | undefined,
+  approval?: Approval,
+): void {
   const texts: readonly unknown[] = Object.values(questions);
   if (texts.some((text) => typeof text !== "string"))
     throw new TypeError("turn.waitForInput needs a schema, or a text for each requested value");
@@ -78,7 +85,7 @@ export function checkQuestions(questions: Questions, schema: JsonObject | undefi
     );
   }
   const limitBytes = EVENT_LIMIT_BYTES - ADDRESS_BYTES;
-  toJson([questions, schema], "what a wait asks, with its schema,", limitBytes);
+  toJson([questions, schema, approval], "what a wait asks, with its schema,", limitBytes);
 }
 
 /** A sleep of this time or more is an event. */

@@ -1,5 +1,11 @@
 import type { Environment } from "../../ports/environment.ts";
-import type { EventBody, Questions, ToolErrorCode, TurnErrorCode } from "../../protocol/events/events.ts";
+import type {
+  Approval,
+  EventBody,
+  Questions,
+  ToolErrorCode,
+  TurnErrorCode,
+} from "../../protocol/events/events.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Caller } from "../../protocol/requests/requests.ts";
@@ -84,6 +90,8 @@ export interface RemoteWait {
   readonly callId: CallId;
   readonly questions: Questions;
   readonly schema?: JsonObject;
+  /** The call that is to be approved. */
+  readonly approval?: Approval;
   /** When it ends there without an answer, in milliseconds since 1970. */
   readonly expiresAt?: number;
   readonly give: Give;

@@ -58,13 +58,16 @@ export function toJsonSchema(schema: Schema<unknown>, side: "input" | "output"):
   }
 }
 
-/** The questions of an object schema: its keys with their descriptions. */
-export function toQuestions(schema: JsonObject | undefined): { readonly [key: string]: string } {
-  const properties = schema?.["properties"];
+/** The questions of an object schema: its keys, or its required keys, with their descriptions. */
+export function toQuestions(
+  schema: JsonObject | undefined,
+  onlyRequired = false,
+): { readonly [key: string]: string } {
+  const { properties, required } = schema ?? {};
   if (typeof properties !== "object" || properties === null || Array.isArray(properties)) return {};
-  return Object.fromEntries(
-    Object.entries(properties as JsonObject).map(([key, property]) => [key, descriptionOf(property) ?? key]),
-  );
+  const keys = new Set(Array.isArray(required) ? required : []);
+  const asked = Object.entries(properties as JsonObject).filter(([key]) => !onlyRequired || keys.has(key));
+  return Object.fromEntries(asked.map(([key, property]) => [key, descriptionOf(property) ?? key]));
 }
 
 function descriptionOf(property: unknown): string | undefined {

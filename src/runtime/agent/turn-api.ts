@@ -1,7 +1,7 @@
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Model } from "../../ports/model.ts";
-import type { Event } from "../../protocol/events/events.ts";
+import type { Approval, Event } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { ActorAddress, ActorPlace } from "./actor-address.ts";
@@ -110,15 +110,15 @@ export interface Turn<
     options?: AskOptions,
   ): Promise<ToldRequest>;
 
+  /** Asks the caller and waits until a deadline; `undefined` if no answer came before it. */
+  waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;
   /** Asks the caller for values that fit a schema, and waits as long as needed. */
-  waitForInput<Values>(schema: Schema<Values>): Promise<Values>;
+  waitForInput<Values>(schema: Schema<Values>, options?: WaitOptions): Promise<Values>;
   /** Asks the caller for one JSON value per key; the texts describe the values. */
   waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
-  /** Asks the caller and waits until a deadline; `undefined` if no answer came before it. */
-  waitForInput<Values>(schema: Schema<Values>, options: WaitOptions): Promise<Values | undefined>;
   waitForInput(
     questions: { readonly [key: string]: string },
-    options: WaitOptions,
+    options: TimedWaitOptions,
   ): Promise<JsonObject | undefined>;
 
   /**
@@ -222,8 +222,14 @@ export type OperationOutput<Op> = Op extends Operation<infer _, infer Output> ? 
 /** The body of a message as its schema parses it. */
 export type MessageBody<Message> = Message extends Schema<infer Body> ? Body : never;
 
-/** How long `turn.waitForInput` waits. */
+/** Options of `turn.waitForInput`. */
 export interface WaitOptions {
+  /** The call that a human is asked to approve, for clients that show it. Only the required values are then asked for. */
+  readonly approval?: Approval;
+}
+
+/** The same with a time limit. */
+export interface TimedWaitOptions extends WaitOptions {
   /** Maximum wait in milliseconds, restarts included. */
   readonly timeoutMs: number;
 }

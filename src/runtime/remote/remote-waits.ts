@@ -29,11 +29,12 @@ export class RemoteWaits {
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
   ask(speaker: Speaker, wait: RemoteWait): Promise<void> {
-    const { callId, questions, schema, expiresAt } = wait;
+    const { callId, questions, schema, approval, expiresAt } = wait;
     const waitId = this.#actor.turn.openWait(speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(schema && { schema }),
+      ...(approval && { approval }),
       ...(expiresAt !== undefined && { expires_at: toTimestamp(expiresAt) }),
       call_id: callId,
     });

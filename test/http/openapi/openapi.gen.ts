@@ -561,6 +561,10 @@ export interface components {
             schema?: {
                 [key: string]: unknown;
             };
+            approval?: {
+                tool: string;
+                args: unknown;
+            };
             /** Format: date-time */
             expires_at?: string;
             call_id: string;

@@ -1,0 +1,101 @@
+import { AgentError } from "../errors.ts";
+import { isObject } from "../protocol/json.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Schema } from "../runtime/agent/agent.ts";
+import { handwrittenSchema } from "../runtime/agent/handwritten-schema.ts";
+
+/** Which calls of a model a human must approve: those of these tools, or those for which a function says so. */
+export type Approvals = readonly string[] | { readonly [tool: string]: true | ApprovalRule };
+
+/**
+ * Whether a human must approve a call with these arguments. It must be pure, because it runs again after a crash. If it
+ * throws, the human is asked.
+ */
+// oxlint-disable-next-line typescript/no-explicit-any -- The type of the arguments is that of the named tool.
+export type ApprovalRule = (args: any) => boolean;
+
+/** The rules by the name of the tool. */
+export type ApprovalRules = ReadonlyMap<string, ApprovalRule>;
+
+/** A human's decision about a call. */
+export interface Decision {
+  readonly approved: boolean;
+  /** Why, for the model. */
+  readonly reason?: string;
+  /** Other arguments for the call. */
+  readonly args?: Json;
+}
+
+/** Collects the rules of an agent. */
+export function toRules(names: readonly string[], approve: Approvals, agentName: string): ApprovalRules {
+  const rules = new Map<string, ApprovalRule>(names.map((name) => [name, always]));
+  const entries: readonly (readonly [string, unknown])[] = Array.isArray(approve)
+    ? (approve as readonly string[]).map((name) => [name, true])
+    : Object.entries(approve);
+  for (const [name, rule] of entries) {
+    if (rule !== true && typeof rule !== "function")
+      throw new AgentError("invalid_request", `approve.${name} of agent ${agentName} is no function`, {
+        hint: "use true, or a function of the tool's arguments that returns whether a human must approve the call",
+      });
+    rules.set(name, rule === true ? always : (rule as ApprovalRule));
+  }
+  return rules;
+}
+
+/** Whether a call needs an approval. */
+export function mustAsk(rule: ApprovalRule, args: Json): boolean {
+  try {
+    return rule(structuredClone(args));
+  } catch {
+    return true;
+  }
+}
+
+/** The schema of a decision. Only `approved` is required, so that every client can answer `{approved: true}`. */
+export function decisionSchema(question: string, input: Schema<unknown>, args: JsonObject): Schema<Decision> {
+  const { description: _, ...schema } = args;
+  const properties = {
+    approved: { type: "boolean", description: question },
+    reason: { type: "string", description: "Why, for the model." },
+    args: { ...schema, description: "Other arguments for the call." },
+  };
+  return handwrittenSchema(
+    async (value) => {
+      if (!isObject(value)) return toIssue([], "must be an object");
+      const { approved, reason, args: edited } = value;
+      if (typeof approved !== "boolean") return toIssue(["approved"], "must be true or false");
+      if (reason !== undefined && typeof reason !== "string") return toIssue(["reason"], "must be a text");
+      if (edited !== undefined) {
+        const { issues } = await input["~standard"].validate(structuredClone(edited));
+        if (issues)
+          return { issues: issues.map(({ message, path = [] }) => ({ message, path: ["args", ...path] })) };
+      }
+      return {
+        value: {
+          approved,
+          ...(reason !== undefined && { reason }),
+          ...(edited !== undefined && { args: edited as Json }),
+        },
+      };
+    },
+    { type: "object", properties, required: ["approved"] },
+  );
+}
+
+/** What the model reads of a declined call. */
+export function toRefusal({ reason }: Decision): string {
+  const why = reason === undefined ? "" : `: ${reason}`;
+  return `declined: the user does not want this call${why}`;
+}
+
+/** What the model reads of an approval before the result of the call. */
+export function toNote({ reason, args }: Decision): string {
+  const edit = args === undefined ? "" : `The user changed the arguments to ${JSON.stringify(args)}.\n`;
+  return reason === undefined ? edit : `${edit}The user says: ${reason}\n`;
+}
+
+const always: ApprovalRule = () => true;
+
+function toIssue(path: readonly string[], message: string) {
+  return { issues: [{ message, path: [...path] }] };
+}
