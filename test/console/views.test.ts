@@ -35,6 +35,7 @@ beforeAll(async () => {
     compare: [`#/compare/${done.run_id}/${waiting.run_id}`, "They begin to differ"],
     events: [`#/runs/${done.run_id}/events`, "15 events"],
     inbox: ["#/inbox", "How it came here"],
+    health: ["#/health", "Durability"],
     agents: ["#/agents", "Repeats a text"],
     agent: ["#/agents/payments?operation=pay", "amount"],
     "no-run": ["#/runs/run_missing", "There is no such run"],

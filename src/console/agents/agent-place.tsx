@@ -5,6 +5,7 @@ import { useConsole } from "../app/context.ts";
 import { readAgent } from "../data/requests.ts";
 import type { Sent } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
+import { lazy } from "../parts/lazy.tsx";
 import { Refusal } from "../parts/refusal.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { withQuery } from "../places/place.ts";
@@ -40,7 +41,7 @@ export function AgentPlace({ agent }: { readonly agent: string }): VNode {
 function Operations({ described }: { readonly described: AgentDescriptor }): VNode {
   const { place, go } = useConsole();
   const [sent, setSent] = useState<Sent>();
-  const { operations, tools } = described;
+  const { operations } = described;
   const wanted = place.query["operation"] ?? "chat";
   const operation = operations.find(({ name }) => name === wanted) ?? operations[0];
   return (
@@ -59,13 +60,15 @@ function Operations({ described }: { readonly described: AgentDescriptor }): VNo
         )}
       </section>
       <section aria-label="Answer">
-        {sent === undefined ? <About tools={tools} /> : <Answer key={sent.requestId} sent={sent} />}
+        {sent === undefined ? <About described={described} /> : <Answer key={sent.requestId} sent={sent} />}
       </section>
     </div>
   );
 }
 
-function About({ tools }: { readonly tools: readonly string[] }): VNode {
+const ChartPart = lazy(async () => (await import("../chart/chart.tsx")).Chart);
+
+function About({ described: { name, tools, statechart } }: { readonly described: AgentDescriptor }): VNode {
   return (
     <div class="form">
       <h2>Works with</h2>
@@ -73,6 +76,12 @@ function About({ tools }: { readonly tools: readonly string[] }): VNode {
         <p class="second">It calls no tools and no other agents.</p>
       ) : (
         <p>{tools.join(", ")}</p>
+      )}
+      {statechart !== undefined && (
+        <>
+          <h2>Statechart</h2>
+          <ChartPart agent={name} chart={statechart} />
+        </>
       )}
     </div>
   );

@@ -101,6 +101,8 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
       return <InboxPlace place={place} waits={waits} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
+    case "health":
+      return <HealthPart />;
     case "agents":
       return place.agent === undefined ? (
         <AgentsPlace />
@@ -123,6 +125,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
   }
 }
 
+const HealthPart = lazy(async () => (await import("../health/health-place.tsx")).HealthPlace);
 const ComparePart = lazy(async () => (await import("../compare/compare-place.tsx")).ComparePlace);
 
 /** A sentence that is shown for five seconds. */

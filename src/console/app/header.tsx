@@ -50,6 +50,7 @@ const PLACES: readonly PlaceLink[] = [
   { name: "agents", label: "Agents", holds: ["agents"] },
   { name: "runs", label: "Runs", holds: ["runs", "run", "compare"] },
   { name: "inbox", label: "Inbox", holds: ["inbox"] },
+  { name: "health", label: "Health", holds: ["health"] },
 ];
 
 function ThemeButton(): VNode {

@@ -27,6 +27,16 @@ export async function readAgent(
   return json as AgentDescriptor;
 }
 
+/** Reads an answer that is a text. */
+export async function readText(server: Server, path: string, signal: AbortSignal): Promise<string> {
+  const { response, close } = await server.wire.open("GET", path, { signal });
+  try {
+    return await response.text();
+  } finally {
+    close();
+  }
+}
+
 /** Starts a turn: in a run, or in a new one. The id makes a second attempt safe. */
 export async function startTurn(
   server: Server,

@@ -10,8 +10,10 @@ import { withQuery } from "../places/place.ts";
 import type { Place } from "../places/place.ts";
 import { useRun } from "../run/use-run.ts";
 
+type InboxAddress = Extract<Place, { readonly name: "inbox" | "health" }>;
+
 interface InboxPlaceProps {
-  readonly place: Place & { readonly name: "inbox" };
+  readonly place: InboxAddress;
   /** Absent until they are read. */
   readonly waits: readonly OpenWait[] | undefined;
 }
@@ -51,7 +53,7 @@ export function InboxPlace({ place, waits }: InboxPlaceProps): VNode {
 
 interface WaitRowProps {
   readonly wait: OpenWait;
-  readonly place: Place & { readonly name: "inbox" };
+  readonly place: InboxAddress;
   readonly isChosen: boolean;
 }
 

@@ -8,7 +8,7 @@ export const RUN_TABS: readonly RunTab[] = ["chat", "timeline", "actors", "state
 export type Place =
   | { readonly name: "runs"; readonly query: Query }
   | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: Query }
-  | { readonly name: "inbox"; readonly query: Query }
+  | { readonly name: "inbox" | "health"; readonly query: Query }
   | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: Query }
   | { readonly name: "agents"; readonly agent?: string; readonly query: Query }
   | { readonly name: "lost"; readonly path: string; readonly query: Query };
@@ -35,7 +35,8 @@ export function parsePlace(fragment: string): Place {
     case "compare":
       return first && second ? { name: "compare", a: first, b: second, query } : lost;
     case "inbox":
-      return first === undefined ? { name: "inbox", query } : lost;
+    case "health":
+      return first === undefined ? { name, query } : lost;
     case "agents":
       if (second !== undefined) return lost;
       return { name: "agents", ...(first !== undefined && first !== "" && { agent: first }), query };
@@ -63,6 +64,7 @@ function toPath(place: Place): string {
   switch (place.name) {
     case "runs":
     case "inbox":
+    case "health":
       return place.name;
     case "run": {
       const base = `runs/${encodeURIComponent(place.runId)}`;

@@ -1,0 +1,99 @@
+import type { VNode } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { readText } from "../data/requests.ts";
+import { useConsole } from "../app/context.ts";
+import { useResource } from "../data/resource.ts";
+import { Refusal } from "../parts/refusal.tsx";
+import { State } from "../parts/state.tsx";
+import { duration } from "../parts/time.ts";
+import { parseMetrics, perSecond } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** The answer of `GET /healthz`. */
+interface Health {
+  readonly durability: string;
+  readonly log: { readonly writable: boolean; readonly reason?: string };
+  readonly active_runs: number;
+  readonly active_turns: number;
+}
+
+interface Reading {
+  readonly health: Health;
+  readonly metrics: Metrics;
+  readonly at: number;
+}
+
+/** The state of the server, read again every two seconds. */
+export function HealthPlace(): VNode {
+  const { server } = useConsole();
+  const { value, error, reload } = useResource(server.url, async (signal): Promise<Reading> => {
+    const [{ json }, metrics] = await Promise.all([
+      server.ask("GET", "/healthz", { signal }),
+      readText(server, "/metrics", signal),
+    ]);
+    return { health: json as Health, metrics: parseMetrics(metrics), at: performance.now() };
+  });
+  useEffect(() => {
+    const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [reload]);
+  const before = usePrevious(value);
+  return (
+    <div class="page">
+      <div class="heading">
+        <h1 tabIndex={-1}>Health</h1>
+        {value?.health.log.writable === true && <State name="done" word="accepts requests" />}
+        {value?.health.log.writable === false && <State name="failed" word="the log cannot be written" />}
+      </div>
+      {error !== undefined && value === undefined && <Refusal error={error} />}
+      {value?.health.log.reason !== undefined && <p class="note failed">{value.health.log.reason}</p>}
+      {value !== undefined && <Facts now={value} before={before} />}
+    </div>
+  );
+}
+
+const AGAIN_MS = 2_000;
+
+function Facts({ now, before }: { readonly now: Reading; readonly before: Reading | undefined }): VNode {
+  const { health, metrics } = now;
+  const rate = (name: string): string => {
+    const value = perSecond(name, before, now);
+    return value === undefined ? "…" : `${value < 10 ? value.toFixed(1) : Math.round(value)} a second`;
+  };
+  const total = (name: string): string => (metrics.get(name) ?? 0).toLocaleString();
+  const commits = metrics.get("troupe_commits_total") ?? 0;
+  const meanMs = commits === 0 ? 0 : ((metrics.get("troupe_commit_seconds_total") ?? 0) / commits) * 1_000;
+  const facts: readonly (readonly [string, string])[] = [
+    ["Durability", DURABILITIES[health.durability] ?? health.durability],
+    ["Running turns", String(health.active_turns)],
+    ["Runs in memory", String(health.active_runs)],
+    ["Open streams", total("troupe_streams")],
+    ["Commits", `${total("troupe_commits_total")}, ${rate("troupe_commits_total")}`],
+    ["Events", `${total("troupe_events_total")}, ${rate("troupe_events_total")}`],
+    ["A commit takes", commits === 0 ? "no commit yet" : duration(meanMs)],
+    ["Faults", total("troupe_faults_total")],
+  ];
+  return (
+    <dl class="facts number">
+      {facts.map(([name, text]) => (
+        <>
+          <dt key={`${name} name`}>{name}</dt>
+          <dd key={name}>{text}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+const DURABILITIES: Readonly<Record<string, string>> = {
+  full: "full: an acknowledged event survives a power failure",
+  relaxed: "relaxed: a power failure may lose the newest events",
+  memory: "memory: nothing survives the process",
+};
+
+/** The reading before the newest one. */
+function usePrevious(value: Reading | undefined): Reading | undefined {
+  const seen = useRef<{ newest?: Reading | undefined; before?: Reading | undefined }>({});
+  if (value !== seen.current.newest) seen.current = { newest: value, before: seen.current.newest };
+  return seen.current.before;
+}
