@@ -2,7 +2,26 @@
 import { createClient } from "troupe/client";
 import type { RunChange } from "troupe/client";
 import { expect, test } from "vitest";
+import { echo } from "../../agents/echo.ts";
+import { payments } from "../../agents/payments.ts";
 import { event, json, open, startHostile } from "./hostile-server.ts";
+import { start } from "./servers.ts";
+
+test("the open waits of all runs are answered from their list", async () => {
+  await using server = await start({ agents: [echo, payments] });
+  const client = createClient(server.url);
+  const calls = ["bob", "eve"].map((to) => client.agent("payments").call("pay", { to, amount: 3 }));
+  for (const call of calls) await expect(call).rejects.toMatchObject({ code: "waiting" });
+  const page = await client.waits();
+  expect(page?.waits.map(({ questions, agent }) => [agent, questions])).toEqual([
+    ["payments", { approved: "Pay 3 to bob?" }],
+    ["payments", { approved: "Pay 3 to eve?" }],
+  ]);
+  await page?.waits[0]?.answer({ approved: true });
+  expect(await calls[0]).toEqual({ receipt: "bob:3" });
+  expect((await client.waits())?.waits.map(({ requestId }) => requestId)).toEqual([calls[1]?.requestId]);
+  expect((await client.waits({ agent: "echo" }))?.waits).toEqual([]);
+});
 
 test("an open wait is read as the server has it in its log", async () => {
   const asked = { request_keys: { ok: "Really?" }, wait_id: 7, call_id: "c1.2", expires_at: "2026-01-02" };
