@@ -56,6 +56,9 @@ export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
 /** Maximum size of a machine's state in one record. */
 const STATE_LIMIT_BYTES = 1_048_576;
 
+/** The event that starts a machine; it is no transition. */
+const INIT = "xstate.init";
+
 /** A machine with more transitions in one turn of the event loop counts as an endless loop. */
 const TRANSITIONS_AT_ONCE = 1_000;
 
@@ -76,6 +79,8 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   #restoring = false;
   /** Whether a transition is under way: from its start until its state is settled. */
   #isMoving = false;
+  /** The number of events that were sent to the machine and not processed yet, for example by its own actions. */
+  #unprocessed = 0;
   /** Starts the calls of the transition under way. */
   #starts: (() => void)[] = [];
   /** Whether a machine inside the machine has changed since the last record. */
@@ -156,6 +161,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
 
   beforeTransition(event: EventObject): void {
     this.#steps.begin(event);
+    this.#unprocessed -= 1;
     this.#isMoving = true;
   }
 
@@ -242,7 +248,9 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   /** Collects the steps of the machine, and records the changes of the machines inside it. */
   #inspect(event: InspectionEvent): void {
     const isRoot = event.rootId === (event.actorRef as AnyActorRef).sessionId;
-    if (event.type === "@xstate.microstep") {
+    if (event.type === "@xstate.event") {
+      if (isRoot && event.event.type !== INIT) this.#unprocessed += 1;
+    } else if (event.type === "@xstate.microstep") {
       const { _transitions: transitions } = event;
       if (isRoot) this.#steps.add(event.event, transitions);
       else this.#isChildNew ||= transitions.length > 0;
@@ -329,6 +337,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   }
 
   #rests(snapshot: AnyMachineSnapshot): boolean {
+    if (this.#unprocessed > 0) return false;
     if (this.#waits.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
     return Object.values(snapshot.children as { readonly [id: string]: AnyActorRef }).every(
       (child) => (child.getSnapshot() as Snapshot<unknown>).status !== "active",

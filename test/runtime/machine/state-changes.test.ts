@@ -273,3 +273,19 @@ test("a handler's sleep is an event from a second on", async () => {
     { call_id: "c1.2", until, role: "system" },
   ]);
 });
+
+test("a machine that sends an event to itself does not rest before it", async () => {
+  const machine = createMachine({
+    initial: "open",
+    states: {
+      open: { on: { chat: { target: "there", actions: ({ self }) => self.send({ type: "next" }) } } },
+      there: { on: { next: "rest" } },
+      rest: {},
+    },
+  });
+  const host = new TestHost({ agents: [fromMachine({ name: "self", purpose, machine })] });
+  await host.ask("self", chat);
+  const events = await host.events(asked);
+  expect(ofType(events, "StateChanged").map(({ value }) => value)).toEqual(["there", "rest"]);
+  expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+});
