@@ -360,9 +360,10 @@ export class TurnHandle implements ToolTurn {
     return attempted(this.#sequence, toRetryPolicy(retry, "unsafe"), make).result;
   }
 
-  #call(agent: Agent, operationName: string, input: unknown, options: CallOptions = {}): Call<Json> {
-    checkCallOptions(options, this.#in(`${agent.kind} ${agent.name}`));
-    const { timeoutMs, retry } = { ...agent.callOptions, ...withoutUndefined(options) };
+  #call(agent: Agent, operationName: string, input: unknown, options?: CallOptions): Call<Json> {
+    if (options) checkCallOptions(options, this.#in(`${agent.kind} ${agent.name}`));
+    const timeoutMs = options?.timeoutMs ?? agent.callOptions?.timeoutMs;
+    const retry = options?.retry ?? agent.callOptions?.retry;
     const policy = toRetryPolicy(retry, agent.kind === "tool" ? agent.effect : "unsafe");
     let made: Attempt | undefined;
     let text = "";
@@ -404,11 +405,6 @@ export class TurnHandle implements ToolTurn {
 /** Makes a call once, or again while its policy says so. */
 function attempted(sequence: Sequence, policy: RetryPolicy | undefined, make: MakeAttempt): Attempt {
   return policy ? new RetriedCall(sequence, policy, make) : make(sequence, ONLY);
-}
-
-/** An option that is undefined counts as absent. */
-function withoutUndefined(options: CallOptions): CallOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 /** A call may stay unawaited: its result is in the log, and its failure must not end the process. */

@@ -200,3 +200,34 @@ test.each([0, -1, Number.NaN, Infinity, "5", 1e15])(
     ).toThrow(/the timeoutMs of tool odd is .*; use a number of milliseconds, more than 0/);
   },
 );
+
+test("a deadline wakes a turn that left memory while it sleeps or waits for a person", async () => {
+  const asker = defineAgent({
+    name: "asker",
+    purpose: "Asks.",
+    async chat(_input, turn) {
+      await turn.waitForInput({ name: "Your name?" });
+    },
+  });
+  const agent = defineAgent({
+    name: "patient",
+    purpose: "Waits for a minute.",
+    chat: (input, turn) =>
+      outcomeOf(
+        input === "sleep"
+          ? turn.tool(slow, { ms: 86_400_000 }, { timeoutMs: 60_000 })
+          : turn.call(asker, "chat", { input }, { timeoutMs: 60_000 }),
+      ),
+  });
+  for (const input of ["sleep", "ask"]) {
+    const host = new TestHost({ agents: [agent], limits: { idleRuns: 0 } });
+    await host.ask("patient", { ...chat, input });
+    await host.restart();
+    await host.environment.advance(59_000);
+    expect((await host.events(asked)).at(-1)?.type).not.toBe("RequestCompleted");
+    await host.environment.advance(1_000);
+    const events = await host.events(asked);
+    expect(ofType(events, "ToolError").at(-1)).toMatchObject({ code: "timeout", tool_call_id: "c1.1" });
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+  }
+});
