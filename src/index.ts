@@ -111,6 +111,7 @@ export type {
   OperationOutput,
   ReceiveOptions,
   TimedWaitOptions,
+  ScheduledTime,
   WaitOptions,
   ToldRequest,
   ToolTurn,

@@ -1,6 +1,6 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { ActorRef, CallMode, SenderRef } from "../../protocol/actors.ts";
-import type { ArtifactId, CallId } from "../../protocol/ids.ts";
+import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
@@ -28,6 +28,8 @@ import { callName } from "./call.ts";
 import { RetriedCall } from "./retry.ts";
 import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
+import { toTime, toTimedRequest } from "./schedule.ts";
+import { digest } from "../journal/digest.ts";
 import { checkRequested, checkTimeout, messageSchema, receive } from "./receive.ts";
 import { checkQuestions, sleep, wait } from "./wait.ts";
 import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
@@ -59,6 +61,7 @@ import type {
   OperationInput,
   OperationOutput,
   ReceiveOptions,
+  ScheduledTime,
   ToldRequest,
   ToolTurn,
   Turn,
@@ -201,6 +204,15 @@ export class TurnHandle implements ToolTurn {
     return handled(told);
   }
 
+  schedule(
+    address: ActorAddress,
+    operation: string,
+    input: unknown,
+    when: ScheduledTime,
+  ): Promise<{ readonly requestId: RequestId }> {
+    return handled(this.#schedule(address, operation, input, when));
+  }
+
   waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;
   waitForInput<Values>(schema: Schema<Values>, options?: WaitOptions): Promise<Values>;
   waitForInput(questions: { readonly [key: string]: string }): Promise<JsonObject>;
@@ -295,6 +307,27 @@ export class TurnHandle implements ToolTurn {
     );
     if (values === null) return undefined;
     return schema ? parseWith(schema, values, "the answer") : values;
+  }
+
+  async #schedule(
+    address: ActorAddress,
+    operation: string,
+    input: unknown,
+    when: ScheduledTime,
+  ): Promise<{ readonly requestId: RequestId }> {
+    checkAddress(address, "turn.schedule");
+    const { context, runId } = this.#actor.turn;
+    const request = toTimedRequest(
+      address,
+      operation,
+      input,
+      toTime(when, () => this.now()),
+    );
+    // Unique in the run: this call takes the next position.
+    const key = `timer-${digest(`${runId} ${this.#sequence.scope.callId}`)}`;
+    const timer: ActorAddress = toActorAddress(context.agents.timer as Agent, key);
+    const { requestId } = await this.tell(timer, "send", request);
+    return { requestId };
   }
 
   async #receive(name: string, timeoutMs: number | undefined): Promise<unknown> {

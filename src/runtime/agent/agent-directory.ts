@@ -16,6 +16,8 @@ import { endpoints } from "../../protocol/routes.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toServed } from "./served-tool.ts";
 import { toJsonSchema } from "./schema.ts";
+import { createTimerAgent, TIMER_AGENT } from "./timer-agent.ts";
+import type { TimerAgent } from "./timer-agent.ts";
 
 export interface AgentDirectoryOptions {
   /** The agents and tools to serve. */
@@ -29,6 +31,8 @@ export interface AgentDirectoryOptions {
 /** The agents of a runtime: those it serves by name, the agents each of them uses, and their configurations. */
 export class AgentDirectory {
   readonly defaultAgent: string;
+  /** The agent that sends requests at a time. */
+  readonly timer: TimerAgent = createTimerAgent((name) => this.#agents.get(name));
   readonly #agents = new Map<string, Agent>();
   readonly #descriptors = new Map<string, AgentDescriptor>();
   readonly #bindings: Bindings;
@@ -51,10 +55,14 @@ export class AgentDirectory {
     const first = (given.find(({ kind }) => kind === "agent") ?? given[0])?.name ?? "";
     this.defaultAgent = defaultAgent ?? (this.#agents.has("echo") ? "echo" : first);
     this.get(this.defaultAgent);
+    if (this.#agents.has(TIMER_AGENT))
+      throw new AgentError("invalid_request", `${TIMER_AGENT} is the name of an agent of the runtime`);
+    this.#agents.set(TIMER_AGENT, this.timer);
   }
 
+  /** The names of the agents that were given; the runtime's own is not among them. */
   get names(): readonly string[] {
-    return [...this.#agents.keys()];
+    return [...this.#agents.keys()].filter((name) => name !== TIMER_AGENT);
   }
 
   find(name: string): Agent | undefined {

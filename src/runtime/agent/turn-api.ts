@@ -110,6 +110,24 @@ export interface Turn<
     options?: AskOptions,
   ): Promise<ToldRequest>;
 
+  /**
+   * Tells another actor something at a time, also if this turn has ended by then. Resolves when that is in the log. A
+   * CancelRequest with the `requestId` cancels it.
+   */
+  schedule<Ops extends Operations, Name extends keyof Ops & string>(
+    actor: ActorAddress<Ops>,
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    when: ScheduledTime,
+  ): Promise<{ readonly requestId: RequestId }>;
+  /** Sends a message to another actor at a time. */
+  schedule<Theirs extends Messages, Name extends keyof Theirs & string>(
+    actor: ActorAddress<Operations, Theirs>,
+    message: Name,
+    body: GivenBody<Theirs[Name]>,
+    when: ScheduledTime,
+  ): Promise<{ readonly requestId: RequestId }>;
+
   /** Asks the caller and waits until a deadline; `undefined` if no answer came before it. */
   waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;
   /** Asks the caller for values that fit a schema, and waits as long as needed. */
@@ -236,6 +254,11 @@ export interface TimedWaitOptions extends WaitOptions {
 
 /** The body of a message as its sender gives it. */
 export type GivenBody<Message> = Message extends StandardSchemaV1<infer Given, infer _> ? Given : never;
+
+/** A time: milliseconds since 1970 or a Date, or milliseconds from now. */
+export type ScheduledTime =
+  | { readonly at: number | Date; readonly afterMs?: undefined }
+  | { readonly at?: undefined; readonly afterMs: number };
 
 /** How long `turn.receive` waits. */
 export interface ReceiveOptions {

@@ -23,6 +23,7 @@ import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
+import { TIMER_AGENT } from "../agent/timer-agent.ts";
 import { checkWith } from "../agent/schema.ts";
 import { withoutSecrets } from "../secrets/config-secrets.ts";
 import { isMessage, readEvent } from "../replay/accepted.ts";
@@ -211,7 +212,9 @@ export class Commands {
 
   async #cancel(agent: string, { request_id: requestId }: CancelRequest): Promise<Receipt> {
     const before = await this.#queries.request(requestId);
-    await this.#checkRun(agent, before.runId);
+    // A scheduled request belongs to the timer agent, which has no routes: clients of every agent can cancel it.
+    const { agent: owner } = await this.#queries.run(before.runId);
+    await this.#checkRun(owner === TIMER_AGENT ? owner : agent, before.runId);
     if (before.completed === undefined) {
       try {
         return toReceipt("cancel", requestId, await this.#send(before.runId, { kind: "cancel", requestId }));
