@@ -1,8 +1,7 @@
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll } from "vitest";
+import { findBrowser } from "./find-browser.ts";
 import { skipWithout } from "../machine/skip-without.ts";
 
 export interface TabOptions {
@@ -71,12 +70,3 @@ export function useBrowser(): OpenTab {
 
 /** Far more than any step takes, so that a loaded machine fails no test. */
 const TIMEOUT_MS = Number(process.env["BROWSER_TIMEOUT_MS"] ?? 60_000);
-
-/** The browser named by `CHROMIUM`, or one with a usual name in the PATH. */
-function findBrowser(): string | undefined {
-  const named = process.env["CHROMIUM"];
-  if (named !== undefined) return [named].find(existsSync);
-  const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
-  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(existsSync);
-}
