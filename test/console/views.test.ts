@@ -30,6 +30,7 @@ beforeAll(async () => {
     past: [`#/runs/${waiting.run_id}?at=5`, "as of event 5"],
     timeline: [`#/runs/${waiting.run_id}/timeline`, "worked"],
     statechart: [`#/runs/${machine.run_id}/statechart`, "Takes"],
+    sequence: [`#/runs/${waiting.run_id}/sequence`, "calculator.divide"],
     actors: [`#/runs/${done.run_id}/actors`, "researcher"],
     files: [`#/runs/${done.run_id}/files`, "No file has been"],
     compare: [`#/compare/${done.run_id}/${waiting.run_id}`, "They begin to differ"],

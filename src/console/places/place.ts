@@ -1,8 +1,16 @@
 /** A tab of a run, by its name in addresses. */
-export type RunTab = "chat" | "timeline" | "actors" | "statechart" | "events" | "files";
+export type RunTab = "chat" | "timeline" | "sequence" | "actors" | "statechart" | "events" | "files";
 
 /** The tabs of a run, in the order in which they are shown. */
-export const RUN_TABS: readonly RunTab[] = ["chat", "timeline", "actors", "statechart", "events", "files"];
+export const RUN_TABS: readonly RunTab[] = [
+  "chat",
+  "timeline",
+  "sequence",
+  "actors",
+  "statechart",
+  "events",
+  "files",
+];
 
 /** A place of the console with what its address says about it. */
 export type Place =

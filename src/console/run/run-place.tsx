@@ -95,6 +95,7 @@ function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTa
 
 const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>>> = {
   timeline: lazy(async () => (await import("../timeline/timeline-tab.tsx")).TimelineTab),
+  sequence: lazy(async () => (await import("../sequence/sequence-tab.tsx")).SequenceTab),
   actors: lazy(async () => (await import("../actors/actors-tab.tsx")).ActorsTab),
   files: lazy(async () => (await import("../files/files-tab.tsx")).FilesTab),
   statechart: lazy(async () => (await import("../chart/chart-tab.tsx")).ChartTab),
@@ -104,6 +105,7 @@ const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>
 const LABELS: Readonly<Record<RunTab, string>> = {
   chat: "Chat",
   timeline: "Timeline",
+  sequence: "Sequence",
   actors: "Actors",
   files: "Files",
   statechart: "Statechart",
