@@ -197,7 +197,11 @@ class Performance {
       case "receive":
         return turn.receive(call.name, call.ms === undefined ? {} : { timeoutMs: call.ms });
       case "wait":
-        return turn.waitForInput({ [call.key]: `${call.key}?` });
+        return call.ms === undefined
+          ? turn.waitForInput({ [call.key]: `${call.key}?` })
+          : turn
+              .waitForInput({ [call.key]: `${call.key}?` }, { timeoutMs: call.ms })
+              .then((values) => values ?? null);
       case "artifact":
         return turn
           .artifact({ name: call.name, mimeType: "text/plain", data: call.name })

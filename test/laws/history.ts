@@ -210,6 +210,11 @@ class HistoryReader {
         this.#waits.set(event.call_id, [event.id, Object.keys(event.request_keys)[0] ?? ""]);
         this.#call(event.call_id, `wait ${JSON.stringify(event.request_keys)}`);
         return;
+      case "WaitExpired": {
+        const [callId] = [...this.#waits].find(([, [waitId]]) => waitId === event.wait_id) ?? [""];
+        this.#settle(callId, { ok: true, value: null });
+        return;
+      }
       case "ResumeWithInput": {
         const [callId] = [...this.#waits].find(([, [waitId]]) => waitId === event.wait_id) ?? [""];
         this.#settle(callId, { ok: true, value: event.request_keys });

@@ -25,7 +25,8 @@ export type Call =
       readonly fails: boolean;
     })
   | { readonly to: "sleep"; readonly ms: number }
-  | { readonly to: "wait"; readonly key: string }
+  /** A question; with `ms` it has a time limit. */
+  | { readonly to: "wait"; readonly key: string; readonly ms?: number }
   /** A wait for a message; without `ms` it has no end. */
   | { readonly to: "receive"; readonly name: string; readonly ms?: number }
   | { readonly to: "artifact"; readonly name: string }
@@ -213,7 +214,7 @@ export function createPrograms(
         return { do: "follow", call: child(place), ...takes, slow: pick.chance(30), content: name() };
       }
       case 14:
-        return pick.chance(30) ? { do: "fail" } : { do: "call", call: { to: "wait", key: name() } };
+        return pick.chance(30) ? { do: "fail" } : { do: "call", call: wait() };
       case 20: {
         const children = started.filter((one) => isChild(one.call));
         return children.length > 0 ? cancel(pick.of(children)) : { do: "call", call: call(place) };
@@ -246,7 +247,12 @@ export function createPrograms(
     if (kind === 12 && place.depth === 0 && pick.chance(60)) return receive();
     if (kind === 13 && programs.size < MOST_PROGRAMS && !place.retried)
       return { to: "remote", program: reserved() };
-    return { to: "wait", key: name() };
+    return wait();
+  }
+
+  function wait(): Call {
+    const key = name();
+    return pick.chance(40) ? { to: "wait", key, ms: pick.of([10, 1_000, 100_000]) } : { to: "wait", key };
   }
 
   function receive(): Call {

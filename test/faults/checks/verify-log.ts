@@ -113,7 +113,7 @@ function verifyTurn(
   for (const text of events) {
     const event = JSON.parse(text) as Event;
     if (event.type === "WaitForInput") waits.add(event.id);
-    if (event.type !== "ResumeWithInput") continue;
+    if (event.type !== "ResumeWithInput" && event.type !== "WaitExpired") continue;
     if (!waits.has(event.wait_id)) say("I5", `event ${event.id} answers ${event.wait_id}, which is no wait`);
     if (answered.has(event.wait_id)) say("I5", `wait ${event.wait_id} has two answers`);
     answered.add(event.wait_id);

@@ -191,6 +191,7 @@ export class Observer implements LogObserver {
       case "WaitForInput":
         request.waits.add(event.id);
         return;
+      case "WaitExpired":
       case "ResumeWithInput":
         if (!request.waits.has(event.wait_id)) wrong("it answers no wait");
         if (request.answered.has(event.wait_id)) wrong("it answers a wait again");

@@ -210,7 +210,8 @@ export class Client {
     for (const text of page.events) {
       const type = typeOf(text);
       if (type === "WaitForInput") asked.open.set(idOf(text), JSON.parse(text) as Question);
-      if (type === "ResumeWithInput") asked.open.delete((JSON.parse(text) as Answer).wait_id);
+      if (type === "ResumeWithInput" || type === "WaitExpired")
+        asked.open.delete((JSON.parse(text) as Answer).wait_id);
       if (type === "RequestCompleted" && depthOf(text) === 0) asked.ended = true;
     }
     if (asked.ended === true) asked.open.clear();
