@@ -211,6 +211,12 @@ export interface RunEntry extends RunRow {
   readonly head: number;
   /** The name of its alias, if it has one; of several the first in alphabetical order. */
   readonly alias?: string;
+  /** The number of its open waits; absent if it has none. */
+  readonly openWaits?: number;
+  /** The number of its queued requests; absent if it has none. */
+  readonly queued?: number;
+  /** When its started request at rest must continue, in milliseconds since 1970. */
+  readonly wakeAt?: number;
   /** True for a run that was removed; the rest of the row is then empty. */
   readonly removed?: boolean;
 }

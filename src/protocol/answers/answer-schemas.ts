@@ -182,6 +182,9 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       last_turn: lastTurn
         .exactOptional()
         .describe("Absent before the first turn, for a fork before its first own turn, and for older logs."),
+      open_waits: count.describe("The number of open waits."),
+      queued: count.describe("The number of queued requests."),
+      wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
       usage: usage.exactOptional().describe("The usage of all turns that have ended."),
     } satisfies Shape<RunSummary>)
     .describe("A run in the list of runs."),

@@ -84,6 +84,12 @@ export interface RunSummary {
   readonly forked_from?: ForkedFrom;
   /** Absent before the first turn, for a fork before its first own turn, and for older logs. */
   readonly last_turn?: LastTurn;
+  /** The number of open waits. */
+  readonly open_waits: number;
+  /** The number of queued requests. */
+  readonly queued: number;
+  /** When the request at rest continues by itself, if it does. */
+  readonly wake_at?: string;
   /** The usage of all turns that have ended. */
   readonly usage?: Usage;
   readonly last_event_id: number;

@@ -283,6 +283,9 @@ function toDetails(run: RunEntry): RunDetails {
     ...(forkedFrom && { forked_from: forkedFrom }),
     last_event_id: run.head,
     ...(run.lastTurn && { last_turn: run.lastTurn }),
+    open_waits: run.openWaits ?? 0,
+    queued: run.queued ?? 0,
+    ...(run.wakeAt !== undefined && { wake_at: new Date(run.wakeAt).toISOString() }),
     ...(run.usage && { usage: run.usage }),
     metadata,
   };

@@ -1,16 +1,18 @@
-import type { RunEntry, RunPage } from "../../ports/event-log.ts";
+import type { RequestEntry, RunEntry, RunPage } from "../../ports/event-log.ts";
 import type { RunQuery } from "../../ports/log-queries.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/run-list.ts";
 import type { ListPosition } from "../shared/run-list.ts";
 import { toEntry } from "./memory-run.ts";
 import type { MemoryRun } from "./memory-run.ts";
 
+type Lookup = (requestId: RequestId) => RequestEntry | undefined;
+
 type Runs = ReadonlyMap<RunId, MemoryRun>;
 
 /** Lists the runs of a log in memory. */
-export function listRuns(runs: Runs, query: RunQuery): RunPage {
-  if (query.byCreation === true) return listByCreation(runs, query);
+export function listRuns(runs: Runs, query: RunQuery, lookup: Lookup): RunPage {
+  if (query.byCreation === true) return listByCreation(runs, query, lookup);
   const { agent, status, limit, oldestFirst = false, offset = 0 } = query;
   const compare = (a: ListPosition, b: ListPosition): number =>
     oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
@@ -23,7 +25,7 @@ export function listRuns(runs: Runs, query: RunQuery): RunPage {
     if (agent !== undefined && row.agent !== agent) continue;
     if (status !== undefined && row.status !== status) continue;
     total += 1;
-    const entry = { ...row, ...toEntry(runId, run) };
+    const entry = { ...row, ...toEntry(runId, run, lookup) };
     if (position === undefined || compare(position, entry) < 0) found.push(entry);
   }
   const page = found.sort(compare).slice(offset, offset + limit);
@@ -35,7 +37,7 @@ export function listRuns(runs: Runs, query: RunQuery): RunPage {
   };
 }
 
-function listByCreation(runs: Runs, query: RunQuery): RunPage {
+function listByCreation(runs: Runs, query: RunQuery, lookup: Lookup): RunPage {
   checkNoCursor(query);
   const { agent, status, limit, offset = 0 } = query;
   const page: RunEntry[] = [];
@@ -45,7 +47,7 @@ function listByCreation(runs: Runs, query: RunQuery): RunPage {
     if (row === undefined || row.agent === "") continue;
     if (agent !== undefined && row.agent !== agent) continue;
     if (status !== undefined && row.status !== status) continue;
-    if (total >= offset && page.length < limit) page.push({ ...row, ...toEntry(runId, run) });
+    if (total >= offset && page.length < limit) page.push({ ...row, ...toEntry(runId, run, lookup) });
     total += 1;
   }
   return { runs: page, ...(query.total === true && { total }) };

@@ -202,7 +202,7 @@ export function memoryLog(): MemoryLog {
   function find(runId: RunId): RunEntry | undefined {
     if (removed.has(runId)) return toRemovedEntry(runId);
     const run = runs.get(runId);
-    return run?.row && { ...run.row, ...toEntry(runId, run) };
+    return run?.row && { ...run.row, ...toEntry(runId, run, lookup) };
   }
 
   function remove(cursor: Cursor): readonly string[] {
@@ -269,7 +269,7 @@ export function memoryLog(): MemoryLog {
       lookup: async (requestId) => lookup(requestId),
       run: async (runId) => find(runId),
       find: async (alias) => aliases.get(toKey(alias)),
-      list: async (query) => listRuns(runs, query),
+      list: async (query) => listRuns(runs, query, lookup),
       async size(runId) {
         const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
         return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);

@@ -6,6 +6,7 @@ import type {
   RunRow,
   Snapshot,
   WaitEntry,
+  RequestEntry,
 } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -43,12 +44,23 @@ export function newRun(): MemoryRun {
 /** What the list of runs shows of a run beside its row. */
 export function toEntry(
   runId: RunId,
-  { events, aliases }: MemoryRun,
-): Pick<RunEntry, "runId" | "head" | "alias"> {
+  { events, aliases, row, requests, waits }: MemoryRun,
+  lookup: (requestId: RequestId) => RequestEntry | undefined,
+): Omit<RunEntry, keyof RunRow> {
   const [first] = aliases.length > 1 ? [...aliases].sort() : aliases;
   // The names of agents have no spaces.
   const alias = first?.slice(first.indexOf(" ") + 1);
-  return { runId, head: events.head, ...(alias !== undefined && { alias }) };
+  const entry = { runId, head: events.head, ...(alias !== undefined && { alias }) };
+  if (row === undefined || row.status === "idle") return entry;
+  let queued = 0;
+  for (const requestId of requests) if (lookup(requestId)?.phase === "queued") queued += 1;
+  const wakeAt = row.started === undefined ? undefined : lookup(row.started)?.wakeAt;
+  return {
+    ...entry,
+    ...(waits !== undefined && waits.size > 0 && { openWaits: waits.size }),
+    ...(queued > 0 && { queued }),
+    ...(wakeAt !== undefined && { wakeAt }),
+  };
 }
 
 /** The size of a run's entries in characters; most characters take one byte. */

@@ -127,6 +127,16 @@ export function testRequests(subject: EventLogSubject): void {
         run: row({ agent: "other" }),
         waits: [wait(2, 20, "second")],
       });
+      const busy = row({ status: "waiting", started: requestId("first") });
+      const marks = [
+        { requestId: requestId("first"), phase: "waiting", wakeAt: 9_000 } as const,
+        accepted("behind", { createdAt: 2 }),
+      ];
+      const listed = await log.append(one, { events: [], records: [], run: busy, requests: marks });
+      expect(await log.run(runId("one"))).toMatchObject({ openWaits: 3, queued: 1, wakeAt: 9_000 });
+      expect((await log.list({ limit: 9, status: "waiting" })).runs).toMatchObject([
+        { openWaits: 3, queued: 1 },
+      ]);
       expect(await ids()).toEqual(["one:3", "two:2", "one:2", "one:4"]);
       expect(await ids({ agent: "other" })).toEqual(["two:2"]);
       expect(await ids({ runId: runId("one") })).toEqual(["one:3", "one:2", "one:4"]);
@@ -144,7 +154,7 @@ export function testRequests(subject: EventLogSubject): void {
       await expect(log.waits({ limit: 1, cursor: "x" })).rejects.toMatchObject({ code: "invalid_request" });
 
       const closes = { events: [], records: [], waits: [{ ...wait(3, 0), closed: true }] };
-      const later = await log.append(one, closes);
+      const later = await log.append(listed, closes);
       expect(await ids()).toEqual(["two:2", "one:2", "one:4"]);
       const ends = { requestId: requestId("first"), phase: "completed", completed: 4 } as const;
       await log.append(later, { events: [], records: [], requests: [ends] });

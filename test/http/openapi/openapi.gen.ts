@@ -1202,6 +1202,10 @@ export interface components {
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
             };
+            open_waits: number;
+            queued: number;
+            /** Format: date-time */
+            wake_at?: string;
             usage?: {
                 input_tokens?: number;
                 output_tokens?: number;

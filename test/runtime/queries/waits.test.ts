@@ -113,3 +113,19 @@ test("a crash at any commit leaves in the index what the log has open", async ()
     }
   }
 });
+
+test("the list of runs counts open waits and queued requests, and says when a run continues", async () => {
+  const host = new TestHost({ agents: [both] });
+  const { runId } = await host.ask("both", chat);
+  await host.ask("both", { ...chat, run_id: runId as RunId, request_id: "next", on_busy: "enqueue" });
+  expect(await host.runtime.run(runId as RunId)).toMatchObject({ open_waits: 2, queued: 1 });
+  work.done.resolve();
+  await host.environment.idle();
+  const [row] = (await host.runtime.runs({ limit: 1 })).runs;
+  const wakeAt = new Date(host.environment.now() + 60_000).toISOString();
+  expect(row).toMatchObject({ status: "waiting", open_waits: 2, queued: 1, wake_at: wakeAt });
+  await host.ask("both", { type: "CancelRequest", request_id: "next" });
+  await host.ask("both", { type: "CancelRequest", request_id: asked });
+  expect(await host.runtime.run(runId as RunId)).toMatchObject({ open_waits: 0, queued: 0 });
+  expect(await host.runtime.run(runId as RunId)).not.toHaveProperty("wake_at");
+});

@@ -114,6 +114,9 @@ export function createRows(database: DatabaseSync): Rows {
 
 const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input, run.started,
   last_turn, usage,
+  CASE WHEN status > 0 THEN (SELECT count(*) FROM wait WHERE wait.rid = run.rid) END AS open_waits,
+  CASE WHEN status > 0 THEN (SELECT count(*) FROM request WHERE request.rid = run.rid AND phase = 0) END AS queued,
+  CASE WHEN status > 0 THEN (SELECT wake FROM request WHERE request_id = run.started) END AS wake,
   (SELECT alias FROM alias WHERE alias.rid = run.rid ORDER BY alias LIMIT 1) AS alias,
   (SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1) AS head
   FROM run`;
@@ -141,6 +144,9 @@ interface RunRow {
   readonly usage: string | null;
   readonly alias: string | null;
   readonly head: number | null;
+  readonly open_waits: number | null;
+  readonly queued: number | null;
+  readonly wake: number | null;
 }
 
 function toRun(row: RunRow): RunEntry {
@@ -159,6 +165,9 @@ function toRun(row: RunRow): RunEntry {
     ...(row.last_turn !== null && { lastTurn: JSON.parse(row.last_turn) as LastTurn }),
     ...(row.usage !== null && { usage: JSON.parse(row.usage) as Usage }),
     ...(row.alias !== null && { alias: row.alias }),
+    ...(row.open_waits !== null && row.open_waits > 0 && { openWaits: row.open_waits }),
+    ...(row.queued !== null && row.queued > 0 && { queued: row.queued }),
+    ...(row.wake !== null && { wakeAt: row.wake }),
   };
 }
 
