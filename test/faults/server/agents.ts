@@ -45,12 +45,15 @@ export function createAgents(services: OutsideServices): Agent[] {
       input: z.object({ key: z.string() }),
       output: z.string(),
       effect: kind,
+      // Some calls wait for a slot when the server is killed.
+      concurrency: 2,
+      rate: { limit: 200, perMs: 1_000 },
       run: ({ key }, turn) => touch({ kind, key, requestId: turn.request.requestId }),
     });
   const tools = { unsafe: toTool("unsafe"), idempotent: toTool("idempotent") };
 
   const use = (turn: Turn, kind: "unsafe" | "idempotent", name: string): Promise<string> =>
-    settled(turn.tool(tools[kind], { key: `${turn.request.requestId}/${name}` }));
+    settled(turn.tool(tools[kind], { key: `${turn.request.requestId}/${name}` }, { timeoutMs: 3_600_000 }));
   const perform = (turn: Turn, kind: "unsafe" | "idempotent", name: string): Promise<string> => {
     const { requestId } = turn.request;
     const key = `${requestId}/${name}`;
