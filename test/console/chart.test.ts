@@ -27,7 +27,7 @@ test.for([
     await page.locator(`[data-chart=${agent}] [data-active]`).first().waitFor();
     await page.getByRole("button", { name: /^(Yes)$/ }).click();
     await page.locator(`[data-state=${last}][data-active]`).waitFor();
-    await page.getByRole("log").getByText("done").waitFor();
+    await page.locator(".turn-line").getByText("done").waitFor();
 
     const answer = await fetch(`${server.url}/events/${runId}?since=0`);
     const events = (await answer.json()) as readonly { readonly type: string; readonly id: number }[];
