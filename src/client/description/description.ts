@@ -26,6 +26,11 @@ export class RemoteDescription {
     return this.#description !== undefined;
   }
 
+  /** Whether its requests can name a run by key. */
+  get keys(): boolean {
+    return this.#description?.keys ?? false;
+  }
+
   get purpose(): string | undefined {
     return this.#description?.purpose;
   }
@@ -74,13 +79,14 @@ const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 interface Description {
   readonly purpose: string;
+  readonly keys: boolean;
   readonly operations: Operations;
 }
 
 /** Parses the usable parts of a descriptor. */
 function parseDescription(json: unknown): Description | undefined {
   if (!isObject(json) || checkJson(json).length > 0) return undefined;
-  const { purpose, operations } = json;
+  const { purpose, operations, keys } = json;
   const described = (Array.isArray(operations) ? operations : []).slice(0, OPERATIONS_LIMIT);
   const known = described.filter(isObject).flatMap((operation): [string, Operation][] => {
     const { name } = operation;
@@ -88,6 +94,7 @@ function parseDescription(json: unknown): Description | undefined {
   });
   return {
     purpose: typeof purpose === "string" ? purpose.slice(0, PURPOSE_LIMIT) : "",
+    keys: keys === true,
     // Every agent has a chat, even if its list lacks it.
     operations: { ...JUST_CHAT, ...Object.fromEntries(known) },
   };

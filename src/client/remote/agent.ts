@@ -62,6 +62,9 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
     get known() {
       return description.known;
     },
+    get keys() {
+      return description.keys;
+    },
     ready: () => description.ready(),
     perform(asked, session) {
       void description.ready();

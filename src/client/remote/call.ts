@@ -80,7 +80,7 @@ export class RemoteCall {
     const { environment: clock, key, signal } = this.#session;
     const requestId = `req_${await digest(key)}`;
     const body = { ...(await this.#toRequest()), request_id: requestId };
-    const busyMs = "run_id" in body ? BUSY_MS : 0;
+    const busyMs = "run_id" in body || "key" in body ? BUSY_MS : 0;
     const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs / 2 + busyMs };
     // A cancel does not abort it, because only an accepted request can be canceled on the server.
     const taken = retry({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
@@ -97,7 +97,7 @@ export class RemoteCall {
   }
 
   async #toRequest(): Promise<Readonly<Record<string, unknown>>> {
-    const { operation, input, metadata, caller, depth } = this.#asked;
+    const { actor, operation, input, metadata, caller, depth, hops } = this.#asked;
     const text = isObject(input) ? input["input"] : undefined;
     const isChat = operation === "chat" && typeof text === "string";
     const { run_id: runId } = (this.#session.memory.get() ?? {}) as { readonly run_id?: Json };
@@ -109,12 +109,15 @@ export class RemoteCall {
     return {
       ...(isChat ? { type: "ChatRequest", input: text } : { type: "OperationRequest", operation, input }),
       // The run may be busy until the server has processed the cancel of an earlier request.
-      ...(typeof runId === "string" && { run_id: runId, on_busy: "enqueue" }),
+      ...(typeof runId === "string" && actor === undefined && { run_id: runId, on_busy: "enqueue" }),
+      ...(actor?.key !== undefined && { key: actor.key, on_busy: "enqueue" }),
+      ...(actor?.runId !== undefined && { run_id: actor.runId, on_busy: "enqueue" }),
       ...(this.#settings.metadata === true && { request_metadata: metadata }),
       ...(attachments.length > 0 && { attachments }),
       // A server that does not know these ignores them.
       caller,
       depth,
+      ...(hops && { hops }),
     };
   }
 
@@ -122,7 +125,12 @@ export class RemoteCall {
   async #perform({ requestId, runId }: RemoteIds): Promise<RemoteEnd> {
     const { memory, signal } = this.#session;
     this.#abandon = (): void => void abandon(this.#wire, requestId, this.#settings.limits.cancelMs);
-    if (runId !== undefined) memory.set({ run_id: runId });
+    const { actor } = this.#asked;
+    if (actor?.mode === "tell") {
+      const output = { ...(runId !== undefined && { run_id: runId }), request_id: requestId };
+      return { ok: true, result: null, output, truncated: false };
+    }
+    if (runId !== undefined && actor === undefined) memory.set({ run_id: runId });
     this.#waits.restore(requestId, this.#state.waits);
     for (;;) {
       if (!this.#state.parked) {

@@ -11,7 +11,7 @@ import type { HandlerResult } from "./answer.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { performRemotely } from "../remote/remote-session.ts";
-import type { PublishedFile } from "../agent/remote-port.ts";
+import type { PublishedFile, RemoteActor } from "../agent/remote-port.ts";
 import { LazySet } from "../lazy.ts";
 import { createMemory } from "./actor-memory.ts";
 import type { ActorMemory } from "./actor-memory.ts";
@@ -49,6 +49,8 @@ export class Actor implements ActorContext {
   readonly files: PublishedFile[] = [];
   /** Its actor in the system of the run, if the runtime has an inspector. */
   ref: AnyActorRef | undefined;
+  /** The actor on another server that the agent is asked or told as. */
+  remoteActor: RemoteActor | undefined;
   /** The tells of its handler. It ends when all of them have arrived. */
   readonly tells: LazySet<Promise<unknown>> = new LazySet<Promise<unknown>>();
   #signal: AbortSignal = NEVER;

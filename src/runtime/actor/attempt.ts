@@ -1,11 +1,11 @@
 import type { Json } from "../../protocol/json.ts";
 import type { AttemptNumber } from "../calls/announce.ts";
 import { cancel } from "../calls/call-end.ts";
-import { callSignature } from "../replay/signature.ts";
+import { actorSignature, callSignature } from "../replay/signature.ts";
 import type { Signature } from "../replay/signature.ts";
 import { askActor } from "./ask.ts";
 import type { NewAsk } from "./ask.ts";
-import { callAgent, performEffect } from "./call.ts";
+import { callAgent, performEffect, toCallee } from "./call.ts";
 import type { AgentCall, EffectCall } from "./call.ts";
 import type { Called, Sequence, Step } from "./sequence.ts";
 
@@ -32,7 +32,10 @@ export function agentAttempts(
 ): MakeAttempt {
   return (sequence, { retryOf }) => {
     const { actor } = sequence;
-    const step = sequence.begin(callSignature(call.name, call.args));
+    const { remoteActor } = call;
+    const plain = callSignature(call.name, call.args);
+    const signature = remoteActor ? actorSignature(remoteActor.mode, toCallee(call), plain) : plain;
+    const step = sequence.begin(signature);
     if (step === undefined) return over(sequence);
     const result = sequence.outcome(step.callId, { of, hear });
     const open = step.settled ? undefined : callAgent(actor, { ...call, ...step, retryOf });

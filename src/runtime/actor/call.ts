@@ -11,6 +11,7 @@ import { announce } from "../calls/announce.ts";
 import type { AttemptNumber, NewCall, RepeatPolicy } from "../calls/announce.ts";
 import { fail, finish } from "../calls/call-end.ts";
 import type { TimedCall } from "../calls/deadline.ts";
+import type { RemoteActor } from "../agent/remote-port.ts";
 import { noChat } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
@@ -27,6 +28,8 @@ export interface AgentCall extends NewCall, TimedCall {
   readonly asked: Invocation | undefined;
   /** The first attempt, if this call is a later one. */
   readonly retryOf: CallId | undefined;
+  /** The actor of a remote agent that is asked or told. */
+  readonly remoteActor?: RemoteActor;
 }
 
 /**
@@ -68,7 +71,12 @@ async function perform(
 ): Promise<void> {
   const { turn, depth } = caller;
   const { limits } = turn.context;
-  const announced = { ...call, callee: toCallee(call.agent), queue: call.agent.queue };
+  const announced = {
+    ...call,
+    callee: toCallee(call),
+    mode: call.remoteActor?.mode,
+    queue: call.agent.queue,
+  };
   if (!(await announce(caller, open, announced, repeatPolicyOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
     fail(caller, open, "tool_error", `agent calls are nested more than ${limits.depth} deep`);
@@ -90,6 +98,7 @@ async function perform(
   }
   const start = (): void => {
     const child = caller.child(agent, open);
+    child.remoteActor = call.remoteActor;
     work.stop = child.start(asked, {
       done: (answer) => {
         stageMemory(child);
@@ -167,8 +176,16 @@ function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPo
   return agent.kind === "agent" || turn.journal.items.has(callId) ? "continue" : agent.effect;
 }
 
-function toCallee({ kind, name, remote }: Agent): Callee {
-  return { kind: remote ? "remote" : kind, name };
+/** What a call is addressed to. */
+export function toCallee({ agent, remoteActor }: Pick<AgentCall, "agent" | "remoteActor">): Callee {
+  const { kind, name, remote } = agent;
+  const { key, runId } = remoteActor ?? {};
+  return {
+    kind: remote ? "remote" : kind,
+    name,
+    ...(key !== undefined && { key }),
+    ...(runId !== undefined && { run_id: runId }),
+  };
 }
 
 function stageMemory({ turn, agent, call, memory }: Actor): void {

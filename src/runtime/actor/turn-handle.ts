@@ -8,6 +8,7 @@ import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
 import { checkAgent, isSchema } from "../agent/check-definition.ts";
 import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from "../agent/agent.ts";
+import type { RemoteActor } from "../agent/remote-port.ts";
 import { toCalled } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
@@ -384,6 +385,11 @@ export class TurnHandle implements ToolTurn {
     const { name: agent } = address.agent;
     checkCallOptions(options, this.#in(`${what} to ${agent}`));
     const { timeoutMs, retry } = options;
+    const { key, runId } = address;
+    if (address.agent.remote) {
+      const place = { ...(key !== undefined && { key }), ...(runId !== undefined && { runId }) };
+      return this.#call(address.agent, operationName, input, options, { mode, ...place });
+    }
     const args = toJson(input, `the input of ${agent}`, INPUT_LIMIT_BYTES);
     const name = actorCallName(agent, operationName);
     const callee = toCallee(address);
@@ -393,7 +399,13 @@ export class TurnHandle implements ToolTurn {
     return attempted(this.#sequence, toRetryPolicy(retry, "unsafe"), make).result;
   }
 
-  #call(agent: Agent, operationName: string, input: unknown, options?: CallOptions): Call<Json> {
+  #call(
+    agent: Agent,
+    operationName: string,
+    input: unknown,
+    options?: CallOptions,
+    remoteActor?: RemoteActor,
+  ): Call<Json> {
     if (options) checkCallOptions(options, this.#in(`${agent.kind} ${agent.name}`));
     const timeoutMs = options?.timeoutMs ?? agent.callOptions?.timeoutMs;
     const retry = options?.retry ?? agent.callOptions?.retry;
@@ -406,7 +418,7 @@ export class TurnHandle implements ToolTurn {
       const used = this.#used(agent);
       const name = callName(used?.own ?? agent, operationName, used?.name);
       const make = agentAttempts(
-        { name, args, agent, operationName, asked, timeoutMs },
+        { name, args, agent, operationName, asked, timeoutMs, ...(remoteActor && { remoteActor }) },
         { agent: used?.name ?? agent.name, operation: operationName },
         (inWords) => {
           text = inWords;

@@ -1,4 +1,5 @@
 import type { Environment } from "../../ports/environment.ts";
+import type { CallMode, Hops } from "../../protocol/actors.ts";
 import type {
   Approval,
   EventBody,
@@ -6,7 +7,7 @@ import type {
   ToolErrorCode,
   TurnErrorCode,
 } from "../../protocol/events/events.ts";
-import type { ArtifactId, CallId } from "../../protocol/ids.ts";
+import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Caller } from "../../protocol/requests/requests.ts";
 import type { Memory } from "./turn-api.ts";
@@ -15,6 +16,9 @@ import type { Memory } from "./turn-api.ts";
 export interface RemoteHandler {
   /** Whether the agent's operations are known; until then any operation may be called. */
   readonly known: boolean;
+
+  /** Whether its requests can name a run by key or id; false until that is known. */
+  readonly keys?: boolean;
 
   /** Resolves when the agent's operations are known, or cannot be fetched now; never rejects. */
   ready(): Promise<void>;
@@ -29,7 +33,17 @@ export interface RemoteHandler {
   abandon(kept: Json, environment: Environment): void;
 }
 
+/** The actor of a remote agent that a request is for. */
+export interface RemoteActor {
+  readonly mode: CallMode;
+  readonly key?: string;
+  readonly runId?: RunId;
+}
+
 export interface RemoteRequest {
+  /** The actor that it is for; without it, the request gets a run of its own. */
+  readonly actor?: RemoteActor;
+  readonly hops?: Hops;
   readonly operation: string;
   readonly input: Json;
   readonly metadata: JsonObject;

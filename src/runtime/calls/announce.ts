@@ -1,3 +1,4 @@
+import type { CallMode } from "../../protocol/actors.ts";
 import type { QueueOptions } from "../../ports/model.ts";
 import type { Callee } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
@@ -31,6 +32,8 @@ export interface AttemptNumber {
 /** A call with everything that its events say. */
 export interface AnnouncedCall extends NewCall, TimedCall {
   readonly callee: Callee;
+  /** Present if an actor is asked or told. */
+  readonly mode?: CallMode | undefined;
   readonly retryOf: CallId | undefined;
   /** The limits of its tool. */
   readonly queue?: QueueOptions | undefined;
@@ -80,6 +83,7 @@ export async function announce(
       args: call.args,
       tool_call_id: callId,
       callee: call.callee,
+      ...(call.mode !== undefined && { mode: call.mode }),
       ...(attempt > 1 && { attempt }),
       ...(deadline && { expires_at: deadline.expiresAt }),
       ...(call.retryOf !== undefined && { retry_of: call.retryOf }),

@@ -1,4 +1,6 @@
 import type { Environment } from "../../ports/environment.ts";
+import type { Hops } from "../../protocol/actors.ts";
+import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -20,6 +22,7 @@ import type {
   RemoteSpeaker,
   StoredFile,
 } from "../agent/remote-port.ts";
+import { nextHops } from "../replay/actor-request.ts";
 import { RemoteWaits } from "./remote-waits.ts";
 import { RemoteSpeakers } from "./remote-speakers.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
@@ -31,15 +34,20 @@ export async function performRemotely(
   remote: RemoteHandler,
   { name: operation, input }: Pick<Invocation, "name" | "input">,
 ): Promise<RemoteResult> {
-  const { request_metadata: metadata = {} } = actor.turn.accepted.request;
+  const { request_metadata: metadata = {}, hops } = actor.turn.accepted.request;
+  const { remoteActor } = actor;
+  if (remoteActor) await checkKeys(actor, remote);
+  const isTell = remoteActor?.mode === "tell";
   const depth = actor.turn.depth + actor.depth;
   const request = {
     operation,
     input,
     metadata,
     attachments: filesOf(actor),
-    caller: callersOf(actor),
-    depth,
+    caller: callersOf(actor, !isTell),
+    depth: isTell ? 0 : depth,
+    ...(remoteActor && { actor: remoteActor, ...hopsOf(actor, isTell) }),
+    ...(!remoteActor && hops && { hops }),
   };
   const end = await remote.perform(request, new LocalSession(actor));
   if (end.ok) return end;
@@ -47,12 +55,31 @@ export async function performRemotely(
 }
 
 /** The turns that led to a request of this actor, including its own. */
-function callersOf({ agent, turn }: ActorContext): readonly Caller[] {
+function callersOf({ agent, turn }: ActorContext, waits: boolean): readonly Caller[] {
   const { accepted, runId } = turn;
   const { caller = [] } = accepted.request;
-  if (caller.length < CALLERS_LIMIT) return [...caller, { run_id: runId, request_id: accepted.requestId }];
+  const own = { run_id: runId, request_id: accepted.requestId };
+  // Nothing waits for a tell, so it is not nested in the turns that led to it.
+  if (!waits) return [{ ...own, waits }];
+  if (caller.length < CALLERS_LIMIT) return [...caller, own];
   const message = `agent ${agent.name} is called by a chain of more than ${CALLERS_LIMIT} callers`;
   throw new RemoteFailure({ ok: false, toolCode: "tool_error", turnCode: "agent_error", message });
+}
+
+/** Throws unless requests to the other server can name a run: one that does not know keys would start a new run. */
+async function checkKeys({ agent, turn, scope }: ActorContext, remote: RemoteHandler): Promise<void> {
+  // One that was sent before is not sent again.
+  if (turn.journal.remote.has(scope.path)) return;
+  await remote.ready();
+  if (remote.keys === true) return;
+  const message = `the server of agent ${agent.name} does not address runs by key, or cannot be reached`;
+  throw new RemoteFailure({ ok: false, toolCode: "unavailable", turnCode: "agent_error", message });
+}
+
+function hopsOf({ turn }: ActorContext, isTell: boolean): { readonly hops?: Hops } {
+  const { hops } = turn.accepted.request;
+  if (!isTell) return hops ? { hops } : {};
+  return { hops: nextHops(hops, toTimestamp(turn.context.environment.now())) };
 }
 
 function filesOf(actor: ActorContext): readonly RemoteFile[] {

@@ -80,7 +80,8 @@ export const HOPS_LIMIT = 1_000;
 /** Hops are counted anew after this time. */
 const HOPS_MS = 3_600_000;
 
-function nextHops(before: Hops | undefined, ts: string): Hops {
+/** The hops of a tell that a turn with these hops sends. */
+export function nextHops(before: Hops | undefined, ts: string): Hops {
   if (before === undefined || Date.parse(ts) - Date.parse(before.since) > HOPS_MS) return { n: 1, since: ts };
   return { n: before.n + 1, since: before.since };
 }

@@ -338,7 +338,8 @@ export class JournalBuilder {
 
 function toCallSignature(event: Event & { readonly type: "ToolCall" }): Signature {
   const signature = callSignature(event.function_name, event.args);
-  return isActorCall(event) ? actorSignature(event.mode, event.callee, signature) : signature;
+  const { mode, callee } = event;
+  return mode && callee ? actorSignature(mode, callee, signature) : signature;
 }
 
 const NONE_SPARED: ReadonlyMap<CallId, number> = new Map();

@@ -1,7 +1,7 @@
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { PublishedFile } from "../agent/remote-port.ts";
+import type { PublishedFile, RemoteActor } from "../agent/remote-port.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Transcript } from "../replay/transcript.ts";
 import type { ReplayScope } from "../replay/scope.ts";
@@ -21,6 +21,8 @@ export interface ActorContext {
   /** The actor's transcript, including earlier activations. */
   readonly transcript: Transcript;
   readonly files: PublishedFile[];
+  /** The actor on another server that the agent is asked or told as. */
+  readonly remoteActor?: RemoteActor | undefined;
   /** Aborts when the actor is stopped. */
   readonly signal: AbortSignal;
 }
