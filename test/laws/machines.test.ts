@@ -1,0 +1,155 @@
+import { fromMachine, operation } from "troupe";
+import type { Request } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { assign, fromPromise, setup } from "xstate";
+import { z } from "zod";
+import { ofType } from "../agents/events.ts";
+import { TestHost, asked } from "../runtime/test-host.ts";
+
+const inner = setup({ actors: { deed: fromPromise(async () => 7) } }).createMachine({
+  initial: "waiting",
+  states: {
+    waiting: { after: { 4_000: "doing" } },
+    doing: { invoke: { src: "deed", onDone: "end" } },
+    end: { type: "final" },
+  },
+});
+
+/** Regions, nested states, a machine inside the machine, delays, a question, and operations from outside. */
+const machine = setup({
+  types: { context: {} as { readonly notes: readonly string[] } },
+  actors: { inner, price: fromPromise(async () => 3) },
+  actions: {
+    note: assign({
+      notes: ({ context, event }) => [
+        ...context.notes,
+        (event as unknown as { readonly text?: string }).text ?? event.type,
+      ],
+    }),
+  },
+}).createMachine({
+  context: { notes: [] },
+  initial: "open",
+  states: {
+    open: { on: { begin: { target: "working", actions: "note" } } },
+    working: {
+      type: "parallel",
+      on: { note: { actions: "note" } },
+      onDone: "asking",
+      states: {
+        left: {
+          initial: "pricing",
+          states: {
+            pricing: { invoke: { src: "price", onDone: { target: "pausing", actions: "note" } } },
+            pausing: {
+              initial: "short",
+              states: {
+                short: { after: { 1_000: "long" } },
+                long: { after: { 2_000: "over" } },
+                over: { type: "final" },
+              },
+              onDone: "done",
+            },
+            done: { type: "final" },
+          },
+        },
+        right: {
+          initial: "inside",
+          states: { inside: { invoke: { src: "inner", onDone: "done" } }, done: { type: "final" } },
+        },
+      },
+    },
+    asking: {
+      tags: "wait",
+      meta: { request_keys: { ok: "End?" } },
+      on: { resume: { target: "end", actions: "note" } },
+    },
+    end: { type: "final" },
+  },
+  output: ({ context }) => context,
+});
+
+const agent = fromMachine({
+  name: "machine",
+  purpose: "Does everything that a machine can do.",
+  effect: "idempotent",
+  machine,
+  operations: { begin: operation({}), note: operation({ input: z.object({ text: z.string() }) }) },
+});
+
+const begin = {
+  type: "OperationRequest",
+  operation: "begin",
+  input: {},
+  request_id: asked,
+  key: "k",
+} as const;
+const note = (text: string): Request => ({
+  type: "OperationRequest",
+  operation: "note",
+  input: { text },
+  request_id: `note-${text}`,
+  key: "k",
+});
+const answer = {
+  type: "ResumeWithInput",
+  request_id: asked,
+  request_keys: { ok: true },
+  resume_id: "answer",
+} as const;
+
+interface Played {
+  readonly states: unknown;
+  readonly output: unknown;
+  readonly commits: number;
+}
+
+/** Plays the machine to its end; the process dies at a commit, before or after it is written. */
+async function play(commit: number, written: boolean): Promise<Played> {
+  const host = new TestHost({ agents: [agent], commitFaults: [{ commit, kind: "crash", written }] });
+  const revive = async (): Promise<void> => {
+    if (host.crashed) await host.restart();
+  };
+  // A process that dies gives no answer, so each request is sent again.
+  const send = async (request: Request): Promise<void> => {
+    for (let time = 0; time < 2; time += 1) {
+      host.runtime.process("machine", request).catch(() => {});
+      await host.environment.idle();
+      await revive();
+    }
+  };
+  const pass = async (ms: number): Promise<void> => {
+    await host.environment.advance(ms);
+    await revive();
+    await host.environment.advance(0);
+  };
+  await send(begin);
+  await send(note("one"));
+  await pass(1_000);
+  await send(note("two"));
+  await pass(2_000);
+  await pass(1_000);
+  await send(answer);
+  const events = await host.events(asked);
+  const states = ofType(events, "StateChanged").map(({ value, cause, steps, status }) => ({
+    value,
+    cause,
+    steps,
+    status,
+  }));
+  const end = events.at(-1);
+  return { states, output: end?.type === "RequestCompleted" ? end.output : end, commits: host.commits };
+}
+
+test("a machine that is crashed at any commit shows the states of one that never crashed", async () => {
+  const { commits, ...calm } = await play(0, true);
+  expect(calm.output).toEqual({
+    notes: ["begin", "xstate.done.actor.0.(machine).working.left.pricing", "one", "two", "resume"],
+  });
+  for (let commit = 1; commit <= commits; commit += 1) {
+    for (const written of [false, true]) {
+      const { states, output } = await play(commit, written);
+      expect({ states, output }, `crashed at commit ${commit}, written: ${written}`).toEqual(calm);
+    }
+  }
+});
