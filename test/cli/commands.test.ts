@@ -48,11 +48,13 @@ describe("call", () => {
     expect(asked.stderr).toContain("pay-1 waits for an answer: Pay 3 to bob?");
     expect(asked.stderr).toContain("troupe resume pay-1 approved=…");
 
+    expect((await run(["waits"])).stdout).toMatch(/^pay-1 +payments .*approved: Pay 3 to bob\?$/m);
     expect(await run(["resume", "pay-1", "approved=maybe"])).toMatchObject({ code: 2, stdout: "" });
     expect(await run(["resume", "pay-1", "approved=true"])).toMatchObject({
       code: 0,
       stdout: '{"receipt":"bob:3"}\n',
     });
+    expect(await run(["waits"])).toMatchObject({ code: 0, stdout: "" });
   });
 
   test("tells what is wrong with a call, and what would be right", async () => {
@@ -64,7 +66,7 @@ describe("call", () => {
           ["call", "payments", "pay", "--to", "bob"],
           2,
           "lacks amount",
-          "pay takes { to: string, amount: number }",
+          "pay takes { to: string, amount: number, within_s?: number }",
         ],
         [["call", "payments", "pay", "--too", "bob"], 2, "did you mean --to?"],
         [["call", "payments", "pay", "--amount", "x"], 2, "--amount x: not a number"],
@@ -152,7 +154,7 @@ describe("chat", () => {
 describe("runs, events and files", () => {
   test("are listed, shown as a tree, forked, downloaded and removed", async () => {
     await run(["chat", "team", "the moon"]);
-    const listed = await run(["runs", "--json"]);
+    const listed = await run(["runs", "--json", "--agent", "team"]);
     const { run_id: id } = JSON.parse(listed.stdout) as { readonly run_id: string };
     expect((await run(["runs"])).stdout).toContain("the moon");
     expect((await run(["events", id])).stdout).toMatch(
@@ -197,7 +199,7 @@ describe("completion", () => {
     expect(await complete("call", "payments", "")).toEqual(["chat", "pay"]);
     expect(await complete("call", "payments", "pay", "--a")).toEqual(["--amount"]);
     await run(["chat", "echo", "hello"]);
-    expect(await complete("events", "run_")).toEqual([expect.stringMatching(/^run_/)]);
+    expect(await complete("events", "run_")).toContainEqual(expect.stringMatching(/^run_/));
   });
 
   test("gives nothing and no error without a server", async () => {
@@ -227,7 +229,7 @@ describe("agents", () => {
   test("are listed and described as one would type them", async () => {
     expect((await run(["agents"])).stdout).toMatch(/^payments +chat pay +Makes a payment/m);
     expect((await run(["describe", "payments"])).stdout).toContain(
-      "pay({ to: string, amount: number }): { receipt?: string }",
+      "pay({ to: string, amount: number, within_s?: number }): { receipt?: string }",
     );
   });
 });

@@ -4,7 +4,7 @@ import type { RunSummary } from "../../protocol/answers/status.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { printTable } from "../print/table.ts";
-import { fit, toLine, toTime } from "../print/text.ts";
+import { fit, toDuration, toLine, toTime } from "../print/text.ts";
 
 interface Options extends ConnectionOptions {
   readonly query?: string;
@@ -57,11 +57,18 @@ function toRow(row: RunSummary): string[] {
   return [
     key === undefined ? id : `${id} (${key})`,
     agent,
-    row.status,
+    toState(row),
     String(turns),
     toTime(updated),
     typeof input === "string" ? input : JSON.stringify(input),
   ];
+}
+
+/** The state of a run, or how its last turn ended. */
+function toState({ status, last_turn: last }: RunSummary): string {
+  if (status !== "idle" || last?.ended_at === undefined) return status;
+  const took = toDuration(Date.parse(last.ended_at) - Date.parse(last.started_at));
+  return `${last.error_code ?? last.finish_reason ?? status} ${took}`;
 }
 
 function parseLimit(text: string): number {
