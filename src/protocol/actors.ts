@@ -3,7 +3,7 @@ import type { RunId } from "./ids.ts";
 /** The address of an actor as plain data: an agent, and one of its runs by key or by id. */
 export interface ActorRef {
   readonly agent: string;
-  /** The key of the run, if it has one. It stays the same when the actor is renewed. */
+  /** The key of the run, if it has one. */
   readonly key?: string;
   readonly run_id: RunId;
   /** The server of the run, where it is another one. */

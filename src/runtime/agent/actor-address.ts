@@ -48,7 +48,7 @@ function toAddress<Ops extends Operations, Accepted extends Messages>(
     throw refuse(`the address is one of agent ${name}, not of ${agent.name}`);
   if (server !== undefined && agent.remote === undefined)
     throw refuse(`the address of ${agent.name} is one on another server`);
-  // A key stays the same when the actor is renewed.
+  // A key finds the actor also after its run was removed and created again.
   if (key !== undefined) return { agent, key: checkedKey(key) };
   if (typeof runId !== "string") throw refuse("the address of an actor has neither a key nor a run_id");
   return { agent, runId };

@@ -34,7 +34,8 @@ export class Deadlocks {
   readonly #context: Omit<HostContext, "mail">;
   readonly #reply: (to: RunId, reply: Reply) => Promise<void>;
   readonly #pauses: Pauses;
-  readonly #examined = new Set<RequestId>();
+  /** The turns that are being examined, and whether they have come to rest again since. */
+  readonly #examined = new Map<RequestId, boolean>();
 
   constructor(context: Omit<HostContext, "mail">, reply: (to: RunId, reply: Reply) => Promise<void>) {
     this.#context = context;
@@ -48,11 +49,18 @@ export class Deadlocks {
 
   /** Examines a turn that has come to rest on asks alone. */
   examine(requestId: RequestId): void {
-    if (this.#examined.has(requestId)) return;
-    this.#examined.add(requestId);
+    if (this.#examined.has(requestId)) {
+      this.#examined.set(requestId, true);
+      return;
+    }
+    this.#examined.set(requestId, false);
     this.#examine(requestId)
       .catch((error: unknown) => this.#context.telemetry.fault("actors could not be examined", error))
-      .finally(() => this.#examined.delete(requestId));
+      .finally(() => {
+        const isAgain = this.#examined.get(requestId) === true;
+        this.#examined.delete(requestId);
+        if (isAgain) this.examine(requestId);
+      });
   }
 
   async #examine(requestId: RequestId): Promise<void> {

@@ -114,6 +114,15 @@ export const peer: Agent = defineAgent({
         return turn.ask(turn.actor(peer, to), "chain", { keys: [] });
       },
     }),
+    /** Holds its turn for a while, and then asks several at once. */
+    ask_both_after: operation({
+      input: z.object({ ms: z.number(), keys: z.array(z.string()) }),
+      async run({ ms, keys }, turn): Promise<unknown> {
+        await turn.sleep(ms);
+        const asks = keys.map((key) => turn.ask(turn.actor(peer, key), "chain", { keys: [] }));
+        return (await Promise.allSettled(asks)).map(({ status }) => status);
+      },
+    }),
     /** Waits for a person, and then asks a peer. */
     ask_later: operation({
       input: z.object({ to: z.string() }),

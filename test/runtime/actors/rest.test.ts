@@ -126,3 +126,14 @@ test("an ask whose actor only works long, or waits for a person, is not refused"
   await advance(host, 2);
   expect((await host.events("second")).at(-1)).toMatchObject({ output: "end" });
 });
+
+test("a turn that asks two actors at once, which both wait for it, gets one would_deadlock for each", async () => {
+  const host = new TestHost({ agents });
+  for (const key of ["b", "c"])
+    await host.ask("peer", { ...run("ask_after", { ms: 10, to: "a" }, `from-${key}`), key });
+  await host.ask("peer", { ...run("ask_both_after", { ms: 10, keys: ["b", "c"] }, "first"), key: "a" });
+  await advance(host, 20);
+  const all = await Promise.all(["first", "from-b", "from-c"].map((id) => host.events(id)));
+  expect(all.map((events) => events.at(-1)?.type)).toEqual(Array(3).fill("RequestCompleted"));
+  expect(await host.log.open()).toEqual([]);
+});
