@@ -41,11 +41,14 @@ export const runs: readonly Case[] = [
           status: "idle",
           initial_input: "hello there",
           turns: 1,
+          open_waits: 0,
+          queued: 0,
           last_event_id: events.length,
         },
         "the data of the run",
       );
       checkEqual(rows[newerAt]?.status, "waiting", "the status of the waiting run");
+      checkEqual(rows[newerAt]?.["open_waits"], 1, "the open waits of the waiting run");
     },
   },
   {
