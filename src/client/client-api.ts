@@ -194,6 +194,7 @@ export interface FollowOptions extends Interruptible {
 /** Values for a question, or nothing. */
 export type Answer = JsonObject | undefined;
 
+/** How an operation is called. */
 export interface CallOptions extends FollowOptions {
   /** The run to continue. Default: a new run. */
   readonly runId?: RunId;
@@ -217,6 +218,7 @@ export interface TellOptions extends ConfigureOptions {
   readonly requestId?: RequestId;
 }
 
+/** What a configuration is for. */
 export interface ConfigureOptions extends Interruptible {
   readonly runId?: RunId;
   readonly key?: string;
@@ -245,6 +247,7 @@ export interface RunClient {
   remove(options?: Interruptible): Promise<void>;
 }
 
+/** Which events of a run are read. */
 export interface EventsOptions extends Interruptible {
   /** Only events with a greater id. Default 0: all. */
   readonly after?: number;
@@ -252,6 +255,7 @@ export interface EventsOptions extends Interruptible {
   readonly follow?: boolean;
 }
 
+/** What `createClient` takes. */
 export interface ClientOptions extends WireOptions {
   /** Maximum attempts for a request whose outcome is unknown. Default 4. */
   readonly attempts?: number;
@@ -259,11 +263,13 @@ export interface ClientOptions extends WireOptions {
   readonly limits?: Partial<FollowLimits>;
 }
 
+/** An action that a signal can end. */
 export interface Interruptible {
   /** Ends the listening; the turn continues. */
   readonly signal?: AbortSignal;
 }
 
+/** Selects runs. */
 export interface RunsQuery extends Interruptible {
   readonly agent?: string;
   /** The run with this name; only together with `agent`. */
@@ -278,6 +284,7 @@ export interface RunsQuery extends Interruptible {
   readonly cursor?: string;
 }
 
+/** A part of a list of runs. */
 export interface RunsPage {
   readonly runs: readonly RunSummary[];
   /** The cursor of the next page; absent on the last page. */
@@ -287,6 +294,7 @@ export interface RunsPage {
 /** A row of the list of runs that is new or has changed, or a run that was removed. */
 export type RunChange = RunSummary | { readonly run_id: RunId; readonly removed: true };
 
+/** Selects open questions. */
 export interface WaitsQuery extends Interruptible {
   readonly agent?: string;
   readonly runId?: RunId;
@@ -295,12 +303,14 @@ export interface WaitsQuery extends Interruptible {
   readonly cursor?: string;
 }
 
+/** A part of the list of open questions. */
 export interface WaitsPage {
   readonly waits: readonly OpenWait[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
 }
 
+/** A file to store. */
 export interface Upload {
   readonly name: string;
   readonly mimeType: string;
@@ -309,11 +319,13 @@ export interface Upload {
   readonly runId?: RunId;
 }
 
+/** A file that was uploaded. */
 export interface UploadedFile {
   readonly artifactId: ArtifactId;
   readonly url: string;
 }
 
+/** Whether a server takes requests. */
 export interface Health {
   /** Whether it takes requests. */
   readonly ready: boolean;

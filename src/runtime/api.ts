@@ -168,6 +168,7 @@ export interface RuntimeAskOptions extends ActorRequestOptions {
   readonly timeoutMs?: number;
 }
 
+/** How an actor is asked from outside of a turn. */
 export interface ActorRequestOptions {
   /** Makes the request idempotent. */
   readonly requestId?: RequestId;
@@ -400,6 +401,7 @@ export interface LoadedCall {
   readonly name: string;
 }
 
+/** The state of a runtime, for monitoring. */
 export interface RuntimeHealth {
   readonly ready: boolean;
   readonly closing: boolean;
