@@ -334,18 +334,25 @@ function toRoomOverrides({ folder, shared = [], more = [], rooms }: Rooms): Oxli
   const layer = LAYERS.find(({ folder: name }) => name === folder.split("/")[0]);
   if (layer === undefined) throw new Error(`${folder} is in no layer.`);
   const ours = deeper(folder.includes("/") ? deeper(layer.ours) : layer.ours);
-  const outside = [...ours, ...(layer.node === true ? NODE : []), ...more];
-  return Object.entries(rooms).map(([room, others]) => ({
-    files: [`src/${folder}/${room}/*`],
-    rules: {
-      "no-restricted-imports": only([
-        ...outside,
-        ...layer.packages,
-        ...shared.map((file) => `../${file}.ts`),
-        ...others.map((other) => `../${other}/**`),
-      ]),
-    },
-  }));
+  return Object.entries(rooms).flatMap(([room, others]) => {
+    const packages = [...layer.packages, ...(layer.node === true ? NODE : [])];
+    const theirs = [
+      ...ours,
+      ...more,
+      ...shared.map((file) => `../${file}.ts`),
+      ...others.map((other) => `../${other}/**`),
+    ];
+    return [
+      {
+        files: [`src/${folder}/${room}/*`],
+        rules: { "no-restricted-imports": only([...theirs, ...packages]) },
+      },
+      {
+        files: [`src/${folder}/${room}/*/**`],
+        rules: { "no-restricted-imports": only([...deeper(theirs), ...packages], NESTED) },
+      },
+    ];
+  });
 }
 
 /** Forbids every import except those of the file's own folder and the given ones. */

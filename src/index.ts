@@ -61,8 +61,8 @@ export type { ArtifactId, CallId, RequestId, RunId } from "./protocol/ids.ts";
 export type { Json, JsonObject } from "./protocol/json.ts";
 export type { Request } from "./protocol/requests/requests.ts";
 export { localRouter } from "./cluster/local-router.ts";
-export { defineAgent, defineTool, operation } from "./runtime/agent/define.ts";
-export type { ChatOperations } from "./runtime/agent/define.ts";
+export { defineAgent, defineTool, operation } from "./runtime/agent/definition/define.ts";
+export type { ChatOperations } from "./runtime/agent/definition/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
 export { agentActor, askActor, modelActor, toolActor } from "./runtime/machine/actors.ts";
 export type { AskInput } from "./runtime/machine/actors.ts";
@@ -95,7 +95,7 @@ export type {
   RetryOptions,
   TimeoutOption,
 } from "./runtime/agent/call-options.ts";
-export type { ScheduleOptions } from "./runtime/agent/schedule.ts";
+export type { ScheduleOptions } from "./runtime/agent/definition/schedule.ts";
 export type {
   Artifact,
   ArtifactOptions,

@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Schema } from "../runtime/agent/agent.ts";
-import { handwrittenSchema } from "../runtime/agent/handwritten-schema.ts";
+import { handwrittenSchema } from "../runtime/agent/definition/handwritten-schema.ts";
 
 /** Which calls of a model a human must approve: those of these tools, or those for which a function says so. */
 export type Approvals = readonly string[] | { readonly [tool: string]: true | ApprovalRule };

@@ -1,6 +1,6 @@
 import { AgentError } from "../errors.ts";
 import type { ErrorCode } from "../errors.ts";
-import { parseWith } from "../runtime/agent/schema.ts";
+import { parseWith } from "../runtime/agent/definition/schema.ts";
 import { cut } from "../runtime/journal/json-limits.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Message, ModelToolCall } from "./prompt/prompt.ts";

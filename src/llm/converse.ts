@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { Model } from "../ports/model.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Schema } from "../runtime/agent/agent.ts";
-import { parseWith } from "../runtime/agent/schema.ts";
+import { parseWith } from "../runtime/agent/definition/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import { cut } from "../runtime/journal/json-limits.ts";
 import { withAttachments } from "./prompt/attached.ts";

@@ -1,6 +1,6 @@
 import { AgentError } from "../errors.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
-import { SlotQueues } from "./scheduler/slot-queues.ts";
+import { SlotQueues } from "./scheduler/slots/slot-queues.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { calculator } from "../../agents/calculator.ts";
 import { payments } from "../../agents/payments.ts";
 import { pdfWriter } from "../../agents/pdf-writer.ts";
-import { asAgent } from "../../src/runtime/agent/check-definition.ts";
+import { asAgent } from "../../src/runtime/agent/definition/check-definition.ts";
 import { ofType, requestOf, textsOf, theOne } from "../agents/events.ts";
 import { chat } from "./chat.ts";
 

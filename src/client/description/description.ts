@@ -1,7 +1,7 @@
 import { checkJson } from "../../protocol/schema/check-json.ts";
 import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
-import { chatInput, chatOutput } from "../../runtime/agent/define.ts";
-import { anyValue, handwrittenSchema } from "../../runtime/agent/handwritten-schema.ts";
+import { chatInput, chatOutput } from "../../runtime/agent/definition/define.ts";
+import { anyValue, handwrittenSchema } from "../../runtime/agent/definition/handwritten-schema.ts";
 import { checkSchema } from "./check-schema.ts";
 import { pause } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Agent, ChatInput, ChatOutput, Operation, Operations } from "../../runtime/agent/agent.ts";
-import { asAgent } from "../../runtime/agent/check-definition.ts";
-import { defineAgent } from "../../runtime/agent/define.ts";
+import { asAgent } from "../../runtime/agent/definition/check-definition.ts";
+import { defineAgent } from "../../runtime/agent/definition/define.ts";
 import type { RemoteHandler } from "../../runtime/agent/remote-port.ts";
 import { RemoteCall } from "./call.ts";
 import { abandon } from "./cancel.ts";

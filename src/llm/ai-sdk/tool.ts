@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema, Tool } from "../../runtime/agent/agent.ts";
-import { defineTool } from "../../runtime/agent/define.ts";
+import { defineTool } from "../../runtime/agent/definition/define.ts";
 import type { ToolTurn } from "../../runtime/agent/turn-api.ts";
 import { rawSchema } from "../prompt/raw-schema.ts";
 import { toToolName } from "../prompt/tool-name.ts";

@@ -4,7 +4,7 @@ import type { QueueOptions } from "../../ports/model.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Schema, Tool } from "../../runtime/agent/agent.ts";
 import type { CallOptions } from "../../runtime/agent/call-options.ts";
-import { defineTool } from "../../runtime/agent/define.ts";
+import { defineTool } from "../../runtime/agent/definition/define.ts";
 import type { ToolTurn } from "../../runtime/agent/turn-api.ts";
 import { McpConnection } from "./connection.ts";
 import type { McpServer } from "./server.ts";

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../../runtime/agent/agent.ts";
-import { handwrittenSchema } from "../../runtime/agent/handwritten-schema.ts";
+import { handwrittenSchema } from "../../runtime/agent/definition/handwritten-schema.ts";
 
 /** Describes what is wrong with a value; `undefined` if it is valid. */
 export type Check = (value: unknown) => string | undefined | Promise<string | undefined>;

@@ -3,7 +3,7 @@ import { copyJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import { toJson } from "../journal/json-limits.ts";
-import { parseNow } from "../agent/schema.ts";
+import { parseNow } from "../agent/definition/schema.ts";
 import type { Memory } from "../agent/turn-api.ts";
 
 /** An actor's memory, including the changes of this actor. */

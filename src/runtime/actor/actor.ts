@@ -19,7 +19,7 @@ import type { OpenCall } from "../scheduler/call-tree.ts";
 import { Sequence } from "./sequence.ts";
 import { TurnHandle } from "./turn-handle.ts";
 import { Transcript } from "../replay/transcript.ts";
-import { parseWith } from "../agent/schema.ts";
+import { parseWith } from "../agent/definition/schema.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { cut, toJson } from "../journal/json-limits.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";

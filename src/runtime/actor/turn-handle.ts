@@ -6,13 +6,13 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
-import { checkAgent, isSchema } from "../agent/check-definition.ts";
+import { checkAgent, isSchema } from "../agent/definition/check-definition.ts";
 import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from "../agent/agent.ts";
 import type { RemoteActor } from "../agent/remote-port.ts";
 import { toCalled } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import { attachedTo } from "../turn/actor-context.ts";
-import { toCallee, toToldRequest } from "./ask.ts";
+import { toCallee, toToldRequest } from "./messages/ask.ts";
 import { openAttachments, publish } from "./artifacts.ts";
 import { runBranches } from "./branches.ts";
 import {
@@ -23,17 +23,17 @@ import {
   toRetryPolicy,
 } from "../agent/call-options.ts";
 import type { CallOptions, EffectOptions, RetryPolicy } from "../agent/call-options.ts";
-import { agentAttempts, askAttempts, effectAttempts, ONLY } from "./attempt.ts";
-import type { Attempt, MakeAttempt } from "./attempt.ts";
+import { agentAttempts, askAttempts, effectAttempts, ONLY } from "./retry/attempt.ts";
+import type { Attempt, MakeAttempt } from "./retry/attempt.ts";
 import { callName } from "./call.ts";
-import { RetriedCall } from "./retry.ts";
+import { RetriedCall } from "./retry/retry.ts";
 import { followCall, toCall } from "./call-stream.ts";
 import { complete } from "./completion.ts";
-import { toTime, toTimedRequest } from "./schedule.ts";
+import { toTime, toTimedRequest } from "./messages/schedule.ts";
 import { digest } from "../journal/digest.ts";
-import { checkRequested, checkTimeout, messageSchema, receive } from "./receive.ts";
+import { checkRequested, checkTimeout, messageSchema, receive } from "./messages/receive.ts";
 import { checkQuestions, sleep, wait } from "./wait.ts";
-import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/schema.ts";
+import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/definition/schema.ts";
 import type { ReplayScope } from "../replay/scope.ts";
 import type { Sequence } from "./sequence.ts";
 import {

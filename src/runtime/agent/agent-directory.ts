@@ -10,14 +10,14 @@ import type { Agent, Collaborators, Schema } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import { operationNames, toForwardedChat } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
-import { checkAgent } from "./check-definition.ts";
+import { checkAgent } from "./definition/check-definition.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
 import { endpoints } from "../../protocol/routes.ts";
-import { chatInput, chatOutput } from "./define.ts";
-import { toServed } from "./served-tool.ts";
-import { toJsonSchema } from "./schema.ts";
-import { createTimerAgent, TIMER_AGENT } from "./timer-agent.ts";
-import type { TimerAgent } from "./timer-agent.ts";
+import { chatInput, chatOutput } from "./definition/define.ts";
+import { toServed } from "./definition/served-tool.ts";
+import { toJsonSchema } from "./definition/schema.ts";
+import { createTimerAgent, TIMER_AGENT } from "./definition/timer-agent.ts";
+import type { TimerAgent } from "./definition/timer-agent.ts";
 
 export interface AgentDirectoryOptions {
   /** The agents and tools to serve. */

@@ -4,7 +4,7 @@ import type { QueueOptions } from "../../ports/model.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
-import type { Schedule, ScheduleOptions } from "./schedule.ts";
+import type { Schedule, ScheduleOptions } from "./definition/schedule.ts";
 import type { Memory, ToolTurn, Turn } from "./turn-api.ts";
 
 /**

@@ -4,9 +4,9 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { CHAT } from "./agent.ts";
-import { anyValue } from "./handwritten-schema.ts";
+import { anyValue } from "./definition/handwritten-schema.ts";
 import type { RemoteHandler } from "./remote-port.ts";
-import { toJsonSchema } from "./schema.ts";
+import { toJsonSchema } from "./definition/schema.ts";
 
 /** An operation with its input. */
 export interface Invocation {

@@ -4,7 +4,7 @@ import type { MessageRequest, TurnRequest } from "../../protocol/requests/reques
 import type { Agent } from "../agent/agent.ts";
 import { HOPS_LIMIT, waitingCallers } from "../replay/actor-request.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
-import { checkWith } from "../agent/schema.ts";
+import { checkWith } from "../agent/definition/schema.ts";
 import { byteLength, INPUT_LIMIT_BYTES } from "../journal/json-limits.ts";
 import type { RunContext } from "../run-context.ts";
 

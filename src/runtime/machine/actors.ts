@@ -7,7 +7,7 @@ import type { Agent, Operations, Tool } from "../agent/agent.ts";
 import { checkTimeoutOption } from "../agent/call-options.ts";
 import type { TimeoutOption } from "../agent/call-options.ts";
 import type { ActorPlace } from "../agent/actor-address.ts";
-import { checkAgent } from "../agent/check-definition.ts";
+import { checkAgent } from "../agent/definition/check-definition.ts";
 import type { OperationInput, OperationOutput } from "../agent/turn-api.ts";
 
 /** What an actor of a machine calls. */

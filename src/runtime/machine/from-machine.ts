@@ -1,13 +1,13 @@
 import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import type { Agent, ChatInput, Collaborators, Effect, MachineOperation, Operation } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
-import { asAgent } from "../agent/check-definition.ts";
-import { chatInput, defineAgent } from "../agent/define.ts";
-import type { ChatOperations } from "../agent/define.ts";
-import { anyObject } from "../agent/handwritten-schema.ts";
+import { asAgent } from "../agent/definition/check-definition.ts";
+import { chatInput, defineAgent } from "../agent/definition/define.ts";
+import type { ChatOperations } from "../agent/definition/define.ts";
+import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
 import { callOf } from "./actors.ts";
-import { toChart } from "./chart.ts";
+import { toChart } from "./chart/chart.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
 import { checkTakenAtRest } from "./takes.ts";

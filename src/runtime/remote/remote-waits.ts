@@ -4,7 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import type { Schema } from "../agent/agent.ts";
-import { handwrittenSchema } from "../agent/handwritten-schema.ts";
+import { handwrittenSchema } from "../agent/definition/handwritten-schema.ts";
 import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Wait } from "../replay/turn-journal.ts";

@@ -4,7 +4,7 @@ import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { MachineRequest } from "../agent/machine-port.ts";
-import { parseWith } from "../agent/schema.ts";
+import { parseWith } from "../agent/definition/schema.ts";
 import { isFromActor } from "../activation/mailbox.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { TurnSlot } from "../activation/turn-slot.ts";

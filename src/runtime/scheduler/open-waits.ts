@@ -5,7 +5,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { isUnder } from "../journal/call-id.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { LiveWait } from "./call-tree.ts";
-import { checkWith } from "../agent/schema.ts";
+import { checkWith } from "../agent/definition/schema.ts";
 import { LazyMap } from "../lazy.ts";
 
 /** The open waits of a turn: live ones, and those of the log that the replayed code has not reached yet. */

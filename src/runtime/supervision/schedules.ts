@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { Schedule } from "../agent/schedule.ts";
+import type { Schedule } from "../agent/definition/schedule.ts";
 import { checkTurnRequest } from "../commands/check-request.ts";
 import type { KeyedRuns } from "../commands/keyed-runs.ts";
 import { digest } from "../journal/digest.ts";

@@ -3,7 +3,7 @@ import type { Agent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ArtifactId } from "../../../src/protocol/ids.ts";
-import { asAgent } from "../../../src/runtime/agent/check-definition.ts";
+import { asAgent } from "../../../src/runtime/agent/definition/check-definition.ts";
 import type { RemoteSession } from "../../../src/runtime/agent/remote-port.ts";
 import { TestHost } from "../test-host.ts";
 

@@ -1,6 +1,6 @@
 import type { Agent, ChatInput, ChatOutput, Operation } from "../../../runtime/agent/agent.ts";
-import { asAgent } from "../../../runtime/agent/check-definition.ts";
-import { defineAgent } from "../../../runtime/agent/define.ts";
+import { asAgent } from "../../../runtime/agent/definition/check-definition.ts";
+import { defineAgent } from "../../../runtime/agent/definition/define.ts";
 import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
 import { NodeDescription } from "./description.ts";
 import { SessionCall } from "./session-call.ts";

@@ -1,7 +1,7 @@
 import type { Agent, Operation, Operations } from "../../../runtime/agent/agent.ts";
-import { asAgent } from "../../../runtime/agent/check-definition.ts";
-import { defineAgent } from "../../../runtime/agent/define.ts";
-import { anyValue, handwrittenSchema } from "../../../runtime/agent/handwritten-schema.ts";
+import { asAgent } from "../../../runtime/agent/definition/check-definition.ts";
+import { defineAgent } from "../../../runtime/agent/definition/define.ts";
+import { anyValue, handwrittenSchema } from "../../../runtime/agent/definition/handwritten-schema.ts";
 import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
 import type { ToolInfo } from "../wire/messages.ts";
 import { readToolArguments } from "../wire/tool-arguments.ts";

@@ -1,15 +1,15 @@
-import type { CallMode } from "../../protocol/actors.ts";
-import type { Callee, Event, ToolErrorCode } from "../../protocol/events/events.ts";
-import type { Json } from "../../protocol/json.ts";
-import { CALLERS_LIMIT } from "../../protocol/requests/requests.ts";
-import type { ActorAddress } from "../agent/actor-address.ts";
-import type { AnnouncedCall } from "../calls/announce.ts";
-import { fail, stop } from "../calls/call-end.ts";
-import { startDeadline, toTimeoutMessage } from "../calls/deadline.ts";
-import { HOPS_LIMIT, toActorRequest, toRequestId } from "../replay/actor-request.ts";
-import type { ActorCallEvent } from "../replay/actor-request.ts";
-import type { Actor } from "./actor.ts";
-import { openCall } from "./call.ts";
+import type { CallMode } from "../../../protocol/actors.ts";
+import type { Callee, Event, ToolErrorCode } from "../../../protocol/events/events.ts";
+import type { Json } from "../../../protocol/json.ts";
+import { CALLERS_LIMIT } from "../../../protocol/requests/requests.ts";
+import type { ActorAddress } from "../../agent/actor-address.ts";
+import type { AnnouncedCall } from "../../calls/announce.ts";
+import { fail, stop } from "../../calls/call-end.ts";
+import { startDeadline, toTimeoutMessage } from "../../calls/deadline.ts";
+import { HOPS_LIMIT, toActorRequest, toRequestId } from "../../replay/actor-request.ts";
+import type { ActorCallEvent } from "../../replay/actor-request.ts";
+import type { Actor } from "../actor.ts";
+import { openCall } from "../call.ts";
 
 /** A new ask or tell, made for the first time or again after a crash. */
 export interface NewAsk extends AnnouncedCall {

@@ -1,6 +1,6 @@
-import { AgentError } from "../../errors.ts";
-import type { Json, JsonObject } from "../../protocol/json.ts";
-import { reservedNames } from "../../protocol/routes.ts";
+import { AgentError } from "../../../errors.ts";
+import type { Json, JsonObject } from "../../../protocol/json.ts";
+import { reservedNames } from "../../../protocol/routes.ts";
 import type {
   Agent,
   AgentOptions,
@@ -17,8 +17,8 @@ import type {
   Schema,
   Tool,
   ToolOptions,
-} from "./agent.ts";
-import { checkCallOptions, checkNoQueue, toQueueOptions } from "./call-options.ts";
+} from "../agent.ts";
+import { checkCallOptions, checkNoQueue, toQueueOptions } from "../call-options.ts";
 import { asAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
 import { toSchedules } from "./schedule.ts";

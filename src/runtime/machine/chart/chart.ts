@@ -1,7 +1,7 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from "xstate";
-import { AgentError } from "../../errors.ts";
-import type { Statechart, StatechartEdge, StatechartNode } from "../../protocol/answers/statechart.ts";
-import { byteLength } from "../journal/json-limits.ts";
+import { AgentError } from "../../../errors.ts";
+import type { Statechart, StatechartEdge, StatechartNode } from "../../../protocol/answers/statechart.ts";
+import { byteLength } from "../../journal/json-limits.ts";
 import { EventNames } from "./event-names.ts";
 
 /** A machine's chart, and what its StateChanged events need of it. */

@@ -1,5 +1,5 @@
-import { AgentError } from "../../errors.ts";
-import type { Agent, Schema } from "./agent.ts";
+import { AgentError } from "../../../errors.ts";
+import type { Agent, Schema } from "../agent.ts";
 
 /** Marks an agent as made by this package. A copy of the object does not have the mark. */
 export function asAgent<Made extends Agent>(agent: Made): Made {

@@ -1,5 +1,5 @@
 import type { AnyStateNode, AnyTransitionDefinition, EventObject } from "xstate";
-import type { MachineStatus, StateStep } from "../../protocol/events/events.ts";
+import type { MachineStatus, StateStep } from "../../../protocol/events/events.ts";
 import { pathOf } from "./chart.ts";
 import type { EventNames } from "./event-names.ts";
 

@@ -1,6 +1,6 @@
-import type { Environment } from "../../ports/environment.ts";
-import type { QueueOptions } from "../../ports/model.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { Environment } from "../../../ports/environment.ts";
+import type { QueueOptions } from "../../../ports/model.ts";
+import type { RunId } from "../../../protocol/ids.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** Gives a waiting call its slot. */

@@ -1,13 +1,13 @@
-import { AgentError, isInstance } from "../../errors.ts";
-import type { CallId } from "../../protocol/ids.ts";
-import type { Json } from "../../protocol/json.ts";
-import type { RetryCode, RetryPolicy } from "../agent/call-options.ts";
-import { allSignature, sleepSignature } from "../replay/signature.ts";
-import { ReplayScope } from "../replay/scope.ts";
+import { AgentError, isInstance } from "../../../errors.ts";
+import type { CallId } from "../../../protocol/ids.ts";
+import type { Json } from "../../../protocol/json.ts";
+import type { RetryCode, RetryPolicy } from "../../agent/call-options.ts";
+import { allSignature, sleepSignature } from "../../replay/signature.ts";
+import { ReplayScope } from "../../replay/scope.ts";
 import type { Attempt, MakeAttempt } from "./attempt.ts";
-import { Sequence } from "./sequence.ts";
-import type { Step } from "./sequence.ts";
-import { sleep } from "./wait.ts";
+import { Sequence } from "../sequence.ts";
+import type { Step } from "../sequence.ts";
+import { sleep } from "../wait.ts";
 
 /** The longest pause between two attempts. */
 const LONGEST_PAUSE_MS = 3_600_000;

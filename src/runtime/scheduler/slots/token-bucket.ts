@@ -1,4 +1,4 @@
-import type { RateOptions } from "../../ports/model.ts";
+import type { RateOptions } from "../../../ports/model.ts";
 
 /**
  * Tokens that come back at a rate. It starts with one token only, because it does not know what an earlier process has

@@ -1,9 +1,9 @@
-import { AgentError } from "../../errors.ts";
-import type { CallId } from "../../protocol/ids.ts";
-import type { Schema } from "../agent/agent.ts";
-import type { Actor } from "./actor.ts";
-import { openCall } from "./call.ts";
-import { LAST_MS } from "./wait.ts";
+import { AgentError } from "../../../errors.ts";
+import type { CallId } from "../../../protocol/ids.ts";
+import type { Schema } from "../../agent/agent.ts";
+import type { Actor } from "../actor.ts";
+import { openCall } from "../call.ts";
+import { LAST_MS } from "../wait.ts";
 
 /** The schema of a message that an agent reads; throws if the agent does not declare the message. */
 export function messageSchema({ agent }: Actor, name: string): Schema<unknown> {

@@ -1,4 +1,4 @@
-import type { Agent, Schema } from "./agent.ts";
+import type { Agent, Schema } from "../agent.ts";
 import { checkNotRoute } from "./define.ts";
 
 /**

@@ -1,11 +1,11 @@
-import { AgentError } from "../../errors.ts";
-import type { ActorAddress } from "../agent/actor-address.ts";
-import type { Agent } from "../agent/agent.ts";
-import { CHAT } from "../agent/agent.ts";
-import { isMessageName, operationNames } from "../agent/resolve-operation.ts";
-import type { TimedRequest } from "../agent/timer-agent.ts";
-import type { ScheduledTime } from "../agent/turn-api.ts";
-import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import { AgentError } from "../../../errors.ts";
+import type { ActorAddress } from "../../agent/actor-address.ts";
+import type { Agent } from "../../agent/agent.ts";
+import { CHAT } from "../../agent/agent.ts";
+import { isMessageName, operationNames } from "../../agent/resolve-operation.ts";
+import type { TimedRequest } from "../../agent/definition/timer-agent.ts";
+import type { ScheduledTime } from "../../agent/turn-api.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../../journal/json-limits.ts";
 
 /** Makes the request that the timer agent sends at a time. */
 export function toTimedRequest(

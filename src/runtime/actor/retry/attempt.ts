@@ -1,13 +1,13 @@
-import type { Json } from "../../protocol/json.ts";
-import type { AttemptNumber } from "../calls/announce.ts";
-import { cancel } from "../calls/call-end.ts";
-import { actorSignature, callSignature } from "../replay/signature.ts";
-import type { Signature } from "../replay/signature.ts";
-import { askActor } from "./ask.ts";
-import type { NewAsk } from "./ask.ts";
-import { callAgent, performEffect, toCallee } from "./call.ts";
-import type { AgentCall, EffectCall } from "./call.ts";
-import type { Called, Sequence, Step } from "./sequence.ts";
+import type { Json } from "../../../protocol/json.ts";
+import type { AttemptNumber } from "../../calls/announce.ts";
+import { cancel } from "../../calls/call-end.ts";
+import { actorSignature, callSignature } from "../../replay/signature.ts";
+import type { Signature } from "../../replay/signature.ts";
+import { askActor } from "../messages/ask.ts";
+import type { NewAsk } from "../messages/ask.ts";
+import { callAgent, performEffect, toCallee } from "../call.ts";
+import type { AgentCall, EffectCall } from "../call.ts";
+import type { Called, Sequence, Step } from "../sequence.ts";
 
 /** One attempt of a call: a step of a sequence, with an outcome of its own. */
 export interface Attempt {

@@ -1,5 +1,5 @@
-import type { Environment } from "../../ports/environment.ts";
-import type { QueueOptions } from "../../ports/model.ts";
+import type { Environment } from "../../../ports/environment.ts";
+import type { QueueOptions } from "../../../ports/model.ts";
 import { SlotQueue } from "./slot-queue.ts";
 
 /** The queues of a runtime: one for each definition of a tool or a model that limits its calls. */

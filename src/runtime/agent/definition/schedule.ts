@@ -1,9 +1,9 @@
 import { Cron } from "croner";
-import { AgentError } from "../../errors.ts";
-import { isKey } from "../../protocol/ids.ts";
-import type { Json } from "../../protocol/json.ts";
-import type { Operations } from "./agent.ts";
-import { errorMessage } from "./error-message.ts";
+import { AgentError } from "../../../errors.ts";
+import { isKey } from "../../../protocol/ids.ts";
+import type { Json } from "../../../protocol/json.ts";
+import type { Operations } from "../agent.ts";
+import { errorMessage } from "../error-message.ts";
 
 /** Calls an operation of an agent at fixed times. */
 export interface ScheduleOptions {

@@ -1,10 +1,10 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import { AgentError, isInstance } from "../../errors.ts";
-import type { Environment } from "../../ports/environment.ts";
-import type { Issue } from "../../protocol/schema/issue.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { Schema } from "./agent.ts";
-import { errorMessage } from "./error-message.ts";
+import { AgentError, isInstance } from "../../../errors.ts";
+import type { Environment } from "../../../ports/environment.ts";
+import type { Issue } from "../../../protocol/schema/issue.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import type { Schema } from "../agent.ts";
+import { errorMessage } from "../error-message.ts";
 
 /**
  * Parses a value. Throws `unprocessable` with the issues if it does not fit or the schema's own code throws.

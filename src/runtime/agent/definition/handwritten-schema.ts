@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { isObject } from "../../protocol/json.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { Schema } from "./agent.ts";
+import { isObject } from "../../../protocol/json.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import type { Schema } from "../agent.ts";
 
 /** Validates a value, and may convert it. */
 export type Validate<Value> = (

@@ -1,7 +1,7 @@
-import type { RunId } from "../../protocol/ids.ts";
-import type { Json } from "../../protocol/json.ts";
-import { AgentError } from "../../errors.ts";
-import type { Agent, Operation } from "./agent.ts";
+import type { RunId } from "../../../protocol/ids.ts";
+import type { Json } from "../../../protocol/json.ts";
+import { AgentError } from "../../../errors.ts";
+import type { Agent, Operation } from "../agent.ts";
 import { defineAgent } from "./define.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
 
