@@ -35,7 +35,7 @@ const receipt = await runtime.process("large", { type: "ChatRequest", input: "" 
 const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
 const mb = Math.round((process.resourceUsage().maxRSS - before) / 1_000);
 console.log(`{"mb":${mb},"end":${end ?? "null"}}`);
-process.exit(0);
+// The test ends this process.
 
 /** The text as one piece of memory. */
 function flat(text: string): string {
