@@ -11,6 +11,9 @@ const TURNS_LIMIT = 1_000;
 /** The pause between two readings, in milliseconds. A cancel or an answer that is under way changes the second one. */
 const AGAIN_MS = 1_000;
 
+/** The longest pause before a failed examination is repeated, in milliseconds. */
+const RETRY_LIMIT_MS = 60_000;
+
 /** A turn that rests on asks alone, and the turns that it waits for. */
 interface Resting {
   readonly requestId: RequestId;
@@ -54,13 +57,24 @@ export class Deadlocks {
       return;
     }
     this.#examined.set(requestId, false);
-    this.#examine(requestId)
-      .catch((error: unknown) => this.#context.telemetry.fault("actors could not be examined", error))
-      .finally(() => {
-        const isAgain = this.#examined.get(requestId) === true;
-        this.#examined.delete(requestId);
-        if (isAgain) this.examine(requestId);
-      });
+    void this.#examineUntilDone(requestId).then(() => {
+      const isAgain = this.#examined.get(requestId) === true;
+      this.#examined.delete(requestId);
+      if (isAgain) this.examine(requestId);
+    });
+  }
+
+  /** Repeats an examination that fails, for example while the log cannot be written: nothing else would break a cycle. */
+  async #examineUntilDone(requestId: RequestId): Promise<void> {
+    for (let pauseMs = AGAIN_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_LIMIT_MS)) {
+      try {
+        await this.#examine(requestId);
+        return;
+      } catch (error) {
+        this.#context.telemetry.fault("actors could not be examined", error);
+      }
+      await this.#pauses.wait(pauseMs);
+    }
   }
 
   async #examine(requestId: RequestId): Promise<void> {

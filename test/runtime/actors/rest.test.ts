@@ -1,5 +1,5 @@
 import type { Event, JsonObject } from "troupe/protocol";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { asked, TestHost } from "../test-host.ts";
 import { list, peer, user } from "./agents.ts";
 
@@ -96,6 +96,30 @@ test("two actors that ask each other at once get one would_deadlock and one answ
   expect(errors).toMatchObject([{ code: "would_deadlock" }]);
   expect(ends.filter((end) => end?.type === "RequestCompleted" && end.output === "end")).toHaveLength(1);
   expect(await host.log.open()).toEqual([]);
+});
+
+test("actors that wait for each other are examined again when the log could not be read", async () => {
+  const host = new TestHost({ agents });
+  const lookup = host.log.lookup.bind(host.log);
+  let failed = 0;
+  let isGone = false;
+  vi.spyOn(host.log, "lookup").mockImplementation((id) => {
+    if (!isGone) return lookup(id);
+    failed += 1;
+    return Promise.reject(new Error("the disk is gone"));
+  });
+  await host.restart();
+  await host.ask("peer", { ...run("ask_after", { ms: 10, to: "b" }, "first"), key: "a" });
+  await host.ask("peer", { ...run("ask_after", { ms: 10, to: "a" }, "second"), key: "b" });
+  await host.environment.advance(10);
+  await host.environment.advance(1_000);
+  isGone = true;
+  await advance(host, 5);
+  expect(failed).toBeGreaterThan(0);
+  isGone = false;
+  await advance(host, 20);
+  const events = [...(await host.events("first")), ...(await host.events("second"))];
+  expect(events.filter(({ type }) => type === "ToolError")).toMatchObject([{ code: "would_deadlock" }]);
 });
 
 test("actors that waited for each other when the process died are found by the next one", async () => {
