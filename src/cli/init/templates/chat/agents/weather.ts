@@ -22,14 +22,15 @@ const temperature = defineTool({
   },
 });
 
-// Plays the model while no model is configured (see README.md): it asks the tool, then reports what it said.
+// Plays the model while none is configured; README.md says how to configure one. It asks the tool, then reports the result.
 const script = scriptedModel(({ messages }) => {
   const last = messages.at(-1);
-  if (last?.role === "tool")
-    return { text: `${last.content} — and this is a script; see README.md for a real model.` };
-  const city = [...degrees.keys()].find((name) => last?.content.includes(name));
+  const asked = messages.findLast(({ role }) => role === "user")?.content ?? "";
+  const city = [...degrees.keys()].find((name) => asked.includes(name));
   if (city === undefined) return { text: `Ask me about ${[...degrees.keys()].join(", ")}.` };
-  return { toolCalls: [{ name: "temperature", input: { city } }] };
+  if (last?.role !== "tool") return { toolCalls: [{ name: "temperature", input: { city } }] };
+  const { celsius } = JSON.parse(last.content) as { readonly celsius: number };
+  return { text: `It is ${celsius} degrees in ${city}. (No model is configured; this answer is scripted.)` };
 });
 
 /** An agent made of a model, instructions and tools. The model is a parameter, so that a test can give it a script. */
