@@ -161,4 +161,4 @@ export class Simulation {
 class Stopped extends Error {}
 
 /** The maximum number of steps of a simulation. */
-const MOST_STEPS = 30_000;
+const MOST_STEPS = 100_000;

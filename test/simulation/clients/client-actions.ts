@@ -220,8 +220,16 @@ export class ClientActions {
   async #fork(runId: RunId, { requestId }: Invocation): Promise<void> {
     const { pick, pause, observer } = this.#around;
     const { aside } = this.#shared;
-    const after = pick.chance(70) ? (observer.requests.get(requestId)?.end?.id ?? 0) : 0;
-    const forked = this.#connection.unlessGone((runtime) => runtime.fork(runId, { after }));
+    const end = observer.requests.get(requestId)?.end;
+    const after = pick.chance(70) ? (end?.id ?? 0) : 0;
+    const forked = this.#connection
+      .unlessGone((runtime) => runtime.fork(runId, { after }))
+      .catch((error: unknown) => {
+        // A request that was canceled in the queue ends inside the turn of another one.
+        const isInTurn = after > 0 && end?.finish_reason === "canceled";
+        if (isInTurn && error instanceof AgentError && error.code === "conflict") return undefined;
+        throw error;
+      });
     // Everything that the fork needs must stay, even if the source is removed before, during or after the
     // fork.
     const isRemoved = pick.chance(30);
