@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { EventLog, LogRecord } from "../../../src/ports/event-log.ts";
-import { requestIdOf, typeOf } from "../../../src/protocol/events/encode.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
 import { readHeadFile } from "../../../src/storage/sqlite/format/head-file.ts";
@@ -57,13 +56,13 @@ export async function readHistory(directory: string): Promise<History> {
   }
 }
 
-/** The started requests that are open in the index. */
+/** The accepted requests that are open in the index, also those that have not started. */
 async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): Promise<Set<string>> {
   const open = new Set<string>();
-  for (const { events } of runs.values()) {
-    for (const text of events) {
-      if (typeOf(text) !== "RequestStarted") continue;
-      const requestId = requestIdOf(text) as RequestId;
+  for (const { records } of runs.values()) {
+    for (const { type, ...record } of records) {
+      if (type !== "Accepted") continue;
+      const { requestId } = record["accepted"] as unknown as { readonly requestId: RequestId };
       if ((await log.lookup(requestId))?.phase !== "completed") open.add(requestId);
     }
   }
