@@ -74,7 +74,7 @@ export function prepareCall(
       const address = toActorAddress(call.agent, place);
       const args = toJson(given, `the input of ${call.agent.name}`, INPUT_LIMIT_BYTES);
       return (step) =>
-        void askActor(actor, {
+        askActor(actor, {
           ...step,
           retryOf: undefined,
           mode: "ask",

@@ -53,12 +53,18 @@ export class OpenAsks {
     for (const ask of this.#asks.values()) this.#post(ask);
   }
 
-  /** Sends the request of a new call, whose ToolCall is committed. */
+  /** Sends the request of a new call when its ToolCall, which is just recorded, is committed. */
   begin(sent: ActorCallEvent, call: OpenCall): void {
     const ask = newAsk(sent, false);
+    ask.call = call;
     this.#asks.set(call.callId, ask);
-    this.#live(ask, call);
-    this.#post(ask);
+    this.#options.recorder.committed().then(
+      () => {
+        if (this.#isWanted(ask)) this.#post(ask);
+      },
+      // A failed commit is reported to the run.
+      () => {},
+    );
   }
 
   /** The replayed code has made a call of the log again. */
@@ -120,7 +126,7 @@ export class OpenAsks {
       accepted: toActorRequest(ask.sent, { self, accepted }),
       isRepeated,
       ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
-      isWanted: () => !this.#released && this.#asks.get(ask.sent.tool_call_id) === ask,
+      isWanted: () => this.#isWanted(ask),
     };
     context.mail.post(letter).then(
       (posted) => {
@@ -128,6 +134,11 @@ export class OpenAsks {
       },
       (thrown: unknown) => this.#refused(ask, thrown),
     );
+  }
+
+  /** Whether the request of an ask is still to be sent. */
+  #isWanted(ask: OpenAsk): boolean {
+    return !this.#released && this.#asks.get(ask.sent.tool_call_id) === ask;
   }
 
   #accepted(ask: OpenAsk, { runId }: Posted): void {

@@ -60,6 +60,15 @@ export const user = defineAgent({
         return (await Promise.all(tells)).length;
       },
     }),
+    /** Tells three items at once; some may be refused. */
+    tell_each: own({
+      input: z.object({ key: z.string() }),
+      async run({ key }, turn) {
+        const actor = turn.actor(list, key);
+        const tells = ["a", "b", "c"].map((item) => turn.tell(actor, "add", { item }));
+        return (await Promise.allSettled(tells)).map(({ status }) => status);
+      },
+    }),
     tell_only: own({
       input: z.object({ key: z.string() }),
       run({ key }, turn) {

@@ -1,9 +1,9 @@
 import type { Event, JsonObject } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { asked, TestHost } from "../test-host.ts";
-import { list, user } from "./agents.ts";
+import { list, peer, user } from "./agents.ts";
 
-const agents = [list, user];
+const agents = [list, user, peer];
 const run = (operation: string, input: JsonObject) =>
   ({ type: "OperationRequest", operation, input, request_id: asked }) as const;
 
@@ -88,5 +88,50 @@ test.each(faults.slice(0, 40))(
     expect(ends).toMatchObject([{ finish_reason: "canceled" }]);
     expect(await host.log.outbox({})).toEqual([]);
     expect((await host.log.list({ limit: 10 })).runs.map(({ status }) => status)).toEqual(["idle", "idle"]);
+  },
+);
+
+test.each(faults.slice(0, 20))(
+  "a crash at commit $commit (written: $written) sends no tell above the limit of open tells",
+  async ({ commit, written }) => {
+    const commitFaults = [{ commit, kind: "crash", written }] as const;
+    const host = new TestHost({ agents, limits: { openAsks: 2 }, commitFaults });
+    host.ask("user", run("tell_each", { key: "shop" })).catch(() => {});
+    await host.environment.idle();
+    await settle(host);
+    if (host.crashed) {
+      await host.restart();
+      if ((await host.log.lookup(asked)) === undefined)
+        await host.ask("user", run("tell_each", { key: "shop" }));
+      await settle(host);
+    }
+    const errors = (await host.events(asked)).filter(({ type }) => type === "ToolError");
+    expect(errors).toMatchObject([{ code: "overloaded" }]);
+    const texts = (await listEvents(host, "shop")).flatMap((event) =>
+      event.type === "TextOutput" ? [event.content] : [],
+    );
+    expect(texts).toEqual(["a", "b"]);
+  },
+);
+
+test.each(faults.slice(0, 30))(
+  "a crash at commit $commit (written: $written) sends no ask above the limit of self-calls",
+  async ({ commit, written }) => {
+    const commitFaults = [{ commit, kind: "crash", written }] as const;
+    const host = new TestHost({ agents, limits: { selfCalls: 1 }, commitFaults });
+    const request = { ...run("chain", { keys: ["b", "c"] }), key: "a" };
+    host.ask("peer", request).catch(() => {});
+    await host.environment.idle();
+    await settle(host);
+    if (host.crashed) {
+      await host.restart();
+      if ((await host.log.lookup(asked)) === undefined) await host.ask("peer", request);
+      await settle(host);
+    }
+    expect(await host.runtime.find("peer", "c")).toBeUndefined();
+    const middle = (await host.runtime.find("peer", "b")) ?? "";
+    const errors = (await host.events(middle)).filter(({ type }) => type === "ToolError");
+    expect(errors).toMatchObject([{ code: "too_deep" }]);
+    expect(await host.log.open()).toEqual([]);
   },
 );

@@ -25,9 +25,10 @@ export function toCallee({ agent, key, runId }: ActorAddress): Callee {
 
 /**
  * Asks or tells another actor. The ToolCall is the entry of the request in the outbox: once it is committed, the
- * request is sent until it is accepted or refused.
+ * request is sent until it is accepted or refused. A refusal of this turn is committed with the ToolCall, so that
+ * recovery never finds a ToolCall whose request must not be sent.
  */
-export async function askActor(caller: Actor, ask: NewAsk): Promise<void> {
+export function askActor(caller: Actor, ask: NewAsk): void {
   const { turn, speaker } = caller;
   const { callId, name, mode, logged } = ask;
   const open = openCall(caller, ask, mode, () => turn.asks.aborted(callId));
@@ -48,12 +49,6 @@ export async function askActor(caller: Actor, ask: NewAsk): Promise<void> {
     ...(deadline && { expires_at: deadline.expiresAt }),
     ...(ask.retryOf !== undefined && { retry_of: ask.retryOf }),
   });
-  try {
-    await turn.recorder.committed();
-  } catch {
-    return;
-  }
-  if (!open.open) return;
   const sent = JSON.parse(text) as Event as ActorCallEvent;
   const refusal = refusalOf(caller, ask, sent);
   if (refusal === undefined) turn.asks.begin(sent, open);

@@ -53,7 +53,7 @@ export function askAttempts(
     const step = sequence.begin(signature);
     if (step === undefined) return over(sequence);
     const result = sequence.outcome(step.callId, { of });
-    if (!step.settled) void askActor(sequence.actor, { ...ask, ...step, retryOf });
+    if (!step.settled) askActor(sequence.actor, { ...ask, ...step, retryOf });
     return { step, result, cancel() {} };
   };
 }
