@@ -1,108 +1,15 @@
 import { Command } from "commander";
-import type { Agent } from "../../runtime/agent/agent.ts";
-import type { Runtime } from "../../runtime/api.ts";
-import { drainOnSignals } from "../../node/signals.ts";
-import { printBanner } from "./banner.ts";
-import { collectImportedFiles } from "./imported-files.ts";
-import { loadAgents, toNoAgent } from "./load-agents.ts";
-import { createLog } from "./log.ts";
 import { addServerOptions } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
-import { isServerCommand } from "./server-report.ts";
-import type { ServerReport } from "./server-report.ts";
-import { startServer } from "./start-server.ts";
 
 /** `troupe serve`: serves the agents of a directory until it is stopped. */
 export function serveCommand(): Command {
   return addServerOptions(new Command("serve"))
     .description("Serves the agents of a directory.")
     .option("--console", "serve the console to browsers at the root", false)
-    .action((options: ServerOptions) => (process.send ? serveForParent(options) : serveAlone(options)));
-}
-
-async function serveAlone(options: ServerOptions): Promise<void> {
-  const log = createLog(options.logFormat);
-  const { agents, withoutAgent } = await loadAgents(options.agents);
-  for (const file of withoutAgent) log.info(toNoAgent(file));
-  const { runtime, server } = await startServer(options, agents, log);
-  drainOnSignals(server, runtime);
-  const { agents: names, defaultAgent } = runtime;
-  printBanner({ ...server, agents: names, defaultAgent }, options, log);
-}
-
-/**
- * Serves for `troupe dev`, which prints and decides. This process loads the agents, waits for the command to
- * start, and ends when the parent asks for it or is gone.
- */
-async function serveForParent(options: ServerOptions): Promise<void> {
-  let stop = async (): Promise<unknown> => undefined;
-  const leave = (): void => void stop().finally(() => process.exit(0));
-  const started = new Promise<void>((resolve) => {
-    process.on("message", (message) => {
-      if (!isServerCommand(message)) return;
-      if (message.type === "start") resolve();
-      else leave();
+    .action(async (options: ServerOptions) => {
+      // Loaded only here: the runtime and its protocols take longer to load than most commands take to run.
+      const { serveAlone, serveForParent } = await import("./run-server.ts");
+      await (process.send ? serveForParent(options) : serveAlone(options));
     });
-  });
-  process.on("disconnect", leave);
-  // A signal to the whole group reaches the parent too, which then sends a command. Any other SIGTERM ends the
-  // process as a crash, because a turn may have sent it: that counts as a death while the turn ran.
-  process.on("SIGTERM", () => setTimeout(() => process.exit(SIGTERM_CODE), COMMAND_MS));
-  // A terminal sends SIGINT to both processes.
-  process.on("SIGINT", () => {});
-
-  const agents = await load(options);
-  await started;
-  const { runtime, server } = await startServer(options, agents, createLog(options.logFormat)).catch(
-    async (thrown: unknown) => {
-      await tell({ type: "failed", files: [] });
-      throw thrown;
-    },
-  );
-  // Open turns continue after the next start, which comes soon.
-  stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]);
-  const { agents: names, defaultAgent } = runtime;
-  const open = await countOpenRuns(runtime);
-  await tell({
-    type: "ready",
-    url: server.url,
-    listeners: server.listeners,
-    agents: names,
-    defaultAgent,
-    open,
-  });
-}
-
-/** How long the parent may take to send a command. */
-const COMMAND_MS = 200;
-
-/** The exit code of a process that SIGTERM ended. */
-const SIGTERM_CODE = 143;
-
-async function load({ agents: directory }: ServerOptions): Promise<readonly Agent[]> {
-  const files = collectImportedFiles();
-  try {
-    const { agents, withoutAgent } = await loadAgents(directory);
-    await tell({ type: "loaded", files: files(), withoutAgent });
-    return agents;
-  } catch (thrown) {
-    await tell({ type: "failed", files: files() });
-    throw thrown;
-  }
-}
-
-/** Counts the runs whose request runs, waits or sleeps; of more than a hundred of a kind only the first. */
-async function countOpenRuns(runtime: Runtime): Promise<number> {
-  const pages = [
-    runtime.runs({ status: "running", limit: 100 }),
-    runtime.runs({ status: "waiting", limit: 100 }),
-  ];
-  return (await Promise.all(pages)).reduce((sum, { runs }) => sum + runs.length, 0);
-}
-
-/** Resolves when the parent has the report, or is gone. */
-function tell(report: ServerReport): Promise<void> {
-  return new Promise((resolve) => {
-    process.send?.(report, () => resolve());
-  });
 }
