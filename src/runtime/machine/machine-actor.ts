@@ -7,43 +7,28 @@ import type {
   InspectionEvent,
   Snapshot,
 } from "xstate";
-import type { MachineStatus } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
-import type { Effect } from "../agent/agent.ts";
-import { toCallFailure } from "../actor/call-failure.ts";
-import { toActorPath } from "./actor-path.ts";
-import type { Chart } from "./chart/chart.ts";
-import type { MachineCalls } from "./machine-calls.ts";
-import { withJournaledActors } from "./journaled-logic.ts";
-import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
-import { prepareCall } from "./start-call.ts";
-import { checkTaken, startsSomething } from "./takes.ts";
-import { toOperationEvent } from "./machine-input.ts";
-import type { MachineEvent } from "./machine-input.ts";
-import type { MachineFacts } from "../agent/accepted-operations.ts";
+import { TurnHandle } from "../actor/turn-handle.ts";
 import type { MachineRequest, OpenMachine } from "../agent/machine-port.ts";
-import { StateSteps } from "./chart/state-steps.ts";
-import { leavingEvents } from "./chart/leaving-events.ts";
-import { MachineWaits } from "./waits.ts";
-import { MachineTimers } from "./timers.ts";
+import type { Turn } from "../agent/turn-api.ts";
+import { toJson } from "../journal/json-limits.ts";
 import type { MachineState } from "../journal/records.ts";
 import type { ReplayScope } from "../replay/scope.ts";
-import { checkName, toJson } from "../journal/json-limits.ts";
-import type { Turn } from "../agent/turn-api.ts";
-import { TurnHandle } from "../actor/turn-handle.ts";
-
-/** The machine to run and its first event. */
-export interface MachineRun {
-  readonly machine: AnyStateMachine;
-  readonly chart: Chart;
-  readonly effect: Effect;
-  readonly event: MachineEvent;
-  readonly facts: MachineFacts;
-  /** The result of a turn; default: the machine's output. */
-  readonly output: ((snapshot: AnyMachineSnapshot) => unknown) | undefined;
-}
+import { toActorPath } from "./calls/actor-path.ts";
+import type { MachineCalls } from "./calls/machine-calls.ts";
+import { MachinePromises } from "./calls/promises.ts";
+import { MachineTimers } from "./calls/timers.ts";
+import { MachineWaits } from "./calls/waits.ts";
+import { leavingEvents } from "./chart/leaving-events.ts";
+import { withJournaledActors } from "./journaled-logic.ts";
+import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
+import { MachineEvents } from "./machine-events.ts";
+import { toOperationEvent } from "./machine-input.ts";
+import type { MachineRun } from "./machine-input.ts";
+import { checkTaken, hasActiveChild, startsSomething } from "./takes.ts";
+import { Transitions } from "./transitions.ts";
 
 /** Runs a machine until it is done or nothing is running in it; resolves with its output. */
 export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
@@ -59,8 +44,11 @@ const STATE_LIMIT_BYTES = 1_048_576;
 /** The event that starts a machine; it is no transition. */
 const INIT = "xstate.init";
 
-/** A machine with more transitions in one turn of the event loop counts as an endless loop. */
-const TRANSITIONS_AT_ONCE = 1_000;
+/** Receives the output of a machine, or its error. */
+interface MachineEnd {
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
 
 /** A running machine, whose waits, delays and promises are calls of its turn. */
 class MachineActor implements MachineCalls, LogicHost, OpenMachine {
@@ -68,48 +56,36 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   readonly #turn: Turn;
   readonly #scope: ReplayScope;
   readonly #run: MachineRun;
-  readonly #end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void };
+  readonly #end: MachineEnd;
   readonly #waits: MachineWaits;
   readonly #timers: MachineTimers;
-  readonly #steps: StateSteps;
-  /** The running promises by the path of their actor. */
-  readonly #promises = new Map<string, CallId>();
+  readonly #promises: MachinePromises;
+  readonly #events: MachineEvents;
+  readonly #transitions: Transitions;
   readonly #restored: MachineState | undefined;
   readonly #machine: ReturnType<typeof createActor<AnyStateMachine>>;
   #restoring = false;
-  /** Whether a transition is under way: from its start until its state is settled. */
-  #isMoving = false;
-  /** The number of events that were sent to the machine and not processed yet, for example by its own actions. */
-  #unprocessed = 0;
-  /** Starts the calls of the transition under way. */
-  #starts: (() => void)[] = [];
   /** Whether a machine inside the machine has changed since the last record. */
   #isChildNew = false;
-  /** The number of transitions in this turn of the event loop. */
-  #transitions = 0;
   #ended = false;
   /** The error that has ended the machine. */
   #error: unknown;
 
-  constructor(
-    turn: Turn,
-    actor: Actor,
-    scope: ReplayScope,
-    run: MachineRun,
-    end: { readonly resolve: (output: unknown) => void; readonly reject: (error: unknown) => void },
-  ) {
+  constructor(turn: Turn, actor: Actor, scope: ReplayScope, run: MachineRun, end: MachineEnd) {
     this.#turn = turn;
     this.actor = actor;
     this.#scope = scope;
     this.#run = run;
     this.#end = end;
-    this.#steps = new StateSteps(run.chart.names);
+    this.#events = new MachineEvents(turn, actor, run.chart);
+    this.#transitions = new Transitions(actor.turn.context.environment);
     this.#waits = new MachineWaits(
       this,
       (values) => this.#machine.send({ ...values, type: "resume" }),
       (stateId) => this.#timers.firstEnd(leavingEvents(run.machine, stateId)),
     );
     this.#timers = new MachineTimers(this);
+    this.#promises = new MachinePromises(this, run.effect);
     this.#restored = actor.turn.journal.machines.get(scope.path);
     const kept = this.#restored?.snapshot ?? turn.memory.get();
     const passOn = actor.turn.system?.inspectorOf(actor.ref);
@@ -155,45 +131,19 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   }
 
   afterTransition(start: () => void): void {
-    if (this.#isMoving) this.#starts.push(start);
-    else start();
+    this.#transitions.after(start);
   }
 
   beforeTransition(event: EventObject): void {
-    this.#steps.begin(event);
-    this.#unprocessed -= 1;
-    this.#isMoving = true;
+    this.#events.begin(event);
+    this.#transitions.begin();
   }
 
   /** Runs a promise or another actor of the machine as a call of the turn. */
-  journal({ src, self, input: given, signal, start, call }: StartedPromise): Promise<Json> {
-    const { turn } = this.actor;
-    const path = (toActorPath(self, this.#machine) ?? [self.id]).join("/");
+  journal(promise: StartedPromise): Promise<Json> {
+    const path = (toActorPath(promise.self, this.#machine) ?? [promise.self.id]).join("/");
     const known = this.#restoring ? this.#restored?.promises[path] : undefined;
-    return new Promise((resolve, reject) => {
-      const input = toJson(given ?? {}, `the input of ${src}`);
-      const { effect } = this.#run;
-      const make = prepareCall(this.actor, { src, input, call, start, effect });
-      const begin = (): void => {
-        if (signal.aborted || this.#ended) return;
-        const callId = known ?? this.issue();
-        this.#promises.set(path, callId);
-        const giveUp = (): void => {
-          if (this.#promises.get(path) !== callId) return;
-          this.#promises.delete(path);
-          this.drop(callId);
-        };
-        signal.addEventListener("abort", giveUp, { once: true });
-        turn.deliveries.expect(callId, (outcome) => {
-          this.#promises.delete(path);
-          if (outcome.ok) resolve(outcome.value);
-          else reject(toCallFailure(outcome, { agent: src, callId }));
-        });
-        if (!turn.journal.outcomes.has(callId)) make({ callId, logged: known !== undefined });
-      };
-      if (known === undefined) this.afterTransition(begin);
-      else begin();
-    });
+    return this.#promises.run(promise, path, known);
   }
 
   #begin(): void {
@@ -249,27 +199,26 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   #inspect(event: InspectionEvent): void {
     const isRoot = event.rootId === (event.actorRef as AnyActorRef).sessionId;
     if (event.type === "@xstate.event") {
-      if (isRoot && event.event.type !== INIT) this.#unprocessed += 1;
+      if (isRoot && event.event.type !== INIT) this.#transitions.sent();
     } else if (event.type === "@xstate.microstep") {
       const { _transitions: transitions } = event;
-      if (isRoot) this.#steps.add(event.event, transitions);
+      if (isRoot) this.#events.step(event.event, transitions);
       else this.#isChildNew ||= transitions.length > 0;
-    } else if (event.type === "@xstate.snapshot" && !isRoot && this.#isChildNew && !this.#isMoving) {
+    } else if (
+      event.type === "@xstate.snapshot" &&
+      !isRoot &&
+      this.#isChildNew &&
+      !this.#transitions.isUnderWay
+    ) {
       this.#settle(this.#machine.getSnapshot() as AnyMachineSnapshot);
     }
   }
 
   /** Logs what the machine emits. XState would throw an error of this function in the process. */
-  #emit({ type, ...fields }: EventObject & { readonly content?: unknown }): void {
-    if (this.#ended || this.actor.turn.ended) return;
+  #emit(emitted: EventObject): void {
+    if (this.#hasEnded()) return;
     try {
-      if (type === "TextOutput") {
-        void this.#turn.text(String(fields.content));
-        return;
-      }
-      checkName(type, "the type of an emitted event");
-      const body = toJson(fields, `the emitted event ${type}`);
-      this.actor.turn.recorder.event(this.actor.speaker, { type: "Custom", name: type, body });
+      this.#events.emitted(emitted);
     } catch (error) {
       this.#fail(error);
     }
@@ -277,15 +226,11 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
 
   /** After a transition: opens and closes calls, and records the state. */
   #settle(snapshot: AnyMachineSnapshot): void {
-    if (this.#ended || this.#restoring || this.actor.turn.ended) return;
-    if (!this.#isPaced()) {
-      this.#fail(new Error(`the machine made ${TRANSITIONS_AT_ONCE} transitions without a pause`));
-      return;
-    }
+    if (this.#restoring || this.#hasEnded()) return;
     try {
-      this.#isMoving = false;
-      this.#show(snapshot, snapshot.status === "done" ? "done" : "active");
-      for (const start of this.#starts.splice(0)) start();
+      this.#transitions.end();
+      this.#events.changed(snapshot, snapshot.status === "done" ? "done" : "active");
+      this.#transitions.start();
       if (this.#hasEnded()) return;
       this.#waits.follow(snapshot);
       this.#record();
@@ -301,47 +246,21 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     return this.#ended || this.actor.turn.ended;
   }
 
-  /** Logs the transitions that the machine took for its last event. */
-  #show({ value }: AnyMachineSnapshot, status: MachineStatus): void {
-    const taken = this.#steps.take(status);
-    if (taken === undefined) return;
-    const { actor } = this;
-    const { hash: chart } = this.#run.chart.statechart;
-    const { cause, ...steps } = taken;
-    const body = { type: "StateChanged", value: value as Json, cause, ...steps, status, chart } as const;
-    actor.turn.recorder.event(actor.speaker, body);
-  }
-
-  /**
-   * Whether the machine's transitions leave time for other code; one that endlessly sends to itself does not.
-   */
-  #isPaced(): boolean {
-    if (this.#transitions === 0) {
-      this.actor.turn.context.environment.macrotask(() => {
-        this.#transitions = 0;
-      });
-    }
-    this.#transitions += 1;
-    return this.#transitions <= TRANSITIONS_AT_ONCE;
-  }
-
   #record(): void {
     const state: MachineState = {
       snapshot: toJson(this.#machine.getPersistedSnapshot(), "the state of the machine", STATE_LIMIT_BYTES),
       waits: this.#waits.kept,
       timers: this.#timers.kept,
-      promises: Object.fromEntries(this.#promises),
+      promises: this.#promises.kept,
     };
     this.#isChildNew = false;
     this.actor.turn.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
   }
 
   #rests(snapshot: AnyMachineSnapshot): boolean {
-    if (this.#unprocessed > 0) return false;
+    if (this.#transitions.hasMore) return false;
     if (this.#waits.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
-    return Object.values(snapshot.children as { readonly [id: string]: AnyActorRef }).every(
-      (child) => (child.getSnapshot() as Snapshot<unknown>).status !== "active",
-    );
+    return !hasActiveChild(snapshot);
   }
 
   #finish(snapshot: AnyMachineSnapshot): void {
@@ -362,8 +281,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
 
   /** Ends the machine with an error of its own code. */
   #break(error: unknown): void {
-    if (!this.#ended && !this.actor.turn.ended)
-      this.#show(this.#machine.getSnapshot() as AnyMachineSnapshot, "error");
+    if (!this.#hasEnded()) this.#events.changed(this.#machine.getSnapshot() as AnyMachineSnapshot, "error");
     this.#fail(error);
   }
 
@@ -377,7 +295,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   #stop(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#starts = [];
+    this.#transitions.stop();
     this.#machine.stop();
   }
 }

@@ -1,3 +1,7 @@
+import type { AnyMachineSnapshot, AnyStateMachine } from "xstate";
+import type { MachineFacts } from "../agent/accepted-operations.ts";
+import type { Effect } from "../agent/agent.ts";
+import type { Chart } from "./chart/chart.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { MachineRequest } from "../agent/machine-port.ts";
@@ -19,6 +23,17 @@ export interface MachineTurn {
 export interface MachineEvent {
   readonly type: string;
   readonly turn: MachineTurn;
+}
+
+/** The machine to run and its first event. */
+export interface MachineRun {
+  readonly machine: AnyStateMachine;
+  readonly chart: Chart;
+  readonly effect: Effect;
+  readonly event: MachineEvent;
+  readonly facts: MachineFacts;
+  /** The result of a turn; default: the machine's output. */
+  readonly output: ((snapshot: AnyMachineSnapshot) => unknown) | undefined;
 }
 
 /** The event that a request becomes: the fields of its input, and the turn. */

@@ -1,5 +1,5 @@
 import { createActor } from "xstate";
-import type { AnyMachineSnapshot, AnyStateMachine, AnyStateNode, Snapshot } from "xstate";
+import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, Snapshot } from "xstate";
 import type { Json } from "../../protocol/json.ts";
 import { notAccepted } from "../agent/accepted-operations.ts";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
@@ -38,6 +38,13 @@ export function startsSomething(snapshot: AnyMachineSnapshot): boolean {
     Object.keys(snapshot.children).length > 0 ||
     snapshot.hasTag("wait") ||
     (nodes as readonly AnyStateNode[]).some(({ after }) => after.length > 0)
+  );
+}
+
+/** Whether an actor that the machine has invoked or spawned is running. */
+export function hasActiveChild({ children }: AnyMachineSnapshot): boolean {
+  return Object.values(children as { readonly [id: string]: AnyActorRef }).some(
+    (child) => (child.getSnapshot() as Snapshot<unknown>).status === "active",
   );
 }
 

@@ -1,5 +1,5 @@
-import type { CallId } from "../../protocol/ids.ts";
-import type { Actor } from "../actor/actor.ts";
+import type { CallId } from "../../../protocol/ids.ts";
+import type { Actor } from "../../actor/actor.ts";
 
 /** The parts of a turn that a machine's waits, delays and actors need to become calls. */
 export interface MachineCalls {

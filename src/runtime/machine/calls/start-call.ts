@@ -1,16 +1,16 @@
-import type { CallId } from "../../protocol/ids.ts";
-import type { Json } from "../../protocol/json.ts";
-import type { Actor } from "../actor/actor.ts";
-import { ONLY } from "../actor/retry/attempt.ts";
-import { callAgent, callName, performEffect } from "../actor/call.ts";
-import { complete } from "../actor/completion.ts";
-import type { Effect } from "../agent/agent.ts";
-import { toCalled } from "../agent/resolve-operation.ts";
-import { toActorAddress } from "../agent/actor-address.ts";
-import { askActor, toCallee } from "../actor/messages/ask.ts";
-import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
-import { actorCallName } from "../replay/actor-request.ts";
-import type { ActorCall, AskInput } from "./actors.ts";
+import type { CallId } from "../../../protocol/ids.ts";
+import type { Json } from "../../../protocol/json.ts";
+import type { Actor } from "../../actor/actor.ts";
+import { ONLY } from "../../actor/retry/attempt.ts";
+import { callAgent, callName, performEffect } from "../../actor/call.ts";
+import { complete } from "../../actor/completion.ts";
+import type { Effect } from "../../agent/agent.ts";
+import { toCalled } from "../../agent/resolve-operation.ts";
+import { toActorAddress } from "../../agent/actor-address.ts";
+import { askActor, toCallee } from "../../actor/messages/ask.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../../journal/json-limits.ts";
+import { actorCallName } from "../../replay/actor-request.ts";
+import type { ActorCall, AskInput } from "../actors.ts";
 
 /** A promise, or another actor of a machine, that is to become a call of the turn. */
 export interface MachineCall {

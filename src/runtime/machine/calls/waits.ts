@@ -1,10 +1,10 @@
 import type { AnyMachineSnapshot } from "xstate";
-import type { CallId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { Schema } from "../agent/agent.ts";
+import type { CallId } from "../../../protocol/ids.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import type { Schema } from "../../agent/agent.ts";
 import type { MachineCalls } from "./machine-calls.ts";
-import { checkQuestions, wait } from "../actor/wait.ts";
-import { toJsonSchema } from "../agent/definition/schema.ts";
+import { checkQuestions, wait } from "../../actor/wait.ts";
+import { toJsonSchema } from "../../agent/definition/schema.ts";
 
 /** The waits of a machine: one wait of the turn for each active state with questions. */
 export class MachineWaits {

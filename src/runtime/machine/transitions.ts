@@ -1,0 +1,70 @@
+import type { Environment } from "../../ports/environment.ts";
+
+/** More transitions in one turn of the event loop count as an endless loop. */
+const TRANSITIONS_AT_ONCE = 1_000;
+
+/** The transitions of a machine: which events it still has to process, and what waits for the end of a transition. */
+export class Transitions {
+  readonly #environment: Environment;
+  #isUnderWay = false;
+  /** The number of events that were sent to the machine and not processed yet, for example by its own actions. */
+  #unprocessed = 0;
+  /** Starts the calls of the transition under way. */
+  #starts: (() => void)[] = [];
+  /** The number of transitions in this turn of the event loop. */
+  #atOnce = 0;
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  /** Whether a transition is under way: from its start until its state is settled. */
+  get isUnderWay(): boolean {
+    return this.#isUnderWay;
+  }
+
+  /** Whether the machine has events to process. */
+  get hasMore(): boolean {
+    return this.#unprocessed > 0;
+  }
+
+  /** An event was sent to the machine. */
+  sent(): void {
+    this.#unprocessed += 1;
+  }
+
+  /** The machine is about to process an event. */
+  begin(): void {
+    this.#unprocessed -= 1;
+    this.#isUnderWay = true;
+  }
+
+  /** Runs code that starts a call: at once, or after the transition under way. */
+  after(start: () => void): void {
+    if (this.#isUnderWay) this.#starts.push(start);
+    else start();
+  }
+
+  /** The state is settled. Throws if the machine endlessly sends to itself and leaves no time for other code. */
+  end(): void {
+    this.#isUnderWay = false;
+    if (this.#atOnce === 0) {
+      this.#environment.macrotask(() => {
+        this.#atOnce = 0;
+      });
+    }
+    this.#atOnce += 1;
+    if (this.#atOnce > TRANSITIONS_AT_ONCE)
+      throw new Error(`the machine made ${TRANSITIONS_AT_ONCE} transitions without a pause`);
+  }
+
+  /** Starts the calls of the transition that has ended. */
+  start(): void {
+    for (const start of this.#starts.splice(0)) start();
+  }
+
+  /** The machine is stopped: nothing more is started. */
+  stop(): void {
+    this.#starts = [];
+  }
+}
