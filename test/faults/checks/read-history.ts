@@ -1,13 +1,12 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import type { EventLog, LogRecord } from "../../../src/ports/event-log.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
-import { readHeadFile } from "../../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/sqlite-log.ts";
 import { checkChain } from "./check-chain.ts";
+import { findUnanswered } from "./find-unanswered.ts";
 
 /** The whole content of a log. */
 export interface History {
@@ -67,25 +66,6 @@ async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): P
     }
   }
   return open;
-}
-
-/** The first event per run in transactions that the head file does not name. */
-function findUnanswered(directory: string): Map<string, number> {
-  const head = readHeadFile(join(directory, "head"));
-  const database = new DatabaseSync(join(directory, "log.db"));
-  try {
-    if (head === undefined || database.prepare("PRAGMA user_version").get()?.["user_version"] === 0)
-      return new Map();
-    const rows = database
-      .prepare(
-        `SELECT run_id AS runId, min(first) AS first FROM chunk JOIN run USING (rid)
-         WHERE seq >= (SELECT min(first_chunk) FROM batch WHERE n > ?) GROUP BY run_id`,
-      )
-      .all(head.batch);
-    return new Map(rows.map(({ runId, first }) => [String(runId), Number(first)]));
-  } finally {
-    database.close();
-  }
 }
 
 /** Reads every run of a log completely. */
