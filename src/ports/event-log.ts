@@ -30,7 +30,7 @@ export interface EventLog {
   readonly durability: "memory" | "relaxed" | "full";
 
   /**
-   * True when `tail` wakes after every append. Otherwise readers also look into the log from time to time, because a
+   * True when `tail` and `watch` wake after every append. Otherwise readers also look into the log from time to time, because a
    * wake may be lost between nodes.
    */
   readonly reliableTail: boolean;
@@ -59,6 +59,12 @@ export interface EventLog {
    * comes before the append can be read. It carries no data.
    */
   tail(runId: RunId, wake: () => void): () => void;
+
+  /**
+   * Calls `wake` with the id of a run after something was appended to it or it was removed, until the returned function
+   * is called. A wake is a hint as for `tail`.
+   */
+  watch(wake: (runId: RunId) => void): () => void;
 
   /** Finds a request, also one of a removed run, so that its id is never accepted as new. */
   lookup(requestId: RequestId): Promise<RequestEntry | undefined>;

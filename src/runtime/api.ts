@@ -84,6 +84,13 @@ export interface Runtime {
   /** Lists runs, by default the most recently updated first. */
   runs(query: RunsQuery): Promise<RunsPage>;
 
+  /**
+   * Follows the list of runs: its newest rows, then each row when it changes, at most four times a second. The items of
+   * the stream are encoded RunSummary, and `{run_id, removed: true}` for a removed run of any agent. They have no
+   * positions. The stream ends only when its signal aborts or its reader falls 10,000 runs behind.
+   */
+  watchRuns(options: WatchRunsOptions): Feed;
+
   /** Lists the open waits for input of all runs, oldest first. */
   waits(query: WaitsQuery): Promise<WaitsPage>;
 
@@ -329,6 +336,15 @@ export interface RunsQuery {
   readonly offset?: number;
   /** Also counts all runs of the list. Default false. */
   readonly total?: boolean;
+}
+
+/** How the list of runs is followed. */
+export interface WatchRunsOptions {
+  /** Only the rows of this agent. */
+  readonly agent?: string;
+  /** How many rows it begins with. */
+  readonly limit: number;
+  readonly signal?: AbortSignal;
 }
 
 /** Selects open waits. */

@@ -177,6 +177,20 @@ describe("runs, events and files", () => {
     expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
   });
 
+  test("are watched: each run is printed again when it changes, and when it is removed", async () => {
+    await run(["chat", "echo", "before"]);
+    const watching = startCommand(["runs", "--watch", "--url", url], { cwd });
+    await watching.match(/run_[\w-]+ {2}echo .* before\n/);
+    await run(["call", "--request-id", "pay-2", "payments", "pay", '{"to":"eve","amount":3}']);
+    const [, id = ""] = await watching.match(/(run_[\w-]+) {2}payments {2}waiting .*eve/);
+    await run(["resume", "pay-2", "approved=true"]);
+    await watching.match(new RegExp(`${id} {2}payments {2}success .*eve`));
+    await run(["remove", id]);
+    await watching.match(new RegExp(`${id} {2}removed`));
+    watching.kill("SIGINT");
+    expect(await watching.exited).toBe("SIGINT");
+  });
+
   test("a request is followed to its end over its question", async () => {
     await run(["call", "--request-id", "pay-2", "payments", "pay", '{"to":"eve","amount":5}']);
     const following = startCommand(["events", "pay-2", "--follow"], { cwd, env: { TROUPE_URL: url } });

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../protocol/json.ts";
 import type { agentRoutes } from "../../protocol/routes.ts";
-import { anyOf, inQuery, json, listOf, operation, ref, text, whole } from "./parts.ts";
+import { anyOf, flag, inQuery, json, listOf, operation, ref, text, whole } from "./parts.ts";
 import type { RouteOperations } from "./parts.ts";
 import { eventParameters, lastEventId, requestParameters } from "./parameters.ts";
 
@@ -75,7 +75,10 @@ export const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
   }),
   runs: operation({
     summary: "Lists runs, the most recently updated first.",
+    description:
+      "With `stream=true` the answer is `text/event-stream`: one frame for each row of the first page, then one for each row that changes, and `{run_id, removed: true}` for a removed run. Only `agent` and `limit` apply to it.",
     parameters: [
+      inQuery("stream", flag, "A stream of the rows that change instead of a list."),
       inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of runs."),
       inQuery("agent", text, "Only runs of this agent."),
       inQuery("status", { type: "string", enum: ["idle", "running", "waiting"] }, "Only runs in this state."),

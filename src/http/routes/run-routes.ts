@@ -1,9 +1,12 @@
+import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { FinishReason } from "../../protocol/events/events.ts";
-import type { Runtime, RunsQuery, WaitsQuery } from "../../runtime/api.ts";
+import { parseFlag } from "../../protocol/requests/query.ts";
+import type { Runtime, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/api.ts";
+import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";
 import { pathParameter } from "./add-routes.ts";
@@ -11,13 +14,13 @@ import type { AgentHandlers, ServerHandlers } from "./add-routes.ts";
 import { checkId, unknown } from "./event-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply, replyEmpty } from "../messages/reply.ts";
+import { rowFormat } from "../sse/format.ts";
+import { replyWithStream } from "../sse/reply-with-stream.ts";
 import { readRunsPage, toRunText } from "./runs-page.ts";
 
 /** The routes that show requests and runs; below an agent's path, only its own. */
-export function runHandlers(
-  { runtime, mount }: Host,
-  { agent }: Place,
-): AgentHandlers<"request" | "runs" | "waits"> {
+export function runHandlers(host: Host, { agent }: Place): AgentHandlers<"request" | "runs" | "waits"> {
+  const { runtime, mount } = host;
   return {
     async request(c) {
       const requestId = checkId(pathParameter(c, "request_id")) as RequestId;
@@ -28,6 +31,7 @@ export function runHandlers(
 
     async runs(c) {
       const query = queryOf(c);
+      if (read(query, "stream", parseFlag) === true) return streamRuns(c, host, toWatched(query, agent));
       const key = read(query, "key", parseName);
       if (key !== undefined) {
         return reply(c, await runOfKey(runtime, agent ?? read(query, "agent", parseName), key));
@@ -46,6 +50,17 @@ export function runHandlers(
       return reply(c, `[${events.join(",")}]`, headers && { headers });
     },
   };
+}
+
+function streamRuns(c: Context<AppEnv>, host: Host, watched: WatchRunsOptions): Promise<Response> {
+  return replyWithStream(c, host, {
+    id: undefined,
+    open: async (signal) => ({
+      after: undefined,
+      feed: host.runtime.watchRuns({ ...watched, signal }),
+      format: rowFormat,
+    }),
+  });
 }
 
 /** The run with a key as a list, which is empty if there is none. */
@@ -113,6 +128,20 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
     ...(cursor !== undefined && { cursor }),
   };
 }
+
+/** A row that changes can begin or cease to fit other filters, so that a stream has none of them. */
+function toWatched(query: URLSearchParams, servedAgent: string | undefined): WatchRunsOptions {
+  const refused = ONLY_LISTS.find((name) => query.has(name));
+  if (refused !== undefined)
+    throw new AgentError("invalid_request", `${refused} is only for lists, not for a stream of runs`, {
+      issues: [{ path: refused, message: "cannot be combined with stream" }],
+      hint: "leave it out and select among the rows",
+    });
+  const { agent, limit } = toRunsQuery(query, servedAgent);
+  return { limit, ...(agent !== undefined && { agent }) };
+}
+
+const ONLY_LISTS = ["status", "finish_reason", "q", "key", "cursor"];
 
 function toWaitsQuery(query: URLSearchParams, servedAgent: string | undefined): WaitsQuery {
   const agent = servedAgent ?? read(query, "agent", parseName);

@@ -56,6 +56,14 @@ function toHeartbeat(cursor: number | undefined): string {
  */
 const RETRY = "retry: 1000\n\n";
 
+/** The format of rows without positions. A reader that comes back gets them from the first one on again. */
+export const rowFormat: StreamFormat = {
+  opening: RETRY,
+  event: (row) => `data: ${row}\n\n`,
+  heartbeat: () => toHeartbeat(undefined),
+  end: () => RETRY,
+};
+
 /** Remembers nothing, so all streams share it. */
 const AT_THE_ROOT: StreamFormat = {
   opening: RETRY,

@@ -1,8 +1,9 @@
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import { idOf } from "../../protocol/events/encode.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
-import type { Address, Feed, FeedPage, FeedReader, PageSink, PushedPage } from "../api.ts";
+import type { Address, Feed, FeedReader, PageSink } from "../api.ts";
 import type { Wanted } from "./event-filter.ts";
+import { toFeed } from "./to-feed.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
 import { StreamEnd } from "./stream-end.ts";
 
@@ -27,16 +28,11 @@ const PAGE = { limit: 1_000, limitBytes: 65_536 };
 
 /** Follows a run's log after a cursor. */
 export function follow(range: FollowRange, finished: boolean): Feed {
-  const read = (sink: PageSink): FeedReader => {
+  return toFeed((sink) => {
     const reader = new LogReader(range, sink);
     reader.start();
     return reader;
-  };
-  return {
-    finished,
-    read,
-    pages: { [Symbol.asyncIterator]: () => toPages(read) },
-  };
+  }, finished);
 }
 
 /**
@@ -188,43 +184,4 @@ class LogReader implements FeedReader {
     if (this.#woken) this.#range.readerSweep?.remove(this.#woken);
     this.#sink.end(error);
   }
-}
-
-/** Reads a stream as an iterable: one page at a time, each on request. */
-async function* toPages(read: (sink: PageSink) => FeedReader): AsyncGenerator<FeedPage, void> {
-  let page: PushedPage | undefined;
-  let ended: { readonly error: unknown } | undefined;
-  let arrived = Promise.withResolvers<void>();
-  const reader = read({
-    page(next) {
-      page = next;
-      arrived.resolve();
-      return false;
-    },
-    end(error) {
-      ended = { error };
-      arrived.resolve();
-    },
-  });
-  try {
-    for (;;) {
-      await arrived.promise;
-      if (page !== undefined) {
-        const next = page;
-        page = undefined;
-        if (ended === undefined) arrived = Promise.withResolvers();
-        yield { ...next, events: toEncoded(next.events) };
-        reader.resume();
-      } else if (ended !== undefined) {
-        if (ended.error !== undefined) throw toError(ended.error);
-        return;
-      }
-    }
-  } finally {
-    reader.stop();
-  }
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

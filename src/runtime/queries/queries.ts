@@ -2,7 +2,6 @@ import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
-import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
@@ -20,6 +19,7 @@ import type {
   RunsQuery,
   WaitsPage,
   WaitsQuery,
+  WatchRunsOptions,
 } from "../api.ts";
 import type { AgentDirectory } from "../agent/agent-directory.ts";
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
@@ -31,6 +31,8 @@ import { ReaderSweep } from "./reader-sweep.ts";
 import { machineStatus } from "./machine-status.ts";
 import { readPage } from "./read-page.ts";
 import { readWaits } from "./lists/read-waits.ts";
+import { toDetails } from "./lists/run-row.ts";
+import { watchRuns } from "./lists/watch-runs.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { searchRuns } from "./lists/search-runs.ts";
 import { RecentMap } from "./recent-map.ts";
@@ -43,6 +45,7 @@ const REMEMBERED = 10_000;
 /** All reads of clients from the log. */
 export class Queries {
   readonly #log: EventLog;
+  readonly #environment: Environment;
   readonly #agents: AgentDirectory;
   readonly #requests = new RecentMap<RequestId, Remembered>(REMEMBERED);
 
@@ -50,6 +53,7 @@ export class Queries {
 
   constructor(log: EventLog, environment: Environment, agents: AgentDirectory) {
     this.#log = log;
+    this.#environment = environment;
     this.#agents = agents;
     this.#readerSweep = log.reliableTail ? undefined : new ReaderSweep(environment);
   }
@@ -153,6 +157,16 @@ export class Queries {
     }
     const { runs, ...page } = await this.#log.list({ ...query, byCreation: order === "created" });
     return { ...page, runs: runs.filter((run) => !isHidden(run)).map(toDetails) };
+  }
+
+  /** The newest rows of the list of runs, then each row when it changes, encoded. */
+  watchRuns(options: WatchRunsOptions): Feed {
+    return watchRuns({
+      ...options,
+      log: this.#log,
+      environment: this.#environment,
+      readerSweep: this.#readerSweep,
+    });
   }
 
   /** The open waits, as their encoded events. */
@@ -266,27 +280,4 @@ interface Remembered {
   /** The id of the event, if the request is a message. */
   readonly messageEvent?: number;
   readonly level: LoggingLevel;
-}
-
-function toDetails(run: RunEntry): RunDetails {
-  const { forked_from: forked, ...metadata } = run.metadata;
-  const forkedFrom = forked as unknown as ForkedFrom | undefined;
-  return {
-    run_id: run.runId,
-    agent: run.agent,
-    status: run.status,
-    created_at: new Date(run.createdAt).toISOString(),
-    updated_at: new Date(run.updatedAt).toISOString(),
-    initial_input: run.initialInput,
-    turns: run.turns,
-    ...(run.alias !== undefined && { key: run.alias }),
-    ...(forkedFrom && { forked_from: forkedFrom }),
-    last_event_id: run.head,
-    ...(run.lastTurn && { last_turn: run.lastTurn }),
-    open_waits: run.openWaits ?? 0,
-    queued: run.queued ?? 0,
-    ...(run.wakeAt !== undefined && { wake_at: new Date(run.wakeAt).toISOString() }),
-    ...(run.usage && { usage: run.usage }),
-    metadata,
-  };
 }

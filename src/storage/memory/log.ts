@@ -266,6 +266,7 @@ export function memoryLog(): MemoryLog {
         return run === undefined ? { events: [], records: [], head: 0 } : readPage(run, options);
       },
       tail: (runId, wake) => tails.add(runId, wake),
+      watch: (wake) => tails.addToAll(wake),
       lookup: async (requestId) => lookup(requestId),
       run: async (runId) => find(runId),
       find: async (alias) => aliases.get(toKey(alias)),

@@ -1,11 +1,12 @@
 import { EventEmitter } from "eventemitter3";
 import type { RunId } from "../../protocol/ids.ts";
 
-/** The wake listeners of each run. */
+/** The wake listeners of each run, and those of all runs. */
 export class Tails {
   // One emitter per run with listeners: a single emitter would have one event name per run, and is five times
   // slower.
   readonly #emitters = new Map<RunId, EventEmitter<"appended">>();
+  readonly #ofAll = new EventEmitter<{ appended: [RunId] }>();
 
   /** Calls `wake` after each `wake(runId)` of this object, until the returned function is called. */
   add(runId: RunId, wake: () => void): () => void {
@@ -21,7 +22,17 @@ export class Tails {
     };
   }
 
+  /** Calls `wake` with the id after each `wake` of any run, until the returned function is called. */
+  addToAll(wake: (runId: RunId) => void): () => void {
+    const listener = (runId: RunId): void => wake(runId);
+    this.#ofAll.on("appended", listener);
+    return () => {
+      this.#ofAll.off("appended", listener);
+    };
+  }
+
   wake(runId: RunId): void {
     this.#emitters.get(runId)?.emit("appended");
+    this.#ofAll.emit("appended", runId);
   }
 }

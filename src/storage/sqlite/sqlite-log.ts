@@ -239,6 +239,7 @@ export function sqliteLog(
     release,
     read,
     tail: (runId, wake) => tails.add(runId, wake),
+    watch: (wake) => tails.addToAll(wake),
     async lookup(requestId) {
       const entry = reader.ask((tables) => tables.lookup(requestId));
       if (entry === undefined || claims.get(entry.runId)?.pending === undefined) return entry;

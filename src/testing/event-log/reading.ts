@@ -242,6 +242,40 @@ export function testReading(subject: EventLogSubject): void {
       expect((await log.read(runId("run"), { after: 1 })).events).toEqual(events(2, 3));
       expect(await woken).toBe(3);
     });
+
+    test("a watch wakes with the id of each run that is appended to or removed, until it ends", async () => {
+      const log = await openFor(subject);
+      const woken: string[] = [];
+      let notify = (): void => {};
+      const stop = log.watch((id) => {
+        woken.push(id);
+        notify();
+      });
+      const until = async (id: string): Promise<void> => {
+        while (!woken.splice(0).includes(id)) {
+          const { promise, resolve } = Promise.withResolvers<void>();
+          notify = resolve;
+          await promise;
+        }
+      };
+      const one = await startRun(log, "one", 1);
+      await until("one");
+      const two = await startRun(log, "two", 1);
+      await until("two");
+      const appended = await log.append(one, nextEvents(one, 1));
+      await until("one");
+      expect(await log.run(runId("one"))).toMatchObject({ head: 2 });
+      await log.remove(appended);
+      await until("one");
+      expect(await log.run(runId("one"))).toMatchObject({ removed: true });
+
+      stop();
+      const tailed = Promise.withResolvers<void>();
+      log.tail(runId("two"), tailed.resolve);
+      await log.append(two, nextEvents(two, 1));
+      await tailed.promise;
+      expect(woken).toEqual([]);
+    });
   });
 }
 

@@ -1807,6 +1807,7 @@ export interface operations {
     getRuns: {
         parameters: {
             query?: {
+                stream?: boolean;
                 limit?: number;
                 agent?: string;
                 status?: "idle" | "running" | "waiting";

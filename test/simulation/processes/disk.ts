@@ -90,6 +90,7 @@ export class Disk {
       release: (cursor) => log.release(cursor),
       read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
       tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
+      watch: (wake) => log.watch((runId) => this.#wake(doer, () => wake(runId))),
       lookup: later(log.lookup),
       run: later(log.run),
       find: later(log.find),

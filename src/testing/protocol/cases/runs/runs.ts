@@ -1,6 +1,7 @@
 import { isObject } from "../../../../protocol/json.ts";
 import type { Case } from "../../case.ts";
 import type { Context, StartedTurn } from "../../context.ts";
+import type { EventStream } from "../../event-stream.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { checkStatus, checkProblem } from "../../http-client.ts";
 import type { Query } from "../../http-client.ts";
@@ -181,7 +182,48 @@ export const runs: readonly Case[] = [
       checkProblem(await context.http.ask("GET", "/runs", { query: { finish_reason: "maybe" } }), 400);
     },
   },
+  {
+    id: "55i",
+    title: "GET /runs?stream=true sends the newest rows, then each row that changes, and removed runs",
+    needs: ["echo"],
+    async run(context) {
+      const before = await context.start("echo", "hello");
+      await context.read(before);
+      const stream = await context.http.stream("/runs", { query: { stream: true } });
+      try {
+        checkEqual(stream.status, 200, "the status");
+        await row(stream, "the run as it was", ({ run_id }) => run_id === before.runId);
+        const turn = await context.start("echo", "one more");
+        await context.read(turn);
+        const last = await row(stream, "the new run when it is idle", isIdle(turn.runId));
+        const { json } = await context.http.ask("GET", `/runs/${turn.runId}`);
+        checkEqual(last, json, "the row of the run");
+        checkStatus(await context.http.ask("DELETE", `/runs/${turn.runId}`), 200, 204);
+        const removed = await row(stream, "its removal", ({ removed: gone }) => gone === true);
+        checkEqual(removed, { run_id: turn.runId, removed: true }, "the frame of a removed run");
+      } finally {
+        stream.close();
+      }
+      checkProblem(await context.http.ask("GET", "/runs", { query: { stream: true, status: "idle" } }), 400);
+    },
+  },
 ];
+
+function isIdle(runId: string): (row: Row) => boolean {
+  return ({ run_id: id, status, turns }) => id === runId && status === "idle" && turns === 1;
+}
+
+/** Reads a stream of runs up to a row. */
+async function row(stream: EventStream, what: string, wanted: (row: Row) => boolean): Promise<Row> {
+  for (;;) {
+    const frame = await stream.data();
+    check(frame?.data !== undefined, `${what} before the end of ${stream.asked}`, frame);
+    checkEqual([frame.id, frame.event], [undefined, undefined], "the id and the name of a frame");
+    const found: unknown = JSON.parse(frame.data);
+    check(isObject(found), "a row that is an object", found);
+    if (wanted(found)) return found;
+  }
+}
 
 type Row = Readonly<Record<string, unknown>>;
 
