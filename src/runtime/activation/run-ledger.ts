@@ -18,6 +18,18 @@ import type { InboxMessage } from "../scheduler/inbox.ts";
 import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
+import { TRANSITIONS } from "./lifecycle.ts";
+import type { LifecycleEvent, LifecycleState } from "./lifecycle.ts";
+
+/** A message for the agent of a run. */
+export interface GivenMessage {
+  readonly name: string;
+  readonly body: Json;
+  readonly sender?: SenderRef;
+}
+
+/** The end of a request; one that joined the turn of another has no memory of its own. */
+export type LedgerEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;
 
 /** The end of a canceled turn. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
@@ -26,21 +38,6 @@ export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", res
  * A run is loaded from its newest snapshot, about this many events and records after it, and its last turn.
  */
 const SNAPSHOT_EVERY = 256;
-
-/** What changes the phase: a turn starts, is parked, continues or ends; the run is passivated. */
-export type LifecycleEvent = "start" | "park" | "unpark" | "end" | "close";
-
-/** The state of a run: its phase, or `closed` when it is no longer in memory. */
-type LifecycleState = RunPhase | "closed";
-
-/** The next state for each event in each state. Other events change nothing. */
-const TRANSITIONS: Readonly<Record<LifecycleState, { readonly [Event in LifecycleEvent]?: LifecycleState }>> =
-  {
-    idle: { start: "running", close: "closed" },
-    running: { park: "waiting", end: "idle", close: "closed" },
-    waiting: { unpark: "running", end: "idle", close: "closed" },
-    closed: {},
-  };
 
 /** Keeps a run's state, its phase, its row in the list of runs and its log consistent. */
 export class RunLedger {
@@ -115,6 +112,11 @@ export class RunLedger {
     return this.#state.open.find(({ turn }) => turn !== undefined);
   }
 
+  /** The speaker of the events of a request, or of those that belong to none. */
+  speakerOf({ requestId, agent }: { readonly requestId: RequestId | null; readonly agent: string }): Speaker {
+    return createSpeaker({ run_id: this.runId, request_id: requestId, agent, depth: 0 });
+  }
+
   /** Creates the row of a new run, with the configuration for new runs of its agent. */
   begin(agent: string, initialInput: Json, metadata: JsonObject, config: JsonObject | undefined): void {
     const now = this.#now();
@@ -146,17 +148,11 @@ export class RunLedger {
   receive(
     speaker: Speaker,
     messageId: RequestId,
-    { name, body, sender }: { readonly name: string; readonly body: Json; readonly sender?: SenderRef },
+    given: GivenMessage,
   ): InboxMessage & { readonly text: string } {
     const { recorder } = this;
-    const { id, text } = recorder.event(speaker, {
-      type: "MessageReceived",
-      message_id: messageId,
-      name,
-      body,
-      ...(sender && { sender }),
-    });
-    const message = { id, name, body, bytes: byteLength(text), text };
+    const message = this.#message(speaker, messageId, given);
+    const { id } = message;
     this.#evolve({ type: "MessageReceived", ...message });
     const accepted = { n: recorder.records, after: id - 1 };
     const createdAt = this.#now();
@@ -172,27 +168,10 @@ export class RunLedger {
   }
 
   /** Writes a message that the running turn has read at once, at the step with this id. */
-  hand(
-    speaker: Speaker,
-    {
-      messageId,
-      name,
-      body,
-      callId,
-    }: {
-      readonly messageId: RequestId;
-      readonly name: string;
-      readonly body: Json;
-      readonly callId: CallId;
-    },
-  ): void {
-    const { id, text } = this.recorder.event(speaker, {
-      type: "MessageReceived",
-      message_id: messageId,
-      name,
-      body,
-    });
-    this.#evolve({ type: "MessageReceived", id, name, bytes: byteLength(text) });
+  hand(speaker: Speaker, messageId: RequestId, given: GivenMessage & { readonly callId: CallId }): void {
+    const { name, callId } = given;
+    const { id, bytes } = this.#message(speaker, messageId, given);
+    this.#evolve({ type: "MessageReceived", id, name, bytes });
     this.change({ type: "Received", call_id: callId, name, ids: [id] });
   }
 
@@ -249,8 +228,7 @@ export class RunLedger {
    * Writes the whole turn of a request that never ran, in one commit. Returns the encoded RequestCompleted.
    */
   cancelQueued(accepted: AcceptedRequest, agentVersion: string | undefined): string {
-    const { requestId: request_id, agent } = accepted;
-    const speaker = createSpeaker({ run_id: this.runId, request_id, agent, depth: 0 });
+    const speaker = this.speakerOf(accepted);
     this.start(speaker, accepted, agentVersion);
     this.recorder.event(speaker, { type: "CancelRequest" });
     return this.end(speaker, accepted, CANCELED);
@@ -288,6 +266,21 @@ export class RunLedger {
     this.recorder.row(this.#row, () => toSnapshot(this.#state));
   }
 
+  #message(
+    speaker: Speaker,
+    messageId: RequestId,
+    { name, body, sender }: GivenMessage,
+  ): InboxMessage & { readonly text: string } {
+    const { id, text } = this.recorder.event(speaker, {
+      type: "MessageReceived",
+      message_id: messageId,
+      name,
+      body,
+      ...(sender && { sender }),
+    });
+    return { id, name, body, bytes: byteLength(text), text };
+  }
+
   #evolve(change: RunChange): void {
     this.#state = evolve(this.#state, change);
   }
@@ -313,5 +306,3 @@ function endOfTurn(row: RunRow, at: string, { finishReason, error, usage }: Ledg
 export function notWritten(cause: unknown): AgentError {
   return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });
 }
-
-type LedgerEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;

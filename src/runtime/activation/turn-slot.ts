@@ -1,18 +1,15 @@
 import { AgentError } from "../../errors.ts";
-import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import { isUnder, rootOf } from "../journal/call-id.ts";
-import type { Reply } from "../replay/mail-port.ts";
+import { rootOf } from "../journal/call-id.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { OpenMachine } from "../agent/machine-port.ts";
 import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
-import type { Recorded } from "../journal/recorder.ts";
 import type { Mailbox } from "./mailbox.ts";
+import { endRequest } from "./end-request.ts";
+import { openTurn } from "./open-turn.ts";
 import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "./recovery-attempt.ts";
 import { runHandler } from "./run-handler.ts";
 import { CANCELED } from "./run-ledger.ts";
@@ -21,18 +18,10 @@ import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { RunContext } from "../run-context.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
 import { isLong } from "../scheduler/open-rests.ts";
-import { ActiveTurn } from "../turn/active-turn.ts";
-import type { TurnListener } from "../turn/active-turn.ts";
+import type { ActiveTurn, TurnListener } from "../turn/active-turn.ts";
 import { toSegment, RequestIndexEntry } from "./request-index-entry.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { Unreplayed } from "../turn/unreplayed.ts";
-
-/** The wait that an answer is for, and its values. */
-export interface GivenAnswer {
-  readonly waitId?: number;
-  readonly resumeId?: string;
-  readonly values: JsonObject;
-}
 
 /**
  * The slot of the one started turn of a run. The turn is either active, with a running handler, or
@@ -74,6 +63,16 @@ export class TurnSlot implements TurnListener {
     if (passivated.waiting) ledger.enter("park");
   }
 
+  /** The turn, if it is in memory. */
+  get turn(): ActiveTurn | undefined {
+    return this.#turn;
+  }
+
+  /** The journal of the turn, if it is passivated. */
+  get passivated(): TurnJournal | undefined {
+    return this.#passivated;
+  }
+
   /** The request of the started turn. */
   get requestId(): RequestId | undefined {
     return this.#ledger.started?.accepted.requestId;
@@ -107,6 +106,11 @@ export class TurnSlot implements TurnListener {
     return this.#entry.wakeAt;
   }
 
+  /** Whether a passivated turn may run again at once. Any other is to be continued first, so that a crash counts against it. */
+  get mayWake(): boolean {
+    return this.#entry.atRest && this.#continuation === undefined;
+  }
+
   /** The open calls of the turn, if it is in memory. */
   get calls(): Iterable<OpenCall> {
     return this.#turn?.root.below() ?? [];
@@ -121,7 +125,7 @@ export class TurnSlot implements TurnListener {
   start(accepted: AcceptedRequest): string {
     const ledger = this.#ledger;
     const agent = this.#context.agents.find(accepted.agent);
-    const speaker = this.#speakerOf(accepted);
+    const speaker = ledger.speakerOf(accepted);
     const started = ledger.start(speaker, accepted, agent?.version);
     ledger.enter("start");
     ledger.recorder.watched = false;
@@ -171,62 +175,18 @@ export class TurnSlot implements TurnListener {
     this.#context.gate.continue(this.#continuation);
   }
 
-  /** Whether an answer with this resume id was given before. */
-  knowsAnswer(resumeId: string): boolean {
-    return (this.#turn?.waits ?? this.#passivated)?.resumeIds.has(resumeId) ?? false;
+  /** Records that the turn at rest continues. */
+  wake(): void {
+    this.#entry.wake();
   }
 
-  /**
-   * Answers an open wait. The handler must reach the wait first. `undefined` if the wait was closed in the
-   * meantime.
-   */
-  async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
-    const turn = this.#turn ?? this.#revive();
-    const wait = await turn?.waits.when(callId);
-    return wait && turn?.answer(wait, values, resumeId);
-  }
-
-  /** Whether a call of the turn waits for a message with a name. */
-  awaits(name: string): boolean {
-    if (this.#turn) return this.#turn.quiescence.receives.first(name) !== undefined;
-    return [...(this.#passivated?.receives.values() ?? [])].includes(name);
-  }
-
-  /** Gives a new message to the turn, if it waits for one with this name. */
-  messageArrived(name: string): void {
-    const mayWake = this.#entry.atRest && this.#continuation === undefined;
-    // A passivated turn takes the message when its handler makes the call again.
-    if (this.#turn) this.#turn.messageArrived(name);
-    else if (mayWake && this.awaits(name)) {
-      this.#entry.wake();
-      this.#revive();
-    }
-  }
-
-  /** The machine that the turn runs; `undefined` if the turn has ended, or runs none. */
-  async machine(): Promise<OpenMachine | undefined> {
-    if (this.#turn === undefined && this.requestId !== undefined) {
-      // It is continued first, so that a crash counts against it.
-      if (this.#continuation !== undefined || !this.#entry.atRest)
-        throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
-      if (this.#ledger.phase === "running") this.#entry.wake();
-      this.#revive();
-    }
-    return this.#turn?.entrance.when();
-  }
-
-  /** Gives an answer of another actor to the turn that asked; does nothing if that turn has ended. */
-  async reply(reply: Reply): Promise<void> {
-    const number = this.#ledger.started?.turn;
-    if (number === undefined || !isUnder(reply.callId, rootOf(number))) return;
-    if (this.#turn === undefined) {
-      // A turn that is to be continued is so first, so that a crash counts against it.
-      if (!this.#entry.atRest || this.#continuation !== undefined)
-        throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
-      this.#entry.wake();
-      await this.#ledger.committed();
-    }
-    await (this.#turn ?? this.#revive())?.asks.reply(reply);
+  /** Runs the handler of the passivated turn again. */
+  revive(): ActiveTurn | undefined {
+    // It runs the handler instead of the planned continuation.
+    this.#continuation?.end();
+    const turn = this.#passivated && this.#open(this.#passivated);
+    if (turn) this.#context.gate.pass(() => this.#run(turn));
+    return turn;
   }
 
   /** Cancels the turn. Returns its encoded RequestCompleted. */
@@ -234,7 +194,7 @@ export class TurnSlot implements TurnListener {
     const ledger = this.#ledger;
     const accepted = ledger.started?.accepted;
     if (accepted === undefined) throw new AgentError("conflict", "no turn is running");
-    ledger.recorder.event(this.#speakerOf(accepted), { type: "CancelRequest" });
+    ledger.recorder.event(ledger.speakerOf(accepted), { type: "CancelRequest" });
     const text = this.#turn ? this.#turn.end(CANCELED) : this.#endPassivated(CANCELED);
     if (text === undefined) throw new AgentError("conflict", `request ${accepted.requestId} has ended`);
     return text;
@@ -272,44 +232,22 @@ export class TurnSlot implements TurnListener {
     this.#stopHandler?.();
   }
 
-  #speakerOf({ requestId, agent }: AcceptedRequest): Speaker {
-    return createSpeaker({ run_id: this.#ledger.runId, request_id: requestId, agent, depth: 0 });
-  }
-
   /** Creates the turn of the started request; ends the request if its agent cannot continue it. */
   #open(
     journal: TurnJournal,
     known: { readonly agent?: Agent | undefined; readonly speaker?: Speaker } = {},
   ): ActiveTurn | undefined {
     const context = this.#context;
-    const { runId, recorder, started, state } = this.#ledger;
-    if (started?.turn === undefined) return undefined;
-    const { accepted, turn: number } = started;
-    const { agent = context.agents.find(accepted.agent), speaker = this.#speakerOf(accepted) } = known;
+    const accepted = this.#ledger.started?.accepted;
+    if (accepted === undefined) return undefined;
+    const { agent = context.agents.find(accepted.agent), speaker = this.#ledger.speakerOf(accepted) } = known;
     const error = journal.isNew && agent ? undefined : versionMismatch(accepted.agent, agent, journal);
     if (agent === undefined || error !== undefined) {
       this.#endPassivated({ finishReason: "error", result: null, output: null, ...(error && { error }) });
       return undefined;
     }
-    const request = { ...started, turn: number };
-    const { memory } = state;
     const inbox = this.#inbox;
-    const { key, system } = this.#ledger;
-    const options = {
-      context,
-      runId,
-      key,
-      request,
-      agent,
-      speaker,
-      journal,
-      memory,
-      recorder,
-      inbox,
-      system,
-      listener: this,
-    };
-    this.#turn = new ActiveTurn(options);
+    this.#turn = openTurn(context, this.#ledger, { agent, speaker, journal, inbox, listener: this });
     this.#passivated = undefined;
     return this.#turn;
   }
@@ -322,15 +260,6 @@ export class TurnSlot implements TurnListener {
     // The handler may have ended the turn already.
     if (this.#turn === turn) this.#stopHandler = stop;
     else stop();
-  }
-
-  /** Runs the handler of the passivated turn again. */
-  #revive(): ActiveTurn | undefined {
-    // The answer runs the handler instead of the planned continuation.
-    this.#continuation?.end();
-    const turn = this.#passivated && this.#open(this.#passivated);
-    if (turn) this.#context.gate.pass(() => this.#run(turn));
-    return turn;
   }
 
   /** Runs the handler of a turn again after its start is recorded. */
@@ -350,18 +279,12 @@ export class TurnSlot implements TurnListener {
     const journal = this.#passivated;
     const address = { runId, requestId: accepted.requestId };
     if (journal) new Unreplayed({ context, address, recorder, journal }).cancel(rootOf(turn));
-    return this.#end(this.#speakerOf(accepted), accepted, { ...end, memory: new Map() });
+    return this.#end(this.#ledger.speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
-    const { environment, telemetry } = this.#context;
     this.#ledger.recorder.watched = true;
-    const text = this.#ledger.end(speaker, accepted, end);
-    telemetry.completed(accepted.agent, end.finishReason, environment.now() - accepted.acceptedAt, {
-      runId: this.#ledger.runId,
-      requestId: accepted.requestId,
-      ...(end.error && { error: end.error }),
-    });
+    const text = endRequest(this.#context, this.#ledger, speaker, accepted, end);
     this.#continuation?.end();
     this.#continuation = undefined;
     this.#stopHandler?.();

@@ -1,4 +1,4 @@
-import type { GivenAnswer } from "../activation/turn-slot.ts";
+import type { GivenAnswer } from "../activation/turn-input.ts";
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import { requestIdOf, typeOf } from "../../protocol/events/encode.ts";

@@ -1,13 +1,13 @@
-import { createSpeaker } from "../../protocol/events/encode.ts";
 import { copyJson } from "../../protocol/json.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { MachineRequest } from "../agent/machine-port.ts";
 import { parseWith } from "../agent/definition/schema.ts";
+import { endRequest } from "../activation/end-request.ts";
 import { isFromActor } from "../activation/mailbox.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
-import type { TurnSlot } from "../activation/turn-slot.ts";
+import type { TurnInput } from "../activation/turn-input.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { RunContext } from "../run-context.ts";
 
@@ -35,9 +35,9 @@ export function joinsTurn(accepted: AcceptedRequest): boolean {
  * RequestStarted; `undefined` if the turn has ended in the meantime.
  */
 export async function joinTurn(
-  { telemetry, environment }: RunContext,
+  context: RunContext,
   ledger: RunLedger,
-  slot: TurnSlot,
+  turn: TurnInput,
   accepted: AcceptedRequest,
   { agent, ...asked }: MachineRequest & { readonly agent: Agent },
 ): Promise<string | undefined> {
@@ -46,36 +46,24 @@ export async function joinTurn(
   const input = declared
     ? await parseWith(declared, copyJson(asked.request.input), `the input of ${agent.name}.${name}`)
     : asked.request.input;
-  const machine = await slot.machine();
+  const machine = await turn.machine();
   const open = ledger.started;
   if (machine === undefined || machine.ended || open === undefined) return undefined;
   // From the check to the end of the request nothing is awaited, so that no result or delay comes in between.
   machine.check(asked, input);
-  const speakerOf = (requestId: AcceptedRequest["requestId"]): ReturnType<typeof createSpeaker> =>
-    createSpeaker({ run_id: ledger.runId, request_id: requestId, agent: agent.name, depth: 0 });
-  const speaker = speakerOf(accepted.requestId);
+  const speaker = ledger.speakerOf(accepted);
   ledger.accept(accepted);
-  telemetry.accepted(agent.name);
+  context.telemetry.accepted(agent.name);
   const started = ledger.start(speaker, accepted, agent.version);
   const error = machine.join(asked, input, (callId) => {
     const body = asked.request.input;
-    ledger.hand(speakerOf(open.accepted.requestId), {
-      messageId: accepted.requestId,
-      name,
-      body,
-      callId,
-    });
+    ledger.hand(ledger.speakerOf(open.accepted), accepted.requestId, { name, body, callId });
   });
   const end =
     error === undefined
       ? ({ finishReason: "success" } as const)
       : ({ finishReason: "error", error: { code: "agent_error", message: errorMessage(error) } } as const);
-  ledger.end(speaker, accepted, { ...end, result: null, output: null });
-  telemetry.completed(agent.name, end.finishReason, environment.now() - accepted.acceptedAt, {
-    runId: ledger.runId,
-    requestId: accepted.requestId,
-    ...("error" in end && { error: end.error }),
-  });
+  endRequest(context, ledger, speaker, accepted, { ...end, result: null, output: null });
   ledger.save();
   return started.text;
 }

@@ -1,17 +1,18 @@
 import { AgentError } from "../../errors.ts";
-import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { LoadedActor, LoadedCall } from "../api.ts";
+import type { LoadedActor } from "../api.ts";
 import { LazyMap } from "../lazy.ts";
 import { isFromActor, Mailbox } from "../activation/mailbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
-import type { GivenAnswer } from "../activation/turn-slot.ts";
+import { TurnInput } from "../activation/turn-input.ts";
+import type { GivenAnswer } from "../activation/turn-input.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import { checkKept, readSender } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
+import { toLoadedActor } from "./loaded-actor.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
 import { toToldMessage } from "./told-message.ts";
@@ -21,13 +22,11 @@ import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 
-/** The number of calls of a turn that operators see. */
-const SHOWN_CALLS = 1_000;
-
 /** The requests of one run. Their turns run one after the other; answers and cancels are processed at once. */
 export class RequestQueue {
   /** The slot of the started turn. */
   readonly slot: TurnSlot;
+  readonly input: TurnInput;
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
@@ -53,6 +52,7 @@ export class RequestQueue {
     }));
     this.#inbox = new Inbox(context.limits, unread);
     this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated);
+    this.input = new TurnInput(ledger, this.slot);
   }
 
   /**
@@ -67,7 +67,7 @@ export class RequestQueue {
       const { head: after } = ledger.recorder;
       this.#checkLength();
       this.#outbox.checkRoom();
-      const event = await joinTurn(this.#context, ledger, this.slot, accepted, asked);
+      const event = await joinTurn(this.#context, ledger, this.input, accepted, asked);
       if (event !== undefined)
         return toRunReceipt(ledger.runId, after, { requestId: accepted.requestId, event });
     }
@@ -105,17 +105,16 @@ export class RequestQueue {
     const { runId, recorder } = ledger;
     const after = recorder.head;
     this.#checkLength();
-    if (!this.slot.awaits(name)) this.#inbox.checkRoom(byteLength(JSON.stringify(body)));
+    if (!this.input.awaits(name)) this.#inbox.checkRoom(byteLength(JSON.stringify(body)));
     this.#begin(agent, key, null, {});
-    const request_id = this.slot.requestId ?? null;
-    const speaker = createSpeaker({ run_id: runId, request_id, agent, depth: 0 });
+    const speaker = ledger.speakerOf({ requestId: this.slot.requestId ?? null, agent });
     const { text: event, ...message } = ledger.receive(speaker, messageId, {
       name,
       body,
       ...(sender && { sender }),
     });
     this.#inbox.add(message);
-    this.slot.messageArrived(name);
+    this.input.messageArrived(name);
     ledger.save();
     return toRunReceipt(runId, after, { requestId: messageId, event });
   }
@@ -202,23 +201,7 @@ export class RequestQueue {
 
   /** What the run has open, as operators see it; `undefined` for a run without an agent. */
   get open(): LoadedActor | undefined {
-    const { runId, agent, key, phase, state, started } = this.#ledger;
-    if (agent === undefined) return undefined;
-    const calls: LoadedCall[] = [];
-    for (const { callId, kind, name } of this.slot.calls) {
-      if (calls.length === SHOWN_CALLS) break;
-      calls.push({ callId, kind, name });
-    }
-    return {
-      runId,
-      agent,
-      ...(key !== undefined && { key }),
-      status: phase,
-      queued: this.#mailbox.size,
-      unread: state.unread?.length ?? 0,
-      ...(started && { requestId: started.accepted.requestId }),
-      calls,
-    };
+    return toLoadedActor(this.#ledger, this.slot, this.#mailbox.size);
   }
 
   /** Answers a wait of a request; without an id, of the started request. */
@@ -228,9 +211,9 @@ export class RequestQueue {
     const { slot } = this;
     const asked = requestId ?? slot.requestId;
     if (asked === undefined) throw new AgentError("conflict", `no request of run ${runId} waits for input`);
-    const isRepeated = given.resumeId !== undefined && slot.knowsAnswer(given.resumeId);
+    const isRepeated = given.resumeId !== undefined && this.input.knowsAnswer(given.resumeId);
     const open = asked === slot.requestId && !isRepeated ? pickWait(slot.waits, given) : undefined;
-    const answered = open && (await slot.answer(open.callId, given));
+    const answered = open && (await this.input.answer(open.callId, given));
     if (answered) return toRunReceipt(runId, answered.id - 1, { requestId: asked, event: answered.text });
     // The commit of an earlier answer may still be pending.
     await ledger.committed();

@@ -1,10 +1,7 @@
 import { AgentError } from "../../errors.ts";
-import { createSpeaker } from "../../protocol/events/encode.ts";
-import type { Speaker } from "../../protocol/events/encode.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
 import { isConfigRun, NO_AGENT } from "../journal/system-runs.ts";
 import { copyHistory } from "./fork.ts";
-import type { RunId } from "../../protocol/ids.ts";
 import type { ConfigureMessage, CreateMessage, ForkMessage, UploadMessage } from "./messages.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
@@ -62,7 +59,7 @@ function create(
 ): number {
   ledger.begin(agent, input, metadata, context.agents.configOf(agent));
   if (key !== undefined) ledger.name(agent, key);
-  ledger.recorder.event(speakerOf(ledger.runId, agent), {
+  ledger.recorder.event(ledger.speakerOf({ requestId: null, agent }), {
     type: "RunCreated",
     input,
     metadata,
@@ -95,7 +92,7 @@ function uploaded(
   ledger: RunLedger,
   { agent, artifact: { artifactId, name, mimeType, sizeBytes, url } }: UploadMessage,
 ): number {
-  const { id } = ledger.recorder.event(speakerOf(ledger.runId, agent), {
+  const { id } = ledger.recorder.event(ledger.speakerOf({ requestId: null, agent }), {
     type: "ArtifactUploaded",
     name,
     artifact_id: artifactId,
@@ -105,9 +102,4 @@ function uploaded(
   });
   ledger.save();
   return id - 1;
-}
-
-/** Notes belong to no request. */
-function speakerOf(runId: RunId, agent: string): Speaker {
-  return createSpeaker({ run_id: runId, request_id: null, agent, depth: 0 });
 }

@@ -159,7 +159,7 @@ export class Run implements RecorderListener {
       case "post":
         return this.#requests.post(message);
       case "reply":
-        await this.#requests.slot.reply(message);
+        await this.#requests.input.reply(message);
         return toRunReceipt(this.runId, this.#ledger.recorder.head);
       case "redeliver":
         await this.#outbox.recover();

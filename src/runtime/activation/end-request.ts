@@ -1,0 +1,24 @@
+import type { Speaker } from "../../protocol/events/encode.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import type { RunContext } from "../run-context.ts";
+import type { LedgerEnd, RunLedger } from "./run-ledger.ts";
+
+/** Writes the end of a started request, and reports it. Returns the encoded RequestCompleted. */
+export function endRequest(
+  { environment, telemetry }: RunContext,
+  ledger: RunLedger,
+  speaker: Speaker,
+  accepted: AcceptedRequest,
+  end: LedgerEnd,
+): string {
+  const { runId } = ledger;
+  const { requestId, agent, acceptedAt } = accepted;
+  const { finishReason, error } = end;
+  const text = ledger.end(speaker, accepted, end);
+  telemetry.completed(agent, finishReason, environment.now() - acceptedAt, {
+    runId,
+    requestId,
+    ...(error && { error }),
+  });
+  return text;
+}

@@ -1,0 +1,91 @@
+import { AgentError } from "../../errors.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { OpenMachine } from "../agent/machine-port.ts";
+import { isUnder, rootOf } from "../journal/call-id.ts";
+import type { Recorded } from "../journal/recorder.ts";
+import type { Reply } from "../replay/mail-port.ts";
+import type { RunLedger } from "./run-ledger.ts";
+import type { TurnSlot } from "./turn-slot.ts";
+
+/** The wait that an answer is for, and its values. */
+export interface GivenAnswer {
+  readonly waitId?: number;
+  readonly resumeId?: string;
+  readonly values: JsonObject;
+}
+
+/** What the started turn of a run is given from outside. The handler of a passivated turn runs again when it needs to. */
+export class TurnInput {
+  readonly #ledger: RunLedger;
+  readonly #slot: TurnSlot;
+
+  constructor(ledger: RunLedger, slot: TurnSlot) {
+    this.#ledger = ledger;
+    this.#slot = slot;
+  }
+
+  /** Whether an answer with this resume id was given before. */
+  knowsAnswer(resumeId: string): boolean {
+    const { turn, passivated } = this.#slot;
+    return (turn?.waits ?? passivated)?.resumeIds.has(resumeId) ?? false;
+  }
+
+  /**
+   * Answers an open wait. The handler must reach the wait first. `undefined` if the wait was closed in the
+   * meantime.
+   */
+  async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
+    const turn = this.#slot.turn ?? this.#slot.revive();
+    const wait = await turn?.waits.when(callId);
+    return wait && turn?.answer(wait, values, resumeId);
+  }
+
+  /** Whether a call of the turn waits for a message with a name. */
+  awaits(name: string): boolean {
+    const { turn, passivated } = this.#slot;
+    if (turn) return turn.quiescence.receives.first(name) !== undefined;
+    return [...(passivated?.receives.values() ?? [])].includes(name);
+  }
+
+  /** Gives a new message to the turn, if it waits for one with this name. */
+  messageArrived(name: string): void {
+    const slot = this.#slot;
+    // A passivated turn takes the message when its handler makes the call again.
+    if (slot.turn) slot.turn.messageArrived(name);
+    else if (slot.mayWake && this.awaits(name)) {
+      slot.wake();
+      slot.revive();
+    }
+  }
+
+  /** The machine that the turn runs; `undefined` if the turn has ended, or runs none. */
+  async machine(): Promise<OpenMachine | undefined> {
+    const slot = this.#slot;
+    if (slot.turn === undefined && slot.requestId !== undefined) {
+      this.#checkWakeable();
+      if (this.#ledger.phase === "running") slot.wake();
+      slot.revive();
+    }
+    return slot.turn?.entrance.when();
+  }
+
+  /** Gives an answer of another actor to the turn that asked; does nothing if that turn has ended. */
+  async reply(reply: Reply): Promise<void> {
+    const slot = this.#slot;
+    const number = this.#ledger.started?.turn;
+    if (number === undefined || !isUnder(reply.callId, rootOf(number))) return;
+    if (slot.turn === undefined) {
+      this.#checkWakeable();
+      slot.wake();
+      await this.#ledger.committed();
+    }
+    await (slot.turn ?? slot.revive())?.asks.reply(reply);
+  }
+
+  /** Throws `unavailable` if the passivated turn is to be continued first, so that a crash counts against it. */
+  #checkWakeable(): void {
+    if (this.#slot.mayWake) return;
+    throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
+  }
+}
