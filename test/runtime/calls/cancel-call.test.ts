@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
+import { asker } from "./asker.ts";
 import { atEveryCrash } from "./crashes.ts";
 import { outcomeOf } from "./outcome.ts";
 
@@ -115,13 +116,6 @@ test("a cancel leaves a call alone that has ended, and the outcomes keep the ord
 });
 
 test("a call that waits for a person is canceled, and an answer to it comes too late", async () => {
-  const asker = defineAgent({
-    name: "asker",
-    purpose: "Asks.",
-    async chat(_input, turn) {
-      await turn.waitForInput({ name: "Your name?" });
-    },
-  });
   const agent = defineAgent({
     name: "impatient",
     purpose: "Does not wait for long.",

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
+import { asker } from "./asker.ts";
 import { atEveryCrash } from "./crashes.ts";
 import { outcomeOf } from "./outcome.ts";
 
@@ -202,13 +203,6 @@ test.each([0, -1, Number.NaN, Infinity, "5", 1e15])(
 );
 
 test("a deadline wakes a turn that left memory while it sleeps or waits for a person", async () => {
-  const asker = defineAgent({
-    name: "asker",
-    purpose: "Asks.",
-    async chat(_input, turn) {
-      await turn.waitForInput({ name: "Your name?" });
-    },
-  });
   const agent = defineAgent({
     name: "patient",
     purpose: "Waits for a minute.",
@@ -222,6 +216,7 @@ test("a deadline wakes a turn that left memory while it sleeps or waits for a pe
   for (const input of ["sleep", "ask"]) {
     const host = new TestHost({ agents: [agent], limits: { idleRuns: 0 } });
     await host.ask("patient", { ...chat, input });
+    expect(host.runtime.health().activeRuns).toBe(0);
     await host.restart();
     await host.environment.advance(59_000);
     expect((await host.events(asked)).at(-1)?.type).not.toBe("RequestCompleted");

@@ -194,32 +194,6 @@ test("an expired wait starts a segment, is in every stream, and a stream does no
   expect(types).toEqual(["WaitExpired", "TextOutput", "WaitForInput"]);
 });
 
-test("a call with a deadline ends in time although its callee waits for a person out of memory", async () => {
-  const asking = defineAgent({
-    name: "asking",
-    purpose: "Asks.",
-    async chat(_input, turn) {
-      await turn.waitForInput({ name: "Your name?" });
-    },
-  });
-  const hasty = defineAgent({
-    name: "hasty",
-    purpose: "Gives its callee a minute.",
-    async chat(_input, turn) {
-      const call = turn.call(asking, "chat", { input: "" }, { timeoutMs: 60_000 });
-      return call.then(
-        () => "answered",
-        (error: { readonly code: string }) => error.code,
-      );
-    },
-  });
-  const host = new TestHost({ agents: [hasty], limits: { idleRuns: 0 } });
-  await host.ask("hasty", chat);
-  expect(host.runtime.health().activeRuns).toBe(0);
-  await host.environment.advance(60_000);
-  expect((await host.events(asked)).at(-1)).toMatchObject({ result: "timeout" });
-});
-
 test("a time limit that is no time is an error of the handler", async () => {
   for (const timeoutMs of [-1, 0, Number.NaN, Infinity]) {
     const wrong = defineAgent({
