@@ -1,5 +1,4 @@
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
@@ -9,8 +8,7 @@ import type { HeldSlot } from "./slots/slot-queues.ts";
 
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
- * `remoteCall` is a call that is open there.
- * `ask` and `tell` are requests to other actors.
+ * `remoteCall` is a call that is open there. `ask` and `tell` are requests to other actors.
  */
 export type CallKind =
   | "root"
@@ -164,31 +162,6 @@ interface BusyCount {
  * `remote` beside it.
  */
 const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
-
-/** The event that records the cancellation of a call; `undefined` for a call whose end is not recorded. */
-export function canceledBody(call: OpenCall): EventBody | undefined {
-  return TOOLS.has(call.kind) ? toolCanceled(call) : undefined;
-}
-
-/** The calls that are tools in the log. */
-const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "remoteCall", "ask", "tell"]);
-
-/** The end of a canceled agent call or effect. */
-export function toolCanceled({
-  callId,
-  name,
-}: {
-  readonly callId: CallId;
-  readonly name: string;
-}): EventBody & { readonly type: "ToolError" } {
-  return {
-    type: "ToolError",
-    function_name: name,
-    content: `${name} was canceled`,
-    code: "canceled",
-    tool_call_id: callId,
-  };
-}
 
 /** A wait that is open in a running turn. */
 export interface LiveWait extends Wait {

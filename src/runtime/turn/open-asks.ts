@@ -1,8 +1,7 @@
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
-import type { EventBody, ToolErrorCode } from "../../protocol/events/events.ts";
+import type { ToolErrorCode } from "../../protocol/events/events.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
-import { cut, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { LazyMap } from "../lazy.ts";
@@ -13,6 +12,7 @@ import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
+import { cutResult, toToolEnd } from "../scheduler/tool-end.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
 export interface OpenAsksOptions {
@@ -181,15 +181,16 @@ export class OpenAsks {
   }
 
   /** Records the outcome, now or when the replayed code has made the call. */
-  #settle(ask: OpenAsk, outcome: Outcome): void {
+  #settle(ask: OpenAsk, given: Outcome): void {
     const { call } = ask;
     if (call === undefined) {
-      ask.outcome ??= outcome;
+      ask.outcome ??= given;
       return;
     }
     const { calls } = this.#options;
+    const outcome = given.ok ? { ...given, text: cutResult(given.text ?? "") } : given;
     this.#close(ask);
-    if (calls.accepts(call)) calls.settle(call, outcome, toBody(call, outcome));
+    if (calls.accepts(call)) calls.settle(call, outcome, toToolEnd(call, outcome));
   }
 
   #close(ask: OpenAsk): void {
@@ -256,28 +257,5 @@ const REFUSALS: Readonly<Record<string, ToolErrorCode>> = {
   gone: "gone",
   timeout: "timeout",
 } satisfies Partial<Record<AgentError["code"], ToolErrorCode>>;
-
-/** The rest of the event's limit is for the structured result beside the text. */
-const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
-
-function toBody({ name, callId }: OpenCall, outcome: Outcome): EventBody {
-  if (outcome.ok) {
-    const text = cut(outcome.text ?? "", TEXT_LIMIT_BYTES);
-    return {
-      type: "ToolResult",
-      function_name: name,
-      text_result: text,
-      result: outcome.value,
-      tool_call_id: callId,
-    };
-  }
-  return {
-    type: "ToolError",
-    function_name: name,
-    content: outcome.message,
-    code: outcome.code as ToolErrorCode,
-    tool_call_id: callId,
-  };
-}
 
 const DONE = Promise.resolve();

@@ -7,7 +7,7 @@ import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { CANCELED_CALL } from "../replay/turn-journal.ts";
 import type { Outcome, TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
-import { canceledBody } from "../scheduler/call-tree.ts";
+import { canceledBody } from "../scheduler/tool-end.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { OpenWaits } from "../scheduler/open-waits.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";

@@ -7,7 +7,7 @@ import type { Recorder } from "../journal/recorder.ts";
 import { LazyMap } from "../lazy.ts";
 import type { LoggedCall, LoggedRemoteWork, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
-import { toolCanceled } from "../scheduler/call-tree.ts";
+import { toolCanceled } from "../scheduler/tool-end.ts";
 import type { Subscriptions } from "../scheduler/subscriptions.ts";
 import { toCancel } from "./open-asks.ts";
 import type { OpenAsks } from "./open-asks.ts";
