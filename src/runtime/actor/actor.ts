@@ -90,6 +90,11 @@ export class Actor implements ActorContext {
     return new Actor(this.turn, agent, this.depth + 1, call, this);
   }
 
+  /** Names a callee and this actor, which calls it, for errors. */
+  describe(callee: string): string {
+    return `${callee} in ${this.agent.kind} ${this.agent.name}`;
+  }
+
   /** How often an agent is among this actor and its callers, including callers on other servers. */
   standing(agent: Agent): number {
     const above = this.#caller?.standing(agent) ?? this.#standingBefore(agent);

@@ -3,20 +3,43 @@ import type { Actor } from "./actor.ts";
 import { artifactUrl, toBlob } from "../artifacts/artifact.ts";
 import { openCall } from "./call.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import type { ArtifactOptions, Attachment } from "../agent/turn-api.ts";
+import type { Artifact, ArtifactOptions, Attachment } from "../agent/turn-api.ts";
 import { attachedTo } from "../turn/actor-context.ts";
-import { AgentError } from "../../errors.ts";
+import { AgentError, isInstance } from "../../errors.ts";
+import { checkName } from "../journal/json-limits.ts";
+import { artifactSignature } from "../replay/signature.ts";
+import type { Sequence } from "./sequence.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 
+/** Publishes a file. */
+export async function publishFile(
+  sequence: Sequence,
+  { name, mimeType, data }: ArtifactOptions,
+): Promise<Artifact> {
+  const { actor } = sequence;
+  checkName(name, "the name of an artifact");
+  checkName(mimeType, "the MIME type of an artifact");
+  if (typeof data !== "string" && !isInstance(data, Uint8Array))
+    throw new TypeError(`the data of artifact ${name} is neither a string nor a Uint8Array`);
+  const artifactId = actor.turn.context.environment.newId() as ArtifactId;
+  const published = await sequence.issue(artifactSignature(name, mimeType), (step) => {
+    const loggedId = step.logged ? (step.value as ArtifactId) : undefined;
+    return publish(actor, { ...step, artifactId: loggedId ?? artifactId, name, mimeType, data });
+  });
+  const artifact = published as unknown as Artifact;
+  actor.files.push(artifact);
+  return artifact;
+}
+
 /** A file to publish, with an id that stays the same when the turn is continued. */
-export interface Publication extends ArtifactOptions {
+interface Publication extends ArtifactOptions {
   readonly callId: CallId;
   readonly logged: boolean;
   readonly artifactId: ArtifactId;
 }
 
 /** Stores a file and then logs it. */
-export async function publish(caller: Actor, publication: Publication): Promise<void> {
+async function publish(caller: Actor, publication: Publication): Promise<void> {
   const { callId, logged, artifactId, name, mimeType, data } = publication;
   const { turn } = caller;
   const { recorder, runId } = turn;

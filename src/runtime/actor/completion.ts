@@ -5,6 +5,10 @@ import type { CompletionErrorCode, Usage } from "../../protocol/events/events.ts
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
+import type { Sequence } from "./sequence.ts";
+import { checkQueueOptions, checkTimeoutOption } from "../agent/call-options.ts";
+import type { CompletionOptions } from "../agent/turn-api.ts";
+import { COMPLETION } from "../replay/signature.ts";
 import { startDeadline, toTimeoutMessage } from "../calls/deadline.ts";
 import type { TimedCall } from "../calls/deadline.ts";
 import { takeSlot, toOverloadMessage } from "../calls/slots.ts";
@@ -28,6 +32,23 @@ const PATIENCE_MS = 60_000;
 
 /** The rest of the event's limit is for the other fields of a completion. */
 const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
+
+/** Asks a model for the code of an actor. */
+export async function completeWith(
+  sequence: Sequence,
+  { model, input: given, timeoutMs }: CompletionOptions,
+): Promise<Json> {
+  const { actor } = sequence;
+  checkTimeoutOption(
+    { ...(timeoutMs !== undefined && { timeoutMs }) },
+    actor.describe(`model ${model.name}`),
+  );
+  checkQueueOptions(model, `model ${model.name}`);
+  const input = toJson(given, "the input of the model", Infinity);
+  return sequence.issue(COMPLETION, (step) => complete(actor, { ...step, model, input, timeoutMs }), {
+    of: { agent: model.name },
+  });
+}
 
 /**
  * Asks a model, streams its text, and journals its result. Repeating a completion costs money but does no

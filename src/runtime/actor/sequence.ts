@@ -6,6 +6,7 @@ import { toCallFailure } from "./call-failure.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { ReplayScope } from "../replay/scope.ts";
+import { NOW, RANDOM } from "../replay/signature.ts";
 import type { Signature } from "../replay/signature.ts";
 
 /** What a call calls, for its error. */
@@ -60,14 +61,14 @@ export class Sequence {
     return outcome;
   }
 
-  /** A number from outside; on replay, the logged number. */
-  sample(signature: Signature, type: "Now" | "Random", take: () => number): number {
-    const step = this.begin(signature);
-    if (step === undefined) return take();
-    if (step.logged) return step.value as number;
-    const value = take();
-    this.actor.turn.recorder.record({ type, scope: this.scope.path, value });
-    return value;
+  /** The time in milliseconds since 1970. */
+  now(): number {
+    return this.#sample(NOW, "Now", () => this.actor.turn.context.environment.now());
+  }
+
+  /** A random number from 0 to 1. */
+  random(): number {
+    return this.#sample(RANDOM, "Random", () => this.actor.turn.context.environment.random());
   }
 
   /** The bodies of messages; on replay, those of the logged ones. */
@@ -116,6 +117,16 @@ export class Sequence {
         resolve(outcome.value);
       });
     });
+  }
+
+  /** A number from outside; on replay, the logged number. */
+  #sample(signature: Signature, type: "Now" | "Random", take: () => number): number {
+    const step = this.begin(signature);
+    if (step === undefined) return take();
+    if (step.logged) return step.value as number;
+    const value = take();
+    this.actor.turn.recorder.record({ type, scope: this.scope.path, value });
+    return value;
   }
 
   #checkFree(): void {

@@ -1,0 +1,90 @@
+import type { CallMode } from "../../../protocol/actors.ts";
+import type { RequestId } from "../../../protocol/ids.ts";
+import type { Json } from "../../../protocol/json.ts";
+import { checkAddress, toActorAddress } from "../../agent/actor-address.ts";
+import type { ActorAddress } from "../../agent/actor-address.ts";
+import type { Agent } from "../../agent/agent.ts";
+import { checkCallOptions, toRetryPolicy } from "../../agent/call-options.ts";
+import type { AskOptions, ScheduledTime, ToldRequest } from "../../agent/turn-api.ts";
+import { digest } from "../../journal/digest.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../../journal/json-limits.ts";
+import { actorCallName } from "../../replay/actor-request.ts";
+import { actorSignature, callSignature } from "../../replay/signature.ts";
+import { toCallee, toToldRequest } from "../messages/ask.ts";
+import { toTime, toTimedRequest } from "../messages/schedule.ts";
+import { askAttempts } from "../retry/attempt.ts";
+import type { Sequence } from "../sequence.ts";
+import { attempted, call } from "./calls.ts";
+
+/** Asks an actor. */
+export function ask(
+  sequence: Sequence,
+  address: unknown,
+  operation: string,
+  input: unknown,
+  options: AskOptions,
+): Promise<Json> {
+  return send(sequence, "ask", address, operation, input, options);
+}
+
+/** Tells an actor something. The handler ends when all its tells have arrived. */
+export function tell(
+  sequence: Sequence,
+  address: unknown,
+  operation: string,
+  input: unknown,
+  options: AskOptions,
+): Promise<ToldRequest> {
+  const told = send(sequence, "tell", address, operation, input, options).then(toToldRequest);
+  sequence.actor.tells.add(told);
+  return told;
+}
+
+/** Has the timer agent tell an actor something at a time. */
+export async function schedule(
+  sequence: Sequence,
+  address: ActorAddress,
+  operation: string,
+  input: unknown,
+  when: ScheduledTime,
+): Promise<{ readonly requestId: RequestId }> {
+  checkAddress(address, "turn.schedule");
+  const { context, runId } = sequence.actor.turn;
+  const request = toTimedRequest(
+    address,
+    operation,
+    input,
+    toTime(when, () => sequence.now()),
+  );
+  // Unique in the run: this call takes the next position.
+  const key = `timer-${digest(`${runId} ${sequence.scope.callId}`)}`;
+  const timer: ActorAddress = toActorAddress(context.agents.timer as Agent, key);
+  const { requestId } = await tell(sequence, timer, "send", request, {});
+  return { requestId };
+}
+
+async function send(
+  sequence: Sequence,
+  mode: CallMode,
+  address: unknown,
+  operation: string,
+  input: unknown,
+  options: AskOptions,
+): Promise<Json> {
+  const what = `turn.${mode}`;
+  checkAddress(address, what);
+  const { name: agent } = address.agent;
+  checkCallOptions(options, sequence.actor.describe(`${what} to ${agent}`));
+  const { timeoutMs, retry } = options;
+  const { key, runId } = address;
+  if (address.agent.remote) {
+    const place = { ...(key !== undefined && { key }), ...(runId !== undefined && { runId }) };
+    return call(sequence, address.agent, operation, input, options, { mode, ...place });
+  }
+  const args = toJson(input, `the input of ${agent}`, INPUT_LIMIT_BYTES);
+  const name = actorCallName(agent, operation);
+  const callee = toCallee(address);
+  const signature = actorSignature(mode, callee, callSignature(name, args));
+  const make = askAttempts(signature, { mode, callee, address, name, args, timeoutMs }, { agent, operation });
+  return attempted(sequence, toRetryPolicy(retry, "unsafe"), make).result;
+}
