@@ -11,7 +11,7 @@ import { fsSecrets } from "../fs/secrets.ts";
 import { Tails } from "../shared/tails.ts";
 import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
-import { advance, Claims } from "./writer/claims.ts";
+import { advance, Claims, valuesOf } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, Job } from "./writer/job.ts";
@@ -77,7 +77,7 @@ export function sqliteLog(
       leaving: false,
       stored: found !== undefined,
       pending: undefined,
-      ...(found?.entry && { agent: found.entry.agent, createdAt: found.entry.createdAt }),
+      ...(found?.entry && valuesOf(found.entry)),
       recent: owned?.recent ?? new EventList(head),
       recentBytes: owned?.recentBytes ?? 0,
       requests: new Set(),

@@ -37,6 +37,18 @@ export function testRuns(subject: EventLogSubject): void {
       expect((await log.list({ limit: 10 })).runs).toEqual([entry]);
     });
 
+    test("after a new claim a row is replaced completely too", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const lastTurn = { request_id: "req", operation: "pay", started_at: "2026-01-01T00:00:00.000Z" };
+      const full = row({ lastTurn, usage: { input_tokens: 1 }, metadata: { a: 1 }, initialInput: "first" });
+      await log.append(cursor, { events: [], records: [], run: full });
+
+      const { cursor: next } = await log.claim(runId("run"));
+      await log.append(next, { events: [], records: [], run: row() });
+      expect(await log.run(runId("run"))).toEqual({ ...row(), runId: "run", head: 1 });
+    });
+
     test("a row and a request are found during continuous appends to their run", async () => {
       const log = await openFor(subject);
       let cursor = await startRun(log, "run", 1);

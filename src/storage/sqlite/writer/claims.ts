@@ -1,5 +1,5 @@
 import { Fenced } from "../../../ports/event-log.ts";
-import type { Batch, Cursor } from "../../../ports/event-log.ts";
+import type { Batch, Cursor, RunRow } from "../../../ports/event-log.ts";
 import type { LastTurn } from "../../../protocol/answers/status.ts";
 import type { Usage } from "../../../protocol/events/events.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
@@ -7,8 +7,18 @@ import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import type { EventList } from "../../shared/event-list.ts";
 
-/** A claimed run, including its owner's appends so far. */
-export interface OwnedRun {
+/** The values of a stored row that are sent again only when they change. */
+export interface RowValues {
+  readonly agent: string;
+  readonly createdAt: number;
+  readonly initialInput: Json;
+  readonly metadata: JsonObject;
+  readonly lastTurn: LastTurn | undefined;
+  readonly usage: Usage | undefined;
+}
+
+/** A claimed run, including its owner's appends so far. Without a stored row it has no values of one. */
+export interface OwnedRun extends Partial<RowValues> {
   readonly runId: RunId;
   /** 0 until the first append, so that runs are numbered in the order of their creation. */
   rid: number;
@@ -27,13 +37,6 @@ export interface OwnedRun {
   recent: EventList;
   /** Their bytes in the database. */
   recentBytes: number;
-  /** Values that the row already has; sent again only when they change. */
-  agent?: string;
-  createdAt?: number;
-  initialInput?: Json;
-  metadata?: JsonObject;
-  lastTurn?: LastTurn | undefined;
-  usage?: Usage | undefined;
   /** Incomplete requests that this claim has marked. */
   readonly requests: Set<RequestId>;
 }
@@ -111,19 +114,16 @@ export class Claims {
   }
 }
 
+export function valuesOf({ agent, createdAt, initialInput, metadata, lastTurn, usage }: RunRow): RowValues {
+  return { agent, createdAt, initialInput, metadata, lastTurn, usage };
+}
+
 /** Updates a run after a committed batch. */
 export function advance(run: OwnedRun, { events, records, run: row, requests = [] }: Batch): void {
   run.head += countEvents(events);
   run.records += records.length;
   run.stored = true;
-  if (row !== undefined) {
-    run.agent = row.agent;
-    run.createdAt = row.createdAt;
-    run.initialInput = row.initialInput;
-    run.metadata = row.metadata;
-    run.lastTurn = row.lastTurn;
-    run.usage = row.usage;
-  }
+  if (row !== undefined) Object.assign(run, valuesOf(row));
   for (const { requestId, phase } of requests) {
     if (phase === "completed") run.requests.delete(requestId);
     else run.requests.add(requestId);
