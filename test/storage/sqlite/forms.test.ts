@@ -241,6 +241,29 @@ test("a log of format 12 is opened, and its open waits are listed", async () => 
   });
 });
 
+test("a log of format 12 with a damaged run is opened, and lists the waits of the others", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  for (const runId of ["hurt", "sound"]) {
+    const { cursor } = await log.claim(runId);
+    const speaker = createSpeaker({ run_id: runId, request_id: runId, agent: "agent", depth: 0 });
+    const wait = { type: "WaitForInput", request_keys: { key: `of ${runId}` }, call_id: "c1.1" } as const;
+    const events = [encodeEvent(speaker, 1, "2026-01-01T00:00:00.000Z", wait)];
+    const requests: RequestMark[] = [{ requestId: runId, phase: "waiting", createdAt: 1, started: 1 }];
+    await log.append(cursor, { events, records: [], run: row(), requests });
+  }
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toTwelfthForm(database);
+  database.exec("UPDATE chunk SET body = replace(body, 'of hurt', 'of Hurt')");
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect((await again.waits({ limit: 10 })).waits).toMatchObject([{ runId: "sound", waitId: 1 }]);
+  await expect(again.read("hurt", { after: 0 })).rejects.toThrow("damaged");
+});
+
 test("a log of an unknown format is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { Unavailable } from "../../../ports/event-log.ts";
 import { requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { RunId } from "../../../protocol/ids.ts";
@@ -15,9 +16,7 @@ export function indexWaits(database: DatabaseSync): void {
     .prepare("SELECT request_id, run_id, rid, unindexed.started FROM unindexed JOIN run USING (rid)")
     .all() as unknown as readonly Unindexed[];
   const chunks = createChunks(database);
-  const found = requests.flatMap((request) =>
-    [...openWaits(chunks, request).values()].map((wait) => ({ request, wait })),
-  );
+  const found = requests.flatMap((request) => findWaits(chunks, request).map((wait) => ({ request, wait })));
   database.exec("BEGIN IMMEDIATE");
   for (const { request, wait } of found)
     add.run(request.rid, wait.id, request.request_id, Date.parse(wait.ts));
@@ -32,6 +31,16 @@ interface Unindexed {
 }
 
 type WaitEvent = Event & { readonly type: "WaitForInput" };
+
+/** The open waits of a request; none if its run is damaged, which every read of the run reports. */
+function findWaits(chunks: Chunks, request: Unindexed): readonly WaitEvent[] {
+  try {
+    return [...openWaits(chunks, request).values()];
+  } catch (error) {
+    if (error instanceof Unavailable) return [];
+    throw error;
+  }
+}
 
 /** The waits of a request that have no answer, outside calls that have ended. */
 function openWaits(
