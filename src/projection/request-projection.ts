@@ -1,4 +1,5 @@
 import type { Event } from "../protocol/events/events.ts";
+import { isUnder } from "../protocol/ids.ts";
 import type { CallId, RequestId } from "../protocol/ids.ts";
 import type { AskedWait, ProjectedRequest, RequestEnd, RunFile, Segment } from "./segment.ts";
 import { Texts } from "./texts.ts";
@@ -70,7 +71,7 @@ export class RequestProjection implements ProjectedRequest {
 
   /** A call that has ended no longer waits, for example because it was canceled. */
   #close(callId: CallId): void {
-    for (const [id, wait] of this.#waits) if (isBelow(wait.callId, callId)) this.#waits.delete(id);
+    for (const [id, wait] of this.#waits) if (isUnder(wait.callId, callId)) this.#waits.delete(id);
   }
 
   #complete(event: EventOf<"RequestCompleted">): void {
@@ -158,9 +159,4 @@ function toWait({
     ...(schema && { schema }),
     ...(expiresAt !== undefined && { expiresAt }),
   };
-}
-
-/** Whether a call was made in another one. */
-function isBelow(callId: CallId, other: CallId): boolean {
-  return callId.startsWith(other) && /^[.:]/.test(callId.slice(other.length));
 }

@@ -21,6 +21,13 @@ export type ArtifactId = Branded<"ArtifactId">;
  */
 export type CallId = Branded<"CallId">;
 
+/** Whether a call, or a speaker under it, belongs to another call. */
+export function isUnder(callId: string, above: CallId): boolean {
+  if (!callId.startsWith(above)) return false;
+  const next = callId[above.length];
+  return next === undefined || next === "." || next === ":";
+}
+
 /** The format of run, request and artifact ids, and of all ids that clients choose. */
 export const ID_PATTERN: RegExp = /^[A-Za-z0-9_-]{1,128}$/;
 

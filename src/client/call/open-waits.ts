@@ -1,4 +1,5 @@
 import type { Event } from "../../protocol/events/events.ts";
+import { isUnder } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { OpenWait } from "../client-api.ts";
 
@@ -39,9 +40,11 @@ export class OpenWaits {
         return;
       }
       case "ToolResult":
-      case "ToolError":
-        this.#close((event as { readonly tool_call_id?: string }).tool_call_id ?? "");
+      case "ToolError": {
+        const { tool_call_id: callId } = event as { readonly tool_call_id?: string };
+        if (callId !== undefined) this.#close(callId);
         return;
+      }
       case "RequestCompleted":
         if (!(event.depth > 0)) this.#open.clear();
         return;
@@ -53,7 +56,7 @@ export class OpenWaits {
   /** A call that has ended no longer waits, for example because it was canceled. */
   #close(callId: string): void {
     for (const { waitId, callId: id } of this.#open.values())
-      if (id.startsWith(callId) && /^[.:]/.test(id.slice(callId.length))) this.#open.delete(waitId);
+      if (isUnder(id, callId)) this.#open.delete(waitId);
   }
 }
 

@@ -18,13 +18,6 @@ export function callAbove(callId: CallId): CallId | undefined {
   return above.includes(".") ? above : undefined;
 }
 
-/** Whether a call, or a speaker under it, belongs to another call. */
-export function isUnder(callId: string, above: CallId): boolean {
-  if (!callId.startsWith(above)) return false;
-  const next = callId[above.length];
-  return next === undefined || next === "." || next === ":";
-}
-
 /** Whether a scope is a branch, for example `c1.4:0`. */
 function isBranch(scope: string): boolean {
   return scope.lastIndexOf(":") > scope.lastIndexOf(".");

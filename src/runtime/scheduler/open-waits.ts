@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { isUnder } from "../journal/call-id.ts";
+import { isUnder } from "../../protocol/ids.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { LiveWait } from "./call-tree.ts";
 import { checkWith } from "../agent/definition/schema.ts";

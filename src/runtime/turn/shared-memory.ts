@@ -1,6 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import { isUnder, pathTo } from "../journal/call-id.ts";
+import { pathTo } from "../journal/call-id.ts";
+import { isUnder } from "../../protocol/ids.ts";
 import { LazyMap } from "../lazy.ts";
 
 /** A call that waits until the memory of its agent is free. */

@@ -1,5 +1,5 @@
 import type { Event } from "../../../protocol/events/events.ts";
-import { isUnder } from "../../../runtime/journal/call-id.ts";
+import { isUnder } from "../../../protocol/ids.ts";
 import type { WaitEvent } from "./wait-message.ts";
 
 /** The open questions of one request. */

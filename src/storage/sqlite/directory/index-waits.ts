@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { Unavailable } from "../../../ports/event-log.ts";
 import { requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
 import type { Event } from "../../../protocol/events/events.ts";
+import { isUnder } from "../../../protocol/ids.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 import { createChunks } from "../reader/chunks.ts";
@@ -79,9 +80,7 @@ function take(open: Map<number, WaitEvent>, event: Event): void {
       return;
     case "ToolResult":
     case "ToolError":
-      for (const [id, { call_id: callId }] of open)
-        if (callId.startsWith(event.tool_call_id) && /^[.:]/.test(callId.slice(event.tool_call_id.length)))
-          open.delete(id);
+      for (const [id, { call_id: callId }] of open) if (isUnder(callId, event.tool_call_id)) open.delete(id);
       return;
     default:
       return;
