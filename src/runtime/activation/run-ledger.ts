@@ -5,7 +5,8 @@ import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
-import type { RunPhase } from "../../protocol/answers/status.ts";
+import type { LastTurn, RunPhase } from "../../protocol/answers/status.ts";
+import type { Usage } from "../../protocol/events/events.ts";
 import type { RunContext } from "../run-context.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
@@ -49,7 +50,9 @@ export class RunLedger {
   #lifecycle: LifecycleState = "idle";
   #state: RunState;
   #row: RunRow | undefined;
-
+  #lastTurn: LastTurn | undefined;
+  /** The usage of all turns that have ended. */
+  #usage: Usage | undefined;
   /** The number of events and records that the newest snapshot covers. */
   #covered: number;
   #key: string | undefined;
@@ -66,6 +69,8 @@ export class RunLedger {
     this.system = inspect && new RunSystem(runId, TRANSITIONS, { inspect, telemetry });
     this.#state = state;
     this.#row = run;
+    this.#lastTurn = run?.lastTurn;
+    this.#usage = run?.usage;
     this.#key = run?.alias;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = environment.now;
@@ -182,10 +187,11 @@ export class RunLedger {
     agentVersion: string | undefined,
   ): Recorded {
     const version = this.#state.config?.version;
+    const operation = request.type === "ChatRequest" ? CHAT : request.operation;
     this.#evolve({ type: "RequestStarted", requestId });
     const started = this.recorder.event(speaker, {
       type: "RequestStarted",
-      operation: request.type === "ChatRequest" ? CHAT : request.operation,
+      operation,
       input: request.input,
       ...(request.attachments && { attachments: request.attachments }),
       ...(version !== undefined && { config_version: version }),
@@ -193,14 +199,7 @@ export class RunLedger {
       ...(sender && { sender }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
-    this.#row &&= {
-      ...this.#row,
-      lastTurn: {
-        request_id: requestId,
-        operation: request.type === "ChatRequest" ? CHAT : request.operation,
-        started_at: toTimestamp(this.#now()),
-      },
-    };
+    this.#lastTurn = { request_id: requestId, operation, started_at: toTimestamp(this.#now()) };
     return started;
   }
 
@@ -220,7 +219,8 @@ export class RunLedger {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
-    this.#row &&= endOfTurn(this.#row, toTimestamp(this.#now()), end);
+    this.#lastTurn &&= endOfTurn(this.#lastTurn, toTimestamp(this.#now()), end);
+    if (usage) this.#usage = addUsage(this.#usage ?? {}, usage);
     return text;
   }
 
@@ -247,15 +247,24 @@ export class RunLedger {
    * Writes the run's row, and a snapshot: `now`, or if enough entries have been added since the last one (`due`).
    */
   save(snapshot?: "due" | "now"): void {
-    if (this.#row === undefined) return;
-    const { started: _, ...row } = this.#row;
+    const row = this.#row;
+    if (row === undefined) return;
+    const { agent, createdAt, initialInput, metadata } = row;
     const started = this.started?.accepted.requestId;
+    const lastTurn = this.#lastTurn;
+    const usage = this.#usage;
+    // Written out: a copy without some fields is ten times slower, and this is done for each request and each turn.
     this.#row = {
-      ...row,
+      agent,
       status: this.phase,
+      createdAt,
       updatedAt: this.#now(),
       turns: this.#state.turns,
+      initialInput,
+      metadata,
       ...(started !== undefined && { started }),
+      ...(lastTurn && { lastTurn }),
+      ...(usage && { usage }),
     };
     const entries = snapshot && this.recorder.head + this.recorder.records;
     if (entries === undefined || (snapshot === "due" && entries - this.#covered < SNAPSHOT_EVERY)) {
@@ -286,19 +295,13 @@ export class RunLedger {
   }
 }
 
-/** A run's row after the end of its newest turn. A turn of an older log has no start in the row. */
-function endOfTurn(row: RunRow, at: string, { finishReason, error, usage }: LedgerEnd): RunRow {
+/** The newest turn of a run at its end. */
+function endOfTurn(turn: LastTurn, at: string, { finishReason, error }: LedgerEnd): LastTurn {
   return {
-    ...row,
-    ...(row.lastTurn && {
-      lastTurn: {
-        ...row.lastTurn,
-        ended_at: at,
-        finish_reason: finishReason,
-        ...(error && { error_code: error.code }),
-      },
-    }),
-    ...(usage && { usage: addUsage(row.usage ?? {}, usage) }),
+    ...turn,
+    ended_at: at,
+    finish_reason: finishReason,
+    ...(error && { error_code: error.code }),
   };
 }
 

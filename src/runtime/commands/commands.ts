@@ -1,5 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
+import type { SenderRef } from "../../protocol/actors.ts";
+import type { RunEntry } from "../../ports/event-log.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type {
@@ -17,7 +19,6 @@ import { IdempotencyGuard } from "./idempotency.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
 import { configRunId } from "../journal/system-runs.ts";
-import type { AcceptedRequest } from "../journal/records.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
@@ -64,7 +65,7 @@ export class Commands {
   }
 
   async #turn(agent: Agent, request: TurnRequest): Promise<Receipt> {
-    const { environment, files } = this.#context;
+    const { environment, files, log } = this.#context;
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(this.#context, agent, request);
@@ -72,7 +73,7 @@ export class Commands {
     }
     const receipt = await this.#acceptance.once(requestId, { agent: agent.name, request }, async () => {
       await checkTurnRequest(this.#context, agent, request);
-      await this.#checkRequestId(requestId, request.run_id);
+      checkRequestId(requestId, request.run_id, await log.run(requestId as string));
       return this.#accept(agent.name, request, requestId);
     });
     // The request may have been accepted just before a crash.
@@ -109,13 +110,14 @@ export class Commands {
     const { environment } = this.#context;
     const { run_id: named, key } = request;
     const callers = await findCallers(agent, request, this.#context);
+    const sender = senderOf(request);
     const accepted = {
       requestId,
       agent,
       request,
       acceptedAt: environment.now(),
       ...(callers.length > 0 && { callers }),
-      ...senderOf(request),
+      ...(sender && { sender }),
     };
     const send = async (runId: RunId): Promise<Receipt> => {
       checkNoCycle(runId, request);
@@ -129,7 +131,7 @@ export class Commands {
   }
 
   async #message(agent: Agent, given: MessageRequest): Promise<Receipt> {
-    const { environment } = this.#context;
+    const { environment, log } = this.#context;
     const request = { ...given, body: given.body ?? null };
     if (request.request_id === undefined) {
       await checkMessage(this.#context, agent, request);
@@ -138,7 +140,7 @@ export class Commands {
     const messageId = request.request_id;
     return this.#acceptance.once(messageId, { agent: agent.name, request }, async () => {
       await checkMessage(this.#context, agent, request);
-      await this.#checkRequestId(messageId, request.run_id);
+      checkRequestId(messageId, request.run_id, await log.run(messageId as string));
       return this.#sendAgentMessage(agent.name, request, messageId);
     });
   }
@@ -159,12 +161,6 @@ export class Commands {
       return this.#keyed.send({ agent, key }, () => this.#newRunId(), send);
     if (named === undefined) throw new AgentError("invalid_request", "a Message needs a run_id or a key");
     return send(await this.#named(agent, { run_id: named, key }));
-  }
-
-  /** Throws `conflict` for a request id that is the id of a run. */
-  async #checkRequestId(requestId: RequestId, named: RunId | undefined): Promise<void> {
-    if ((requestId as string) !== named && !(await this.#context.log.run(requestId as string))) return;
-    throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
   }
 
   #newRunId(): RunId {
@@ -284,10 +280,16 @@ export class Commands {
   }
 }
 
+/** Throws `conflict` for a request id that is the id of a run: of the run that it names, or of one that exists. */
+function checkRequestId(requestId: RequestId, named: RunId | undefined, run: RunEntry | undefined): void {
+  if ((requestId as string) !== named && run === undefined) return;
+  throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
+}
+
 /** The actor on another server that made a request, as that server says. */
-function senderOf({ caller }: TurnRequest): Pick<AcceptedRequest, "sender"> {
+function senderOf({ caller }: TurnRequest): SenderRef | undefined {
   const last = caller?.at(-1);
-  return last === undefined ? {} : { sender: { run_id: last.run_id, server: last.server ?? "unknown" } };
+  return last && { run_id: last.run_id, server: last.server ?? "unknown" };
 }
 
 function toReceipt(

@@ -130,6 +130,7 @@ export class ActorMail implements Mail {
 
 /** Throws `would_deadlock` for a request to a run that waits for the end of this request. */
 export function checkNoCycle(runId: RunId, { caller, key }: AcceptedRequest["request"]): void {
+  if (caller === undefined) return;
   const waiting = waitingCallers(caller);
   const at = waiting.findIndex((each) => each.run_id === runId);
   if (at === -1) return;

@@ -70,7 +70,8 @@ export function toRequestId(runId: RunId, callId: CallId): RequestId {
 const ID_LENGTH = 128;
 
 /** The callers of a request that wait for its end. */
-export function waitingCallers(callers: readonly Caller[] = []): readonly Caller[] {
+export function waitingCallers(callers: readonly Caller[] | undefined): readonly Caller[] {
+  if (callers === undefined) return NONE;
   return callers.slice(callers.findLastIndex(({ waits }) => waits === false) + 1);
 }
 
@@ -85,3 +86,5 @@ export function nextHops(before: Hops | undefined, ts: string): Hops {
   if (before === undefined || Date.parse(ts) - Date.parse(before.since) > HOPS_MS) return { n: 1, since: ts };
   return { n: before.n + 1, since: before.since };
 }
+
+const NONE: readonly never[] = [];

@@ -11,12 +11,17 @@ import type { TurnInput } from "../activation/turn-input.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { RunContext } from "../run-context.ts";
 
+/** A request of an operation, and the agent whose machine it is for. */
+export interface AskedMachine extends MachineRequest {
+  readonly agent: Agent;
+}
+
 /** A request of an operation for an agent that is a state machine; `undefined` for any other request. */
 export function toMachineRequest(
   { secrets, agents }: RunContext,
   { runId, state }: RunLedger,
   { requestId, request, agent: name }: AcceptedRequest,
-): (MachineRequest & { readonly agent: Agent }) | undefined {
+): AskedMachine | undefined {
   const agent = agents.find(name);
   if (agent?.machine === undefined || request.type !== "OperationRequest") return undefined;
   if (request.operation === CHAT) return undefined;
@@ -39,7 +44,7 @@ export async function joinTurn(
   ledger: RunLedger,
   turn: TurnInput,
   accepted: AcceptedRequest,
-  { agent, ...asked }: MachineRequest & { readonly agent: Agent },
+  { agent, ...asked }: AskedMachine,
 ): Promise<string | undefined> {
   const { operation: name } = asked.request;
   const declared = agent.operations[name]?.input;

@@ -12,6 +12,7 @@ import type { RunContext } from "../run-context.ts";
 import { checkKept, readSender } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
+import type { AskedMachine } from "./join-turn.ts";
 import { toLoadedActor } from "./loaded-actor.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
@@ -46,10 +47,7 @@ export class RequestQueue {
     this.#outbox = outbox;
     this.#mailbox = new Mailbox(context.limits);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
-    const unread = (state.unread ?? []).map((message, index) => ({
-      ...message,
-      body: bodies[index] ?? null,
-    }));
+    const unread = state.unread?.map((message, index) => ({ ...message, body: bodies[index] ?? null }));
     this.#inbox = new Inbox(context.limits, unread);
     this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated);
     this.input = new TurnInput(ledger, this.slot);
@@ -59,10 +57,13 @@ export class RequestQueue {
    * Accepts a request. An operation of a state machine joins the open turn; the turn of any other request starts at once,
    * or when the turns before it have ended.
    */
-  async accept(accepted: AcceptedRequest): Promise<RunReceipt> {
+  accept(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
+    const asked = toMachineRequest(this.#context, this.#ledger, accepted);
+    return asked === undefined ? this.#start(accepted) : this.#acceptForMachine(accepted, asked);
+  }
+
+  async #acceptForMachine(accepted: AcceptedRequest, asked: AskedMachine): Promise<RunReceipt> {
     const ledger = this.#ledger;
-    const asked = toMachineRequest(this.#context, ledger, accepted);
-    if (asked === undefined) return this.#start(accepted);
     if (ledger.phase !== "idle" && joinsTurn(accepted)) {
       const { head: after } = ledger.recorder;
       this.#checkLength();

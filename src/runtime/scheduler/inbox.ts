@@ -13,7 +13,7 @@ export class Inbox {
   readonly #limits: Limits;
   #messages: readonly InboxMessage[];
 
-  constructor(limits: Limits, messages: readonly InboxMessage[]) {
+  constructor(limits: Limits, messages: readonly InboxMessage[] = []) {
     this.#limits = limits;
     this.#messages = messages;
   }

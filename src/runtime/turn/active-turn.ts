@@ -147,10 +147,8 @@ export class ActiveTurn implements QuiescenceListener {
       waits,
       subscriptions,
     });
-    const { calls, self } = this;
-    const hasWaits = (): boolean => waits.size > 0;
-    this.asks = new OpenAsks({ context, self, accepted, recorder, journal, calls, quiescence, hasWaits });
-    calls.unreplayed?.sharesAsks(this.asks);
+    this.asks = new OpenAsks(this);
+    this.calls.unreplayed?.sharesAsks(this.asks);
   }
 
   /** The address of the actor. */

@@ -12,10 +12,12 @@ import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
+import type { OpenWaits } from "../scheduler/open-waits.ts";
 import { cutResult, toToolEnd } from "../scheduler/tool-end.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
-export interface OpenAsksOptions {
+/** The turn whose asks they are. */
+export interface AskingTurn {
   readonly context: RunContext;
   readonly self: ActorRef;
   readonly accepted: AcceptedRequest;
@@ -23,8 +25,7 @@ export interface OpenAsksOptions {
   readonly journal: TurnJournal;
   readonly calls: OpenCalls;
   readonly quiescence: Quiescence;
-  /** Whether the turn has an open wait. */
-  readonly hasWaits: () => boolean;
+  readonly waits: OpenWaits;
 }
 
 /** How long an accepted ask is open before the turn rests on it, in milliseconds: most are answered before. */
@@ -32,14 +33,14 @@ const REST_AFTER_MS = 1_000;
 
 /** The open asks and tells of a turn: each is sent until the other actor has accepted or refused it. */
 export class OpenAsks {
-  readonly #options: OpenAsksOptions;
+  readonly #turn: AskingTurn;
   readonly #asks = new LazyMap<CallId, OpenAsk>();
   /** Set when the turn is passivated: replies must be delivered again. */
   #released = false;
 
-  constructor(options: OpenAsksOptions) {
-    this.#options = options;
-    for (const { sent } of options.journal.openCalls.values()) {
+  constructor(turn: AskingTurn) {
+    this.#turn = turn;
+    for (const { sent } of turn.journal.openCalls.values()) {
       if (sent !== undefined) this.#asks.set(sent.tool_call_id, newAsk(sent, true));
     }
   }
@@ -58,7 +59,7 @@ export class OpenAsks {
     const ask = newAsk(sent, false);
     ask.call = call;
     this.#asks.set(call.callId, ask);
-    this.#options.recorder.committed().then(
+    this.#turn.recorder.committed().then(
       () => {
         if (this.#isWanted(ask)) this.#post(ask);
       },
@@ -117,7 +118,7 @@ export class OpenAsks {
   }
 
   #post(ask: OpenAsk): void {
-    const { context, self, accepted } = this.#options;
+    const { context, self, accepted } = this.#turn;
     const { expires_at: expiresAt } = ask.sent;
     const isRepeated = ask.posted;
     ask.posted = true;
@@ -155,8 +156,8 @@ export class OpenAsks {
   #restSoon(ask: OpenAsk): void {
     const { call } = ask;
     if (call?.open !== true || ask.isResting) return;
-    const { context, hasWaits } = this.#options;
-    if (hasWaits()) this.#rest(ask);
+    const { context, waits } = this.#turn;
+    if (waits.size > 0) this.#rest(ask);
     else call.whenClosed(context.environment.timer(REST_AFTER_MS, () => this.#rest(ask)));
   }
 
@@ -166,7 +167,7 @@ export class OpenAsks {
     ask.isResting = true;
     const { callee, expires_at: expiresAt } = sent;
     const until = expiresAt === undefined ? undefined : Date.parse(expiresAt);
-    this.#options.quiescence.resting(call, {
+    this.#turn.quiescence.resting(call, {
       kind: "actor",
       callee,
       ...(until !== undefined && { until }),
@@ -187,7 +188,7 @@ export class OpenAsks {
       ask.outcome ??= given;
       return;
     }
-    const { calls } = this.#options;
+    const { calls } = this.#turn;
     const outcome = given.ok ? { ...given, text: cutResult(given.text ?? "") } : given;
     this.#close(ask);
     if (calls.accepts(call)) calls.settle(call, outcome, toToolEnd(call, outcome));
@@ -201,7 +202,7 @@ export class OpenAsks {
   /** Has the other actor cancel an ask. A tell is only not sent again. */
   #recall({ sent, posted }: OpenAsk): void {
     if (!posted || sent.mode !== "ask") return;
-    this.#options.recorder.outbox(toCancel(sent));
+    this.#turn.recorder.outbox(toCancel(sent));
   }
 }
 
