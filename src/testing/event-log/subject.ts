@@ -1,5 +1,13 @@
 import { onTestFinished } from "vitest";
-import type { Batch, Cursor, EventLog, LogRecord, RunAlias, RunRow } from "../../ports/event-log.ts";
+import type {
+  Batch,
+  Cursor,
+  EventLog,
+  LogRecord,
+  RequestMark,
+  RunAlias,
+  RunRow,
+} from "../../ports/event-log.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -75,6 +83,16 @@ export function texts(id: RunId, from: number, to: number, agent = "echo"): Text
 
 export function record(n: number, after: number): LogRecord {
   return { n, after, type: "Now", value: n * 10 };
+}
+
+/** A mark that accepts a request. */
+export function accepted(id: string, fields: Partial<RequestMark>): RequestMark {
+  return { requestId: requestId(id), phase: "queued", accepted: { n: 1, after: 0 }, ...fields };
+}
+
+/** The numbers from one to another, both included. */
+export function numbers(from: number, to: number): readonly number[] {
+  return Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => from + index);
 }
 
 /** A batch of `count` events that continues from the cursor, with a row if the run has none yet. */

@@ -1,9 +1,17 @@
 import { describe } from "vitest";
-import { testAppending } from "./appending.ts";
-import { testLifecycle } from "./lifecycle.ts";
-import { testReading } from "./reading.ts";
-import { testRequests } from "./requests.ts";
-import { testRuns } from "./runs.ts";
+import { testAliases } from "./cases/aliases.ts";
+import { testAppending } from "./cases/appending.ts";
+import { testFollowing } from "./cases/following.ts";
+import { testLifecycle } from "./cases/lifecycle.ts";
+import { testOpenRequests } from "./cases/open-requests.ts";
+import { testOutbox } from "./cases/outbox.ts";
+import { testReading } from "./cases/reading.ts";
+import { testRemoval } from "./cases/removal.ts";
+import { testRequests } from "./cases/requests.ts";
+import { testRunList } from "./cases/run-list.ts";
+import { testRuns } from "./cases/runs.ts";
+import { testTexts } from "./cases/texts.ts";
+import { testWaits } from "./cases/waits.ts";
 import type { EventLogSubject } from "./subject.ts";
 
 /**
@@ -14,8 +22,16 @@ export function testEventLog(subject: EventLogSubject): void {
   describe(`the ${subject.name} log`, () => {
     testAppending(subject);
     testReading(subject);
+    testTexts(subject);
+    testFollowing(subject);
     testRequests(subject);
+    testOpenRequests(subject);
+    testWaits(subject);
+    testOutbox(subject);
+    testAliases(subject);
     testRuns(subject);
+    testRunList(subject);
+    testRemoval(subject);
     testLifecycle(subject);
   });
 }

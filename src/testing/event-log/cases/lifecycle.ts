@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { Fenced, Unavailable } from "../../ports/event-log.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { EventLogSubject } from "./subject.ts";
+import { Fenced, Unavailable } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { EventLogSubject } from "../subject.ts";
 import {
   events,
   nextEvents,
@@ -13,7 +13,7 @@ import {
   runId,
   startRun,
   alias,
-} from "./subject.ts";
+} from "../subject.ts";
 
 /** Opening, closing and reopening. */
 export function testLifecycle(subject: EventLogSubject): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { Fenced } from "../../ports/event-log.ts";
-import type { EventLogSubject } from "./subject.ts";
-import { events, nextEvents, openFor, record, requestId, row, runId, startRun, alias } from "./subject.ts";
+import { Fenced } from "../../../ports/event-log.ts";
+import type { EventLogSubject } from "../subject.ts";
+import { events, nextEvents, openFor, record, requestId, row, runId, startRun, alias } from "../subject.ts";
 
 /** Appends, claims, and their interactions. */
 export function testAppending(subject: EventLogSubject): void {

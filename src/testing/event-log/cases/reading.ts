@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { Cursor, EventLog, LogRecord } from "../../ports/event-log.ts";
-import { toEncoded } from "../../protocol/events/texts.ts";
-import type { LoggedEvents } from "../../protocol/events/texts.ts";
-import type { RunId } from "../../protocol/ids.ts";
-import { createRandom } from "./random.ts";
-import type { EventLogSubject } from "./subject.ts";
-import { events, nextEvents, openFor, record, row, runId, startRun, texts } from "./subject.ts";
+import type { Cursor, EventLog, LogRecord } from "../../../ports/event-log.ts";
+import { toEncoded } from "../../../protocol/events/texts.ts";
+import type { RunId } from "../../../protocol/ids.ts";
+import { createRandom } from "../random.ts";
+import { events, nextEvents, openFor, record, row, runId, startRun, numbers } from "../subject.ts";
+import type { EventLogSubject } from "../subject.ts";
 
-/** Reading in pages and live. */
+/** Reading in pages. */
 export function testReading(subject: EventLogSubject): void {
   describe("reading", () => {
     test("an unknown run is empty", async () => {
@@ -160,122 +159,6 @@ export function testReading(subject: EventLogSubject): void {
         }
       }
     });
-
-    test("texts are read back as the events that they encode, from every position and in every page size", async () => {
-      const log = await openFor(subject);
-      let { cursor } = await log.claim(runId("run"));
-      const all: string[] = [];
-      // Small and large batches, two speakers, and events between them.
-      for (let batch = 0; batch < 24; batch += 1) {
-        const from = cursor.head + 1;
-        const said = texts(
-          cursor.runId,
-          from,
-          from + (batch % 4 === 0 ? 40 : batch % 3),
-          batch < 12 ? "one" : "two",
-        );
-        const ending = batch % 5 === 0 ? ',"call_id":"c1.1","attempt":1' : "";
-        const added: LoggedEvents = [{ ...said, ending }, ...(batch % 6 === 5 ? events(0, 1) : [])];
-        all.push(...toEncoded(added));
-        cursor = await log.append(cursor, { events: added, records: [], ...(batch === 0 && { run: row() }) });
-        expect(cursor.head).toBe(all.length);
-      }
-      const sizeOf = (encoded: readonly string[]): number =>
-        new TextEncoder().encode(encoded.join("")).length;
-      for (const owned of [true, false]) {
-        if (!owned) log.release(cursor);
-        for (let after = 0; after <= all.length; after += 1) {
-          const some = await log.read(runId("run"), { after, limit: 7 });
-          expect(toEncoded(some.events)).toEqual(all.slice(after, after + 7));
-          const page = toEncoded((await log.read(runId("run"), { after, limitBytes: 1_000 })).events);
-          expect(page).toEqual(all.slice(after, after + page.length));
-          expect(page.length).toBeGreaterThan(after < all.length ? 0 : -1);
-          expect(page.length > 1 ? sizeOf(page) : 0).toBeLessThanOrEqual(1_000);
-        }
-      }
-    });
-
-    test("a page that was read stays as it is when more texts are appended", async () => {
-      const log = await openFor(subject);
-      const { cursor } = await log.claim(runId("run"));
-      const first = texts(cursor.runId, 1, 2);
-      const second = { ...texts(cursor.runId, 3, 4), speaker: first.speaker };
-      const next = await log.append(cursor, { events: [first], records: [], run: row() });
-      const page = await log.read(runId("run"), { after: 0 });
-      await log.append(next, { events: [second], records: [] });
-
-      expect(toEncoded(page.events)).toEqual(toEncoded([first]));
-      expect(toEncoded((await log.read(runId("run"), { after: 0 })).events)).toEqual(
-        toEncoded([first, second]),
-      );
-    });
-
-    test("following with tail and read gives every event once and in order", async () => {
-      const log = await openFor(subject);
-      const random = createRandom(11);
-      const batches = 80;
-      let cursor = await startRun(log, "run", 1);
-      const end = 1_000;
-      const readers = numbers(0, 3).map((reader) => follow(log, runId("run"), reader % 2, end));
-      for (let batch = 0; batch < batches; batch += 1) {
-        cursor = await log.append(cursor, nextEvents(cursor, 1 + random.below(12)));
-      }
-      await log.append(cursor, nextEvents(cursor, end - cursor.head));
-
-      const seen = await Promise.all(readers);
-      for (const [reader, found] of seen.entries()) {
-        expect(found).toEqual(events((reader % 2) + 1, end));
-      }
-    });
-
-    test("an append can be read when its tail wakes and when it is acknowledged", async () => {
-      const log = await openFor(subject);
-      const cursor = await startRun(log, "run", 1);
-      const woken = new Promise<number>((resolve, reject) => {
-        const stop = log.tail(runId("run"), () => {
-          stop();
-          Promise.resolve(log.read(runId("run"), { after: 1 })).then((page) => resolve(page.head), reject);
-        });
-      });
-      await log.append(cursor, nextEvents(cursor, 2));
-
-      expect((await log.read(runId("run"), { after: 1 })).events).toEqual(events(2, 3));
-      expect(await woken).toBe(3);
-    });
-
-    test("a watch wakes with the id of each run that is appended to or removed, until it ends", async () => {
-      const log = await openFor(subject);
-      const woken: string[] = [];
-      let notify = (): void => {};
-      const stop = log.watch((id) => {
-        woken.push(id);
-        notify();
-      });
-      const until = async (id: string): Promise<void> => {
-        while (!woken.splice(0).includes(id)) {
-          const { promise, resolve } = Promise.withResolvers<void>();
-          notify = resolve;
-          await promise;
-        }
-      };
-      const one = await startRun(log, "one", 1);
-      await until("one");
-      const two = await startRun(log, "two", 1);
-      await until("two");
-      const appended = await log.append(one, nextEvents(one, 1));
-      await until("one");
-      expect(await log.run(runId("one"))).toMatchObject({ head: 2 });
-      await log.remove(appended);
-      await until("one");
-      expect(await log.run(runId("one"))).toMatchObject({ removed: true });
-
-      stop();
-      const tailed = Promise.withResolvers<void>();
-      log.tail(runId("two"), tailed.resolve);
-      await log.append(two, nextEvents(two, 1));
-      await tailed.promise;
-      expect(woken).toEqual([]);
-    });
   });
 }
 
@@ -304,34 +187,4 @@ async function readToEnd(log: EventLog, id: RunId, after: number, limit: () => n
     // Without this, an engine that returns an empty page would cause an endless loop.
     expect(next.length).toBeGreaterThan(0);
   }
-}
-
-/** Reads until event `end`; waits for the tail when there is nothing more. */
-async function follow(log: EventLog, id: RunId, after: number, end: number): Promise<readonly string[]> {
-  const found: string[] = [];
-  let wake = (): void => {};
-  let woken = Promise.resolve();
-  const arm = (): void => {
-    woken = new Promise((resolve) => {
-      wake = resolve;
-    });
-  };
-  arm();
-  const stop = log.tail(id, () => wake());
-  while (after + found.length < end) {
-    const page = await log.read(id, { after: after + found.length, limit: 7 });
-    found.push(...toEncoded(page.events));
-    if (after + found.length >= end) break;
-    // Without this, an engine that returns an empty page would cause an endless loop.
-    expect(page.events.length > 0 || page.head <= after + found.length).toBe(true);
-    if (after + found.length < page.head) continue;
-    await woken;
-    arm();
-  }
-  stop();
-  return found;
-}
-
-function numbers(from: number, to: number): readonly number[] {
-  return Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => from + index);
 }

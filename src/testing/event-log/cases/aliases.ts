@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { accepted, events, nextEvents, openFor, requestId, row, runId, startRun, alias } from "../subject.ts";
+import type { EventLogSubject } from "../subject.ts";
+
+/** The names of runs. */
+export function testAliases(subject: EventLogSubject): void {
+  describe("aliases", () => {
+    test("a run is found by its alias", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: [], records: [], run: row(), alias: alias("chat 7/é") });
+
+      expect(await log.find(alias("chat 7/é"))).toBe("run");
+      expect(await log.find(alias("chat 7"))).toBeUndefined();
+    });
+
+    test("two agents can give the same alias to a run each", async () => {
+      const log = await openFor(subject);
+      const [first, second] = ["first", "second"].map((agent) => ({ agent, name: "name" }) as const);
+      if (first === undefined || second === undefined) return;
+      const one = await startRun(log, "one", 1);
+      const two = await startRun(log, "two", 1);
+      const named = await log.append(one, { events: [], records: [], alias: first });
+      await log.append(two, { events: [], records: [], alias: second });
+      expect([await log.find(first), await log.find(second)]).toEqual(["one", "two"]);
+      expect(await log.find(alias("name"))).toBeUndefined();
+      await log.remove(named);
+      expect([await log.find(first), await log.find(second)]).toEqual([undefined, "two"]);
+    });
+
+    test("an alias of another run is a conflict that changes nothing", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
+      const other = await startRun(log, "other", 2);
+
+      const refused = log.append(other, {
+        ...nextEvents(other, 1),
+        records: [{ n: 1, after: 2, type: "Alias" }],
+        run: row({ turns: 9 }),
+        requests: [accepted("refused", { createdAt: 1 })],
+        alias: alias("name"),
+        snapshot: {},
+      });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+      expect(await log.find(alias("name"))).toBe("run");
+      const page = await log.read(runId("other"), { after: 0, records: true });
+      expect(page).toEqual({ events: events(1, 2), records: [], head: 2 });
+      expect(await log.run(runId("other"))).toMatchObject({ turns: 1 });
+      expect(await log.lookup(requestId("refused"))).toBeUndefined();
+      expect((await log.claim(runId("other"))).snapshot).toBeUndefined();
+    });
+
+    test("after a batch was refused for its alias, the next one can be appended", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("run"));
+      await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
+      const other = await startRun(log, "other", 1);
+      const refused = log.append(other, { events: [], records: [], alias: alias("name") });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+
+      expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 2 });
+    });
+
+    test("when many runs request one alias concurrently, one gets it", async () => {
+      const log = await openFor(subject);
+      const attempts = Array.from({ length: 8 }, async (_, index) => {
+        const { cursor } = await log.claim(runId(`run-${index}`));
+        await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
+        return cursor.runId;
+      });
+      const settled = await Promise.allSettled(attempts);
+
+      const winners = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+      expect(winners).toEqual([await log.find(alias("name"))]);
+    });
+
+    test("a row has the alias of its run", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      await startRun(log, "other", 1);
+      await log.append(cursor, { events: [], records: [], alias: alias("name") });
+      expect(await log.run(runId("run"))).toMatchObject({ alias: "name" });
+      expect((await log.claim(runId("run"))).run).toMatchObject({ alias: "name" });
+      expect(await log.run(runId("other"))).not.toHaveProperty("alias");
+      const { runs } = await log.list({ limit: 10 });
+      expect(new Map(runs.map((entry) => [entry.runId, entry.alias]))).toEqual(
+        new Map([
+          ["run", "name"],
+          ["other", undefined],
+        ]),
+      );
+    });
+  });
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { Fenced } from "../../../ports/event-log.ts";
+import type { Cursor, ReferenceMark } from "../../../ports/event-log.ts";
+import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "../subject.ts";
+import type { EventLogSubject } from "../subject.ts";
+
+/** The removal of runs, and what runs refer to outside the log. */
+export function testRemoval(subject: EventLogSubject): void {
+  describe("removal", () => {
+    test("a removed run is gone with all its content", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 2);
+      const full = await log.append(cursor, {
+        ...nextEvents(cursor, 1),
+        records: [{ n: 1, after: 2, type: "Now" }],
+        requests: [{ requestId: requestId("request"), phase: "queued", createdAt: 1 }],
+        alias: alias("name"),
+        snapshot: {},
+      });
+      await log.remove(full);
+
+      const page = await log.read(runId("run"), { after: 0, records: true });
+      expect(page).toEqual({ events: [], records: [], head: 0 });
+      expect(await log.run(runId("run"))).toMatchObject({ runId: "run", removed: true, head: 0 });
+      expect(await log.lookup(requestId("request"))).toEqual({
+        requestId: "request",
+        runId: "run",
+        phase: "completed",
+        createdAt: 0,
+        accepted: { n: 0, after: 0 },
+        removed: true,
+      });
+      expect(await log.open()).toEqual([]);
+      expect(await log.find(alias("name"))).toBeUndefined();
+      expect((await log.list({ limit: 10 })).runs).toEqual([]);
+      await expect(async () => log.append(full, nextEvents(full, 1))).rejects.toBeInstanceOf(Fenced);
+    });
+
+    test("the id of a removed run is not used again; its alias can be", async () => {
+      const log = await openFor(subject);
+      const first = await startRun(log, "run", 1);
+      await log.remove(await log.append(first, { events: [], records: [], alias: alias("name") }));
+
+      const { cursor, run, snapshot } = await log.claim(runId("run"));
+      expect(run).toMatchObject({ removed: true });
+      expect(snapshot).toBeUndefined();
+      const append = log.append(cursor, { events: [], records: [], run: row() });
+      await expect(append).rejects.toMatchObject({ code: "gone" });
+      const other = await startRun(log, "other", 1);
+      await log.append(other, { events: [], records: [], alias: alias("name") });
+      expect(await log.find(alias("name"))).toBe("other");
+    });
+
+    test("a thing outside the log is referenced until the last run that refers to it drops it or is removed", async () => {
+      const log = await openFor(subject);
+      const [first, second] = [await startRun(log, "first", 1), await startRun(log, "second", 1)];
+      const refer = (cursor: Cursor, ...references: readonly ReferenceMark[]) =>
+        log.append(cursor, { events: [], records: [], references });
+      const one = await refer(first, { thing: "shared" }, { thing: "own" }, { thing: "own" });
+      const two = await refer(second, { thing: "shared" }, { thing: "dropped" });
+      expect(await log.unreferenced(["shared", "own", "dropped", "unknown"])).toEqual(["unknown"]);
+
+      await refer(two, { thing: "dropped", dropped: true }, { thing: "unknown", dropped: true });
+      expect(await log.unreferenced(["dropped", "shared"])).toEqual(["dropped"]);
+      expect(await log.remove(one)).toEqual(["own"]);
+      expect(await log.unreferenced(["shared", "own"])).toEqual(["own"]);
+      const { cursor } = await log.claim(runId("second"));
+      expect(await log.remove(cursor)).toEqual(["shared"]);
+      expect(await log.unreferenced(["shared"])).toEqual(["shared"]);
+    });
+
+    test("the request ids of a removed run are not used again", async () => {
+      const log = await openFor(subject);
+      const requests = [
+        { requestId: requestId("request"), phase: "completed", createdAt: 1, completed: 2 } as const,
+      ];
+      const cursor = await startRun(log, "run", 2);
+      await log.remove(await log.append(cursor, { events: [], records: [], requests }));
+      const other = await startRun(log, "other", 1);
+
+      const refused = log.append(other, { ...nextEvents(other, 1), requests });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+      expect(await log.lookup(requestId("request"))).toMatchObject({ runId: "run", removed: true });
+    });
+
+    test("only the owner can remove a run, and no other run is removed", async () => {
+      const log = await openFor(subject);
+      const old = await startRun(log, "run", 1);
+      await startRun(log, "other", 2);
+      const { cursor } = await log.claim(runId("run"));
+
+      await expect(log.remove(old)).rejects.toBeInstanceOf(Fenced);
+      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 1 });
+      await log.remove(cursor);
+      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 0 });
+      expect(await log.read(runId("other"), { after: 0 })).toMatchObject({ head: 2 });
+    });
+  });
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { AgentError } from "../../../errors.ts";
+import { accepted, events, nextEvents, openFor, requestId, runId, startRun } from "../subject.ts";
+import type { EventLogSubject } from "../subject.ts";
+
+/** The entries of requests in the index. */
+export function testRequests(subject: EventLogSubject): void {
+  describe("requests", () => {
+    test("an unknown request is not found", async () => {
+      const log = await openFor(subject);
+      expect(await log.lookup(requestId("none"))).toBeUndefined();
+      expect(await log.open()).toEqual([]);
+    });
+
+    test("the marks of a request are merged, across batches and within one", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const queued = accepted("first", { createdAt: 5_000, accepted: { n: 3, after: 1 } });
+      const second = await log.append(cursor, { events: [], records: [], requests: [queued] });
+      expect(await log.lookup(requestId("first"))).toEqual({ ...queued, runId: "run" });
+
+      const third = await log.append(second, {
+        ...nextEvents(second, 3),
+        requests: [
+          { requestId: requestId("first"), phase: "running", started: 2, segment: 2 },
+          { requestId: requestId("first"), phase: "waiting" },
+        ],
+      });
+      const waiting = { ...queued, runId: "run", phase: "waiting", started: 2, segment: 2 };
+      expect(await log.lookup(requestId("first"))).toEqual(waiting);
+
+      await log.append(third, {
+        ...nextEvents(third, 2),
+        requests: [
+          { requestId: requestId("first"), phase: "running", segment: 5 },
+          { requestId: requestId("first"), phase: "completed", completed: 6 },
+        ],
+      });
+      const completed = { ...waiting, phase: "completed", segment: 5, completed: 6 };
+      expect(await log.lookup(requestId("first"))).toEqual(completed);
+    });
+
+    test("a request can start and complete in one batch", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const mark = accepted("quick", { createdAt: 7, accepted: { n: 1, after: 1 } });
+      await log.append(cursor, {
+        ...nextEvents(cursor, 2),
+        requests: [mark, { requestId: mark.requestId, phase: "completed", started: 2, completed: 3 }],
+      });
+
+      expect(await log.lookup(mark.requestId)).toMatchObject({ phase: "completed", createdAt: 7 });
+      expect(await log.open()).toEqual([]);
+    });
+
+    test("an event that the index refers to can be read at once", async () => {
+      const log = await openFor(subject);
+      for (let round = 0; round < 50; round += 1) {
+        const cursor = await startRun(log, `round-${round}`, 1);
+        const mark = accepted(`in-time-${round}`, { createdAt: 1, accepted: { n: 1, after: 1 } });
+        let appending = true;
+        const append = Promise.resolve(
+          log.append(cursor, {
+            ...nextEvents(cursor, 1),
+            requests: [{ ...mark, phase: "completed", completed: 2 }],
+          }),
+        ).finally(() => {
+          appending = false;
+        });
+        while (appending) {
+          const { completed = 0 } = (await log.lookup(mark.requestId)) ?? {};
+          const { events: readable, head } = await log.read(cursor.runId, { after: 0 });
+          const row = await log.run(cursor.runId);
+          expect(readable.length).toBeGreaterThanOrEqual(completed);
+          expect(head).toBe(readable.length);
+          expect(row?.head).toBeLessThanOrEqual((await log.read(cursor.runId, { after: 0 })).head);
+          // The append runs between two turns of the event loop.
+          await new Promise<void>((resolve) => {
+            setImmediate(resolve);
+          });
+        }
+        await append;
+      }
+    });
+
+    test("a request belongs to one run; a mark from another run is a conflict", async () => {
+      const log = await openFor(subject);
+      const first = await startRun(log, "first", 1);
+      const mark = accepted("same", { createdAt: 1 });
+      await log.append(first, { events: [], records: [], requests: [mark] });
+      const other = await startRun(log, "other", 1);
+
+      const refused = log.append(other, { ...nextEvents(other, 1), requests: [mark] });
+      await expect(refused).rejects.toMatchObject({ code: "conflict" });
+      await expect(refused).rejects.toBeInstanceOf(AgentError);
+      expect(await log.lookup(requestId("same"))).toMatchObject({ runId: "first" });
+      expect((await log.read(runId("other"), { after: 0 })).events).toEqual(events(1, 1));
+    });
+  });
+}

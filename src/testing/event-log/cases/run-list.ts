@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RunQuery } from "../../../ports/log-queries.ts";
+import { nextEvents, openFor, row, runId, startRun } from "../subject.ts";
+import type { EventLogSubject } from "../subject.ts";
+
+/** The list of runs. */
+export function testRunList(subject: EventLogSubject): void {
+  describe("the list of runs", () => {
+    test("the list starts with the most recently updated run", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [20, 40, 10, 30]);
+      const cursor = (await log.claim(runId("run-2"))).cursor;
+      await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt: 50 }) });
+
+      const { runs, next } = await log.list({ limit: 10 });
+      expect(runs.map((entry) => entry.updatedAt)).toEqual([50, 40, 30, 20]);
+      expect(runs[0]).toMatchObject({ runId: "run-2", head: 2 });
+      expect(next).toBeUndefined();
+    });
+
+    test("the pages of the list contain every run once, also when times are equal", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [5, 5, 5, 9, 5, 1, 5, 9, 5]);
+
+      for (const limit of [1, 2, 3, 4, 8, 9, 10]) {
+        const found = await listAll(log, { limit });
+        expect(found.map((entry) => entry.updatedAt)).toEqual([9, 9, 5, 5, 5, 5, 5, 5, 1]);
+        expect(new Set(found.map((entry) => entry.runId)).size).toBe(9);
+      }
+    });
+
+    test("the list is filtered by agent and by status", async () => {
+      const log = await openFor(subject);
+      const agents = ["echo", "order"];
+      const statuses = ["idle", "running", "waiting"] as const;
+      for (const agent of agents) {
+        for (const [index, status] of statuses.entries()) {
+          const { cursor } = await log.claim(runId(`${agent}-${status}`));
+          const run = row({ agent, status, updatedAt: index });
+          await log.append(cursor, { events: [], records: [], run });
+        }
+      }
+
+      const ids = async (query: Partial<RunQuery>) =>
+        (await listAll(log, { limit: 2, ...query })).map((entry) => entry.runId);
+      expect(await ids({ agent: "order" })).toEqual(["order-waiting", "order-running", "order-idle"]);
+      expect(await ids({ status: "idle" })).toHaveLength(2);
+      expect(await ids({ agent: "echo", status: "running" })).toEqual(["echo-running"]);
+      expect(await ids({ agent: "team" })).toEqual([]);
+    });
+
+    test("the list can start with the least recently updated run", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [20, 40, 10, 30, 10]);
+      for (const limit of [1, 2, 5]) {
+        const found = await listAll(log, { limit, oldestFirst: true });
+        expect(found.map((entry) => entry.updatedAt)).toEqual([10, 10, 20, 30, 40]);
+        expect(new Set(found.map((entry) => entry.runId)).size).toBe(5);
+      }
+    });
+
+    test("the list can be in the order of creation, with an offset and a total", async () => {
+      const log = await openFor(subject);
+      // Claimed first, appended to last.
+      const late = await log.claim(runId("late"));
+      await startRuns(log, [20, 40, 10, 30]);
+      await log.append(late.cursor, { ...nextEvents(late.cursor, 1), run: row({ status: "waiting" }) });
+      const changed = (await log.claim(runId("run-1"))).cursor;
+      await log.append(changed, { ...nextEvents(changed, 1), run: row({ updatedAt: 50 }) });
+      for (const [id, agent] of [
+        ["hidden", ""],
+        ["other", "order"],
+      ] as const) {
+        const { cursor } = await log.claim(runId(id));
+        await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ agent }) });
+      }
+
+      const list = async (query: Partial<RunQuery>) => {
+        const { runs, ...page } = await log.list({ byCreation: true, limit: 10, ...query });
+        return [runs.map((entry) => entry.runId), page];
+      };
+      const all = ["run-0", "run-1", "run-2", "run-3", "late"];
+      expect(await list({ agent: "echo", total: true })).toEqual([all, { total: 5 }]);
+      expect(await list({ agent: "echo" })).toEqual([all, {}]);
+      expect(await list({ total: true })).toEqual([[...all, "other"], { total: 6 }]);
+      expect(await list({ agent: "echo", limit: 2, offset: 1, total: true })).toEqual([
+        ["run-1", "run-2"],
+        { total: 5 },
+      ]);
+      expect(await list({ agent: "echo", limit: 2, offset: 4 })).toEqual([["late"], {}]);
+      expect(await list({ agent: "echo", offset: 5, total: true })).toEqual([[], { total: 5 }]);
+      expect(await list({ agent: "team", total: true })).toEqual([[], { total: 0 }]);
+      expect(await list({ status: "waiting", total: true })).toEqual([["late"], { total: 1 }]);
+      await expect(list({ cursor: "1.run-1" })).rejects.toMatchObject({ code: "invalid_request" });
+
+      await log.remove((await log.claim(runId("run-0"))).cursor);
+      expect(await list({ agent: "echo", limit: 1, total: true })).toEqual([["run-1"], { total: 4 }]);
+    });
+
+    test("a list with an offset has a total and a next page", async () => {
+      const log = await openFor(subject);
+      await startRuns(log, [20, 40, 10, 30]);
+      const { runs, next, total } = await log.list({ limit: 2, offset: 1, total: true });
+      expect(runs.map((entry) => entry.updatedAt)).toEqual([30, 20]);
+      expect(total).toBe(4);
+      const rest = await log.list({ limit: 2, total: true, ...(next !== undefined && { cursor: next }) });
+      expect(rest.runs.map((entry) => entry.updatedAt)).toEqual([10]);
+      expect(rest.total).toBe(4);
+    });
+
+    test("a run that changes its agent is listed with the new one", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const next = await log.append(cursor, { events: [], records: [], run: row({ agent: "order" }) });
+      expect((await log.list({ agent: "echo", limit: 1, byCreation: true })).runs).toEqual([]);
+      expect((await log.list({ agent: "order", limit: 1, byCreation: true })).runs).toHaveLength(1);
+      await log.append(next, { events: [], records: [], run: row({ createdAt: 7 }) });
+      expect(await log.run(runId("run"))).toMatchObject({ agent: "echo", createdAt: 7 });
+    });
+
+    test("a cursor that the list did not return is refused", async () => {
+      const log = await openFor(subject);
+      const list = log.list({ limit: 1, cursor: "?" });
+      await expect(list).rejects.toMatchObject({ code: "invalid_request" });
+    });
+  });
+}
+
+/** Starts one run per time, updated at that time. */
+async function startRuns(log: EventLog, times: readonly number[]): Promise<void> {
+  for (const [index, updatedAt] of times.entries()) {
+    const { cursor } = await log.claim(runId(`run-${index}`));
+    await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt }) });
+  }
+}
+
+async function listAll(log: EventLog, query: RunQuery) {
+  const first = await log.list(query);
+  const found = [...first.runs];
+  let { next } = first;
+  while (next !== undefined) {
+    const page = await log.list({ ...query, cursor: next });
+    expect(page.runs.length).toBeGreaterThan(0);
+    expect(page.runs.length).toBeLessThanOrEqual(query.limit);
+    found.push(...page.runs);
+    // Without this, an engine whose list has a cycle would cause an endless loop.
+    expect(found.length).toBeLessThan(100);
+    next = page.next;
+  }
+  return found;
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { nextEvents, openFor, requestId, row, runId, startRun } from "../subject.ts";
+import type { EventLogSubject } from "../subject.ts";
+
+/** The rows of runs, and the size of the log. */
+export function testRuns(subject: EventLogSubject): void {
+  describe("rows of runs", () => {
+    test("an unknown run has no row", async () => {
+      const log = await openFor(subject);
+      expect(await log.run(runId("none"))).toBeUndefined();
+      expect((await log.claim(runId("none"))).run).toBeUndefined();
+    });
+
+    test("a row is replaced completely, and kept if a batch has none", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const full = row({
+        agent: "payments",
+        status: "waiting",
+        createdAt: 1,
+        updatedAt: 1_700_000_000_123,
+        turns: 3,
+        initialInput: { text: "pay é", list: [1, null] },
+        metadata: { a: { b: "\n" } },
+        lastTurn: { request_id: "req", operation: "pay", started_at: "2026-01-01T00:00:00.000Z" },
+        usage: { input_tokens: 1, cost: 0.5 },
+      });
+      const second = await log.append(cursor, { events: [], records: [], run: full });
+      await log.append(second, nextEvents(second, 2));
+
+      const entry = { ...full, runId: "run", head: 3 };
+      expect(await log.run(runId("run"))).toEqual(entry);
+      expect((await log.claim(runId("run"))).run).toEqual(entry);
+      expect((await log.list({ limit: 10 })).runs).toEqual([entry]);
+    });
+
+    test("after a new claim a row is replaced completely too", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const lastTurn = { request_id: "req", operation: "pay", started_at: "2026-01-01T00:00:00.000Z" };
+      const full = row({ lastTurn, usage: { input_tokens: 1 }, metadata: { a: 1 }, initialInput: "first" });
+      await log.append(cursor, { events: [], records: [], run: full });
+
+      const { cursor: next } = await log.claim(runId("run"));
+      await log.append(next, { events: [], records: [], run: row() });
+      expect(await log.run(runId("run"))).toEqual({ ...row(), runId: "run", head: 1 });
+    });
+
+    test("a row and a request are found during continuous appends to their run", async () => {
+      const log = await openFor(subject);
+      let cursor = await startRun(log, "run", 1);
+      const requests = [{ requestId: requestId("request"), phase: "running", createdAt: 1 } as const];
+      cursor = await log.append(cursor, { events: [], records: [], requests });
+      const lookingUp = Promise.all([log.run(runId("run")), log.lookup(requestId("request"))]);
+      let found = false;
+      const looking = lookingUp.then(() => {
+        found = true;
+      });
+      while (!found) cursor = await log.append(cursor, nextEvents(cursor, 1));
+
+      await looking;
+      const [entry, request] = await lookingUp;
+      expect(entry?.head).toBeLessThanOrEqual(cursor.head);
+      expect(request).toMatchObject({ phase: "running" });
+    });
+
+    test("the row of a run names the request that has started, until a row without one", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const started = requestId("first");
+      const next = await log.append(cursor, { events: [], records: [], run: row({ started }) });
+      expect((await log.run(runId("run")))?.started).toBe(started);
+      await log.append(next, { events: [], records: [], run: row() });
+      expect(await log.run(runId("run"))).not.toHaveProperty("started");
+    });
+
+    test("the size of the log grows with its runs, and a removed run no longer counts", async () => {
+      const log = await openFor(subject);
+      const before = await log.size();
+      const text = JSON.stringify({ text: "x".repeat(100_000) });
+      const { cursor } = await log.claim(runId("large"));
+      const large = await log.append(cursor, {
+        events: Array.from({ length: 10 }, () => text),
+        records: [{ n: 1, after: 10, type: "Now" }],
+        run: row(),
+      });
+      await startRun(log, "small", 1);
+
+      expect(await log.size(runId("large"))).toBeGreaterThan(1_000_000);
+      expect(await log.size(runId("small"))).toBeLessThan(1_000);
+      expect(await log.size(runId("none"))).toBe(0);
+      expect(await log.size()).toBeGreaterThan(before + 900_000);
+      await log.remove(large);
+      expect(await log.size(runId("large"))).toBe(0);
+      // This must also hold while the removed run's chunks are being deleted.
+      for (let look = 0; look < 50; look += 1) expect(await log.size()).toBeLessThan(before + 500_000);
+    });
+  });
+}
