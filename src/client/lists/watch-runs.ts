@@ -1,17 +1,27 @@
 import { AgentError } from "../../errors.ts";
 import type { RunChange } from "../client-api.ts";
 import { followLimits } from "../stream/follow-settings.ts";
+import type { Followed } from "../stream/followed.ts";
 import { follow } from "../stream/reconnect.ts";
 import type { Wire } from "../wire/wire.ts";
+
+/** Follows the list of runs: the rows that are new or have changed. */
+export async function* watchRuns(
+  wire: Wire,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<RunChange, void> {
+  for await (const followed of followRuns(wire, signal))
+    if (followed.type === "events") yield* followed.events;
+}
 
 /**
  * Follows the list of runs across reconnects. Each connection begins with the first page again; of two rows of a run the
  * one with the later `updated_at` is the newer one.
  */
-export async function* watchRuns(
+export async function* followRuns(
   wire: Wire,
   signal: AbortSignal | undefined,
-): AsyncGenerator<RunChange, void> {
+): AsyncGenerator<Followed<RunChange>, void> {
   try {
     const rows = follow(wire, {
       path: "/runs",
@@ -21,8 +31,7 @@ export async function* watchRuns(
       openWaits: () => 0,
       progress: async () => ({}),
     });
-    for await (const followed of rows)
-      if (followed.type === "events") yield* followed.events as unknown as readonly RunChange[];
+    yield* rows as unknown as AsyncGenerator<Followed<RunChange>, void>;
   } catch (thrown) {
     const isMissing = thrown instanceof AgentError && MISSING.has(thrown.code);
     throw isMissing ? new AgentError("not_found", `${wire.subject} has no stream of runs`) : thrown;

@@ -1,5 +1,7 @@
 import { AgentError, isInstance } from "../../errors.ts";
+import type { RunChange } from "../../client/client-api.ts";
 import { createClient } from "../../client/client.ts";
+import { followRuns } from "../../client/lists/watch-runs.ts";
 import { createRunStore } from "../../client/store/run-store.ts";
 import type { RunStore } from "../../client/store/run-store.ts";
 import type { Ask, Reply } from "../../client/wire/wire.ts";
@@ -16,7 +18,12 @@ export interface Server {
   readonly wire: Wire;
   /** Follows a run or a request; connected while the store has a subscriber. */
   follow(id: string): RunStore;
+  /** Follows the list of runs until the returned function is called. All watchers share one connection. */
+  watch(watcher: Watcher): () => void;
 }
+
+/** Gets the rows that have changed, or nothing when there is a new connection and others may have changed too. */
+export type Watcher = (rows?: readonly RunChange[]) => void;
 
 /** Whether requests reach the server, as the last of them found out. */
 export interface Reach {
@@ -35,7 +42,10 @@ export function createServer(
   const options = { ...(token !== undefined && { token }) };
   const wire = new Wire(url, options);
   const client = createClient(url, options);
+  const watchers = new Set<Watcher>();
   let lostSince: number | undefined;
+  let watching: AbortController | undefined;
+
   return {
     url: wire.url,
     token,
@@ -44,22 +54,56 @@ export function createServer(
     async ask(method, path, ask) {
       try {
         const reply = await wire.ask(method, path, ask);
-        if (lostSince !== undefined) onReach({});
-        lostSince = undefined;
+        noteReached();
         return reply;
       } catch (thrown) {
-        if (isInstance(thrown, AgentError)) {
-          if (thrown.code === "unauthorized")
-            onReach({ needsToken: token === undefined ? "missing" : "wrong" });
-          if (isUnreachable(thrown) && lostSince === undefined) {
-            lostSince = Date.now();
-            onReach({ lostSince });
-          }
-        }
+        noteFailed(thrown);
         throw thrown;
       }
     },
+    watch(watcher) {
+      watchers.add(watcher);
+      if (watching === undefined) {
+        watching = new AbortController();
+        void followAll(watching.signal);
+      }
+      return () => {
+        watchers.delete(watcher);
+        if (watchers.size > 0) return;
+        watching?.abort();
+        watching = undefined;
+      };
+    },
   };
+
+  async function followAll(signal: AbortSignal): Promise<void> {
+    try {
+      for await (const followed of followRuns(wire, signal)) {
+        if (followed.type === "lost") noteFailed(followed.error);
+        if (followed.type === "live") {
+          noteReached();
+          for (const watcher of watchers) watcher();
+        }
+        if (followed.type === "events") for (const watcher of watchers) watcher(followed.events);
+      }
+    } catch (thrown) {
+      if (!signal.aborted) noteFailed(thrown);
+    }
+  }
+
+  function noteReached(): void {
+    if (lostSince !== undefined) onReach({});
+    lostSince = undefined;
+  }
+
+  function noteFailed(thrown: unknown): void {
+    if (!isInstance(thrown, AgentError)) return;
+    if (thrown.code === "unauthorized") onReach({ needsToken: token === undefined ? "missing" : "wrong" });
+    if (isUnreachable(thrown) && lostSince === undefined) {
+      lostSince = Date.now();
+      onReach({ lostSince });
+    }
+  }
 }
 
 /** Whether an error says that the server did not answer at all. */

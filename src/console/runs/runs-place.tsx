@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
-import { useEffect } from "preact/hooks";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
+import { useRunChanges } from "../data/changes.ts";
 import { useResource } from "../data/resource.ts";
 import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -21,10 +21,7 @@ export function RunsPlace({ place }: { readonly place: Place & { readonly name: 
     return (await server.ask("GET", "/runs", { query, signal })).json as readonly RunSummary[];
   });
   const { value, error, reload } = runs;
-  useEffect(() => {
-    const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
-    return () => clearInterval(timer);
-  }, [reload]);
+  useRunChanges(server, reload);
 
   const isFiltered = agent !== "" || state !== "" || q !== "";
   if (value?.length === 0 && !isFiltered) return <NoRuns />;
@@ -89,8 +86,6 @@ export function RunsPlace({ place }: { readonly place: Place & { readonly name: 
     </div>
   );
 }
-
-const AGAIN_MS = 2_000;
 
 /** The states that the list can be filtered by. */
 const FILTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
