@@ -8,6 +8,8 @@ import type { Recorded } from "../journal/recorder.ts";
 import type { Reply } from "../replay/mail-port.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { TurnSlot } from "./turn-slot.ts";
+import { deliverMessage } from "../turn/turn-messages.ts";
+import { answerWait } from "../turn/turn-waits.ts";
 
 /** The wait that an answer is for, and its values. */
 export interface GivenAnswer {
@@ -39,7 +41,7 @@ export class TurnInput {
   async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
     const turn = this.#slot.turn ?? this.#slot.revive();
     const wait = await turn?.waits.when(callId);
-    return wait && turn?.answer(wait, values, resumeId);
+    return wait && turn && answerWait(turn, wait, values, resumeId);
   }
 
   /** Whether a call of the turn waits for a message with a name. */
@@ -53,7 +55,7 @@ export class TurnInput {
   messageArrived(name: string): void {
     const slot = this.#slot;
     // A passivated turn takes the message when its handler makes the call again.
-    if (slot.turn) slot.turn.messageArrived(name);
+    if (slot.turn) deliverMessage(slot.turn, name);
     else if (slot.mayWake && this.awaits(name)) {
       slot.wake();
       slot.revive();

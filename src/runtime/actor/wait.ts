@@ -8,6 +8,7 @@ import { openCall } from "./call.ts";
 import { AgentError } from "../../errors.ts";
 import type { Approval, Questions } from "../../protocol/events/events.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import { addWait, expireWait, recordWait } from "../turn/turn-waits.ts";
 
 /** The questions of a wait. */
 export interface NewWait {
@@ -37,7 +38,7 @@ export function wait(caller: Actor, asked: NewWait): void {
   const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});
   const waitId =
     before?.waitId ??
-    turn.openWait(speaker, {
+    recordWait(turn, speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(jsonSchema && { schema: jsonSchema }),
@@ -45,7 +46,7 @@ export function wait(caller: Actor, asked: NewWait): void {
       ...(hasEnd && { expires_at: toTimestamp(until) }),
       call_id: callId,
     });
-  const expire = asked.expire ?? ((): void => turn.expire(live));
+  const expire = asked.expire ?? ((): void => expireWait(turn, live));
   const live: LiveWait = {
     call,
     callId,
@@ -54,9 +55,17 @@ export function wait(caller: Actor, asked: NewWait): void {
     schema,
     ...(hasEnd && { expiresAt: until, expire }),
   };
-  turn.asked(live);
+  addWait(turn, live);
   if (!hasEnd || asked.expire !== undefined || turn.ended) return;
   call.whenClosed(environment.timer(Math.max(until - environment.now(), 0), expire));
+}
+
+/** Ends the wait of a call if its time limit has passed. Returns whether it has. */
+export function expirePast({ turn }: Actor, callId: CallId): boolean {
+  const live = turn.waits.get(callId);
+  if (live === undefined || (live.expiresAt ?? Infinity) > turn.context.environment.now()) return false;
+  expireWait(turn, live);
+  return true;
 }
 
 /** The last time that a timestamp can have, in milliseconds since 1970. */

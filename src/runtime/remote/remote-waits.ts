@@ -8,6 +8,7 @@ import { handwrittenSchema } from "../agent/definition/handwritten-schema.ts";
 import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Wait } from "../replay/turn-journal.ts";
+import { addWait, expireWait, recordWait } from "../turn/turn-waits.ts";
 
 /** The interval at which the other server is asked about a wait that should have expired, in milliseconds. */
 const DUE_MS = 1_000;
@@ -30,7 +31,7 @@ export class RemoteWaits {
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
   ask(speaker: Speaker, wait: RemoteWait): Promise<void> {
     const { callId, questions, schema, approval, expiresAt } = wait;
-    const waitId = this.#actor.turn.openWait(speaker, {
+    const waitId = recordWait(this.#actor.turn, speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(schema && { schema }),
@@ -56,7 +57,7 @@ export class RemoteWaits {
   expired(callId: CallId): void {
     const { turn } = this.#actor;
     const wait = turn.waits.get(callId);
-    if (wait) turn.expire(wait);
+    if (wait) expireWait(turn, wait);
   }
 
   /** Logs an answer that was given on the other server. */
@@ -82,7 +83,7 @@ export class RemoteWaits {
     const { callId, expiresAt } = asked;
     const call = new OpenCall({ callId, kind: "wait", name: "wait", speaker, parent });
     turn.calls.opened(call);
-    turn.asked({ ...asked, call, schema: toSchema(give) });
+    addWait(turn, { ...asked, call, schema: toSchema(give) });
     if (expiresAt === undefined || due === undefined || turn.ended) return;
     let stop = (): void => {};
     call.whenClosed(() => stop());

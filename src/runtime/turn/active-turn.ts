@@ -1,9 +1,9 @@
 import { AgentError } from "../../errors.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
-import type { EventBody, TurnError, Usage } from "../../protocol/events/events.ts";
+import type { TurnError, Usage } from "../../protocol/events/events.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import { Entrance } from "./entrance.ts";
@@ -14,11 +14,9 @@ import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
-import type { LiveWait } from "../scheduler/call-tree.ts";
-import type { Recorded, Recorder } from "../journal/recorder.ts";
+import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
-import type { Rest } from "../scheduler/open-rests.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
@@ -27,11 +25,11 @@ import type { Activity } from "../scheduler/activity.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { TurnEnd } from "./turn-end.ts";
-import { addUsage, CANCELED_CALL, EXPIRED, toSignature } from "../replay/turn-journal.ts";
+import { addUsage, CANCELED_CALL, toSignature } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunSystem } from "../scheduler/run-system.ts";
 import { TurnTimeout } from "../scheduler/turn-timeout.ts";
-import { checkAnswer, OpenWaits } from "../scheduler/open-waits.ts";
+import { OpenWaits } from "../scheduler/open-waits.ts";
 
 /** Receives changes and the end of a turn. */
 export interface TurnListener {
@@ -88,9 +86,10 @@ export class ActiveTurn implements QuiescenceListener {
   readonly subscriptions: Subscriptions;
   /** The open asks and tells of other actors. */
   readonly asks: OpenAsks;
+  /** The unread messages of the run. */
+  readonly inbox: Inbox;
+  readonly listener: TurnListener;
   readonly #key: string | undefined;
-  readonly #listener: TurnListener;
-  readonly #inbox: Inbox;
   #configs: CalledConfigs | undefined;
   #entrance: Entrance | undefined;
   #usage: Usage;
@@ -113,8 +112,8 @@ export class ActiveTurn implements QuiescenceListener {
     this.memory = memory;
     this.recorder = recorder;
     this.system = options.system;
-    this.#listener = listener;
-    this.#inbox = inbox;
+    this.listener = listener;
+    this.inbox = inbox;
     this.speaker = speaker;
     this.root = new OpenCall({
       callId: rootOf(number),
@@ -195,7 +194,7 @@ export class ActiveTurn implements QuiescenceListener {
 
   quiescenceChanged(): void {
     this.#timeout?.suspend(this.quiescence.suspended);
-    this.#listener.changed(this);
+    this.listener.changed(this);
   }
 
   stalled(missing: CallId): void {
@@ -216,23 +215,6 @@ export class ActiveTurn implements QuiescenceListener {
     this.#usage = addUsage(this.#usage, usage);
   }
 
-  /** Records a new wait, also in the index of open waits. Returns its id. */
-  openWait(speaker: Speaker, body: EventBody & { readonly type: "WaitForInput" }): number {
-    const { recorder, requestId } = this;
-    const { id: waitId } = recorder.event(speaker, body);
-    recorder.wait({ waitId, requestId, openedAt: this.context.environment.now() });
-    return waitId;
-  }
-
-  /** Registers an open wait that can be answered; a turn with too many of them ends. */
-  asked(wait: LiveWait): void {
-    const { limits } = this.context;
-    this.quiescence.waiting(wait);
-    this.asks.rest();
-    if (this.waits.size <= limits.openWaits) return;
-    this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openWaits} open questions`);
-  }
-
   /** Registers a call that sleeps until a time; a turn with too many sleeps ends. */
   slept(call: OpenCall, until: number): void {
     const { limits } = this.context;
@@ -241,89 +223,12 @@ export class ActiveTurn implements QuiescenceListener {
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
   }
 
-  /** Waits for a message with a name; a turn that waits for too many of them ends. */
-  receives(call: OpenCall, rest: Rest & { readonly kind: "message" }): void {
-    const { limits } = this.context;
-    const { receives } = this.quiescence;
-    receives.add(call, rest.name);
-    if (this.messageArrived(rest.name)) return;
-    this.quiescence.resting(call, rest);
-    if (receives.size <= limits.openSleeps) return;
-    this.fail("overloaded", `agent ${this.agent.name} waits for more than ${limits.openSleeps} messages`);
-  }
-
-  /** Gives the oldest unread message with a name to the oldest call that waits for one. Returns whether there were both. */
-  messageArrived(name: string): boolean {
-    const call = this.quiescence.receives.first(name);
-    const [message] = call === undefined ? [] : this.#inbox.take(name, 1);
-    if (call === undefined || message === undefined) return false;
-    this.#listener.received(call.callId, [message.id]);
-    this.calls.conclude(call, { ok: true, value: [message.body] });
-    // Stops the timer of its time limit.
-    call.abort();
-    return true;
-  }
-
-  /** Ends the wait for a message without one. */
-  receiveExpired(call: OpenCall): void {
-    this.#listener.received(call.callId, []);
-    this.calls.conclude(call, { ok: true, value: [] });
-  }
-
-  /** Takes the unread messages with a name, for a call that asks for them. Returns their bodies. */
-  takeUnread(callId: CallId, name: string): readonly Json[] {
-    const messages = this.#inbox.take(name, Infinity);
-    this.#listener.received(
-      callId,
-      messages.map(({ id }) => id),
-      name,
-    );
-    return messages.map(({ body }) => body);
-  }
-
-  /**
-   * Answers a wait; `undefined` if it was closed in the meantime, `unprocessable` if the values do not fit.
-   */
-  async answer(
-    wait: LiveWait,
-    values: JsonObject,
-    resumeId: string | undefined,
-  ): Promise<Recorded | undefined> {
-    if (this.#isExpired(wait)) return undefined;
-    await checkAnswer(this.context.environment, wait, values);
-    if (!wait.call.open || this.#isExpired(wait)) return undefined;
-    if (resumeId !== undefined) this.waits.resumeIds.add(resumeId);
-    const body: EventBody = {
-      type: "ResumeWithInput",
-      wait_id: wait.waitId,
-      request_keys: values,
-      ...(resumeId !== undefined && { resume_id: resumeId }),
-    };
-    const recorded = this.calls.settle(wait.call, { ok: true, value: values }, body, this.speaker);
-    this.waits.lastResume = recorded.id;
-    return recorded;
-  }
-
-  /** Ends a wait without an answer, because its time limit has passed. */
-  expire(wait: LiveWait): void {
-    if (!this.calls.accepts(wait.call)) return;
-    const body: EventBody = { type: "WaitExpired", wait_id: wait.waitId };
-    this.waits.lastResume = this.calls.settle(wait.call, EXPIRED, body, this.speaker).id;
-  }
-
-  /** Whether a wait is over for its answers; one whose timer is late ends now. */
-  #isExpired({ expiresAt = Infinity, expire }: LiveWait): boolean {
-    if (expire === undefined || expiresAt > this.context.environment.now()) return false;
-    expire();
-    return true;
-  }
-
   /** Ends the turn. Only the first call has an effect and returns the encoded RequestCompleted. */
   end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
     if (this.ended) return undefined;
     this.calls.close();
     this.#timeout?.stop();
-    const text = this.#listener.complete(this, {
+    const text = this.listener.complete(this, {
       ...end,
       ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
       memory: end.finishReason === "success" ? new Map([...this.calls.staged, ...(memory ?? [])]) : new Map(),

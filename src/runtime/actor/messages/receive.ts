@@ -4,6 +4,7 @@ import type { Schema } from "../../agent/agent.ts";
 import type { Actor } from "../actor.ts";
 import { openCall } from "../call.ts";
 import { LAST_MS } from "../wait.ts";
+import { expireReceive, receiveNext } from "../../turn/turn-messages.ts";
 
 /** The schema of a message that an agent reads; throws if the agent does not declare the message. */
 export function messageSchema({ agent }: Actor, name: string): Schema<unknown> {
@@ -51,9 +52,9 @@ export function receive(
   const open = openCall(caller, { callId, name: "receive", args: null, logged }, "receive", () => stop());
   if (!logged || until < loggedUntil)
     recorder.record({ type: "Receive", call_id: callId, name, ...(until < Infinity && { until }) });
-  turn.receives(open, { kind: "message", name, ...(until < Infinity && { until }) });
+  receiveNext(turn, open, { kind: "message", name, ...(until < Infinity && { until }) });
   if (until === Infinity || !open.open || turn.ended) return;
   stop = environment.timer(Math.max(until - now, 0), () => {
-    if (turn.calls.accepts(open)) turn.receiveExpired(open);
+    if (turn.calls.accepts(open)) expireReceive(turn, open);
   });
 }

@@ -14,6 +14,7 @@ import {
 import { checkRequested, checkTimeout, messageSchema, receive } from "../messages/receive.ts";
 import type { Sequence } from "../sequence.ts";
 import { checkQuestions, sleep, wait } from "../wait.ts";
+import { takeUnread } from "../../turn/turn-messages.ts";
 
 /** Asks the caller of the turn for values; `undefined` if no answer came in time. */
 export async function waitForInput(
@@ -68,7 +69,7 @@ export function receivedMessages(sequence: Sequence, name: string): readonly unk
   if (actor.depth > 0) return [];
   const schema = messageSchema(actor, name);
   return sequence
-    .take(receivedSignature(name), (callId) => actor.turn.takeUnread(callId, name))
+    .take(receivedSignature(name), (callId) => takeUnread(actor.turn, callId, name))
     .map((body) => parseNow(schema, copyJson(body), `message ${name}`));
 }
 

@@ -3,7 +3,7 @@ import type { CallId } from "../../../protocol/ids.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Schema } from "../../agent/agent.ts";
 import type { MachineCalls } from "./machine-calls.ts";
-import { checkQuestions, wait } from "../../actor/wait.ts";
+import { checkQuestions, expirePast, wait } from "../../actor/wait.ts";
 import { toJsonSchema } from "../../agent/definition/schema.ts";
 
 /** The waits of a machine: one wait of the turn for each active state with questions. */
@@ -82,11 +82,7 @@ export class MachineWaits {
 
   /** Cancels the wait of a state that was left; one that was left by its delay has expired. */
   #close(callId: CallId): void {
-    const { turn } = this.#calls.actor;
-    const live = turn.waits.get(callId);
-    const { expiresAt = Infinity } = live ?? {};
-    if (live && expiresAt <= turn.context.environment.now()) turn.expire(live);
-    else this.#calls.drop(callId);
+    if (!expirePast(this.#calls.actor, callId)) this.#calls.drop(callId);
   }
 }
 

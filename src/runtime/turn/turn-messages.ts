@@ -1,0 +1,49 @@
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import type { Rest } from "../scheduler/open-rests.ts";
+import type { ActiveTurn } from "./active-turn.ts";
+
+/** Gives a call the oldest unread message with a name, or registers that it waits; a turn with too many of them ends. */
+export function receiveNext(
+  turn: ActiveTurn,
+  call: OpenCall,
+  rest: Rest & { readonly kind: "message" },
+): void {
+  const { limits } = turn.context;
+  const { receives } = turn.quiescence;
+  receives.add(call, rest.name);
+  if (deliverMessage(turn, rest.name)) return;
+  turn.quiescence.resting(call, rest);
+  if (receives.size <= limits.openSleeps) return;
+  turn.fail("overloaded", `agent ${turn.agent.name} waits for more than ${limits.openSleeps} messages`);
+}
+
+/** Gives the oldest unread message with a name to the oldest call that waits for one. Returns whether there were both. */
+export function deliverMessage(turn: ActiveTurn, name: string): boolean {
+  const call = turn.quiescence.receives.first(name);
+  const [message] = call === undefined ? [] : turn.inbox.take(name, 1);
+  if (call === undefined || message === undefined) return false;
+  turn.listener.received(call.callId, [message.id]);
+  turn.calls.conclude(call, { ok: true, value: [message.body] });
+  // Stops the timer of its time limit.
+  call.abort();
+  return true;
+}
+
+/** Ends the wait of a call for a message without one. */
+export function expireReceive({ calls, listener }: ActiveTurn, call: OpenCall): void {
+  listener.received(call.callId, []);
+  calls.conclude(call, { ok: true, value: [] });
+}
+
+/** Takes the unread messages with a name, for a call that asks for them. Returns their bodies. */
+export function takeUnread({ inbox, listener }: ActiveTurn, callId: CallId, name: string): readonly Json[] {
+  const messages = inbox.take(name, Infinity);
+  listener.received(
+    callId,
+    messages.map(({ id }) => id),
+    name,
+  );
+  return messages.map(({ body }) => body);
+}

@@ -1,0 +1,64 @@
+import type { Speaker } from "../../protocol/events/encode.ts";
+import type { EventBody } from "../../protocol/events/events.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Recorded } from "../journal/recorder.ts";
+import { EXPIRED } from "../replay/turn-journal.ts";
+import type { LiveWait } from "../scheduler/call-tree.ts";
+import { checkAnswer } from "../scheduler/open-waits.ts";
+import type { ActiveTurn } from "./active-turn.ts";
+
+/** Records a new wait, also in the index of open waits. Returns its id. */
+export function recordWait(
+  { context, recorder, requestId }: ActiveTurn,
+  speaker: Speaker,
+  body: EventBody & { readonly type: "WaitForInput" },
+): number {
+  const { id: waitId } = recorder.event(speaker, body);
+  recorder.wait({ waitId, requestId, openedAt: context.environment.now() });
+  return waitId;
+}
+
+/** Registers an open wait that can be answered; a turn with too many of them ends. */
+export function addWait(turn: ActiveTurn, wait: LiveWait): void {
+  const { limits } = turn.context;
+  turn.quiescence.waiting(wait);
+  turn.asks.rest();
+  if (turn.waits.size <= limits.openWaits) return;
+  turn.fail("overloaded", `agent ${turn.agent.name} has more than ${limits.openWaits} open questions`);
+}
+
+/** Answers a wait; `undefined` if it was closed in the meantime. Throws `unprocessable` if the values do not fit. */
+export async function answerWait(
+  turn: ActiveTurn,
+  wait: LiveWait,
+  values: JsonObject,
+  resumeId: string | undefined,
+): Promise<Recorded | undefined> {
+  if (expiredNow(turn, wait)) return undefined;
+  await checkAnswer(turn.context.environment, wait, values);
+  if (!wait.call.open || expiredNow(turn, wait)) return undefined;
+  if (resumeId !== undefined) turn.waits.resumeIds.add(resumeId);
+  const body: EventBody = {
+    type: "ResumeWithInput",
+    wait_id: wait.waitId,
+    request_keys: values,
+    ...(resumeId !== undefined && { resume_id: resumeId }),
+  };
+  const recorded = turn.calls.settle(wait.call, { ok: true, value: values }, body, turn.speaker);
+  turn.waits.lastResume = recorded.id;
+  return recorded;
+}
+
+/** Ends a wait without an answer, because its time limit has passed. */
+export function expireWait(turn: ActiveTurn, wait: LiveWait): void {
+  if (!turn.calls.accepts(wait.call)) return;
+  const body: EventBody = { type: "WaitExpired", wait_id: wait.waitId };
+  turn.waits.lastResume = turn.calls.settle(wait.call, EXPIRED, body, turn.speaker).id;
+}
+
+/** Whether the time limit of a wait has passed. A wait whose timer is late ends now. */
+function expiredNow({ context }: ActiveTurn, { expiresAt = Infinity, expire }: LiveWait): boolean {
+  if (expire === undefined || expiresAt > context.environment.now()) return false;
+  expire();
+  return true;
+}
