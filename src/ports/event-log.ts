@@ -72,7 +72,7 @@ export interface EventLog {
   /** Finds the row of a run. */
   run(runId: RunId): Promise<RunEntry | undefined>;
 
-  /** Finds the run that was created with an alias. */
+  /** Finds the run that has an alias. */
   find(alias: RunAlias): Promise<RunId | undefined>;
 
   /** Lists runs, by default the most recently updated first. */
@@ -183,8 +183,8 @@ export interface Batch {
   readonly requests?: readonly RequestMark[];
   /** Changes of the run's references to things outside the log, oldest first. */
   readonly references?: readonly ReferenceMark[];
-  /** A name of the run for `find`. The append fails with `conflict` if another run has the name. */
-  readonly alias?: RunAlias;
+  /** A name of the run for `find`. The append fails with `conflict` if another run than `from` has the name. */
+  readonly alias?: NewAlias;
   /** Waits of the run that open or close, oldest first. */
   readonly waits?: readonly WaitMark[];
   /** New entries of the run's outbox, and those that are done, oldest first. */
@@ -304,6 +304,12 @@ export interface OutboxEntry extends Omit<OutboxMark, "done"> {
 export interface RunAlias {
   readonly agent: string;
   readonly name: string;
+}
+
+/** A name that an append gives to its run. */
+export interface NewAlias extends RunAlias {
+  /** The run that loses the name to this one. The append fails with `conflict` if neither of them has it. */
+  readonly from?: RunId;
 }
 
 /**

@@ -5,6 +5,7 @@ import type {
   Batch,
   Cursor,
   EventLog,
+  NewAlias,
   OutboxEntry,
   OutboxMark,
   WaitEntry,
@@ -81,10 +82,7 @@ export function memoryLog(): MemoryLog {
     const row = batch.run ?? run.row;
     if (row === undefined) throw new TypeError("the first batch of a run needs its row");
 
-    const alias = batch.alias && toKey(batch.alias);
-    if (alias !== undefined && (aliases.get(alias) ?? cursor.runId) !== cursor.runId) {
-      throw new AgentError("conflict", `another run has the alias ${batch.alias?.name}`);
-    }
+    if (batch.alias) checkAlias(cursor.runId, batch.alias);
     const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
 
     // Nothing below fails.
@@ -99,10 +97,7 @@ export function memoryLog(): MemoryLog {
     const head = run.events.head;
     const records = run.records.length;
     if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
-    if (alias !== undefined) {
-      aliases.set(alias, cursor.runId);
-      run.aliases.push(alias);
-    }
+    if (batch.alias) giveAlias(cursor.runId, run, batch.alias);
     for (const [requestId, entry] of marked ?? []) {
       requests.set(requestId, entry);
       run.requests.add(requestId);
@@ -116,6 +111,26 @@ export function memoryLog(): MemoryLog {
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
+  }
+
+  function checkAlias(runId: RunId, alias: NewAlias): void {
+    const { name, from } = alias;
+    const holder = aliases.get(toKey(alias));
+    if (holder === runId || holder === from) return;
+    const what = from === undefined ? "another run has" : `run ${from} does not have`;
+    throw new AgentError("conflict", `${what} the alias ${name}`);
+  }
+
+  function giveAlias(runId: RunId, run: MemoryRun, alias: NewAlias): void {
+    const name = toKey(alias);
+    const holder = aliases.get(name);
+    if (holder === runId) return;
+    if (holder !== undefined) {
+      runs.get(holder)?.aliases.delete(name);
+      tails.wake(holder);
+    }
+    aliases.set(name, runId);
+    run.aliases.add(name);
   }
 
   function applyReference(runId: RunId, run: MemoryRun, { thing, dropped = false }: ReferenceMark): void {

@@ -19,7 +19,7 @@ export interface MemoryRun {
   epoch: number;
   readonly events: EventList;
   readonly records: LogRecord[];
-  readonly aliases: string[];
+  readonly aliases: Set<string>;
   readonly requests: Set<RequestId>;
   readonly references: Set<string>;
   /** The open waits by id; created with the first. */
@@ -35,7 +35,7 @@ export function newRun(): MemoryRun {
     epoch: 0,
     events: new EventList(0),
     records: [],
-    aliases: [],
+    aliases: new Set(),
     requests: new Set(),
     references: new Set(),
   };
@@ -47,7 +47,7 @@ export function toEntry(
   { events, aliases, row, requests, waits }: MemoryRun,
   lookup: (requestId: RequestId) => RequestEntry | undefined,
 ): Omit<RunEntry, keyof RunRow> {
-  const [first] = aliases.length > 1 ? [...aliases].sort() : aliases;
+  const [first] = aliases.size > 1 ? [...aliases].sort() : aliases;
   // The names of agents have no spaces.
   const alias = first?.slice(first.indexOf(" ") + 1);
   const entry = { runId, head: events.head, ...(alias !== undefined && { alias }) };

@@ -103,6 +103,7 @@ export function sqliteLog(
     return commit(run, { rid: run.rid, append: encoded }, () => {
       advance(run, batch);
       keep(run, batch.events, encoded);
+      if (batch.alias?.from !== undefined) appended.push(batch.alias.from);
       return { runId: run.runId, epoch: cursor.epoch, head: run.head, records: run.records };
     });
   }

@@ -168,8 +168,10 @@ export class DiskWriter {
     if (changes === null) return undefined;
     const { findAlias, findRequest } = this.#statements;
     if (changes.alias !== undefined) {
-      const other = findAlias.get(changes.alias.agent, changes.alias.name)?.["rid"];
-      if (other !== undefined && other !== rid) return "another run has the alias";
+      const { agent, name, from } = changes.alias;
+      const holder = findAlias.get(agent, name);
+      if (holder?.["rid"] !== rid && holder?.["run_id"] !== from)
+        return from === undefined ? "another run has the alias" : `run ${from} does not have the alias`;
     }
     for (const [requestId, known] of changes.requests ?? []) {
       if (known) continue;

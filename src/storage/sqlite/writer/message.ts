@@ -1,4 +1,4 @@
-import type { OutboxMark, ReferenceMark, RunAlias, WaitMark } from "../../../ports/event-log.ts";
+import type { OutboxMark, ReferenceMark, NewAlias, WaitMark } from "../../../ports/event-log.ts";
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "../recent/recent-events.ts";
 import type { Durability } from "../format/schema.ts";
@@ -46,7 +46,7 @@ export interface Changes {
   readonly references?: readonly ReferenceMark[];
   readonly waits?: readonly WaitMark[];
   readonly outbox?: readonly OutboxMark[];
-  readonly alias?: RunAlias;
+  readonly alias?: NewAlias;
   readonly snapshot?: string;
 }
 

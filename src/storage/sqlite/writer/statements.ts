@@ -44,7 +44,7 @@ const SQL = {
     waiting_for = nullif(coalesce(?, waiting_for), '')
     WHERE request_id = ?`,
 
-  findAlias: "SELECT rid FROM alias WHERE agent = ? AND alias = ?",
+  findAlias: `SELECT rid, run_id FROM alias JOIN run USING (rid) WHERE alias.agent = ? AND alias = ?`,
   addAlias: "INSERT OR REPLACE INTO alias (agent, alias, rid) VALUES (?, ?, ?)",
 
   addReference: "INSERT OR IGNORE INTO reference (thing, rid) VALUES (?, ?)",

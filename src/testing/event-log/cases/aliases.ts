@@ -62,6 +62,59 @@ export function testAliases(subject: EventLogSubject): void {
       expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 2 });
     });
 
+    test("an alias moves from the run that has it to another one, in one append", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("old"));
+      const old = await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
+      const { cursor: empty } = await log.claim(runId("new"));
+      const move = { ...alias("name"), from: runId("old") };
+      const moved = await log.append(empty, { ...nextEvents(empty, 1), alias: move });
+      expect(await log.find(alias("name"))).toBe("new");
+      expect(await log.run(runId("old"))).not.toHaveProperty("alias");
+      expect(await log.run(runId("new"))).toMatchObject({ head: 1, alias: "name" });
+
+      // The same move again changes nothing.
+      await log.append(moved, { events: [], records: [], alias: move });
+      await log.remove(old);
+      expect(await log.find(alias("name"))).toBe("new");
+    });
+
+    test("an alias that its run no longer has does not move, and nothing of the append is written", async () => {
+      const log = await openFor(subject);
+      const old = await startRun(log, "old", 1);
+      const move = { ...alias("name"), from: runId("old") };
+      const refused = async (): Promise<void> => {
+        const { cursor } = await log.claim(runId("new"));
+        await expect(
+          Promise.resolve(log.append(cursor, { ...nextEvents(cursor, 1), alias: move })),
+        ).rejects.toMatchObject({ code: "conflict" });
+        expect(await log.run(runId("new"))).toBeUndefined();
+      };
+      await refused();
+      const named = await log.append(old, { events: [], records: [], alias: alias("name") });
+      await log.remove(named);
+      await refused();
+      const third = await startRun(log, "third", 1);
+      await log.append(third, { events: [], records: [], alias: alias("name") });
+      await refused();
+      expect(await log.find(alias("name"))).toBe("third");
+    });
+
+    test("when many runs request one alias of a run concurrently, one gets it", async () => {
+      const log = await openFor(subject);
+      const { cursor } = await log.claim(runId("old"));
+      await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
+      const move = { ...alias("name"), from: runId("old") };
+      const attempts = Array.from({ length: 8 }, async (_, index) => {
+        const { cursor: own } = await log.claim(runId(`run-${index}`));
+        await log.append(own, { events: [], records: [], run: row(), alias: move });
+        return own.runId;
+      });
+      const settled = await Promise.allSettled(attempts);
+      const winners = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+      expect(winners).toEqual([await log.find(alias("name"))]);
+    });
+
     test("when many runs request one alias concurrently, one gets it", async () => {
       const log = await openFor(subject);
       const attempts = Array.from({ length: 8 }, async (_, index) => {
