@@ -14,13 +14,14 @@ export function scopeOf(callId: string): string {
 export function callAbove(callId: CallId): CallId | undefined {
   const scope = scopeOf(callId);
   // A branch `c1.4:0` belongs to the call of `all`, which itself never has an outcome.
-  const above = isBranch(scope) ? scope.slice(0, scope.lastIndexOf(":")) : scope;
+  const above = branchedCall(scope) ?? scope;
   return above.includes(".") ? above : undefined;
 }
 
-/** Whether a scope is a branch, for example `c1.4:0`. */
-function isBranch(scope: string): boolean {
-  return scope.lastIndexOf(":") > scope.lastIndexOf(".");
+/** The call whose branch a scope is, as `c1.4` of `c1.4:0`; `undefined` for other scopes. */
+export function branchedCall(scope: string): CallId | undefined {
+  const end = scope.lastIndexOf(":");
+  return end > scope.lastIndexOf(".") ? scope.slice(0, end) : undefined;
 }
 
 /** All scopes that contain a call, from the turn down, and the call itself as the last. */

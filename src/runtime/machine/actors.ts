@@ -4,8 +4,8 @@ import { AgentError } from "../../errors.ts";
 import type { Model } from "../../ports/model.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Agent, Operations, Tool } from "../agent/agent.ts";
-import { checkTimeoutOption } from "../agent/call-options.ts";
-import type { TimeoutOption } from "../agent/call-options.ts";
+import { checkCallOptions, checkTimeoutOption } from "../agent/call-options.ts";
+import type { CallOptions, TimeoutOption } from "../agent/call-options.ts";
 import type { ActorPlace } from "../agent/actor-address.ts";
 import { checkAgent } from "../agent/definition/check-definition.ts";
 import type { OperationInput, OperationOutput } from "../agent/turn-api.ts";
@@ -16,13 +16,13 @@ export type ActorCall =
       readonly kind: "agent";
       readonly agent: Agent;
       readonly operation: string;
-      readonly options: TimeoutOption;
+      readonly options: CallOptions;
     }
   | {
       readonly kind: "ask";
       readonly agent: Agent;
       readonly operation: string;
-      readonly options: TimeoutOption;
+      readonly options: CallOptions;
     }
   | { readonly kind: "model"; readonly model: Model; readonly options: TimeoutOption };
 
@@ -36,36 +36,37 @@ export interface AskInput<Input> {
 /**
  * An actor of a machine that calls an operation of an agent, with the actor's input as the operation's input. The call
  * is one of the turn: its events are one level deeper, its questions reach the caller, and it continues after a crash.
+ * The options are those of `turn.call`.
  */
 export function agentActor<Ops extends Operations, Name extends keyof Ops & string>(
   agent: Agent<Ops>,
   operation: Name,
-  options: TimeoutOption = {},
+  options: CallOptions = {},
 ): PromiseActorLogic<OperationOutput<Ops[Name]>, OperationInput<Ops[Name]>> {
   checkAgent(agent, "the agent of agentActor");
-  checkTimeoutOption(options, `agentActor of ${agent.name}`);
+  checkCallOptions(options, `agentActor of ${agent.name}`);
   return toLogic({ kind: "agent", agent, operation, options });
 }
 
-/** An actor of a machine that calls a tool. */
+/** An actor of a machine that calls a tool. The options are those of `turn.tool`. */
 export function toolActor<Input, Output>(
   tool: Tool<Input, Output>,
-  options: TimeoutOption = {},
+  options: CallOptions = {},
 ): PromiseActorLogic<Output, Input> {
   checkAgent(tool, "the tool of toolActor");
-  checkTimeoutOption(options, `toolActor of ${tool.name}`);
+  checkCallOptions(options, `toolActor of ${tool.name}`);
   const [operation = tool.name] = Object.keys(tool.operations);
   return toLogic({ kind: "agent", agent: tool, operation, options });
 }
 
-/** An actor of a machine that asks another run of an agent for an operation, as `turn.ask` does. */
+/** An actor of a machine that asks another run of an agent for an operation, as `turn.ask` does with the same options. */
 export function askActor<Ops extends Operations, Name extends keyof Ops & string>(
   agent: Agent<Ops>,
   operation: Name,
-  options: TimeoutOption = {},
+  options: CallOptions = {},
 ): PromiseActorLogic<OperationOutput<Ops[Name]>, AskInput<OperationInput<Ops[Name]>>> {
   checkAgent(agent, "the agent of askActor");
-  checkTimeoutOption(options, `askActor of ${agent.name}`);
+  checkCallOptions(options, `askActor of ${agent.name}`);
   return toLogic({ kind: "ask", agent, operation, options });
 }
 

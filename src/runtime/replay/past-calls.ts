@@ -1,5 +1,5 @@
 import type { CallId } from "../../protocol/ids.ts";
-import { callAbove, scopeOf } from "../journal/call-id.ts";
+import { branchedCall, callAbove, scopeOf } from "../journal/call-id.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import type { MachineState } from "../journal/records.ts";
 
@@ -10,6 +10,9 @@ export type LoggedEnds = Pick<TurnJournal, "outcomes" | "machines" | "remote">;
 export function isPastCall(callId: CallId, { outcomes, machines, remote }: LoggedEnds): boolean {
   if (isUnderEnded(callId, outcomes)) return true;
   const scope = scopeOf(callId);
+  // A machine counts the calls whose attempts are branches.
+  const branched = branchedCall(scope);
+  if (branched !== undefined) return isPastCall(branched, { outcomes, machines, remote });
   const machine = machines.get(scope);
   if (machine) return !hasOpen(machine, callId);
   const elsewhere = remote.get(scope);

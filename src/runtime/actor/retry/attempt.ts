@@ -28,7 +28,7 @@ export type MakeAttempt = (sequence: Sequence, which: AttemptNumber) => Attempt;
 export function agentAttempts(
   call: Omit<AgentCall, "callId" | "logged" | "retryOf">,
   of: Called,
-  hear: (text: string) => void,
+  hear: (text: string) => void = () => {},
 ): MakeAttempt {
   return (sequence, { retryOf }) => {
     const { actor } = sequence;

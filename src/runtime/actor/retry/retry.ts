@@ -2,8 +2,10 @@ import { AgentError, isInstance } from "../../../errors.ts";
 import type { CallId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { RetryCode, RetryPolicy } from "../../agent/call-options.ts";
-import { allSignature, sleepSignature } from "../../replay/signature.ts";
+import { sleepSignature } from "../../replay/signature.ts";
 import { ReplayScope } from "../../replay/scope.ts";
+import { scopeOf } from "../../journal/call-id.ts";
+import type { Actor } from "../actor.ts";
 import type { Attempt, MakeAttempt } from "./attempt.ts";
 import { Sequence } from "../sequence.ts";
 import type { Step } from "../sequence.ts";
@@ -13,26 +15,27 @@ import { sleep } from "../wait.ts";
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /**
- * A call that is made again when it fails. It is one branch of its caller's sequence, whose items are the attempts and
+ * A call that is made again when it fails. It is one branch of its caller's scope, whose items are the attempts and
  * the pauses between them; so each attempt has an id and an outcome of its own, and a replay repeats the decisions.
- * Unlike with other branches, the caller's sequence continues beside it.
+ * Unlike with other branches, the caller continues beside it.
  */
 export class RetriedCall implements Attempt {
   readonly step: Step | undefined;
   readonly result: Promise<Json>;
-  readonly #above: Sequence;
+  readonly #actor: Actor;
   readonly #policy: RetryPolicy;
   readonly #make: MakeAttempt;
   #isCanceled = false;
   /** What runs now: an attempt or a pause. */
-  #current: { cancel(): void } | undefined;
+  #current: { readonly step: Step | undefined; cancel(): void } | undefined;
 
-  constructor(above: Sequence, policy: RetryPolicy, make: MakeAttempt) {
-    this.#above = above;
+  /** `step` is the place of the branch; `undefined` if the turn has ended, or ends by this. */
+  constructor(actor: Actor, step: Step | undefined, policy: RetryPolicy, make: MakeAttempt) {
+    this.#actor = actor;
     this.#policy = policy;
     this.#make = make;
-    this.step = above.begin(allSignature(1));
-    this.result = this.step ? this.#perform(this.step) : above.actor.turn.over();
+    this.step = step;
+    this.result = step ? this.#perform(step) : actor.turn.over();
   }
 
   cancel(): void {
@@ -40,24 +43,40 @@ export class RetriedCall implements Attempt {
     this.#current?.cancel();
   }
 
-  async #perform({ callId, logged }: Step): Promise<Json> {
-    const { actor, scope: above } = this.#above;
-    const { turn } = actor;
+  /** Cancels the attempt or the pause that runs, for a caller that does not wait for the call any more. */
+  drop(): void {
+    const { step } = this;
+    if (step === undefined || this.#isCanceled) return;
+    this.#isCanceled = true;
+    const { call, turn } = this.#actor;
+    const running = this.#current?.step;
+    if (running) turn.calls.drop(call, running.callId);
+    this.#end(step);
+  }
+
+  async #perform(step: Step): Promise<Json> {
+    const { turn, call } = this.#actor;
+    const { callId, logged } = step;
     if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: 1 });
-    const path = `${callId}:0`;
+    const path = branchOf(step);
     const scope = new ReplayScope(path, turn.journal.items.get(path));
-    turn.activity.begin(path, { above: above.path, isAside: true });
+    turn.activity.begin(path, { above: scopeOf(callId), isAside: true });
     // The code above waits for this call, although only its attempts have outcomes.
     turn.deliveries.expect(callId, () => {});
     try {
-      return await this.#attempts(new Sequence(actor, scope));
+      return await this.#attempts(new Sequence(this.#actor, scope));
     } finally {
-      turn.deliveries.forget(callId);
-      turn.activity.end(path);
-      turn.activity.activate(above.path);
+      this.#end(step);
+      turn.activity.activate(scopeOf(callId));
       const divergence = scope.end();
-      if (divergence && actor.call.open) turn.diverge(divergence);
+      if (divergence && call.open) turn.diverge(divergence);
     }
+  }
+
+  #end(step: Step): void {
+    const { turn } = this.#actor;
+    turn.deliveries.forget(step.callId);
+    turn.activity.end(branchOf(step));
   }
 
   async #attempts(sequence: Sequence): Promise<Json> {
@@ -88,6 +107,7 @@ export class RetriedCall implements Attempt {
     const paused = sequence.issue(sleepSignature(ms), (step) => {
       sleep(actor, step, ms);
       this.#current = {
+        step,
         cancel() {
           const open = actor.call.child(step.callId);
           if (open) actor.turn.calls.wakeCanceled(open);
@@ -101,6 +121,11 @@ export class RetriedCall implements Attempt {
       this.#isCanceled = true;
     }
   }
+}
+
+/** The scope of the attempts. */
+export function branchOf({ callId }: Pick<Step, "callId">): string {
+  return `${callId}:0`;
 }
 
 /** The error of a call that was canceled between two attempts. */

@@ -6,6 +6,7 @@ import type { RemoteActor } from "../../agent/remote-port.ts";
 import { toCalled } from "../../agent/resolve-operation.ts";
 import type { Call, EffectContext } from "../../agent/turn-api.ts";
 import { checkName, toJson } from "../../journal/json-limits.ts";
+import { allSignature } from "../../replay/signature.ts";
 import type { Actor } from "../actor.ts";
 import { callName } from "../call.ts";
 import { followCall, toCall } from "../call-stream.ts";
@@ -68,7 +69,8 @@ export function effect(
 
 /** Makes a call once, or again while its policy says so. */
 export function attempted(sequence: Sequence, policy: RetryPolicy | undefined, make: MakeAttempt): Attempt {
-  return policy ? new RetriedCall(sequence, policy, make) : make(sequence, ONLY);
+  if (policy === undefined) return make(sequence, ONLY);
+  return new RetriedCall(sequence.actor, sequence.begin(allSignature(1)), policy, make);
 }
 
 /** The name under which an actor uses an agent, and that agent's original definition, if it uses it. */

@@ -3,6 +3,7 @@ import type { Json } from "../../../protocol/json.ts";
 import { toCallFailure } from "../../actor/call-failure.ts";
 import type { Effect } from "../../agent/agent.ts";
 import { toJson } from "../../journal/json-limits.ts";
+import { branchOf, RetriedCall } from "../../actor/retry/retry.ts";
 import type { StartedPromise } from "../journaled-logic.ts";
 import type { MachineCalls } from "./machine-calls.ts";
 import { prepareCall } from "./start-call.ts";
@@ -38,23 +39,30 @@ export class MachinePromises {
     const { turn } = calls.actor;
     return new Promise((resolve, reject) => {
       const input = toJson(given ?? {}, `the input of ${src}`);
-      const make = prepareCall(calls.actor, { src, input, call, start, effect: this.#effect });
+      const prepared = prepareCall(calls.actor, { src, input, call, start, effect: this.#effect });
       const begin = (): void => {
         if (signal.aborted || calls.ended) return;
         const callId = known ?? calls.issue();
         this.#open.set(path, callId);
-        const giveUp = (): void => {
-          if (this.#open.get(path) !== callId) return;
-          this.#open.delete(path);
-          calls.drop(callId);
-        };
-        signal.addEventListener("abort", giveUp, { once: true });
+        const isFirst = known === undefined;
+        const step = { callId, logged: !isFirst, settled: false };
+        let drop = (): void => calls.drop(callId);
+        const close = (): boolean => this.#open.get(path) === callId && this.#open.delete(path);
+        signal.addEventListener("abort", () => close() && drop(), { once: true });
+        const { retry } = prepared;
+        // A call that an earlier version of the agent made without retries is not made again.
+        if (retry && (isFirst || turn.journal.items.has(branchOf(step)))) {
+          const retried = new RetriedCall(calls.actor, step, retry.policy, retry.make);
+          drop = (): void => retried.drop();
+          retried.result.finally(close).then(resolve, reject);
+          return;
+        }
         turn.deliveries.expect(callId, (outcome) => {
-          this.#open.delete(path);
+          close();
           if (outcome.ok) resolve(outcome.value);
           else reject(toCallFailure(outcome, { agent: src, callId }));
         });
-        if (!turn.journal.outcomes.has(callId)) make({ callId, logged: known !== undefined });
+        if (!turn.journal.outcomes.has(callId)) prepared.once(step);
       };
       if (known === undefined) calls.afterTransition(begin);
       else begin();

@@ -1,15 +1,19 @@
 import type { CallId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { Actor } from "../../actor/actor.ts";
-import { ONLY } from "../../actor/retry/attempt.ts";
+import { agentAttempts, askAttempts, ONLY } from "../../actor/retry/attempt.ts";
+import type { MakeAttempt } from "../../actor/retry/attempt.ts";
 import { callAgent, callName, performEffect } from "../../actor/call.ts";
 import { complete } from "../../actor/completion.ts";
 import type { Effect } from "../../agent/agent.ts";
+import { toRetryPolicy } from "../../agent/call-options.ts";
+import type { RetryPolicy } from "../../agent/call-options.ts";
 import { toCalled } from "../../agent/resolve-operation.ts";
 import { toActorAddress } from "../../agent/actor-address.ts";
 import { askActor, toCallee } from "../../actor/messages/ask.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../../journal/json-limits.ts";
 import { actorCallName } from "../../replay/actor-request.ts";
+import { actorSignature, callSignature } from "../../replay/signature.ts";
 import type { ActorCall, AskInput } from "../actors.ts";
 
 /** A promise, or another actor of a machine, that is to become a call of the turn. */
@@ -30,67 +34,76 @@ export interface MachineStep {
   readonly logged: boolean;
 }
 
-/**
- * Checks the call of a machine's actor, and returns a function that starts it. Its outcome is a delivery of the turn.
- * The check comes before the call takes its place in the journal.
- */
-export function prepareCall(
-  actor: Actor,
-  { src, input, call, start, effect }: MachineCall,
-): (step: MachineStep) => void {
+/** A call of a machine's actor that can be started. Its outcome is a delivery of the turn. */
+export interface PreparedCall {
+  /** Makes the call once. */
+  once(step: MachineStep): void;
+  /** How it is made again if it fails; absent for a call that is made once. */
+  readonly retry?: { readonly policy: RetryPolicy; readonly make: MakeAttempt };
+}
+
+/** Checks the call of a machine's actor. The check comes before the call takes its place in the journal. */
+export function prepareCall(actor: Actor, asked: MachineCall): PreparedCall {
+  const { src, input, call, start, effect } = asked;
   switch (call?.kind) {
-    case undefined:
-      return (step) =>
-        void performEffect(actor, {
-          ...step,
-          ...ONLY,
-          name: src,
-          args: input,
-          effect,
-          perform: start,
-          timeoutMs: undefined,
-        });
-    case "agent": {
-      const { operation: operationName, options } = call;
-      // The runtime may bind another agent to the name.
-      const isUsed = actor.agent.uses[src] === call.agent;
-      const agent = (isUsed ? actor.turn.context.agents.usesOf(actor.agent)[src] : undefined) ?? call.agent;
-      const asked = toCalled(agent, operationName, input);
-      return (step) =>
-        void callAgent(actor, {
-          ...step,
-          ...ONLY,
-          name: callName(call.agent, operationName, isUsed ? src : undefined),
-          args: input,
-          agent,
-          operationName,
-          asked,
-          timeoutMs: options.timeoutMs ?? agent.callOptions?.timeoutMs,
-        });
+    case undefined: {
+      const made = { name: src, args: input, effect, perform: start, timeoutMs: undefined };
+      return { once: (step) => void performEffect(actor, { ...step, ...ONLY, ...made }) };
     }
-    case "ask": {
-      const { operation, options } = call;
-      const { actor: place = "", input: given } = input as unknown as Partial<AskInput<Json>>;
-      const address = toActorAddress(call.agent, place);
-      const args = toJson(given, `the input of ${call.agent.name}`, INPUT_LIMIT_BYTES);
-      return (step) =>
-        askActor(actor, {
-          ...step,
-          retryOf: undefined,
-          mode: "ask",
-          address,
-          callee: toCallee(address),
-          name: actorCallName(call.agent.name, operation),
-          args,
-          timeoutMs: options.timeoutMs,
-        });
+    case "agent":
+      return prepareAgent(actor, asked, call);
+    case "ask":
+      return prepareAsk(actor, asked, call);
+    case "model": {
+      const made = { model: call.model, input, timeoutMs: call.options.timeoutMs };
+      return { once: (step) => void complete(actor, { ...step, ...made }) };
     }
-    case "model":
-      return (step) =>
-        void complete(actor, { ...step, model: call.model, input, timeoutMs: call.options.timeoutMs });
     default: {
       const never: never = call;
       return never;
     }
   }
+}
+
+function prepareAgent(
+  actor: Actor,
+  { src, input }: MachineCall,
+  { agent: own, operation: operationName, options }: ActorCall & { readonly kind: "agent" },
+): PreparedCall {
+  // The runtime may bind another agent to the name.
+  const isUsed = actor.agent.uses[src] === own;
+  const agent = (isUsed ? actor.turn.context.agents.usesOf(actor.agent)[src] : undefined) ?? own;
+  const made = {
+    name: callName(own, operationName, isUsed ? src : undefined),
+    args: input,
+    agent,
+    operationName,
+    asked: toCalled(agent, operationName, input),
+    timeoutMs: options.timeoutMs ?? agent.callOptions?.timeoutMs,
+  };
+  const effect = agent.kind === "tool" ? agent.effect : "unsafe";
+  const policy = toRetryPolicy(options.retry ?? agent.callOptions?.retry, effect);
+  return {
+    once: (step) => void callAgent(actor, { ...step, ...ONLY, ...made }),
+    ...(policy && { retry: { policy, make: agentAttempts(made, { agent: src }) } }),
+  };
+}
+
+function prepareAsk(
+  actor: Actor,
+  { src, input }: MachineCall,
+  { agent, operation, options }: ActorCall & { readonly kind: "ask" },
+): PreparedCall {
+  const { actor: place = "", input: given } = input as unknown as Partial<AskInput<Json>>;
+  const address = toActorAddress(agent, place);
+  const callee = toCallee(address);
+  const name = actorCallName(agent.name, operation);
+  const args = toJson(given, `the input of ${agent.name}`, INPUT_LIMIT_BYTES);
+  const made = { mode: "ask", address, callee, name, args, timeoutMs: options.timeoutMs } as const;
+  const signature = actorSignature("ask", callee, callSignature(name, args));
+  const policy = toRetryPolicy(options.retry, "unsafe");
+  return {
+    once: (step) => askActor(actor, { ...step, retryOf: undefined, ...made }),
+    ...(policy && { retry: { policy, make: askAttempts(signature, made, { agent: src }) } }),
+  };
 }
