@@ -79,6 +79,7 @@ export interface SentFields {
     readonly value?: Json;
     readonly status?: "active" | "done" | "error";
     readonly chart?: string;
+    readonly machine?: string;
     readonly steps?: readonly { readonly from: string; readonly event?: string; readonly to?: string }[];
   };
   readonly MessageReceived: {

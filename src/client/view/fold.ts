@@ -67,9 +67,9 @@ export class Fold {
     return call;
   }
 
-  setMachine(actor: string, machine: MachineView): void {
+  setMachine(key: string, machine: MachineView): void {
     const machines = this.#map(this.view.machines);
-    machines.set(actor, machine);
+    machines.set(key, machine);
     this.view.machines = machines;
   }
 

@@ -15,8 +15,9 @@ export function addFile(fold: Fold, event: Sent<"ArtifactGenerated" | "ArtifactU
 
 export function changeState(fold: Fold, event: Sent<"StateChanged">): void {
   const { agent, actor, at } = placeOf(event);
-  const { value = null, status = "active", chart, steps = [] } = event;
-  const known = fold.view.machines.get(actor);
+  const { value = null, status = "active", chart, machine, steps = [] } = event;
+  const key = machine === undefined ? actor : `${actor} ${machine}`;
+  const known = fold.view.machines.get(key);
   let taken: MachineView["steps"] = known?.steps ?? [];
   for (const { from, event: cause, to } of steps) {
     taken = fold.added(taken, {
@@ -27,7 +28,14 @@ export function changeState(fold: Fold, event: Sent<"StateChanged">): void {
       ...(to !== undefined && { to }),
     });
   }
-  fold.setMachine(actor, { agent, value, status, ...(chart !== undefined && { chart }), steps: taken });
+  fold.setMachine(key, {
+    agent,
+    ...(machine !== undefined && { machine }),
+    value,
+    status,
+    ...(chart !== undefined && { chart }),
+    steps: taken,
+  });
 }
 
 export function receive(fold: Fold, event: Sent<"MessageReceived">): void {

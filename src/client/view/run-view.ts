@@ -21,7 +21,10 @@ export interface RunView {
   readonly calls: ReadonlyMap<string, CallView>;
   /** All waits, oldest first, also those that are closed. */
   readonly waits: readonly WaitView[];
-  /** The statecharts of machine agents, by the `callKey` of the actor. */
+  /**
+   * The statecharts of machine agents, by the `callKey` of the actor; for a machine inside the machine, that key with a
+   * space and its place.
+   */
   readonly machines: ReadonlyMap<string, MachineView>;
   readonly files: readonly FileView[];
   readonly usage: Usage;
@@ -192,9 +195,11 @@ export interface WaitView {
   readonly answeredId?: number;
 }
 
-/** The statechart of one actor. */
+/** The statechart of one actor, or of a machine inside its machine. */
 export interface MachineView {
   readonly agent: string;
+  /** The place of a machine inside the machine of its actor: the ids of actors that lead to it, joined by `/`. */
+  readonly machine?: string;
   /** The state value, as XState writes it. */
   readonly value: Json;
   readonly status: "active" | "done" | "error";

@@ -15,8 +15,9 @@ import { activePaths, possibleEvents } from "./states.ts";
 export function ChartTab({ view, onAt }: RunTabProps): VNode {
   const actors = [...view.machines.keys()];
   const [wanted, setWanted] = useState<string>();
-  // The newest machine is shown until one is chosen.
-  const actor = wanted !== undefined && actors.includes(wanted) ? wanted : actors.at(-1);
+  // The newest machine of an actor is shown until one is chosen.
+  const newest = actors.findLast((key) => view.machines.get(key)?.machine === undefined);
+  const actor = wanted !== undefined && actors.includes(wanted) ? wanted : newest;
   const machine = actor === undefined ? undefined : view.machines.get(actor);
   const agent = machine?.agent ?? view.agent;
   if (agent === "") return <div />;
@@ -56,7 +57,9 @@ function AgentChart({ agent, machine, onAt }: AgentChartProps): VNode {
   );
   if (error !== undefined) return <Refusal error={error} />;
   if (value === undefined) return <div aria-busy="true" />;
-  const { statechart: chart } = value;
+  const { statechart } = value;
+  // That of a machine inside the machine is found by its hash.
+  const chart = statechart?.machines?.find(({ hash }) => hash === machine?.chart) ?? statechart;
   if (chart === undefined) {
     return <p class="tab-note second">{agent} is a function; only machines have a chart.</p>;
   }

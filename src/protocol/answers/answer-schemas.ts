@@ -72,9 +72,14 @@ const state = z.object({
   edges: z.array(edge),
 } satisfies Shape<StatechartNode>);
 
+const chartFields = { hash: text.describe("StateChanged has it as `chart`."), root: state };
+
 const statechart = z.object({
-  hash: text.describe("StateChanged has it as `chart`."),
-  root: state,
+  ...chartFields,
+  machines: z
+    .array(z.object(chartFields))
+    .exactOptional()
+    .describe("The charts of the machines inside the machine, at any depth."),
 } satisfies Shape<Statechart>);
 
 const lastTurn = z

@@ -3,6 +3,8 @@ export interface Statechart {
   /** Equal for equal charts; StateChanged names it. */
   readonly hash: string;
   readonly root: StatechartNode;
+  /** The charts of the machines inside the machine, at any depth. */
+  readonly machines?: readonly Omit<Statechart, "machines">[];
 }
 
 /** A state of a chart, with the states inside it. */

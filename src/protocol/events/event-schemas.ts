@@ -190,6 +190,9 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     steps_truncated: z.literal(true).exactOptional().describe("Set if there were more steps."),
     status: z.enum(MACHINE_STATUSES),
     chart: text.describe("The hash of the chart, as in the agent's description."),
+    machine: text
+      .exactOptional()
+      .describe("The place of a machine inside the agent's machine: ids of actors, joined by `/`."),
   }),
   Sleeping: event("Sleeping", "The agent does nothing for a second or more.", {
     call_id: callId,

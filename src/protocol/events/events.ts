@@ -220,6 +220,11 @@ export type EventBody =
       readonly status: MachineStatus;
       /** The hash of the machine's chart in the agent's description. */
       readonly chart: string;
+      /**
+       * The place of a machine inside the agent's machine: the ids of the actors that lead to it, joined by `/`. Absent
+       * for the agent's machine itself.
+       */
+      readonly machine?: string;
     }
   | {
       readonly type: "Sleeping";

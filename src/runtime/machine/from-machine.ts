@@ -7,7 +7,7 @@ import type { ChatOperations } from "../agent/definition/define.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
 import { callOf } from "./actors.ts";
-import { toChart } from "./chart/chart.ts";
+import { toCharts, toStatechart } from "./chart/chart.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
 import { checkTakenAtRest } from "./takes.ts";
@@ -66,10 +66,10 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
 }: MachineOptions<Events>): Agent<EventOperations<Events> & ChatOperations> {
   const machine = given.provide({ actors }) as AnyStateMachine;
   const events: MachineOperations = operations ?? {};
-  const chart = toChart(options.name, machine);
-  const { statechart } = chart;
+  const charts = toCharts(options.name, machine);
+  const statechart = toStatechart(charts);
   const facts = { name: options.name, statechart, operations: [CHAT, ...Object.keys(events)] };
-  const run = { machine, effect, output, chart, facts };
+  const run = { machine, effect, output, charts, facts };
   const declared = Object.entries(events).map(([name, event]): [string, Operation] => [
     name,
     {

@@ -1,8 +1,10 @@
 import { fromPromise } from "xstate";
-import type { AnyActorLogic, AnyActorRef, AnyStateMachine, EventObject } from "xstate";
+import type { AnyActorLogic, AnyActorRef, AnyMachineSnapshot, AnyStateMachine, EventObject } from "xstate";
+import type { MachineStatus } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import { callOf } from "./actors.ts";
 import type { ActorCall } from "./actors.ts";
+import { isMachine } from "./chart/chart.ts";
 
 /** A promise that a machine, or a machine inside it, has started. */
 export interface StartedPromise {
@@ -22,6 +24,18 @@ export interface LogicHost {
   journal(promise: StartedPromise): Promise<Json>;
   /** The machine, not one inside it, is about to process an event. */
   beforeTransition(event: EventObject): void;
+  /** A machine inside the machine has processed an event; its actions, and what it starts, come next. */
+  childChanged(change: ChildChange): void;
+}
+
+/** What an event did to a machine inside the machine. */
+export interface ChildChange {
+  readonly self: AnyActorRef;
+  /** The machine as the agent's definition has it. */
+  readonly machine: AnyStateMachine;
+  readonly event: EventObject;
+  readonly value: Json;
+  readonly status: MachineStatus;
 }
 
 /** A machine in an endless loop is stopped after this many steps. */
@@ -62,7 +76,35 @@ class JournaledLogic {
 
   #logic(src: string, logic: AnyActorLogic): AnyActorLogic {
     if (isPromise(logic)) return this.#promise(src, logic, callOf(logic));
-    return isMachine(logic) ? this.machine(logic) : logic;
+    return isMachine(logic) ? this.#child(logic) : logic;
+  }
+
+  /** A machine inside the machine, whose transitions the host gets. */
+  #child(machine: AnyStateMachine): AnyStateMachine {
+    const journaled = this.machine(machine);
+    // One that contains itself is not converted again.
+    if (journaled === machine) return machine;
+    const { transition } = journaled;
+    journaled.transition = (snapshot: AnyMachineSnapshot, event: EventObject, scope) => {
+      const changed = ({ value, status }: AnyMachineSnapshot): void =>
+        this.#host.childChanged({
+          self: scope.self,
+          machine,
+          event,
+          value: value as Json,
+          status: status === "stopped" ? "active" : status,
+        });
+      let next: AnyMachineSnapshot;
+      try {
+        next = transition(snapshot, event, scope) as AnyMachineSnapshot;
+      } catch (error) {
+        changed({ ...snapshot, status: "error" } as AnyMachineSnapshot);
+        throw error;
+      }
+      changed(next);
+      return next;
+    };
+    return journaled;
   }
 
   #promise(src: string, { config }: PromiseLogic, call: ActorCall | undefined): AnyActorLogic {
@@ -89,9 +131,4 @@ const PROMISE_TRANSITION = String(fromPromise(async () => {}).transition);
 
 function isPromise(logic: AnyActorLogic): logic is PromiseLogic {
   return String(logic.transition) === PROMISE_TRANSITION;
-}
-
-/** Machines can come from another copy of XState, so their class does not identify them. */
-function isMachine(logic: AnyActorLogic): logic is AnyStateMachine {
-  return "implementations" in logic && "provide" in logic && typeof logic.provide === "function";
 }

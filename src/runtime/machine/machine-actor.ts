@@ -23,7 +23,7 @@ import { MachineTimers } from "./calls/timers.ts";
 import { MachineWaits } from "./calls/waits.ts";
 import { leavingEvents } from "./chart/leaving-events.ts";
 import { withJournaledActors } from "./journaled-logic.ts";
-import type { LogicHost, StartedPromise } from "./journaled-logic.ts";
+import type { ChildChange, LogicHost, StartedPromise } from "./journaled-logic.ts";
 import { MachineEvents } from "./machine-events.ts";
 import { toOperationEvent } from "./machine-input.ts";
 import type { MachineRun } from "./machine-input.ts";
@@ -77,7 +77,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#scope = scope;
     this.#run = run;
     this.#end = end;
-    this.#events = new MachineEvents(turn, actor, run.chart);
+    this.#events = new MachineEvents(turn, actor, run.charts);
     this.#transitions = new Transitions(actor.turn.context.environment);
     this.#waits = new MachineWaits(
       this,
@@ -137,6 +137,11 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   beforeTransition(event: EventObject): void {
     this.#events.begin(event);
     this.#transitions.begin();
+  }
+
+  childChanged(change: ChildChange): void {
+    const path = toActorPath(change.self, this.#machine);
+    if (path !== undefined && !this.#hasEnded()) this.#events.childChanged(change, path);
   }
 
   /** Runs a promise or another actor of the machine as a call of the turn. */
@@ -202,8 +207,13 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
       if (isRoot && event.event.type !== INIT) this.#transitions.sent();
     } else if (event.type === "@xstate.microstep") {
       const { _transitions: transitions } = event;
-      if (isRoot) this.#events.step(event.event, transitions);
-      else this.#isChildNew ||= transitions.length > 0;
+      if (isRoot) {
+        this.#events.step(event.event, transitions);
+      } else if (transitions.length > 0) {
+        this.#isChildNew = true;
+        if (event.event.type !== INIT)
+          this.#events.childStep(event.actorRef as AnyActorRef, event.event, transitions);
+      }
     } else if (
       event.type === "@xstate.snapshot" &&
       !isRoot &&

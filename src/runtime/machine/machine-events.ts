@@ -1,22 +1,32 @@
-import type { AnyMachineSnapshot, AnyTransitionDefinition, EventObject } from "xstate";
+import type { AnyActorRef, AnyMachineSnapshot, AnyTransitionDefinition, EventObject } from "xstate";
 import type { MachineStatus } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import { checkName, toJson } from "../journal/json-limits.ts";
-import type { Chart } from "./chart/chart.ts";
+import type { Chart, Charts } from "./chart/chart.ts";
 import { StateSteps } from "./chart/state-steps.ts";
+import type { ChildChange } from "./journaled-logic.ts";
 
-/** The events of a machine in the log: its transitions, and what it emits. */
+/** Maximum length of the place of a machine inside the machine. */
+const PLACE_LENGTH = 1_000;
+
+/** The events of a machine in the log: its transitions, those of the machines inside it, and what it emits. */
 export class MachineEvents {
   readonly #turn: Turn;
   readonly #actor: Actor;
+  readonly #charts: Charts;
   readonly #chart: string;
   readonly #steps: StateSteps;
+  /** The microsteps of machines inside the machine for the event that they process. */
+  readonly #inside = new WeakMap<AnyActorRef, Microstep[]>();
 
-  constructor(turn: Turn, actor: Actor, { names, statechart }: Chart) {
+  constructor(turn: Turn, actor: Actor, charts: Charts) {
+    const [own] = charts.values();
+    const { names, statechart } = own as Chart;
     this.#turn = turn;
     this.#actor = actor;
+    this.#charts = charts;
     this.#chart = statechart.hash;
     this.#steps = new StateSteps(names);
   }
@@ -31,19 +41,42 @@ export class MachineEvents {
     this.#steps.add(event, transitions);
   }
 
+  /** The same for a machine inside the machine. */
+  childStep(self: AnyActorRef, event: EventObject, transitions: readonly AnyTransitionDefinition[]): void {
+    const steps = this.#inside.get(self);
+    if (steps) steps.push({ event, transitions });
+    else this.#inside.set(self, [{ event, transitions }]);
+  }
+
   /** Logs the transitions that the machine took for its last event. */
   changed({ value }: AnyMachineSnapshot, status: MachineStatus): void {
-    const taken = this.#steps.take(status);
+    this.#log(this.#steps, value as Json, status, { chart: this.#chart });
+  }
+
+  /** Logs the transitions that a machine inside the machine took for an event. */
+  childChanged({ self, machine, event, value, status }: ChildChange, path: readonly string[]): void {
+    const chart = this.#charts.get(machine);
+    const microsteps = this.#inside.get(self) ?? [];
+    this.#inside.delete(self);
+    if (chart === undefined) return;
+    const steps = new StateSteps(chart.names);
+    steps.begin(event);
+    for (const step of microsteps) steps.add(step.event, step.transitions);
+    const place = path.join("/").slice(0, PLACE_LENGTH);
+    this.#log(steps, value, status, { chart: chart.statechart.hash, machine: place });
+  }
+
+  #log(
+    steps: StateSteps,
+    value: Json,
+    status: MachineStatus,
+    of: { readonly chart: string; readonly machine?: string },
+  ): void {
+    const taken = steps.take(status);
     if (taken === undefined) return;
-    const { cause, ...steps } = taken;
-    this.#actor.turn.recorder.event(this.#actor.speaker, {
-      type: "StateChanged",
-      value: value as Json,
-      cause,
-      ...steps,
-      status,
-      chart: this.#chart,
-    });
+    const { cause, ...rest } = taken;
+    const { recorder } = this.#actor.turn;
+    recorder.event(this.#actor.speaker, { type: "StateChanged", value, cause, ...rest, status, ...of });
   }
 
   /** Logs what the machine emits: its texts are texts of the agent. */
@@ -56,4 +89,10 @@ export class MachineEvents {
     const body = toJson(fields, `the emitted event ${type}`);
     this.#actor.turn.recorder.event(this.#actor.speaker, { type: "Custom", name: type, body });
   }
+}
+
+/** The transitions of one step. */
+interface Microstep {
+  readonly event: EventObject;
+  readonly transitions: readonly AnyTransitionDefinition[];
 }

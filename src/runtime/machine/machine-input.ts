@@ -1,7 +1,7 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
 import type { Effect } from "../agent/agent.ts";
-import type { Chart } from "./chart/chart.ts";
+import type { Charts } from "./chart/chart.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { MachineRequest } from "../agent/machine-port.ts";
@@ -28,7 +28,7 @@ export interface MachineEvent {
 /** The machine to run and its first event. */
 export interface MachineRun {
   readonly machine: AnyStateMachine;
-  readonly chart: Chart;
+  readonly charts: Charts;
   readonly effect: Effect;
   readonly event: MachineEvent;
   readonly facts: MachineFacts;

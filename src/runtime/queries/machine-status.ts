@@ -24,7 +24,7 @@ export async function machineStatus(
   return { state, ...(isOpen && { accepts: acceptedBy(statechart, state, Object.keys(operations)) }) };
 }
 
-/** The newest StateChanged of the requested agent; reads backwards. */
+/** The newest StateChanged of the requested agent's machine; reads backwards. */
 async function newestChange(
   log: EventLog,
   { runId, requestId, started, completed }: RequestEntry,
@@ -34,14 +34,13 @@ async function newestChange(
   while (end >= started) {
     const after = Math.max(end - PAGE, started - 1);
     const { events } = await log.read(runId, { after, limit: end - after });
-    const text = events.findLast(
-      (one) =>
-        typeof one === "string" &&
-        typeOf(one) === "StateChanged" &&
-        depthOf(one) === 0 &&
-        requestIdOf(one) === requestId,
-    );
-    if (typeof text === "string") return JSON.parse(text) as EventOf<"StateChanged">;
+    for (const text of events.toReversed()) {
+      if (typeof text !== "string" || typeOf(text) !== "StateChanged") continue;
+      if (depthOf(text) !== 0 || requestIdOf(text) !== requestId) continue;
+      const change = JSON.parse(text) as EventOf<"StateChanged">;
+      // Not the state of a machine inside the agent's machine.
+      if (change.machine === undefined) return change;
+    }
     end = after;
   }
   return undefined;

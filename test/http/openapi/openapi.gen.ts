@@ -931,6 +931,7 @@ export interface components {
             /** @enum {string} */
             status: "active" | "done" | "error";
             chart: string;
+            machine?: string;
         };
         Sleeping: {
             id: number;
@@ -1109,6 +1110,26 @@ export interface components {
                         actions?: string[];
                     }[];
                 };
+                machines?: {
+                    hash: string;
+                    root: {
+                        id: string;
+                        /** @enum {string} */
+                        type: "atomic" | "compound" | "parallel" | "final" | "history";
+                        initial?: string;
+                        tags?: string[];
+                        description?: string;
+                        states: {
+                            [key: string]: unknown;
+                        }[];
+                        edges: {
+                            event?: string;
+                            to?: string;
+                            guard?: string;
+                            actions?: string[];
+                        }[];
+                    };
+                }[];
             };
             config_schema?: {
                 [key: string]: unknown;

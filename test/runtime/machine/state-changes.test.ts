@@ -1,7 +1,10 @@
 import { defineAgent, fromMachine } from "troupe";
+import { project } from "troupe/client";
+import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
-import { assign, createMachine, emit, fromPromise, raise, setup } from "xstate";
+import { assign, createMachine, emit, fromPromise, raise, sendTo, setup } from "xstate";
 import { ofType } from "../../agents/events.ts";
+import { atEveryCrash } from "../calls/crashes.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
 
 const purpose = "Shows its states.";
@@ -288,4 +291,128 @@ test("a machine that sends an event to itself does not rest before it", async ()
   const events = await host.events(asked);
   expect(ofType(events, "StateChanged").map(({ value }) => value)).toEqual(["there", "rest"]);
   expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+});
+
+const innermost = createMachine({
+  id: "innermost",
+  initial: "off",
+  states: { off: { on: { flip: "on" } }, on: { type: "final" } },
+});
+const inner = setup({ actors: { innermost, price: fromPromise(async () => 3) } }).createMachine({
+  id: "inner",
+  initial: "idle",
+  invoke: { id: "switch", src: "innermost" },
+  states: {
+    idle: { on: { go: { target: "pricing", actions: sendTo("switch", { type: "flip" }) } } },
+    pricing: { invoke: { src: "price", onDone: "resting" } },
+    resting: { after: { 5_000: "over" } },
+    over: { type: "final" },
+  },
+});
+const outer = setup({ actors: { inner } }).createMachine({
+  id: "outer",
+  initial: "open",
+  states: {
+    open: { on: { chat: "working" } },
+    working: {
+      invoke: { id: "part", src: "inner", onDone: "end" },
+      entry: sendTo("part", { type: "go" }),
+    },
+    end: { type: "final" },
+  },
+});
+const nested = fromMachine({ name: "nested", purpose, machine: outer, effect: "idempotent" });
+
+test("the transitions of machines inside the machine are StateChanged with their place and their chart", async () => {
+  const host = new TestHost({ agents: [nested] });
+  await host.ask("nested", chat);
+  expect(await host.runtime.status(asked)).toMatchObject({ state: "working", accepts: [] });
+  await host.environment.advance(5_000);
+  const events = await host.events(asked);
+  const charts = host.runtime.describe("nested").statechart;
+  const names = new Map([
+    [charts?.hash, "outer"],
+    ...(charts?.machines ?? []).map(
+      ({ hash, root }) =>
+        [hash, root.states.some(({ id }) => id === "idle") ? "inner" : "innermost"] as const,
+    ),
+  ]);
+  expect(names.size).toBe(3);
+  const changes = events.flatMap((event) =>
+    event.type === "StateChanged"
+      ? [[names.get(event.chart), event.machine, event.cause, event.value, event.status]]
+      : [event.type],
+  );
+  expect(changes).toEqual([
+    "RequestStarted",
+    ["inner", "part", "go", "pricing", "active"],
+    ["innermost", "part/switch", "flip", "on", "done"],
+    ["outer", undefined, "chat", "working", "active"],
+    "ToolCall",
+    "ToolResult",
+    ["inner", "part", "done price", "resting", "active"],
+    "Sleeping",
+    ["inner", "part", "after 5000", "over", "done"],
+    ["outer", undefined, "done inner", "end", "done"],
+    "RequestCompleted",
+  ]);
+  const [, first] = ofType(events, "StateChanged");
+  expect(first?.steps).toEqual([{ from: "off", event: "flip", to: "on" }]);
+  const views = [...project(events).machines.values()];
+  expect(views.map(({ machine, value, status }) => [machine, value, status])).toEqual([
+    ["part", "over", "done"],
+    ["part/switch", "on", "done"],
+    [undefined, "end", "done"],
+  ]);
+});
+
+test("the states of machines inside the machine are the same after a crash at any commit", async () => {
+  const runs = await atEveryCrash({ agents: [nested], to: "nested", stepMs: 2_500, steps: 4 });
+  const statesOf = (events: readonly Event[]): unknown =>
+    ofType(events, "StateChanged").map(({ machine, cause, value, status }) => [
+      machine,
+      cause,
+      value,
+      status,
+    ]);
+  const [calm] = runs;
+  const states = statesOf(calm?.events ?? []);
+  for (const { place, events } of runs)
+    expect({ place, states: statesOf(events) }).toEqual({ place, states });
+  expect(states).toHaveLength(6);
+});
+
+test("a machine inside the machine that fails shows that", async () => {
+  const broken = createMachine({
+    initial: "idle",
+    states: { idle: { on: { go: { target: "end", guard: () => fail() } } }, end: {} },
+  });
+  const fail = (): never => {
+    throw new Error("no guard");
+  };
+  const machine = setup({ actors: { broken } }).createMachine({
+    initial: "open",
+    states: {
+      open: { on: { chat: "working" } },
+      working: {
+        invoke: { id: "part", src: "broken", onError: "end" },
+        entry: sendTo("part", { type: "go" }),
+      },
+      end: { type: "final" },
+    },
+  });
+  const host = new TestHost({ agents: [fromMachine({ name: "broken", purpose, machine })] });
+  await host.ask("broken", chat);
+  expect(
+    ofType(await host.events(asked), "StateChanged").map(({ machine: place, cause, value, status }) => [
+      place,
+      cause,
+      value,
+      status,
+    ]),
+  ).toEqual([
+    ["part", "go", "idle", "error"],
+    [undefined, "chat", "working", "active"],
+    [undefined, "error broken", "end", "done"],
+  ]);
 });

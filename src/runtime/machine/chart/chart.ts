@@ -1,4 +1,4 @@
-import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from "xstate";
+import type { AnyActorLogic, AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from "xstate";
 import { AgentError } from "../../../errors.ts";
 import type { Statechart, StatechartEdge, StatechartNode } from "../../../protocol/answers/statechart.ts";
 import { byteLength } from "../../journal/json-limits.ts";
@@ -10,14 +10,43 @@ export interface Chart {
   readonly names: EventNames;
 }
 
+type ActorLogics = { readonly [src: string]: AnyActorLogic };
+
 /** Maximum size of all names of states together: a state value contains each at most once. */
 const NAMES_LIMIT_BYTES = 64 * 1024;
 
 /** Maximum size of a path, so that 32 steps fit into an event. */
 const PATH_LIMIT_BYTES = 512;
 
-/** Reads the chart of a machine. Throws `invalid_request` if its names do not fit into an event. */
-export function toChart(agent: string, machine: AnyStateMachine): Chart {
+/** The charts of a machine and of those inside it. */
+export type Charts = ReadonlyMap<AnyStateMachine, Chart>;
+
+/** Reads the charts of a machine, its own first. Throws `invalid_request` if their names do not fit into an event. */
+export function toCharts(agent: string, machine: AnyStateMachine): Charts {
+  const charts = new Map<AnyStateMachine, Chart>();
+  const visit = (one: AnyStateMachine): void => {
+    if (charts.has(one)) return;
+    charts.set(one, toChart(agent, one));
+    for (const logic of Object.values(one.implementations.actors as ActorLogics))
+      if (isMachine(logic)) visit(logic);
+  };
+  visit(machine);
+  return charts;
+}
+
+/** The chart of an agent: that of its machine, with those of the machines inside it. */
+export function toStatechart(charts: Charts): Statechart {
+  const [own, ...inside] = [...charts.values()].map(({ statechart }) => statechart);
+  const machines = new Map(inside.map((statechart) => [statechart.hash, statechart]));
+  return { ...(own as Statechart), ...(machines.size > 0 && { machines: [...machines.values()] }) };
+}
+
+/** Machines can come from another copy of XState, so their class does not identify them. */
+export function isMachine(logic: AnyActorLogic): logic is AnyStateMachine {
+  return "implementations" in logic && "provide" in logic && typeof logic.provide === "function";
+}
+
+function toChart(agent: string, machine: AnyStateMachine): Chart {
   const names = new EventNames(machine);
   checkNames(agent, machine);
   const root = toNode(machine.root, names);
