@@ -19,6 +19,7 @@ import {
   toUsage,
 } from "./fields.ts";
 import { toId } from "./ids.ts";
+import { toCustom, toStateChanged } from "./machine-events.ts";
 import type { OpenThere, RemoteState } from "./state.ts";
 
 /** Maximum number of open remote calls, and of open completions. */
@@ -136,6 +137,14 @@ export class RemoteEvents {
         return this.#completionCall(event);
       case "CompletionResult":
         return this.#completionResult(event);
+      case "StateChanged":
+        return toStateChanged(event);
+      case "Custom":
+        return toCustom(event);
+      case "Sleeping": {
+        const { until } = event;
+        return isTimestamp(until) ? { type: "Sleeping", call_id: this.#session.newCall(), until } : undefined;
+      }
       default:
         // The local call replaces the start and end of the remote turn. Unknown types are dropped.
         return undefined;

@@ -1,9 +1,10 @@
-import { createRuntime, defineAgent, defineTool, operation } from "troupe";
+import { createRuntime, defineAgent, defineTool, fromMachine, operation } from "troupe";
 import type { Agent, AgentError } from "troupe";
 import { createClient, remoteAgent } from "troupe/client";
 import type { Event, RequestId, TurnRequest } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createMachine, emit, setup } from "xstate";
 import { z } from "zod";
 import { assistant } from "../../../agents/assistant.ts";
 import { calculator } from "../../../agents/calculator.ts";
@@ -70,10 +71,46 @@ const lead = defineAgent({
   },
 });
 
+/** A machine that pauses, emits an event and has a machine inside it. */
+const part = createMachine({
+  initial: "idle",
+  states: { idle: { after: { 1_000: "over" } }, over: { type: "final" } },
+});
+const clockwork = fromMachine({
+  name: "clockwork",
+  purpose: "Runs a machine.",
+  machine: setup({
+    types: { emitted: {} as { readonly type: "priced"; readonly price: number } },
+    actors: { part },
+  }).createMachine({
+    initial: "open",
+    states: {
+      open: { on: { chat: "working" } },
+      working: {
+        entry: emit({ type: "priced", price: 3 }),
+        invoke: { id: "part", src: "part", onDone: "end" },
+      },
+      end: { type: "final" },
+    },
+  }),
+});
+
 let far: Served;
 beforeAll(async () => {
   far = await start({
-    agents: [team, payments, interviewer, notebook, pdfWriter, ticker, witness, lead, calculator, assistant],
+    agents: [
+      team,
+      payments,
+      interviewer,
+      notebook,
+      pdfWriter,
+      ticker,
+      witness,
+      lead,
+      calculator,
+      assistant,
+      clockwork,
+    ],
   });
 });
 afterAll(() => far[Symbol.asyncDispose]());
@@ -159,11 +196,31 @@ describe("events of a remote agent", () => {
     ["calculator", "6 / 0"],
     ["pdf-writer", "Moon: far"],
     ["assistant", "what is 6 / 3"],
+    ["clockwork", "go"],
   ])("equal those that %s makes on its own server", async (name, input) => {
     const there = await collect(far.runtime, name, chat(input));
     const here = await ask([remote(name)], name, chat(input));
     expect(here.map(withoutPlace)).toEqual(there.map(withoutPlace));
   });
+});
+
+test("the transitions, sleeps and emitted events of a remote machine are one level deeper in its caller", async () => {
+  const events = await ask([boss(remote("clockwork"))], "boss", chat("go"));
+  const inside = events.filter(({ depth }) => depth === 1);
+  expect(
+    inside.map((event) => [event.type, event.type === "StateChanged" ? [event.machine, event.value] : ""]),
+  ).toEqual([
+    ["Custom", ""],
+    ["StateChanged", [undefined, "working"]],
+    ["Sleeping", ""],
+    ["StateChanged", ["part", "over"]],
+    ["StateChanged", [undefined, "end"]],
+  ]);
+  const call = theOne(events, "ToolCall").tool_call_id;
+  expect(inside.map(({ agent, parent_call_id: parent }) => [agent, parent])).toEqual(
+    inside.map(() => ["clockwork", call]),
+  );
+  expect(theOne(inside, "Sleeping").call_id.startsWith(`${call}.`)).toBe(true);
 });
 
 describe("the end of a remote agent", () => {
@@ -460,7 +517,15 @@ test.each([["https://example.org/"], ["no address"]])("%s contains no agent name
 /** The content of an event, without ids and times. */
 function withoutPlace(event: Event): object {
   const { run_id: _run, request_id: _request, ts: _ts, parent_call_id: _parent, ...rest } = event;
-  const ids = { call_id: 0, tool_call_id: 0, artifact_id: 0, url: 0, elapsed_ms: 0, text_result: 0 };
+  const ids = {
+    call_id: 0,
+    tool_call_id: 0,
+    artifact_id: 0,
+    url: 0,
+    elapsed_ms: 0,
+    text_result: 0,
+    until: 0,
+  };
   return Object.fromEntries(Object.entries(rest).filter(([key]) => !(key in ids)));
 }
 

@@ -77,6 +77,47 @@ test("a deadline is the same here, and one of another form is dropped", async ()
   expect(ofType(events, "CompletionResult").map(({ error_code: code }) => code)).toEqual(["timeout"]);
 });
 
+test("transitions, sleeps and emitted events of another form are dropped, or lose what no event can hold", async () => {
+  const change = { value: "on", cause: "go", steps: [], status: "active", chart: "c" };
+  const step = { from: "off", event: "go", to: "on" };
+  const events = await call({
+    getevents: stream(
+      started,
+      event(2, "StateChanged", { ...change, status: "sleepy" }),
+      event(3, "StateChanged", { ...change, value: undefined }),
+      event(4, "StateChanged", { ...change, steps: "many" }),
+      event(5, "StateChanged", { ...change, steps: [1, {}, step, { ...step, event: 7 }], machine: 3 }),
+      event(6, "StateChanged", { ...change, cause: null, steps: Array.from({ length: 40 }, () => step) }),
+      event(7, "Sleeping", { call_id: "s", until: "soon" }),
+      event(8, "Custom", { name: 7 }),
+      completed(9),
+    ),
+  });
+  const inside = events.filter(({ depth, type }) => depth > 0 && type !== "TextOutput");
+  expect(inside).toMatchObject([
+    { type: "StateChanged", cause: "go", steps: [step, { from: "off", to: "on" }] },
+    { type: "StateChanged", cause: "", steps_truncated: true },
+    { type: "Custom", name: "event", body: null },
+  ]);
+  expect(inside[0]).not.toHaveProperty("machine");
+  expect(ofType(inside, "StateChanged")[1]?.steps).toHaveLength(32);
+  expect(textsOf(events)).toEqual(["fine"]);
+});
+
+test("a transition that no event here can hold ends the call", async () => {
+  const roomy = { eventBytes: 2_000_000, characters: 4_000_000 };
+  const change = {
+    value: ["x".repeat(130_000), "x".repeat(131_000)],
+    cause: "go",
+    steps: [],
+    status: "active",
+    chart: "c",
+  };
+  expect(
+    textsOf(await call({ getevents: stream(started, event(2, "StateChanged", change)) }, roomy)),
+  ).toEqual(["tool_error: a transition of a remote machine is larger than 260096 bytes"]);
+});
+
 test("a result of null is null here too, and an absent one is the text", async () => {
   const events = await call({
     getevents: stream(
