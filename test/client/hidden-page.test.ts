@@ -5,7 +5,6 @@ import type { Event } from "troupe/protocol";
 import { afterEach, expect, test } from "vitest";
 import { ticker } from "../../agents/ticker.ts";
 import { follow } from "../../src/client/stream/reconnect.ts";
-import { followLimits } from "../../src/client/stream/follow-settings.ts";
 import { systemClock } from "../../src/client/wire/clock.ts";
 import { Wire } from "../../src/client/wire/wire.ts";
 import { start } from "./servers.ts";
@@ -51,7 +50,6 @@ test("a stream is closed 10 s after the page was hidden, and reads on when it is
     path: `/getevents/${runId}`,
     query: { follow: true },
     after: 0,
-    limits: followLimits,
     signal: stop.signal,
     openWaits: () => 0,
     progress: async () => ({}),

@@ -1,8 +1,10 @@
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { AgentCall, OpenWait } from "../client-api.ts";
+import type { AgentCall, FollowOptions, OpenWait } from "../client-api.ts";
 import type { RunView } from "../view/run-view.ts";
-import type { FollowedRequest } from "./followed-request.ts";
+import { viewOf } from "../view/view-of.ts";
+import { FollowedRequest } from "./followed-request.ts";
+import type { AcceptedRequest } from "./followed-request.ts";
 import type { TurnEnd } from "./outcome.ts";
 import { WaitingError } from "./waiting-error.ts";
 
@@ -15,18 +17,23 @@ export class RequestCall<Output> implements AgentCall<Output> {
   /** The newest view that was asked for. */
   #view: RunView | undefined;
 
-  constructor(requestId: RequestId, request: FollowedRequest, toOutput: (end: TurnEnd) => Output) {
+  constructor(
+    requestId: RequestId,
+    accepted: Promise<AcceptedRequest>,
+    options: FollowOptions,
+    toOutput: (end: TurnEnd) => Output,
+  ) {
     this.#requestId = requestId;
-    this.#request = request;
+    this.#request = new FollowedRequest(accepted, options);
     this.#toOutput = toOutput;
-    this.runId = request.accepted.then((accepted) => {
+    this.runId = accepted.then(({ requestId: id, runId }) => {
       // A server of the draft may choose the id itself.
-      this.#requestId = accepted.requestId;
-      return accepted.runId;
+      this.#requestId = id;
+      return runId;
     });
     // An error is thrown to those who await the call.
     this.runId.catch(() => {});
-    request.read().catch(() => {});
+    this.#request.read().catch(() => {});
   }
 
   get requestId(): RequestId {
@@ -38,11 +45,8 @@ export class RequestCall<Output> implements AgentCall<Output> {
   }
 
   async view(): Promise<RunView> {
-    // Loaded when it is needed, because most pages await calls and follow runs with a store.
-    const { project } = await import("../view/project.ts");
-    const from = this.#view ?? project([]);
-    let view = from;
-    for await (const events of this.#after(from.head)) view = project(events, view);
+    const from = this.#view;
+    const view = await viewOf(this.#after(from?.head ?? 0), from);
     // Another reading of the view may have come further.
     if (view.head >= (this.#view?.head ?? 0)) this.#view = view;
     return view;

@@ -1,5 +1,5 @@
-import { AgentError } from "../../errors.ts";
 import type { FollowOptions, OpenWait } from "../client-api.ts";
+import { hasCode } from "../wire/problem.ts";
 
 /** The answers to the waits of one request. */
 export class Answers {
@@ -21,14 +21,9 @@ export class Answers {
     return this.#given.has(waitId);
   }
 
-  /** Whether an answer is being made or sent. */
-  get areComing(): boolean {
-    return this.#coming.size > 0;
-  }
-
-  /** Resolves when one of the coming answers was given or withheld. */
-  next(): Promise<void> {
-    return Promise.race(this.#coming);
+  /** Resolves when one of the coming answers was given or withheld; `undefined` if none is coming. */
+  get next(): Promise<void> | undefined {
+    return this.#coming.size > 0 ? Promise.race(this.#coming) : undefined;
   }
 
   /** Throws what `answer` threw. */
@@ -74,7 +69,6 @@ async function make(answer: NonNullable<FollowOptions["answer"]>, wait: OpenWait
     await wait.answer(values);
   } catch (thrown) {
     // Somebody else was faster, or the turn has ended.
-    if (thrown instanceof AgentError && (thrown.code === "conflict" || thrown.code === "gone")) return;
-    throw thrown;
+    if (!hasCode(thrown, "conflict", "gone")) throw thrown;
   }
 }

@@ -1,23 +1,17 @@
-import { AgentError } from "../../errors.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { RequestId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { FollowOptions, OpenWait } from "../client-api.ts";
 import { unlessAborted } from "../wire/clock.ts";
-import type { Requests } from "../requests/requests.ts";
-import { followLimits } from "../stream/follow-settings.ts";
-import type { FollowLimits } from "../stream/follow-settings.ts";
-import { follow } from "../stream/reconnect.ts";
-import { toProgress } from "../stream/request-progress.ts";
+import { eventsPath } from "../requests/requests.ts";
+import type { Accepted, Requests } from "../requests/requests.ts";
 import { OpenWaits } from "./open-waits.ts";
 import { EventBuffer } from "./event-buffer.ts";
 import { Answers } from "./answers.ts";
 import type { TurnEnd } from "./outcome.ts";
 
 /** A request that a server has accepted. */
-export interface AcceptedRequest {
-  readonly requestId: RequestId;
-  readonly runId: RunId;
+export interface AcceptedRequest extends Accepted {
   /** The requests to its agent. */
   readonly requests: Requests;
 }
@@ -26,17 +20,14 @@ export interface AcceptedRequest {
 export class FollowedRequest {
   readonly accepted: Promise<AcceptedRequest>;
   readonly events: EventBuffer = new EventBuffer();
-  readonly #options: FollowOptions & { readonly limits?: Partial<FollowLimits> };
+  readonly #options: FollowOptions;
   readonly #answers: Answers;
   readonly #waits: OpenWaits = new OpenWaits((wait, values) => this.#answer(wait, values));
   #end: TurnEnd | undefined;
   #reading: Promise<void> | undefined;
   #news: PromiseWithResolvers<void> = Promise.withResolvers();
 
-  constructor(
-    accepted: Promise<AcceptedRequest>,
-    options: FollowOptions & { readonly limits?: Partial<FollowLimits> },
-  ) {
+  constructor(accepted: Promise<AcceptedRequest>, options: FollowOptions) {
     this.accepted = accepted;
     this.#options = options;
     this.#answers = new Answers(options.answer);
@@ -69,40 +60,35 @@ export class FollowedRequest {
   }
 
   async #readOn(): Promise<void> {
-    if (this.#end !== undefined) return;
     const { signal } = this.#options;
-    const { requests, requestId } = await unlessAborted(this.accepted, signal);
     while (this.#end === undefined) {
+      const { requests, requestId } = await unlessAborted(this.accepted, signal);
       await this.#readStream(requests, requestId);
       if (this.#end !== undefined) return;
       this.#answers.check();
-      if (this.#answers.areComing) {
-        await unlessAborted(this.#answers.next(), signal);
+      const { next } = this.#answers;
+      if (next) {
+        await unlessAborted(next, signal);
         continue;
       }
       if (this.waits.length > 0) return;
       // A stream without an end of the turn; a server can also deliver fewer events than were asked for.
       const status = await requests.status(requestId, signal);
       if (status.status !== "completed")
-        throw new AgentError(
-          "call_failed",
-          `${requests.wire.subject} ended the events of ${requestId} too early`,
-        );
+        throw requests.wire.fault("call_failed", `ended the events of ${requestId} too early`);
       this.#end = status;
     }
   }
 
   /** Reads one stream, until it ends. */
   async #readStream(requests: Requests, requestId: RequestId): Promise<void> {
-    const { signal, patient = false, limits } = this.#options;
-    const stream = follow(requests.wire, {
-      path: `/getevents/${encodeURIComponent(requestId)}`,
+    const { signal, patient = false } = this.#options;
+    const stream = requests.follow(eventsPath(requestId), {
       query: { follow: patient || undefined },
       after: this.events.last,
-      limits: { ...followLimits, ...limits },
       signal,
       openWaits: () => (patient ? 0 : this.waits.length),
-      progress: async () => toProgress(await requests.status(requestId, signal)),
+      progress: () => requests.status(requestId, signal),
     });
     for await (const followed of stream) {
       if (followed.type !== "events") continue;
@@ -111,7 +97,8 @@ export class FollowedRequest {
       this.events.add(events);
       this.#end = events.findLast(isEnd) as TurnEnd | undefined;
       this.#answers.ask(this.waits);
-      this.#announce();
+      this.#news.resolve();
+      this.#news = Promise.withResolvers();
       if (this.#end !== undefined) return;
     }
   }
@@ -121,11 +108,6 @@ export class FollowedRequest {
     await this.#answers.give(waitId, requests.resume(requestId, waitId, values));
     // The turn continues; what is thrown here, the next await throws again.
     this.read().catch(() => {});
-  }
-
-  #announce(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers();
   }
 }
 

@@ -18,13 +18,21 @@ export function outputOf(end: TurnEnd): Json {
   const { request_id, agent, finish_reason: reason = "success", error, output = null } = end;
   if (reason === "success") return output;
   const facts = { request_id, ...(agent !== undefined && { agent }) };
-  if (reason === "canceled") throw new AgentError("canceled", "the turn was canceled", { facts });
-  const { code, message } = error ?? { code: "agent_error" as const, message: "the turn failed" };
+  const { code, message } = reason === "canceled" ? CANCELED : (error ?? FAILED);
   throw new AgentError(code, message, { facts });
 }
 
-/** The answer to a chat: the value that the agent returned, or its text. */
-export function replyOf(end: TurnEnd): string | { readonly output: Json } {
+const CANCELED = { code: "canceled", message: "the turn was canceled" } as const;
+const FAILED = { code: "agent_error", message: "the turn failed" } as const;
+
+/** The output of the operation `chat`: the value that the agent returned, or its text. */
+export function chatOutputOf(end: TurnEnd): { readonly output: Json } {
   const output = outputOf(end);
-  return output === null || typeof output === "string" ? (end.result ?? "") : { output };
+  return { output: output === null || typeof output === "string" ? (end.result ?? "") : output };
+}
+
+/** The answer to a chat: a text as it is, else the output. */
+export function replyOf(end: TurnEnd): string | { readonly output: Json } {
+  const reply = chatOutputOf(end);
+  return typeof reply.output === "string" ? reply.output : reply;
 }

@@ -3,7 +3,7 @@ import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts
 import { chatInput, chatOutput } from "../../runtime/agent/definition/define.ts";
 import { anyValue, handwrittenSchema } from "../../runtime/agent/definition/handwritten-schema.ts";
 import { checkSchema } from "./check-schema.ts";
-import { pause } from "../wire/clock.ts";
+import { within } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Fields, JsonObject } from "../../protocol/json.ts";
@@ -50,9 +50,7 @@ export class RemoteDescription {
     const isDue = clock.monotonic() - this.#askedAt > patienceMs;
     if (isDue) this.#asking ??= this.#ask();
     if (this.known || this.#asking === undefined) return;
-    const enough = new AbortController();
-    await Promise.race([this.#asking, pause(clock, PATIENCE_MS, enough.signal)]);
-    enough.abort();
+    await within(clock, PATIENCE_MS, this.#asking);
   }
 
   async #ask(): Promise<void> {

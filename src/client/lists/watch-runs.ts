@@ -1,8 +1,7 @@
-import { AgentError } from "../../errors.ts";
 import type { RunChange } from "../client-api.ts";
-import { followLimits } from "../stream/follow-settings.ts";
 import type { Followed } from "../stream/followed.ts";
 import { follow } from "../stream/reconnect.ts";
+import { hasCode } from "../wire/problem.ts";
 import type { Wire } from "../wire/wire.ts";
 
 /** Follows the list of runs: the rows that are new or have changed. */
@@ -23,20 +22,17 @@ export async function* followRuns(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Followed<RunChange>, void> {
   try {
-    const rows = follow(wire, {
+    const limits = { unreachableMs: Infinity };
+    const rows: AsyncGenerator<unknown, void> = follow(wire, {
       path: "/runs",
       areRows: true,
-      limits: { ...followLimits, unreachableMs: Infinity },
+      limits,
       signal,
-      openWaits: () => 0,
-      progress: async () => ({}),
     });
-    yield* rows as unknown as AsyncGenerator<Followed<RunChange>, void>;
+    yield* rows as AsyncGenerator<Followed<RunChange>, void>;
   } catch (thrown) {
-    const isMissing = thrown instanceof AgentError && MISSING.has(thrown.code);
-    throw isMissing ? new AgentError("not_found", `${wire.subject} has no stream of runs`) : thrown;
+    // A server without this stream answers with a refusal, or with a list.
+    if (!hasCode(thrown, "not_found", "method_not_allowed", "call_failed")) throw thrown;
+    throw wire.fault("not_found", "has no stream of runs");
   }
 }
-
-/** How servers without this stream answer: with a refusal, or with a list. */
-const MISSING: ReadonlySet<string> = new Set(["not_found", "method_not_allowed", "call_failed"]);

@@ -2,6 +2,8 @@ import type { Json } from "../../protocol/json.ts";
 import type { RemoteEnd, RemoteSession, RemoteRequest } from "../../runtime/agent/remote-port.ts";
 import { follow } from "../stream/reconnect.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
+import { unlessAborted } from "../wire/clock.ts";
+import { hasCode } from "../wire/problem.ts";
 import { retry } from "../wire/retry.ts";
 import { abandon } from "./cancel.ts";
 import { completedEnd, failedEnd } from "./end.ts";
@@ -13,7 +15,6 @@ import { AnswerForwarder } from "./answer-forwarder.ts";
 import type { RemoteSettings } from "./settings.ts";
 import { decodeState, encodeState } from "./state.ts";
 import type { RemoteState } from "./state.ts";
-import { toProgress } from "../stream/request-progress.ts";
 import type { Wire } from "../wire/wire.ts";
 import { isObject } from "../../protocol/json.ts";
 
@@ -154,7 +155,7 @@ export class RemoteCall {
       const completed = await this.#read(requestId);
       if (completed) return completedEnd(completed, name);
       const status = await this.#status(requestId);
-      const { lastEventId = 0 } = toProgress(status);
+      const lastEventId = Number(status["last_event_id"]);
       tries = this.#state.cursor > cursor ? 1 : tries + 1;
       // The request may have continued and ended after the stream ended.
       if (status["status"] === "completed" && lastEventId > this.#state.cursor && tries < TRIES) continue;
@@ -175,7 +176,7 @@ export class RemoteCall {
       limits,
       signal: this.#session.signal,
       openWaits: () => this.#waits.size,
-      progress: async () => toProgress(await this.#status(requestId)),
+      progress: () => this.#status(requestId),
     });
     for await (const followed of stream) {
       if (followed.type !== "events") continue;
@@ -225,7 +226,7 @@ export class RemoteCall {
       );
       return isObject(json) ? json : {};
     } catch (thrown) {
-      if (isNotServed(thrown)) return {};
+      if (hasCode(thrown, "not_found", "method_not_allowed")) return {};
       throw thrown;
     }
   }
@@ -235,23 +236,5 @@ export class RemoteCall {
     const { kept: waits } = this.#waits;
     this.#state = { ...this.#state, ...this.#events.open, waits, ...change };
     await this.#session.keep(encodeState(this.#state));
-  }
-}
-
-function isNotServed(thrown: unknown): boolean {
-  const { code } = thrown as { readonly code?: unknown };
-  return code === "not_found" || code === "method_not_allowed";
-}
-
-/** Resolves with the result, or rejects with the signal's reason as soon as it aborts. */
-async function unlessAborted<Result>(asked: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const aborted = Promise.withResolvers<never>();
-  const stop = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop);
-  try {
-    return await Promise.race([asked, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }

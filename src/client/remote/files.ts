@@ -9,6 +9,7 @@ import { retry } from "../wire/retry.ts";
 import { digest, fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
 import { chunksOf } from "../wire/body.ts";
+import { hasCode } from "../wire/problem.ts";
 import type { Wire } from "../wire/wire.ts";
 
 /** Uploads a local file to the other server. Returns its id there. */
@@ -56,7 +57,9 @@ export async function fetchFile(
     const reply = await wire
       .openFile(url as string, { signal, timeoutMs: limits.idleMs })
       .catch((thrown: unknown) => {
-        throw isGone(thrown) ? fault(agent, "published a file that does not exist") : thrown;
+        throw hasCode(thrown, "not_found", "gone")
+          ? fault(agent, "published a file that does not exist")
+          : thrown;
       });
     const stop = clock.timer(limits.unreachableMs, () => reply.close());
     try {
@@ -80,10 +83,6 @@ async function* received(wire: Wire, response: Response): AsyncGenerator<Uint8Ar
   } catch (thrown) {
     throw wire.toFault(thrown);
   }
-}
-
-function isGone(thrown: unknown): boolean {
-  return thrown instanceof AgentError && (thrown.code === "not_found" || thrown.code === "gone");
 }
 
 function toFileName(name: unknown): string {

@@ -1,4 +1,3 @@
-import { AgentError } from "../../errors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -7,38 +6,65 @@ import type { RequestStatus } from "../../protocol/answers/status.ts";
 import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
 import { Wire } from "../wire/wire.ts";
-import type { Ask, Reply, WireOptions } from "../wire/wire.ts";
+import type { Ask, Reply } from "../wire/wire.ts";
+import type { ClientOptions } from "../client-api.ts";
+import type { FollowSettings } from "../stream/follow-settings.ts";
+import type { Followed } from "../stream/followed.ts";
+import type { ReceivedEvent } from "../stream/received-events.ts";
+import { follow } from "../stream/reconnect.ts";
 
 /** What a server says when it has accepted a request. */
 export interface Accepted {
   readonly requestId: RequestId;
-  /** `null` only for the configuration of an agent. */
-  readonly runId: RunId | null;
+  /** Empty only for the configuration of an agent. */
+  readonly runId: RunId;
+}
+
+/** A part of a list. */
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
 }
 
 /** The requests to one address, an agent's or a server's. Those that are safe to repeat are repeated. */
 export class Requests {
   readonly wire: Wire;
-  readonly #attempts: number;
-  readonly #options: WireOptions;
+  readonly #options: ClientOptions;
 
-  constructor(url: string, attempts: number, options: WireOptions) {
+  constructor(url: string, options: ClientOptions) {
     this.wire = new Wire(url, options);
-    this.#attempts = attempts;
     this.#options = options;
   }
 
   /** The requests to an agent of this server. */
   of(agent: string): Requests {
-    return new Requests(`${this.wire.url}/${encodeURIComponent(agent)}`, this.#attempts, this.#options);
+    return new Requests(`${this.wire.url}/${encodeURIComponent(agent)}`, this.#options);
   }
 
   /** Makes a request that is safe to repeat. */
   ask(method: string, path: string, given: Ask = {}): Promise<Reply> {
     const { clock } = this.wire;
-    return retry({ clock, attempts: this.#attempts, signal: given.signal }, () =>
-      this.wire.ask(method, path, given),
-    );
+    const { attempts = 4 } = this.#options;
+    return retry({ clock, attempts, signal: given.signal }, () => this.wire.ask(method, path, given));
+  }
+
+  /** Reads a list, or a page of it. */
+  async list<Item>(path: string, given?: Ask): Promise<Page<Item>> {
+    const { json, headers } = await this.ask("GET", path, given);
+    if (!Array.isArray(json)) throw this.wire.fault("call_failed", "did not answer with a list");
+    const link = /\?([^>#]+)>;\s*rel="next"/.exec(headers.get("link") ?? "");
+    const query = new URLSearchParams(link?.[1]);
+    const next = query.get("cursor") ?? query.get("since");
+    return { items: json as readonly Item[], ...(next !== null && { next }) };
+  }
+
+  /** Follows a stream with the limits of the client. */
+  follow(
+    path: string,
+    settings: Omit<FollowSettings, "path">,
+  ): AsyncGenerator<Followed<ReceivedEvent>, void> {
+    return follow(this.wire, { ...settings, path, limits: { ...this.#options.limits, ...settings.limits } });
   }
 
   /** Sends a request of the protocol, which must be safe to repeat. */
@@ -53,9 +79,8 @@ export class Requests {
       timeoutMs: ANSWER_MS,
     });
     const { request_id: requestId, run_id: runId } = (json ?? {}) as Partial<Event>;
-    if (typeof requestId !== "string")
-      throw new AgentError("call_failed", `${this.wire.subject} answers without a request_id`);
-    return { requestId, runId: runId ?? null };
+    if (typeof requestId !== "string") throw this.wire.fault("call_failed", "answers without a request_id");
+    return { requestId, runId: runId ?? "" };
   }
 
   /** Answers a wait; resolves when the answer is in the log. */
@@ -82,32 +107,22 @@ export class Requests {
     return (json ?? {}) as RequestStatus;
   }
 
-  /** A list that the server has sent. */
-  list(json: unknown): readonly unknown[] {
-    if (Array.isArray(json)) return json;
-    throw new AgentError("call_failed", `${this.wire.subject} did not answer with a list`);
-  }
-
   /** The events behind one, page by page, up to the newest. */
   async *pages(id: string, after: number, signal?: AbortSignal): AsyncGenerator<readonly Event[], void> {
     for (let since = after; ;) {
-      const path = `/getevents/${encodeURIComponent(id)}`;
-      const { json, headers } = await this.ask("GET", path, { query: { since }, signal });
-      const page = this.list(json) as readonly Event[];
-      const last = page.at(-1);
+      const { items, next } = await this.list<Event>(eventsPath(id), { query: { since }, signal });
+      const last = items.at(-1);
       if (last === undefined) return;
-      yield page;
-      if (this.next(headers) === undefined) return;
+      yield items;
+      if (next === undefined) return;
       since = last.id;
     }
   }
+}
 
-  /** The cursor of the next page. */
-  next(headers: Headers): string | undefined {
-    const link = /<([^>]+)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
-    const query = link === undefined ? undefined : this.wire.resolve(link)?.searchParams;
-    return query?.get("cursor") ?? query?.get("since") ?? undefined;
-  }
+/** The path of the events of a run or a request. */
+export function eventsPath(id: string): string {
+  return `/getevents/${encodeURIComponent(id)}`;
 }
 
 /** Maximum time for an answer, with the wait for its event. */

@@ -1,8 +1,7 @@
-import { AgentError } from "../../errors.ts";
 import { within } from "../wire/clock.ts";
 import { chunksOf } from "../wire/body.ts";
 import type { OpenReply, Wire } from "../wire/wire.ts";
-import type { FollowLimits, FollowSettings, ReadPosition } from "./follow-settings.ts";
+import type { AllFollowSettings, ReadPosition } from "./follow-settings.ts";
 import type { Followed } from "./followed.ts";
 import { takeEvents } from "./received-events.ts";
 import type { ReceivedEvent } from "./received-events.ts";
@@ -11,7 +10,7 @@ import { SseReader } from "./sse-reader.ts";
 /** Opens a connection; `undefined` if no more events will ever come. */
 export async function connect(
   wire: Wire,
-  { path, query, since, signal, limits }: FollowSettings,
+  { path, query, since, signal, limits }: AllFollowSettings,
   position: ReadPosition,
 ): Promise<OpenReply | undefined> {
   const { lastEventId = position.after < 0 ? undefined : String(position.after) } = position;
@@ -25,40 +24,38 @@ export async function connect(
     timeoutMs: limits.idleMs,
   });
   const { status, headers } = reply.response;
-  if (status === 204) {
-    reply.close();
-    return undefined;
-  }
-  if (headers.get("content-type")?.startsWith("text/event-stream") === true) return reply;
+  const type = headers.get("content-type") ?? "";
+  if (status !== 204 && type.startsWith("text/event-stream")) return reply;
   reply.close();
-  throw new AgentError("call_failed", `${wire.subject} did not answer with an event stream`);
+  if (status === 204) return undefined;
+  throw wire.fault("call_failed", "did not answer with an event stream");
 }
 
 /** Whether the request only waits for an answer and all its events are read. */
 export async function isParked(
-  { openWaits, progress }: FollowSettings,
+  { openWaits, progress }: AllFollowSettings,
   { after }: ReadPosition,
 ): Promise<boolean> {
   if (openWaits() === 0) return false;
-  const { status, lastEventId = after } = await progress();
-  return status === "waiting" && lastEventId <= after;
+  const { status, last_event_id: newest = after } = await progress();
+  return status === "waiting" && !(newest > after);
 }
 
 /**
  * How a connection ended: the request waits, or the connection closed, with an optional retry delay from the
  * server.
  */
-export type End = "parked" | { readonly retryMs: number | undefined };
+export type End = "parked" | number | undefined;
 
 /** Reads one connection until it ends. */
 export async function* readConnection(
   wire: Wire,
   { response, close }: OpenReply,
   position: ReadPosition,
-  options: FollowSettings,
+  options: AllFollowSettings,
 ): AsyncGenerator<Followed<ReceivedEvent>, End> {
   const { limits } = options;
-  const { clock, subject } = wire;
+  const { clock } = wire;
   const frames = new SseReader(limits.eventBytes);
   const text = new TextDecoder();
   const chunks = chunksOf(response);
@@ -66,7 +63,7 @@ export async function* readConnection(
   let lookMs = LOOK_MS;
   let retryMs: number | undefined;
   let isFirst = true;
-  let newest = position.after;
+  position.newest = position.after;
   try {
     yield { type: "live" };
     let next: ReturnType<typeof chunks.next> | undefined;
@@ -82,12 +79,12 @@ export async function* readConnection(
       const waitMs = options.openWaits() > 0 ? Math.min(leftMs, lookMs) : leftMs;
       const chunk = await within(clock, waitMs, next);
       if (chunk === undefined) {
-        if (leftMs <= waitMs) throw idle(subject, limits);
+        if (leftMs <= waitMs) throw wire.fault("timeout", `sent nothing for ${limits.idleMs} ms`);
         if (await isParked(options, position)) return "parked";
         lookMs *= 2;
         continue;
       }
-      if (chunk.done === true) return { retryMs };
+      if (chunk.done === true) return retryMs;
       next = undefined;
       const heard = frames.push(text.decode(chunk.value, { stream: true }));
       if (heard.length > 0) {
@@ -95,26 +92,22 @@ export async function* readConnection(
         delete position.downSince;
       }
       // A `retry` in the first frame is normal; a later one says that the stream continues after a reconnect.
-      const later = isFirst ? heard.slice(1) : heard;
-      if (heard.length > 0) isFirst = false;
-      retryMs = later.findLast((frame) => frame.retryMs !== undefined)?.retryMs ?? retryMs;
-      const { events, fault, last } = takeEvents(subject, heard, {
-        position,
-        limits,
-        newest,
-        areRows: options.areRows,
-      });
-      newest = last;
-      if (position.events > limits.events || position.characters > limits.characters) throw endless(subject);
+      for (const frame of heard) {
+        if (!isFirst) retryMs = frame.retryMs ?? retryMs;
+        isFirst = false;
+      }
+      const { events, fault } = takeEvents(wire, heard, position, options);
+      if (position.events > limits.events || position.characters > limits.characters)
+        throw wire.fault("too_large", "sends more events than a request may have");
       if (events.length > 0) {
         lookMs = LOOK_MS;
+        position.failures = 0;
         yield { type: "events", events };
+        // The time that the consumer takes is not silence of the server.
+        aliveAt = clock.monotonic();
+        position.heardAt = aliveAt;
       }
       if (fault) throw fault;
-      if (events.length === 0) continue;
-      // The time that the consumer takes is not silence of the server.
-      aliveAt = clock.monotonic();
-      position.heardAt = aliveAt;
     }
   } catch (thrown) {
     throw wire.toFault(thrown);
@@ -125,11 +118,3 @@ export async function* readConnection(
 
 /** Delay before the end of a stream with an open wait is checked; doubles each time. */
 const LOOK_MS = 50;
-
-function idle(subject: string, { idleMs }: FollowLimits): AgentError {
-  return new AgentError("timeout", `${subject} sent nothing for ${idleMs} ms`);
-}
-
-function endless(subject: string): AgentError {
-  return new AgentError("too_large", `${subject} sends more events than a request may have`);
-}

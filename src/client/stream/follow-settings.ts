@@ -1,5 +1,5 @@
-import type { Query } from "../wire/address.ts";
-import type { RequestProgress } from "./request-progress.ts";
+import type { RequestStatus } from "../../protocol/answers/status.ts";
+import type { Query } from "../wire/wire.ts";
 
 /** Limits of a followed stream. */
 export interface FollowLimits {
@@ -25,24 +25,33 @@ export interface FollowSettings {
   /** Where to begin; sent only until there is an event id to resume from. */
   readonly since?: number | undefined;
   /** Whether the frames are rows without ids; each connection then begins with the first row again. */
-  readonly areRows?: true;
+  readonly areRows?: boolean;
   /** The id of the newest known event; events up to it are skipped. */
   readonly after?: number | undefined;
-  readonly limits: FollowLimits;
+  /** Limits that differ from the defaults. */
+  readonly limits?: Partial<FollowLimits> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The number of open waits in the stream so far. */
-  openWaits(): number;
+  /** The number of open waits in the stream so far. Default: none. */
+  openWaits?(): number;
   /**
    * Returns the request's progress, while a wait is open: a server ends a stream that contained the last
-   * wait, but not one that started after it. Empty if the progress is unknown.
+   * wait, but not one that started after it. Default: unknown.
    */
-  progress(): Promise<RequestProgress>;
+  progress?(): Promise<Partial<Pick<RequestStatus, "last_event_id" | "status">>>;
 }
+
+/** The settings with their defaults. */
+export type AllFollowSettings = FollowSettings &
+  Required<Pick<FollowSettings, "openWaits" | "progress">> & { readonly limits: FollowLimits };
 
 /** The read position of a followed stream. */
 export interface ReadPosition {
   /** The id of the newest event. */
   after: number;
+  /** The id of the newest event of this connection. A server without cursors starts again from the first event. */
+  newest: number;
+  /** The number of connections in a row without a new event, with the current one. */
+  failures: number;
   /** The time of the newest event. */
   heardAt: number;
   /** The position as the server gave it; it can be after events that the server filters out. */

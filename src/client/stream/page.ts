@@ -25,9 +25,9 @@ export class PageWatch {
     return this.#away.signal.aborted;
   }
 
-  /** Resolves when a page that was away is shown; at once if it is already. */
+  /** Resolves when the page, which is away, is shown. */
   get back(): Promise<void> {
-    return this.isAway ? this.#back.promise : Promise.resolve();
+    return this.#back.promise;
   }
 
   /** The signal for a connection: it aborts with `signal`, and when the page is hidden for 10 s. */

@@ -1,76 +1,81 @@
-import { AgentError } from "../../errors.ts";
 import { pause, unlessAborted } from "../wire/clock.ts";
-import { isTransient } from "../wire/problem.ts";
+import { hasCode, isTransient } from "../wire/problem.ts";
 import { backoffMs } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";
 import { connect, isParked, readConnection } from "./connection.ts";
-import type { FollowLimits, FollowSettings, ReadPosition } from "./follow-settings.ts";
+import { followLimits } from "./follow-settings.ts";
+import type { AllFollowSettings, FollowSettings, ReadPosition } from "./follow-settings.ts";
 import type { Followed } from "./followed.ts";
 import { PageWatch } from "./page.ts";
 import type { ReceivedEvent } from "./received-events.ts";
 
 /**
  * Follows an event stream across reconnects. Each reconnect resumes after the newest event, with increasing
- * delays. Yields events in batches as they arrive, without duplicates, and the changes of the connection. Returns when no more events will come,
- * or none before an answer; throws when the failure is permanent.
+ * delays. Yields events in batches as they arrive, without duplicates, and the changes of the connection. Returns when no
+ * more events will come, or none before an answer; throws when the failure is permanent.
  */
 export async function* follow(
   wire: Wire,
-  options: FollowSettings,
+  settings: FollowSettings,
 ): AsyncGenerator<Followed<ReceivedEvent>, void> {
+  const options: AllFollowSettings = {
+    openWaits: () => 0,
+    progress: async () => ({}),
+    ...settings,
+    limits: { ...followLimits, ...settings.limits },
+  };
   const { limits, signal } = options;
   const { clock } = wire;
   const position: ReadPosition = {
     after: options.after ?? -1,
+    newest: -1,
+    failures: 1,
     heardAt: clock.monotonic(),
     events: 0,
     characters: 0,
   };
   const page = new PageWatch(clock);
-  let failures = 0;
   /** The id of the newest event before an invalid one. */
   let garbledAfter: number | undefined;
   try {
     for (;;) {
-      const { after: before, events: eventsBefore } = position;
       let retryMs: number | undefined;
       try {
         if (await isParked(options, position)) return;
         const reply = await connect(wire, { ...options, signal: page.with(signal) }, position);
         if (reply === undefined) return;
         const end = yield* readConnection(wire, reply, position, options);
-        if (end === "parked") return;
-        retryMs = end.retryMs;
-        // The server did not announce more events.
-        if (retryMs === undefined && (await isAtRest(options, position))) return;
+        // Without a delay, the server did not announce more events.
+        if (end === "parked" || (end === undefined && (await isAtRest(options, position)))) return;
+        retryMs = end;
       } catch (thrown) {
-        if (signal?.aborted === true) throw signal.reason;
+        signal?.throwIfAborted();
         if (page.isAway) {
+          const { back } = page;
           yield { type: "hidden" };
-          await unlessAborted(page.back, signal);
-          // The time in which nobody reads is not silence of the server.
+          await unlessAborted(back, signal);
+          // The time in which the page is hidden is not silence of the server.
           position.heardAt = clock.monotonic();
           delete position.downSince;
           continue;
         }
         // An event that was damaged on the way is valid on the next try; one that is invalid twice was sent
         // that way.
-        const isGarbled = isFault(thrown) && garbledAfter !== position.after;
+        const isGarbled = hasCode(thrown, "call_failed") && garbledAfter !== position.after;
         if (!isTransient(thrown) && !isGarbled) throw thrown;
         if (isGarbled) garbledAfter = position.after;
         position.downSince ??= clock.monotonic();
         if (clock.monotonic() - position.downSince >= limits.unreachableMs) throw thrown;
-        retryMs = ((thrown as AgentError).details.retryAfterS ?? 0) * 1_000;
-        yield { type: "lost", error: thrown as AgentError };
+        retryMs = (thrown.details.retryAfterS ?? 0) * 1_000;
+        yield { type: "lost", error: thrown };
       }
       const now = clock.monotonic();
-      if (now - position.heardAt >= limits.silenceMs) throw silent(wire, limits);
-      const isProgress = position.after > before || (options.areRows && position.events > eventsBefore);
-      failures = isProgress === true ? 0 : failures + 1;
-      const { downSince = now, heardAt } = position;
+      if (now - position.heardAt >= limits.silenceMs)
+        throw wire.fault("timeout", `sent no event for ${limits.silenceMs} ms`);
+      const { downSince = now, heardAt, failures } = position;
+      position.failures += 1;
       const leftMs = Math.min(downSince + limits.unreachableMs, heardAt + limits.silenceMs) - now;
       await pause(clock, Math.min(backoffMs(clock, failures, retryMs), Math.max(leftMs, 0)), signal);
-      if (signal?.aborted === true) throw signal.reason;
     }
   } finally {
     page.stop();
@@ -79,17 +84,12 @@ export async function* follow(
 
 /** Whether a stream that was closed normally has delivered everything for now. */
 async function isAtRest(
-  { openWaits, progress, areRows }: FollowSettings,
+  { openWaits, progress, areRows }: AllFollowSettings,
   { after }: ReadPosition,
 ): Promise<boolean> {
   if (after < 0) return areRows !== true;
-  return openWaits() > 0 && (await progress()).status !== "running";
-}
-
-function isFault(thrown: unknown): boolean {
-  return thrown instanceof AgentError && thrown.code === "call_failed";
-}
-
-function silent({ subject }: Wire, { silenceMs }: FollowLimits): AgentError {
-  return new AgentError("timeout", `${subject} sent no event for ${silenceMs} ms`);
+  if (openWaits() === 0) return false;
+  const { status } = await progress();
+  // A queued request continues by itself, like a running one.
+  return status !== "running" && status !== "queued";
 }

@@ -14,11 +14,9 @@ export interface SseFrame {
  */
 export class SseReader {
   readonly #limit: number;
-  /** The parts of an incomplete line. */
-  #line: string[] = [];
-  #data: string[] = [];
-  #id: string | undefined;
-  #retryMs: number | undefined;
+  /** The beginning of a line. */
+  #line = "";
+  #frame: { -readonly [Field in keyof SseFrame]: SseFrame[Field] } = {};
   /** The number of characters in the current frame. */
   #size = 0;
   #afterReturn = false;
@@ -27,62 +25,41 @@ export class SseReader {
     this.#limit = limit;
   }
 
-  /** Parses the next chunk. Returns the complete frames; `too_large` if a frame exceeds the limit. */
+  /** Parses the next chunk. Returns the complete frames; throws `too_large` if a frame exceeds the limit. */
   push(text: string): SseFrame[] {
     const frames: SseFrame[] = [];
     // A carriage return ends a line; a line feed directly after it, even in the next chunk, belongs to it.
-    let start = this.#afterReturn && text.startsWith("\n") ? 1 : 0;
+    const parts = text.slice(this.#afterReturn && text.startsWith("\n") ? 1 : 0).split(/\r\n?|\n/);
     if (text !== "") this.#afterReturn = text.endsWith("\r");
-    for (;;) {
-      LINE_END.lastIndex = start;
-      const end = LINE_END.exec(text);
-      const part = text.slice(start, end?.index);
-      this.#grow(part.length);
-      if (end === null) {
-        if (part !== "") this.#line.push(part);
-        return frames;
+    for (const [index, part] of parts.entries()) {
+      if (index > 0) {
+        const frame = this.#take(this.#line);
+        if (frame) frames.push(frame);
+        this.#line = "";
       }
-      const line = this.#line.length === 0 ? part : this.#line.join("") + part;
-      this.#line = [];
-      const frame = this.#take(line);
-      if (frame) frames.push(frame);
-      start = LINE_END.lastIndex;
+      this.#line += part;
+      this.#size += part.length;
+      if (this.#size > this.#limit)
+        throw new AgentError("too_large", `a frame of the stream is larger than ${this.#limit} bytes`);
     }
-  }
-
-  #grow(length: number): void {
-    this.#size += length;
-    if (this.#size <= this.#limit) return;
-    throw new AgentError("too_large", `a frame of the stream is larger than ${this.#limit} bytes`);
+    return frames;
   }
 
   #take(line: string): SseFrame | undefined {
-    if (line === "") return this.#dispatch();
-    const colon = line.indexOf(":");
-    if (colon === 0) {
+    const frame = this.#frame;
+    if (line === "") {
+      this.#frame = {};
+      this.#size = 0;
+      return frame;
+    }
+    const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+    if (name === "") {
       this.#size -= line.length;
       return {};
     }
-    const name = colon === -1 ? line : line.slice(0, colon);
-    const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
-    if (name === "data") this.#data.push(value);
-    else if (name === "id" && !value.includes("\0")) this.#id = value;
-    else if (name === "retry" && /^\d{1,9}$/.test(value)) this.#retryMs = Number(value);
+    if (name === "data") frame.data = frame.data === undefined ? value : `${frame.data}\n${value}`;
+    else if (name === "id" && !value.includes("\0")) frame.id = value;
+    else if (name === "retry" && /^\d{1,9}$/.test(value)) frame.retryMs = Number(value);
     return undefined;
   }
-
-  #dispatch(): SseFrame | undefined {
-    const frame = {
-      data: this.#data.length > 0 ? this.#data.join("\n") : undefined,
-      id: this.#id,
-      retryMs: this.#retryMs,
-    };
-    this.#data = [];
-    this.#id = undefined;
-    this.#retryMs = undefined;
-    this.#size = 0;
-    return frame;
-  }
 }
-
-const LINE_END = /\r\n?|\n/g;

@@ -1,24 +1,23 @@
-import { AgentError } from "../../errors.ts";
+import type { Wire } from "./wire.ts";
 
 /**
- * Reads the whole body of a response, which must be JSON or empty. `subject` names the server in messages. An error of
- * the connection is thrown as it is.
+ * Reads the whole body of a response, which must be JSON or empty. An error of the connection is thrown as it is.
  */
-export async function readJson(response: Response, subject: string): Promise<unknown> {
+export async function readJson(response: Response, wire: Wire): Promise<unknown> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   for await (const chunk of chunksOf(response)) {
     bytes += chunk.byteLength;
     if (bytes > ANSWER_LIMIT_BYTES)
-      throw new AgentError("too_large", `${subject} answers with more than ${ANSWER_LIMIT_BYTES} bytes`);
+      throw wire.fault("too_large", `answers with more than ${ANSWER_LIMIT_BYTES} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   if (text === "") return undefined;
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new AgentError("call_failed", `${subject} did not answer with JSON`, { cause });
+    throw wire.fault("call_failed", "did not answer with JSON", { cause });
   }
 }
 

@@ -5,26 +5,12 @@ export type Clock = Pick<Environment, "monotonic" | "random" | "timer">;
 
 export const systemClock: Clock = {
   monotonic: () => performance.now(),
-  random: () => Math.random(),
+  random: Math.random,
   timer(ms, fire) {
     const timeout = setTimeout(fire, ms);
     return () => clearTimeout(timeout);
   },
 };
-
-/** Waits; ends early when the signal aborts. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  if (signal?.aborted === true) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = (): void => {
-      stop();
-      signal?.removeEventListener("abort", end);
-      resolve();
-    };
-    const stop = clock.timer(ms, end);
-    signal?.addEventListener("abort", end);
-  });
-}
 
 /** Resolves with the result, or with `undefined` after the time limit. */
 export async function within<Result>(
@@ -41,19 +27,29 @@ export async function within<Result>(
   }
 }
 
+/** Waits; rejects early, with the reason of the signal, when it aborts. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = clock.timer(ms, resolve);
+  try {
+    await unlessAborted(promise, signal);
+  } finally {
+    stop();
+  }
+}
+
 /** Rejects early, with the reason of the signal, when it aborts. */
 export async function unlessAborted<Result>(
   asked: Promise<Result>,
   signal: AbortSignal | undefined,
 ): Promise<Result> {
-  if (signal === undefined) return asked;
-  signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(signal.reason);
-  signal.addEventListener("abort", stop);
+  const stop = (): void => reject(signal?.reason);
+  if (signal?.aborted === true) stop();
+  signal?.addEventListener("abort", stop);
   try {
-    return await Promise.race([asked, promise]);
+    return await Promise.race([promise, asked]);
   } finally {
-    signal.removeEventListener("abort", stop);
+    signal?.removeEventListener("abort", stop);
   }
 }

@@ -18,35 +18,32 @@ export function fromProblem(subject: string, status: number, headers: Headers, b
   });
 }
 
-/** Whether the same request may succeed later. */
-export function isTransient(thrown: unknown): boolean {
-  return thrown instanceof AgentError && TRANSIENT.has(thrown.code);
+/** Whether a thrown value is an AgentError with one of the codes. */
+export function hasCode(thrown: unknown, ...codes: readonly ErrorCode[]): thrown is AgentError {
+  return thrown instanceof AgentError && codes.includes(thrown.code);
 }
 
-const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
-  "unavailable",
-  "timeout",
-  "overloaded",
-  "request_timeout",
-  "internal",
-]);
+/** Whether the same request may succeed later. */
+export function isTransient(thrown: unknown): thrown is AgentError {
+  return hasCode(thrown, "unavailable", "timeout", "overloaded", "request_timeout", "internal");
+}
 
-const BY_STATUS = new Map<number, ErrorCode>([
-  [401, "unauthorized"],
-  [403, "forbidden"],
-  [404, "not_found"],
-  [405, "method_not_allowed"],
-  [408, "request_timeout"],
-  [409, "conflict"],
-  [410, "gone"],
-  [413, "too_large"],
-  [415, "unsupported_media_type"],
-  [421, "misdirected"],
-  [422, "unprocessable"],
-  [429, "overloaded"],
-  [500, "internal"],
-  [504, "timeout"],
-]);
+const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  401: "unauthorized",
+  403: "forbidden",
+  404: "not_found",
+  405: "method_not_allowed",
+  408: "request_timeout",
+  409: "conflict",
+  410: "gone",
+  413: "too_large",
+  415: "unsupported_media_type",
+  421: "misdirected",
+  422: "unprocessable",
+  429: "overloaded",
+  500: "internal",
+  504: "timeout",
+};
 
 const ISSUES = 20;
 const TEXT_LIMIT = 500;
@@ -55,7 +52,7 @@ const LONGEST_S = 3_600;
 function codeOf(status: number, code: unknown): ErrorCode {
   // Some refusals share a status; for all others it says enough.
   if (status === 409 && (code === "run_full" || code === "too_deep" || code === "not_accepted")) return code;
-  return BY_STATUS.get(status) ?? (status >= 500 ? "unavailable" : "invalid_request");
+  return BY_STATUS[status] ?? (status >= 500 ? "unavailable" : "invalid_request");
 }
 
 function secondsOf(headers: Headers): number | undefined {
@@ -64,13 +61,7 @@ function secondsOf(headers: Headers): number | undefined {
 }
 
 function isIssue(value: unknown): value is Issue {
-  return (
-    isObject(value) &&
-    "path" in value &&
-    typeof value.path === "string" &&
-    "message" in value &&
-    typeof value.message === "string"
-  );
+  return isObject(value) && typeof value["path"] === "string" && typeof value["message"] === "string";
 }
 
 function cut(text: string): string {

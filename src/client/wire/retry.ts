@@ -1,4 +1,3 @@
-import type { AgentError } from "../../errors.ts";
 import { pause } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { isTransient } from "./problem.ts";
@@ -31,11 +30,10 @@ export async function retry<Result>(
       return await attempt();
     } catch (thrown) {
       if (signal?.aborted === true || failures + 1 >= attempts || !isTransient(thrown)) throw thrown;
-      const { retryAfterS = 0 } = (thrown as AgentError).details;
+      const { retryAfterS = 0 } = thrown.details;
       const waitMs = backoffMs(clock, failures, retryAfterS * 1_000);
       if (clock.monotonic() + waitMs - startedAt > limitMs) throw thrown;
       await pause(clock, waitMs, signal);
-      signal?.throwIfAborted();
     }
   }
 }
@@ -45,11 +43,10 @@ export async function retry<Result>(
  * server do not retry together. A delay that the server asks for is used, up to 30 s.
  */
 export function backoffMs(clock: Clock, failures: number, askedMs: number = 0): number {
-  const step = Math.min(FIRST_MS * 2 ** Math.min(failures, DOUBLINGS), LONGEST_MS);
-  return Math.max(step / 2 + (step / 2) * clock.random(), Math.min(askedMs, LONGEST_ASKED_MS));
+  const step = Math.min(FIRST_MS * 2 ** failures, LONGEST_MS);
+  return Math.max((step * (1 + clock.random())) / 2, Math.min(askedMs, LONGEST_ASKED_MS));
 }
 
 const FIRST_MS = 200;
 const LONGEST_MS = 5_000;
 const LONGEST_ASKED_MS = 30_000;
-const DOUBLINGS = 10;

@@ -1,10 +1,10 @@
-import { AgentError, isInstance } from "../../errors.ts";
+import { AgentError } from "../../errors.ts";
+import type { ErrorCode, ErrorDetails } from "../../errors.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
-import { parseAddress, withQuery } from "./address.ts";
-import type { Query } from "./address.ts";
+import { parseAddress } from "./address.ts";
 import { readJson } from "./body.ts";
-import { fromProblem } from "./problem.ts";
+import { fromProblem, hasCode } from "./problem.ts";
 
 /** How to reach a server. */
 export interface WireOptions {
@@ -15,6 +15,9 @@ export interface WireOptions {
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
+
+/** Query parameters by name; those that are undefined are left out. */
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** The parts of a request besides method and path. */
 export interface Ask {
@@ -65,10 +68,10 @@ export class Wire {
     { token, headers = {}, fetch = globalThis.fetch }: WireOptions,
     { clock = systemClock, subject }: { readonly clock?: Clock; readonly subject?: string } = {},
   ) {
-    const parsed = parseAddress(url);
-    this.url = parsed.href.replace(/\/+$/, "");
+    const { origin, pathname, host } = parseAddress(url);
+    this.url = origin + pathname.replace(/\/+$/, "");
     this.clock = clock;
-    this.subject = subject ?? parsed.host;
+    this.subject = subject ?? host;
     this.#headers = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
     // The `fetch` of a browser refuses to be called as a method.
     this.#fetch = (input, init) => fetch(input, init);
@@ -81,15 +84,15 @@ export class Wire {
 
   /** Sends a request and reads the answer; throws a refusal. */
   async ask(method: string, path: string, ask: Ask = {}): Promise<Reply> {
-    const { clock, subject } = this;
     const { timeoutMs = TIMEOUT_MS } = ask;
     const { response, close } = await this.open(method, path, ask);
-    const stop = clock.timer(timeoutMs, () => close(tooSlow(subject, timeoutMs)));
+    const stop = this.#limit(timeoutMs, close);
     try {
       const { status, headers } = response;
-      return { status, headers, json: await this.#read(response) };
+      return { status, headers, json: await readJson(response, this) };
     } catch (thrown) {
-      throw ask.signal?.aborted === true ? ask.signal.reason : thrown;
+      ask.signal?.throwIfAborted();
+      throw this.toFault(thrown);
     } finally {
       stop();
       close();
@@ -107,8 +110,8 @@ export class Wire {
     try {
       return await this.open("GET", address.href, ask);
     } catch (thrown) {
-      const isMissing = isInstance(thrown, AgentError) && thrown.code === "not_found";
-      if (!isMissing || !url.startsWith("/artifacts/") || address.href === below) throw thrown;
+      if (!hasCode(thrown, "not_found") || !url.startsWith("/artifacts/") || address.href === below)
+        throw thrown;
       return this.open("GET", below, ask);
     }
   }
@@ -117,23 +120,25 @@ export class Wire {
   async open(
     method: string,
     path: string,
-    { query, body, raw, headers, signal, timeoutMs = TIMEOUT_MS }: Ask = {},
+    { query = {}, body, raw, headers, signal, timeoutMs = TIMEOUT_MS }: Ask = {},
   ): Promise<OpenReply> {
     const stop = new AbortController();
     const hangUp = (): void => stop.abort(signal?.reason);
     signal?.addEventListener("abort", hangUp);
     if (signal?.aborted === true) hangUp();
-    const stopTimer = this.clock.timer(timeoutMs, () => stop.abort(tooSlow(this.subject, timeoutMs)));
     const close = (reason?: AgentError): void => {
       signal?.removeEventListener("abort", hangUp);
       stop.abort(reason);
     };
+    const stopTimer = this.#limit(timeoutMs, close);
     try {
       const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-      const address = URL.canParse(path) ? path : `${this.url}${path}`;
+      const address = new URL(URL.canParse(path) ? path : `${this.url}${path}`);
+      for (const [name, value] of Object.entries(query))
+        if (value !== undefined) address.searchParams.set(name, String(value));
       // A file can be on another host, which must not get our credentials.
-      const isOurs = new URL(address).origin === new URL(this.url).origin;
-      const response = await this.#fetch(withQuery(address, query), {
+      const isOurs = address.origin === new URL(this.url).origin;
+      const response = await this.#fetch(address.href, {
         method,
         signal: stop.signal,
         redirect: "manual",
@@ -148,50 +153,35 @@ export class Wire {
         // Required for a stream body, ignored for others.
         ...(raw instanceof ReadableStream && { duplex: "half" }),
       });
-      await this.#check(response);
-      return { response, close };
+      if (response.ok) return { response, close };
+      const { status, headers: received } = response;
+      // A browser hides the status of a redirect: it is 0.
+      if (status < 400) throw this.fault("call_failed", "answers with a redirect, which is not followed");
+      // If the body cannot be read, only the status is used.
+      const problem = await readJson(response, this).catch(() => {});
+      throw fromProblem(this.subject, status, received, problem);
     } catch (thrown) {
       close();
-      if (signal?.aborted === true) throw signal.reason;
+      signal?.throwIfAborted();
       throw this.toFault(stop.signal.reason instanceof AgentError ? stop.signal.reason : thrown);
     } finally {
       stopTimer();
     }
   }
 
+  /** An error of the other side; `what` continues a sentence that begins with its name. */
+  fault(code: ErrorCode, what: string, details?: ErrorDetails): AgentError {
+    return new AgentError(code, `${this.subject} ${what}`, details);
+  }
+
   /** Converts an error of `fetch` to an AgentError. */
   toFault(thrown: unknown): AgentError {
     if (thrown instanceof AgentError) return thrown;
-    return new AgentError("unavailable", `${this.subject} cannot be reached`, { cause: thrown });
+    return this.fault("unavailable", "cannot be reached", { cause: thrown });
   }
 
-  async #check(response: Response): Promise<void> {
-    const { status, headers, type } = response;
-    if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
-      await response.body?.cancel();
-      throw new AgentError("call_failed", `${this.subject} answers with a redirect, which is not followed`);
-    }
-    if (!response.ok) throw fromProblem(this.subject, status, headers, await this.#refusal(response));
+  /** Closes a connection after a time; returns the end of the timer. */
+  #limit(ms: number, close: OpenReply["close"]): () => void {
+    return this.clock.timer(ms, () => close(this.fault("timeout", `did not answer within ${ms} ms`)));
   }
-
-  async #refusal(response: Response): Promise<unknown> {
-    try {
-      return await this.#read(response);
-    } catch {
-      // Only the status is used then.
-      return undefined;
-    }
-  }
-
-  async #read(response: Response): Promise<unknown> {
-    try {
-      return await readJson(response, this.subject);
-    } catch (thrown) {
-      throw this.toFault(thrown);
-    }
-  }
-}
-
-function tooSlow(subject: string, timeoutMs: number): AgentError {
-  return new AgentError("timeout", `${subject} did not answer within ${timeoutMs} ms`);
 }
