@@ -18,7 +18,13 @@ export function conformanceCommand(): Command {
     .option("--json", "print the report as JSON", false)
     .addHelpText(
       "after",
-      `\nRoles: ${ROLES.join(", ")}. Cases without an agent are skipped.\nTROUPE_TOKEN is sent as the bearer token.`,
+      `
+Roles: ${ROLES.join(", ")}. Cases without an agent are skipped.
+TROUPE_TOKEN is sent as the bearer token.
+
+Examples:
+  troupe conformance http://127.0.0.1:4100
+  troupe conformance http://127.0.0.1:4100 --agent payments=cashier --thorough`,
     )
     .action(run);
 }

@@ -1,25 +1,12 @@
 import { Command, CommanderError } from "commander";
 import { AgentError, isInstance } from "../errors.ts";
-import { completeCommand, completionCommand } from "./completion/completion.ts";
-import { conformanceCommand } from "./conformance.ts";
-import { devCommand } from "./dev/dev.ts";
-import { doctorCommand } from "./doctor/doctor.ts";
+import { createCommands } from "./commands.ts";
+import { completeCommand } from "./completion/completion.ts";
 import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
-import { initCommand } from "./init/init.ts";
 import { readVersion } from "./package-version.ts";
-import { agentsCommand, describeCommand } from "./lists/agents.ts";
-import { eventsCommand } from "./lists/events.ts";
-import { artifactCommand, forkCommand, removeCommand } from "./lists/run-changes.ts";
-import { runsCommand } from "./lists/runs.ts";
-import { waitsCommand } from "./lists/waits.ts";
-import { callCommand } from "./requests/call.ts";
-import { cancelCommand } from "./requests/cancel.ts";
-import { chatCommand } from "./requests/chat.ts";
-import { resumeCommand } from "./requests/resume.ts";
 import { toText } from "./thrown-text.ts";
 import { createLog } from "./serve/log.ts";
-import { serveCommand } from "./serve/serve.ts";
 import type { ServerOptions } from "./serve/server-options.ts";
 
 /**
@@ -53,29 +40,6 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     // Exits at once: handles that a failed start left open would keep the process alive.
     process.exit(isCommanders ? (thrown.exitCode === 0 ? 0 : EXIT.usage) : codeOf(thrown));
   }
-}
-
-function createCommands(): readonly Command[] {
-  return [
-    initCommand(),
-    devCommand(),
-    serveCommand(),
-    agentsCommand(),
-    describeCommand(),
-    callCommand(),
-    chatCommand(),
-    runsCommand(),
-    eventsCommand(),
-    waitsCommand(),
-    resumeCommand(),
-    cancelCommand(),
-    forkCommand(),
-    removeCommand(),
-    artifactCommand(),
-    doctorCommand(),
-    conformanceCommand(),
-    completionCommand(),
-  ];
 }
 
 function printText(thrown: unknown): void {

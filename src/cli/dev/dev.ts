@@ -28,6 +28,7 @@ export function devCommand(): Command {
       "Serves the agents of a directory and restarts when they, a file that they import, or .env change. Runs are kept.",
     )
     .option("--open", "open the console in a browser", false)
+    .addHelpText("after", "\nExamples:\n  troupe dev --open\n  troupe dev --agents src/agents --port 4200")
     .action(run);
 }
 

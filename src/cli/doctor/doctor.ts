@@ -17,7 +17,12 @@ export function doctorCommand(): Command {
     .option("--json", "print one finding a line as JSON", false)
     .addHelpText(
       "after",
-      "\nExit code 0 if nothing is wrong, else 1. TROUPE_TOKEN is sent as the bearer token.",
+      `
+Exit code 0 if nothing is wrong, else 1. TROUPE_TOKEN is sent as the bearer token.
+
+Examples:
+  troupe doctor
+  troupe doctor --url http://127.0.0.1:4100`,
     )
     .action(run);
 }

@@ -17,7 +17,10 @@ export function waitsCommand(): Command {
     .description("Lists the open questions of all runs, oldest first.")
     .option("--agent <name>", "only of runs of this agent")
     .option("--json", "print one question a line as JSON", false)
-    .addHelpText("after", "\nAnswer one: troupe resume REQUEST key=value")
+    .addHelpText(
+      "after",
+      "\nAnswer one: troupe resume REQUEST key=value\n\nExample: troupe waits --agent payments",
+    )
     .action(run);
 }
 

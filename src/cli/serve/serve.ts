@@ -7,6 +7,15 @@ export function serveCommand(): Command {
   return addServerOptions(new Command("serve"))
     .description("Serves the agents of a directory.")
     .option("--console", "serve the console to browsers at the root", false)
+    .addHelpText(
+      "after",
+      `
+Clients send TROUPE_TOKEN, if it is set, as their bearer token.
+
+Examples:
+  troupe serve --console
+  TROUPE_TOKEN=… troupe serve --host 0.0.0.0 --allowed-host agents.example.com --retain-days 30`,
+    )
     .action(async (options: ServerOptions) => {
       // Loaded only here: the runtime and its protocols take longer to load than most commands take to run.
       const { serveAlone, serveForParent } = await import("./run-server.ts");
