@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { onTestFinished } from "vitest";
+import { afterAll, onTestFinished } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -27,6 +27,18 @@ export interface RunningCommand {
 /** The built command line. */
 export const main: string = join(root, "dist/cli/main.js");
 
+/** Keeps what is done at the end of a test, or after the last test of a file. */
+export type AtEnd = (end: () => Promise<void>) => void;
+
+/** For what the tests of a file share; the newest end is the first. Called while the file is loaded. */
+export function afterLastTest(): AtEnd {
+  const ends: (() => Promise<void>)[] = [];
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  return (end) => void ends.push(end);
+}
+
 /** Starts the built command line in a directory; it is ended after the test. */
 export function startCommand(args: readonly string[], options: CommandOptions): RunningCommand {
   return startProgram(process.execPath, [main, ...args], options);
@@ -36,7 +48,7 @@ export function startCommand(args: readonly string[], options: CommandOptions): 
 export function startProgram(
   program: string,
   args: readonly string[],
-  { cwd, env = {}, hasGroup = false, input = "ignore" }: ProgramOptions,
+  { cwd, env = {}, hasGroup = false, input = "ignore", atEnd = onTestFinished }: ProgramOptions,
 ): RunningCommand {
   const child = spawn(program, args, {
     cwd,
@@ -63,7 +75,7 @@ export function startProgram(
       fulfil();
     });
   });
-  onTestFinished(async () => {
+  atEnd(async () => {
     if (hasGroup && !closed) process.kill(-(child.pid ?? 0), "SIGKILL");
     child.kill("SIGKILL");
     await silent;
@@ -100,6 +112,8 @@ export function startProgram(
 export interface CommandOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** When it is ended; by default after the test. */
+  readonly atEnd?: AtEnd;
 }
 
 interface ProgramOptions extends CommandOptions {
@@ -109,9 +123,12 @@ interface ProgramOptions extends CommandOptions {
 }
 
 /** Creates a project directory whose files can import `troupe`; it is removed after the test. */
-export async function createProject(files: Readonly<Record<string, string>>): Promise<string> {
+export async function createProject(
+  files: Readonly<Record<string, string>>,
+  atEnd: AtEnd = onTestFinished,
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "troupe-cli-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  atEnd(() => rm(folder, { recursive: true, force: true }));
   await mkdir(join(folder, "node_modules"));
   await mkdir(join(folder, "agents"));
   await symlink(root, join(folder, "node_modules/troupe"));

@@ -1,17 +1,19 @@
 import { execFile, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
-import { createProject, main, startCommand, startProgram } from "./command.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { afterLastTest, createProject, main, startCommand, startProgram } from "./command.ts";
 import { skipWithoutScript } from "../machine/skip-without.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
 let url = "";
 let cwd = "";
-beforeEach(async () => {
-  cwd = await createProject({});
-  const server = startCommand(["serve", "--port=0", `--agents=${join(root, "agents")}`], { cwd });
+const atEnd = afterLastTest();
+beforeAll(async () => {
+  cwd = await createProject({}, atEnd);
+  const agents = `--agents=${join(root, "agents")}`;
+  const server = startCommand(["serve", "--port=0", agents], { cwd, atEnd });
   [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
 });
 
@@ -42,7 +44,7 @@ describe("call", () => {
     expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", output: { value: 3 } });
   });
 
-  test("leaves a question open where nobody can be asked, and another command answers it", async () => {
+  test("leaves a question open without a terminal, and another command answers it", async () => {
     const asked = await run(["call", "--request-id", "pay-1", "payments", "pay", '{"to":"bob","amount":3}']);
     expect(asked).toMatchObject({ code: 4, stdout: "" });
     expect(asked.stderr).toContain("pay-1 waits for an answer: Pay 3 to bob?");
@@ -57,7 +59,7 @@ describe("call", () => {
     expect(await run(["waits"])).toMatchObject({ code: 0, stdout: "" });
   });
 
-  test("tells what is wrong with a call, and what would be right", async () => {
+  test("says what is wrong with a call and how to mend it", async () => {
     const cases: readonly (readonly [args: readonly string[], code: number, ...texts: readonly string[]])[] =
       [
         [["call", "payment", "pay"], 66, "there is no agent payment", "did you mean payments?"],
@@ -180,22 +182,22 @@ describe("runs, events and files", () => {
   test("are watched: each run is printed again when it changes, and when it is removed", async () => {
     await run(["chat", "echo", "before"]);
     const watching = startCommand(["runs", "--watch", "--url", url], { cwd });
-    await watching.match(/run_[\w-]+ {2}echo .* before\n/);
+    await watching.match(/run_[\w-]+ +echo .* before\n/);
     await run(["call", "--request-id", "pay-2", "payments", "pay", '{"to":"eve","amount":3}']);
-    const [, id = ""] = await watching.match(/(run_[\w-]+) {2}payments {2}waiting .*eve/);
+    const [, id = ""] = await watching.match(/(run_[\w-]+) +payments +waiting .*eve/);
     await run(["resume", "pay-2", "approved=true"]);
-    await watching.match(new RegExp(`${id} {2}payments {2}success .*eve`));
+    await watching.match(new RegExp(`${id} +payments +success .*eve`));
     await run(["remove", id]);
-    await watching.match(new RegExp(`${id} {2}removed`));
+    await watching.match(new RegExp(`${id} +removed`));
     watching.kill("SIGINT");
     expect(await watching.exited).toBe("SIGINT");
   });
 
   test("a request is followed to its end over its question", async () => {
-    await run(["call", "--request-id", "pay-2", "payments", "pay", '{"to":"eve","amount":5}']);
-    const following = startCommand(["events", "pay-2", "--follow"], { cwd, env: { TROUPE_URL: url } });
+    await run(["call", "--request-id", "pay-3", "payments", "pay", '{"to":"eve","amount":5}']);
+    const following = startCommand(["events", "pay-3", "--follow"], { cwd, env: { TROUPE_URL: url } });
     await following.match(/WaitForInput/);
-    await run(["resume", "pay-2", "approved=true", "--no-follow"]);
+    await run(["resume", "pay-3", "approved=true", "--no-follow"]);
     await following.match(/RequestCompleted/);
     expect(await following.exited).toBe(0);
   });
@@ -209,11 +211,12 @@ describe("completion", () => {
     expect(await complete("serve", "--wi")).toEqual(["--wires"]);
     expect(await complete("serve", "--durability", "")).toEqual(["full", "relaxed"]);
     expect(await complete("init", "--template", "ch")).toEqual(["chat"]);
-    expect(await complete("call", "pa")).toEqual(["payments"]);
-    expect(await complete("call", "payments", "")).toEqual(["chat", "pay"]);
-    expect(await complete("call", "payments", "pay", "--a")).toEqual(["--amount"]);
+    // It waits 300 ms for the server, which a loaded machine may exceed.
+    await expect.poll(() => complete("call", "pa")).toEqual(["payments"]);
+    await expect.poll(() => complete("call", "payments", "")).toEqual(["chat", "pay"]);
+    await expect.poll(() => complete("call", "payments", "pay", "--a")).toEqual(["--amount"]);
     await run(["chat", "echo", "hello"]);
-    expect(await complete("events", "run_")).toContainEqual(expect.stringMatching(/^run_/));
+    await expect.poll(() => complete("events", "run_")).toContainEqual(expect.stringMatching(/^run_/));
   });
 
   test("gives nothing and no error without a server", async () => {

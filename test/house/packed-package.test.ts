@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { access, mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { documents, readTypeScript } from "./blocks.ts";
+import { documents, readTypeScript } from "../docs/blocks.ts";
 import { createProjectWithPackage, root, run, tsc } from "./packed.ts";
 
 let project = "";

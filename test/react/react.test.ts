@@ -14,7 +14,7 @@ import { echo } from "../../agents/echo.ts";
 import { payments } from "../../agents/payments.ts";
 import { bundle } from "../client/bundle.ts";
 import { useBrowser } from "../console/browser.ts";
-import { findBlocks } from "../house/blocks.ts";
+import { findBlocks } from "../docs/blocks.ts";
 
 const CHAT = new URL("chat-page.ts", import.meta.url);
 const openTab = useBrowser();
