@@ -21,7 +21,7 @@ export function localRouter(): Router {
         underWay?.delete(delivery);
       }
     },
-    serve(handler) {
+    async serve(handler) {
       const underWay = new Set<Promise<unknown>>();
       handlers.add(handler);
       deliveries.set(handler, underWay);
@@ -31,5 +31,10 @@ export function localRouter(): Router {
         await Promise.allSettled(underWay);
       };
     },
+    async drain() {},
+    isMine: async () => true,
+    leads: () => true,
+    members: () => [],
+    health: () => ({ ready: true }),
   };
 }

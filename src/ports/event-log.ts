@@ -4,7 +4,16 @@ import type { Usage } from "../protocol/events/events.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
-import type { OutboxQuery, ReadOptions, RunQuery, SleepQuery, WaitQuery } from "./log-queries.ts";
+import type {
+  ClaimOptions,
+  OutboxQuery,
+  OwnerQuery,
+  ReadOptions,
+  RunQuery,
+  SleepQuery,
+  WaitQuery,
+} from "./log-queries.ts";
+import type { NodeDirectory } from "./node-directory.ts";
 import type { SecretStore } from "./secret-store.ts";
 
 /**
@@ -20,12 +29,22 @@ import type { SecretStore } from "./secret-store.ts";
  *   engine's stated degree and is read back unchanged for as long as the run exists.
  * - A claim fences every older cursor of that run: a later append with one fails with `Fenced` and changes
  *   nothing.
- * - An append that fails with `Unavailable` has an unknown outcome. The engine then refuses further appends
+ * - An append that fails with `Unavailable` has an unknown outcome. An engine that another process runs first tries for
+ *   up to 15 s to find out whether the append is in the log. The engine then refuses further appends
  *   (`health().writable` is false) until it is opened again or reports that it has recovered; the caller
  *   determines the outcome by claiming and reading. Reads still work.
  * - `read` from any position returns the same events as any other `read`, live or later.
+ *
+ * Several nodes can share one log. All guarantees hold across them, and what one node has acknowledged, every other one
+ * reads.
  */
 export interface EventLog {
+  /**
+   * The id of the node that opened the log, if several nodes can share it; each opening has its own. A claim writes it as
+   * the owner of the run.
+   */
+  readonly node?: string;
+
   /** What an acknowledged append survives: nothing, a crash of the process, or also a power failure. */
   readonly durability: "memory" | "relaxed" | "full";
 
@@ -35,8 +54,11 @@ export interface EventLog {
    */
   readonly reliableTail: boolean;
 
-  /** Claims a known or new run and fences its previous owner. */
-  claim(runId: RunId): Promise<Claim>;
+  /**
+   * Claims a known or new run and fences its previous owner. Fails with `Owned`, and changes nothing, if the owner is one
+   * of the nodes of `unlessOwnedBy`.
+   */
+  claim(runId: RunId, options?: ClaimOptions): Promise<Claim>;
 
   /**
    * Appends a batch at the cursor's head. Returns the cursor for the next append. An engine that needs no time may return
@@ -44,7 +66,7 @@ export interface EventLog {
    */
   append(cursor: Cursor, batch: Batch): Cursor | Promise<Cursor>;
 
-  /** Releases a claim; its cursor is invalid afterwards. */
+  /** Releases a claim; its cursor is invalid afterwards. The run has no owner then, unless it was claimed again. */
   release(cursor: Cursor): void;
 
   /**
@@ -56,7 +78,8 @@ export interface EventLog {
   /**
    * Calls `wake` after something was appended to the run, until the returned function is called. A wake is a
    * hint: it may be late, repeated or unnecessary, or (unless `reliableTail`) not come at all, but it never
-   * comes before the append can be read. It carries no data.
+   * comes before the append can be read. It carries no data. An engine that several nodes share wakes within 5 s of an
+   * append on another node, while it can be reached.
    */
   tail(runId: RunId, wake: () => void): () => void;
 
@@ -89,7 +112,7 @@ export interface EventLog {
    * Requests at rest (they wait for input or for something else from outside) are not included, nor those queued behind a
    * started request of their run.
    */
-  open(): Promise<readonly RequestEntry[]>;
+  open(query?: OwnerQuery): Promise<readonly RequestEntry[]>;
 
   /** Lists the requests with a wake time, by that time. */
   asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
@@ -119,6 +142,9 @@ export interface EventLog {
   /** Whether the log accepts appends, and if not, why. */
   health(): LogHealth;
 
+  /** The table of the nodes that share the log. */
+  nodes?(): NodeDirectory;
+
   /** Opens the artifact store that belongs to the log. A runtime uses it if it is given no other store. */
   artifacts?(): ArtifactStore;
 
@@ -145,7 +171,7 @@ export interface Cursor {
 /** The result of a claim. */
 export interface Claim {
   readonly cursor: Cursor;
-  /** The run's row; absent if nothing was appended yet. */
+  /** The run's row as it is after the claim; absent if nothing was appended yet. */
   readonly run?: RunEntry;
   /** The newest snapshot. */
   readonly snapshot?: Snapshot;
@@ -223,6 +249,8 @@ export interface RunEntry extends RunRow {
   readonly queued?: number;
   /** When its started request at rest must continue, in milliseconds since 1970. */
   readonly wakeAt?: number;
+  /** The node that claimed it last and has not released it. */
+  readonly owner?: string;
   /** True for a run that was removed; the rest of the row is then empty. */
   readonly removed?: boolean;
 }
@@ -382,6 +410,17 @@ export interface LogHealth {
 /** A cursor of an older claim was used: the run has another owner now. Nothing was appended. */
 export class Fenced extends Error {
   override readonly name = "Fenced";
+}
+
+/** A claim was refused because a node owns the run that the caller does not want to take it from. Nothing was changed. */
+export class Owned extends Error {
+  override readonly name = "Owned";
+  readonly owner: string;
+
+  constructor(runId: RunId, owner: string) {
+    super(`run ${runId} belongs to node ${owner}`);
+    this.owner = owner;
+  }
 }
 
 /** An append failed with an unknown outcome, or the log accepts no appends at present. */

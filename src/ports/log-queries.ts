@@ -1,8 +1,20 @@
 import type { RunPhase } from "../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 
+/** When a claim is refused. */
+export interface ClaimOptions {
+  /** The claim fails with `Owned` if one of these nodes owns the run. */
+  readonly unlessOwnedBy?: readonly string[];
+}
+
+/** Selects by the owners of runs. */
+export interface OwnerQuery {
+  /** Leaves out the runs that one of these nodes owns. */
+  readonly notOwnedBy?: readonly string[];
+}
+
 /** Selects sleeping requests. */
-export interface SleepQuery {
+export interface SleepQuery extends OwnerQuery {
   /** Only those with a wake time later than this, in milliseconds since 1970. */
   readonly after?: number;
   /** Only those with a wake time up to this. */
@@ -23,7 +35,7 @@ export interface WaitQuery {
 }
 
 /** Selects entries of outboxes. */
-export interface OutboxQuery {
+export interface OutboxQuery extends OwnerQuery {
   /** Only those of one run. */
   readonly runId?: RunId;
 }

@@ -1,24 +1,64 @@
 import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
+import type { NodeAgent, NodePresence } from "./node-directory.ts";
 
 /**
  * Delivers messages to the owner of a run, on any node. With one process, that is this process.
  *
- * A message can arrive twice; its receiver recognizes it by the request id. A reply is sent only after the
- * message's effect is in the log.
+ * A message can arrive twice; its receiver recognizes it by its id. A reply is sent only after the message's effect is
+ * in the log. Only the claim in the log decides who owns a run; what a router knows about other nodes is a hint.
  */
 export interface Router {
-  /** Sends a message to the run's owner; assigns an owner if there is none. */
+  /** Sends a message to the run's owner; assigns an owner if there is none. Throws only AgentErrors. */
   send(runId: RunId, message: Json): Promise<Json>;
 
-  /** Registers this node as a possible owner of runs until the returned function is called. */
-  serve(handler: RouterHandler): () => Promise<void>;
+  /**
+   * Registers this node as a possible owner of runs until the returned function is called. Resolves when the other nodes
+   * are known; rejects if the router is drained before.
+   */
+  serve(handler: RouterHandler): Promise<() => Promise<void>>;
+
+  /** From now on this node takes no runs that it does not hold. Resolves when the other nodes can know that. */
+  drain(): Promise<void>;
+
+  /** Whether this node is the one to continue a run that no living node owns. */
+  isMine(runId: RunId): Promise<boolean>;
+
+  /** Whether this node is the one that does a task for all nodes. Another one may think the same for a short time. */
+  leads(task: string): boolean;
+
+  /** The known nodes; empty with one process. */
+  members(): readonly Member[];
+
+  /** Whether this node knows the other nodes, and if not, why. */
+  health(): RouterHealth;
+}
+
+/** A node as this node knows it. */
+export interface Member extends NodePresence {
+  /** Whether it is this node. */
+  readonly isSelf: boolean;
+  /** Whether it can own runs. A node is not judged dead while this node does not hear of any node itself. */
+  readonly isAlive: boolean;
+  /** The time since its last beat, in milliseconds. */
+  readonly ageMs: number;
+}
+
+/** The state of a router. */
+export interface RouterHealth {
+  readonly ready: boolean;
+  /** The reason, in a sentence. */
+  readonly reason?: string;
 }
 
 /** Handles messages for the runs that a node owns. */
 export interface RouterHandler {
-  /** Handles a message for a run; activates the run if needed. */
+  /** The agents that the node serves, by name. */
+  readonly agents: Readonly<Record<string, NodeAgent>>;
+  /** Handles a message for a run; activates the run if needed. Throws `Owned` if another living node owns it. */
   deliver(runId: RunId, message: Json): Promise<Json>;
-  /** Continues a run whose owner is gone. */
-  orphaned(runId: RunId): Promise<void>;
+  /** Whether the run is in memory. */
+  holds(runId: RunId): boolean;
+  /** Continues the runs without a living owner that are this node's to continue. */
+  takeOver(): Promise<void>;
 }

@@ -1,15 +1,15 @@
 /**
  * Stores data that must not be in the log: secret values of configurations, by name. Once `put` resolves, a
- * value is as durable as the log and can be read. A store belongs to one log: at its start, a runtime removes the
- * values that no run of the log refers to.
+ * value is as durable as the log and can be read on every node. A store belongs to one log: at its start, a runtime
+ * removes the values that no run of the log refers to.
  */
 export interface SecretStore {
   /** The value of a name; `undefined` if there is none. */
-  get(name: string): string | undefined;
+  get(name: string): Promise<string | undefined>;
   /** Stores all values or none, and replaces existing values. */
   put(values: Readonly<Record<string, string>>): Promise<void>;
   /** The names of all values. */
-  names(): Iterable<string>;
+  names(): Promise<readonly string[]>;
   /** Removes values by their names, all or none; names without a value are ignored. */
   remove(names: readonly string[]): Promise<void>;
 }

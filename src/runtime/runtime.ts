@@ -68,11 +68,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let closing = false;
   let closed: Promise<void> | undefined;
   let stopSchedules = (): void => {};
-
-  const stopServing = router.serve(runHost);
+  let stopServing = async (): Promise<void> => {};
 
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
+    stopServing = await router.serve(runHost);
     await recovery.start();
     ready = true;
     if (!closing) stopSchedules = startSchedules(context, keyed);
@@ -110,6 +110,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     stopRetention?.();
     uploads.stop();
     mail.stop();
+    await router.drain();
     await started.catch(() => {});
     await runHost.drain(drainMs);
     await runHost.close({ isFailure });

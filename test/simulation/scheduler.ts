@@ -105,7 +105,8 @@ export class Scheduler {
       // A tick requested in a microtask comes after all microtasks: a turn of the event loop at a tenth of
       // the cost of a real one.
       const next = (): void => process.nextTick(step);
-      process.nextTick(step);
+      // So is the first one: in the callback of an event, a tick comes before the microtasks.
+      queueMicrotask(next);
     });
   }
 

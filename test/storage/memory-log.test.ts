@@ -8,6 +8,7 @@ testEventLog({
   name: "memory",
   open: async () => memoryLog(),
   reopen: async (log) => (log as MemoryLog).reopen(),
+  join: async (log) => (log as MemoryLog).openNode(crypto.randomUUID()),
 });
 
 test("an append and a read are answered at once", async () => {

@@ -5,6 +5,7 @@ import type {
   OperationDescriptor,
 } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { NodeAgent } from "../../ports/node-directory.ts";
 import { CHAT } from "./agent.ts";
 import type { Agent, Collaborators, Schema } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
@@ -63,6 +64,15 @@ export class AgentDirectory {
   /** The names of the agents that were given; the runtime's own is not among them. */
   get names(): readonly string[] {
     return [...this.#agents.keys()].filter((name) => name !== TIMER_AGENT);
+  }
+
+  /** The versions of the agents that were given, by name. */
+  get served(): Readonly<Record<string, NodeAgent>> {
+    const entries = this.names.map((name) => {
+      const { version, compatible } = this.get(name);
+      return [name, { ...(version !== undefined && { version }), compatible }] as const;
+    });
+    return Object.fromEntries(entries);
   }
 
   find(name: string): Agent | undefined {

@@ -1,5 +1,6 @@
 import { configRunId } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
+import { secretsIn } from "../secrets/config-secrets.ts";
 import type { RunContext } from "../run-context.ts";
 
 /** Reads the configuration of each agent from the log. */
@@ -9,9 +10,14 @@ export async function loadConfigurations(context: RunContext): Promise<void> {
 
 /** Reads the configuration of an agent from the log; the answer is the names of the secrets that were replaced. */
 export async function loadConfiguration(
-  { agents, log }: RunContext,
+  { agents, log, secrets }: RunContext,
   agent: string,
 ): Promise<readonly string[]> {
   const { config } = await stateAt(log, configRunId(agent), Infinity);
-  return config ? agents.configure(agent, config) : [];
+  if (config === null) return [];
+  const names = secretsIn(config.args);
+  await secrets.hold(names);
+  const replaced = agents.configure(agent, config);
+  secrets.release(agents.configOf(agent) === config.args ? replaced : names);
+  return replaced;
 }

@@ -61,7 +61,11 @@ export class Uploads {
   }
 
   #look(): void {
-    const { environment, files, telemetry } = this.#context;
+    const { environment, files, router, telemetry } = this.#context;
+    if (!router.leads("uploads")) {
+      this.#came();
+      return;
+    }
     files.store.removeUnattached(environment.now() - WAIT_MS).then(
       (kept) => {
         if (kept > 0) this.#came();

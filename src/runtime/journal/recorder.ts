@@ -68,6 +68,8 @@ export class Recorder {
   #startedMs = 0;
   #scheduled = false;
   #gathers = false;
+  /** The secrets that the run holds in memory. */
+  #secrets: string[] | undefined;
   /** Creates the error for callers that wait for a commit; `undefined` until the recorder stops. */
   #stopped: (() => unknown) | undefined;
 
@@ -107,6 +109,11 @@ export class Recorder {
   /** Whether everything recorded is committed. */
   get settled(): boolean {
     return this.#inFlight === undefined && this.#pending === undefined;
+  }
+
+  /** The secrets that the run holds in memory, one time each. */
+  get secrets(): readonly string[] {
+    return this.#secrets ?? NO_SECRETS;
   }
 
   /** The number of events and records that are progress of a turn, committed or not. */
@@ -159,11 +166,19 @@ export class Recorder {
     const isConfig = body.type === "ConfigRecorded" || body.type === "Configured";
     const secrets = isConfig && body.args !== undefined ? secretsIn(body.args) : NO_SECRETS;
     if (secrets.length > 0) {
+      this.held(secrets);
+      // They are held already: by their agent, or by the message with the configuration.
+      this.#context.secrets.hold(secrets).catch(() => {});
       this.#refer(secrets.map((thing) => ({ thing })));
       this.#context.secrets.referring(this.committed());
     }
     this.#schedule(true);
     return position;
+  }
+
+  /** Notes secrets that are held for the run. */
+  held(secrets: readonly string[]): void {
+    if (secrets.length > 0) (this.#secrets ??= []).push(...secrets);
   }
 
   /** Drops the run's references to secrets. */

@@ -37,7 +37,7 @@ async function isInTurn(log: EventLog, runId: RunId, after: number): Promise<boo
  * original position. Agents have their memory of that point.
  */
 export async function copyHistory(
-  { log, files }: RunContext,
+  { log, files, secrets }: RunContext,
   ledger: RunLedger,
   { source, after, target }: { readonly source: RunEntry; readonly after: number; readonly target: RunId },
 ): Promise<void> {
@@ -58,7 +58,8 @@ export async function copyHistory(
   const { turns, memory, config } = await stateAt(log, source.runId, after);
   for (const [agent, value] of Object.entries(memory))
     ledger.change({ type: "MemoryCommitted", agent, value });
-  if (config) ledger.change({ type: "ConfigRecorded", ...config });
+  if (config)
+    await secrets.with(config.args, async () => ledger.change({ type: "ConfigRecorded", ...config }));
   ledger.change({ type: "Forked", turns });
   await ledger.committed();
   await files.attach([...named], target);

@@ -17,7 +17,7 @@ export type Note = ConfigureMessage | CreateMessage | ForkMessage | UploadMessag
 export async function recordNote(context: RunContext, ledger: RunLedger, note: Note): Promise<number> {
   switch (note.kind) {
     case "configure":
-      return configure(context, ledger, note);
+      return context.secrets.with(note.args, async () => configure(context, ledger, note));
     case "create":
       return create(context, ledger, note);
     case "fork":

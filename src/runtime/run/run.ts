@@ -1,7 +1,10 @@
 import { AgentError } from "../../errors.ts";
 import type { LoadedActor } from "../api.ts";
+import { Owned } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog, OutboxMark } from "../../ports/event-log.ts";
+import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { secretsIn } from "../secrets/config-secrets.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toRunReceipt } from "./messages.ts";
@@ -46,15 +49,24 @@ export class Run implements RecorderListener {
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
-  static async load(context: RunContext, listener: RunListener, runId: RunId): Promise<Run> {
+  static async load(
+    context: RunContext,
+    listener: RunListener,
+    runId: RunId,
+    options?: ClaimOptions,
+  ): Promise<Run> {
     const { log } = context;
-    const claim = await claimRun(log, runId);
+    const claim = await claimRun(log, runId, options);
     try {
       const loaded = await loadRun(log, claim);
+      const secrets = secretsOf(loaded);
       const { open } = loaded.state;
       const named = open.flatMap(({ accepted }) => accepted.request.attachments ?? []);
       if (named.length > 0) await context.files.keep(named, runId);
-      return new Run(context, listener, claim, loaded);
+      await context.secrets.hold(secrets);
+      const run = new Run(context, listener, claim, loaded);
+      run.#ledger.recorder.held(secrets);
+      return run;
     } catch (error) {
       log.release(claim.cursor);
       throw error;
@@ -148,6 +160,7 @@ export class Run implements RecorderListener {
     this.#outbox.stop();
     this.#requests.slot.release();
     recorder.stop(() => unloaded(this.runId));
+    this.#context.secrets.release(recorder.secrets);
     this.#context.log.release(recorder.cursor);
   }
 
@@ -240,12 +253,19 @@ export class Run implements RecorderListener {
   }
 }
 
+/** The secrets that the configurations of a run refer to: its own, and those that its turn has called agents with. */
+function secretsOf({ state, passivated }: LoadedRun): readonly string[] {
+  const configs = [state.config?.args, ...state.open.map(({ config }) => config?.args)];
+  const called = passivated?.journal.configs.values() ?? [];
+  return [...configs, ...called].flatMap((args) => (args === undefined ? [] : secretsIn(args)));
+}
+
 /** Claims a run and converts errors of the log. */
-async function claimRun(log: EventLog, runId: RunId): Promise<Claim> {
+async function claimRun(log: EventLog, runId: RunId, options: ClaimOptions | undefined): Promise<Claim> {
   try {
-    return await log.claim(runId);
+    return await log.claim(runId, options);
   } catch (cause) {
-    throw cause instanceof AgentError ? cause : notWritten(cause);
+    throw cause instanceof AgentError || cause instanceof Owned ? cause : notWritten(cause);
   }
 }
 

@@ -1,5 +1,4 @@
 import { AgentError } from "../../errors.ts";
-import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { hasSecret, isSecretName } from "./secret-names.ts";
 
@@ -59,13 +58,13 @@ function toStep(key: string): string {
 }
 
 /** Replaces the references by the secret values; a value that is not stored is omitted. */
-export function withSecrets(args: JsonObject, store: SecretStore): JsonObject {
+export function withSecrets(args: JsonObject, valueOf: (name: string) => string | undefined): JsonObject {
   const show = (value: Json): Json | undefined => {
     if (Array.isArray(value)) return value.map((item: Json) => show(item) ?? null);
     if (typeof value !== "object" || value === null) return value;
     const name = (value as JsonObject)[REFERENCE];
     if (typeof name === "string") {
-      const text = store.get(name);
+      const text = valueOf(name);
       return text === undefined ? undefined : (JSON.parse(text) as Json);
     }
     const shown = Object.entries(value as JsonObject).map(([key, field]) => [key, show(field)] as const);

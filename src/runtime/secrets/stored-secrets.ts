@@ -1,8 +1,8 @@
 import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import { withSecrets } from "./config-secrets.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import { secretsIn, withSecrets } from "./config-secrets.ts";
 
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {
@@ -25,14 +25,44 @@ export class StoredSecrets {
   readonly #storing = new Set<string>();
   /** Running commits that add references to secrets. */
   readonly #referring = new Set<Promise<unknown>>();
+  /** The values in memory: those of runs in memory and of the current configurations of agents. */
+  readonly #held = new Map<string, HeldValue>();
 
   constructor(options: StoredSecretsOptions) {
     this.#options = options;
   }
 
-  /** Replaces the references in a configuration by the secret values. */
+  /** Replaces the references in a configuration by the secret values, which must be held. */
   reveal(config: JsonObject): JsonObject {
-    return withSecrets(config, this.#options.secrets);
+    return withSecrets(config, (name) => this.#held.get(name)?.value);
+  }
+
+  /** Reads the secret values that something refers to into memory, where they stay until they are released. */
+  hold(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return DONE;
+    return Promise.all(names.map((name) => this.#hold(name))).then(() => {});
+  }
+
+  /** Ends one `hold` of each of these values. */
+  release(names: Iterable<string>): void {
+    for (const name of names) {
+      const held = this.#held.get(name);
+      if (held === undefined) continue;
+      held.holders -= 1;
+      if (held.holders === 0) this.#held.delete(name);
+    }
+  }
+
+  /** Reads the secret values of configurations for as long as something is done with them. */
+  async with<Result>(configs: Json, work: () => Promise<Result>): Promise<Result> {
+    const names = secretsIn(configs);
+    if (names.length === 0) return work();
+    try {
+      await this.hold(names);
+      return await work();
+    } finally {
+      this.release(names);
+    }
   }
 
   /** Registers a commit that adds references to secrets. */
@@ -52,7 +82,7 @@ export class StoredSecrets {
     let isSettled = false;
     for (const name of names) this.#storing.add(name);
     try {
-      await this.#options.secrets.put(values);
+      await this.#put(values);
       const result = await refer();
       isSettled = !(await this.#restore(values));
       return result;
@@ -62,14 +92,22 @@ export class StoredSecrets {
     }
   }
 
+  async #put(values: Readonly<Record<string, string>>): Promise<void> {
+    await this.#options.secrets.put(values);
+    for (const [name, value] of Object.entries(values)) {
+      const held = this.#held.get(name);
+      if (held) held.value = value;
+    }
+  }
+
   /**
    * Stores values again that the sweep of another process has removed because the log did not refer to them yet:
    * the reference may be written by a process that has just taken over the run. Returns whether there were any.
    */
   async #restore(values: Readonly<Record<string, string>>): Promise<boolean> {
-    const { secrets } = this.#options;
-    const lost = Object.entries(values).filter(([name]) => secrets.get(name) === undefined);
-    if (lost.length > 0) await secrets.put(Object.fromEntries(lost));
+    const stored = new Set(await this.#stored(Object.keys(values)));
+    const lost = Object.entries(values).filter(([name]) => !stored.has(name));
+    if (lost.length > 0) await this.#put(Object.fromEntries(lost));
     return lost.length > 0;
   }
 
@@ -78,13 +116,17 @@ export class StoredSecrets {
     try {
       await this.#collect(names);
     } catch (error) {
-      this.#options.telemetry.fault("secrets that no run refers to could not be removed", error);
+      this.#notCollected(error);
     }
   }
 
   /** Removes every value that nothing refers to. */
   async sweep(): Promise<void> {
-    await this.collect([...this.#options.secrets.names()]);
+    try {
+      await this.#collect(await this.#options.secrets.names());
+    } catch (error) {
+      this.#notCollected(error);
+    }
   }
 
   async #collect(names: readonly string[]): Promise<void> {
@@ -97,7 +139,49 @@ export class StoredSecrets {
     await Promise.all(this.#referring);
     // The outcome of a failed commit is unknown until the log accepts appends again; then another sweep runs.
     if (!log.health().writable) return;
-    const removed = (await log.unreferenced(unused)).filter((name) => secrets.get(name) !== undefined);
+    const removed = await this.#stored(await log.unreferenced(unused));
     if (removed.length > 0) await secrets.remove(removed);
   }
+
+  #notCollected(error: unknown): void {
+    this.#options.telemetry.fault("secrets that no run refers to could not be removed", error);
+  }
+
+  /** Those of the names that have a value. */
+  async #stored(names: readonly string[]): Promise<readonly string[]> {
+    const values = await Promise.all(names.map((name) => this.#options.secrets.get(name)));
+    return names.filter((_, index) => values[index] !== undefined);
+  }
+
+  #hold(name: string): Promise<void> {
+    const known = this.#held.get(name);
+    if (known) {
+      known.holders += 1;
+      return known.reading ?? DONE;
+    }
+    const held: HeldValue = { holders: 1, value: undefined, reading: undefined };
+    this.#held.set(name, held);
+    held.reading = this.#options.secrets.get(name).then(
+      (value) => {
+        held.value = value;
+        held.reading = undefined;
+      },
+      (error: unknown) => {
+        // The next one to hold it reads it again.
+        if (this.#held.get(name) === held) this.#held.delete(name);
+        throw error;
+      },
+    );
+    return held.reading;
+  }
 }
+
+/** A secret value in memory. */
+interface HeldValue {
+  holders: number;
+  /** Absent until it is read, and if there is none. */
+  value: string | undefined;
+  reading: Promise<void> | undefined;
+}
+
+const DONE = Promise.resolve();

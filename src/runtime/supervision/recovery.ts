@@ -1,9 +1,10 @@
-import type { RequestEntry } from "../../ports/event-log.ts";
+import type { OwnerQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext } from "../run-context.ts";
 import { inLanes } from "./in-lanes.ts";
+import { notOwned, notOwnedByOthers, ownRuns } from "./own-runs.ts";
 import { sendRecover, sendRedeliver } from "./send-recover.ts";
 import { removeUnfinishedRuns } from "./retention.ts";
 import { WakeTimer } from "./wake-timer.ts";
@@ -24,6 +25,7 @@ export class Recovery {
   readonly #wakeTimer: WakeTimer;
   #stopProbe: (() => void) | undefined;
   #stopped = false;
+  #hasStarted = false;
   /** The runs that this process has lost to another owner, or could not load. */
   readonly #lost = new Set<RunId>();
   #retryMs = RETRY_MS.first;
@@ -42,15 +44,37 @@ export class Recovery {
   async start(): Promise<void> {
     const context = this.#context;
     await loadConfigurations(context);
-    const open = await context.log.open();
+    const open = await context.log.open(notOwnedByOthers(context.router));
     // A turn that ran alone is the one that ended the process, if a turn did.
     const alone = open.filter(({ phase }) => phase === "running").length === 1;
-    await inLanes(runsOf(open), (runId) => sendRecover(context, runId, { alone }));
+    const own = await ownRuns(context.router, open);
+    await inLanes(own, (runId) => sendRecover(context, runId, { alone }));
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
     void this.#examineResting();
     await this.#cleanUp();
+    this.#hasStarted = true;
+  }
+
+  /**
+   * Continues the runs that no living node owns and that are this node's to continue: their owner is gone, or has
+   * released them. Called again and again while there are several nodes.
+   */
+  async takeOver(): Promise<void> {
+    if (this.#stopped || !this.#hasStarted) return;
+    const { log, router } = this.#context;
+    const query = notOwned(router);
+    const own = await ownRuns(router, await log.open(query));
+    await inLanes(own, (runId) => sendRecover(this.#context, runId));
+    await this.#wakeTimer.look(query);
+    await this.#redeliver(query);
+  }
+
+  /** Drops a run that another owner has claimed; that one continues it. */
+  lost(runId: RunId): void {
+    // Without nodes nothing says who has it, and whether that process is still there.
+    if (this.#context.log.node === undefined) this.recoverLater(runId);
   }
 
   /**
@@ -107,17 +131,17 @@ export class Recovery {
   }
 
   async #recoverDropped(): Promise<void> {
-    const open = await this.#context.log.open();
-    await inLanes(runsOf(open), (runId) => sendRecover(this.#context, runId));
+    const { log, router } = this.#context;
+    const own = await ownRuns(router, await log.open(notOwnedByOthers(router)));
+    await inLanes(own, (runId) => sendRecover(this.#context, runId));
     await this.#wakeTimer.start();
     await this.#redeliver();
     await this.#readAgain();
   }
 
   /** Has all replies and cancels sent again that have not arrived. */
-  async #redeliver(): Promise<void> {
-    const entries = await this.#context.log.outbox({});
-    const runIds = [...new Set(entries.map(({ runId }) => runId))];
+  async #redeliver(query: OwnerQuery = notOwnedByOthers(this.#context.router)): Promise<void> {
+    const runIds = await ownRuns(this.#context.router, await this.#context.log.outbox(query));
     await inLanes(runIds, (runId) => sendRedeliver(this.#context, runId));
   }
 
@@ -145,11 +169,8 @@ export class Recovery {
 
   /** Removes what a crash or a failed commit has left: runs that were being copied or removed, and secrets. */
   async #cleanUp(): Promise<void> {
+    if (!this.#context.router.leads("clean-up")) return;
     await removeUnfinishedRuns(this.#context, this.#runs);
     await this.#context.secrets.sweep();
   }
-}
-
-function runsOf(requests: readonly RequestEntry[]): readonly RunId[] {
-  return [...new Set(requests.map(({ runId }) => runId))];
 }

@@ -2,11 +2,11 @@ import type { RunId } from "../../protocol/ids.ts";
 import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
-import type { RunContext } from "../run-context.ts";
+import type { HostContext, RunContext } from "../run-context.ts";
 
 /** The parts that retention needs. */
 export interface RetentionOptions {
-  readonly context: RunContext;
+  readonly context: HostContext;
   /** How long an idle run is kept after its last change, in milliseconds. Default: forever. */
   readonly retainMs?: number;
   /** Maximum bytes of all runs and artifacts. Default: unlimited. */
@@ -28,7 +28,7 @@ const PAGE_SIZE = 100;
  */
 export function startRetention(options: RetentionOptions): () => void {
   const { context, runs, retainMs = Infinity, retainBytes = Infinity } = options;
-  const { log, files, environment, telemetry } = context;
+  const { log, files, environment, router, telemetry } = context;
   const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
   const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), mostMs);
   let stopped = false;
@@ -43,6 +43,7 @@ export function startRetention(options: RetentionOptions): () => void {
   }
 
   async function removeOld(): Promise<void> {
+    if (!router.leads("retention")) return;
     const old = environment.now() - retainMs;
     let excess = retainBytes === Infinity ? 0 : (await size()) - retainBytes;
     for (let cursor: string | undefined; ;) {

@@ -1,7 +1,8 @@
 import type { LoadedActor } from "../api.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
-import { Fenced } from "../../ports/event-log.ts";
+import { Fenced, Owned } from "../../ports/event-log.ts";
+import type { NodeAgent } from "../../ports/node-directory.ts";
 import type { RouterHandler } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -9,7 +10,7 @@ import type { Message } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
 import type { HostContext } from "../run-context.ts";
-import { sendRecover } from "./send-recover.ts";
+import { livingOthers } from "./own-runs.ts";
 import type { Recovery } from "./recovery.ts";
 
 /** Loaded runs. The least recently used idle run is passivated first. */
@@ -26,6 +27,10 @@ export class RunHost implements RouterHandler, RunListener {
   constructor(context: HostContext, recovery: Recovery) {
     this.#context = context;
     this.#recovery = recovery;
+  }
+
+  get agents(): Readonly<Record<string, NodeAgent>> {
+    return this.#context.agents.served;
   }
 
   get size(): number {
@@ -58,8 +63,12 @@ export class RunHost implements RouterHandler, RunListener {
     }
   }
 
-  orphaned(runId: RunId): Promise<void> {
-    return sendRecover(this.#context, runId);
+  holds(runId: RunId): boolean {
+    return this.#entries.has(runId);
+  }
+
+  takeOver(): Promise<void> {
+    return this.#recovery.takeOver();
   }
 
   settled(run: Run): void {
@@ -75,7 +84,7 @@ export class RunHost implements RouterHandler, RunListener {
     if (error instanceof AgentError) return;
     if (error instanceof Fenced) {
       this.#context.telemetry.fault(`run ${run.runId} was unloaded because another owner has claimed it`);
-      this.#recovery.recoverLater(run.runId);
+      this.#recovery.lost(run.runId);
       return;
     }
     this.#context.telemetry.fault(`run ${run.runId} could not be written or removed`, error);
@@ -137,7 +146,8 @@ export class RunHost implements RouterHandler, RunListener {
   #entry(runId: RunId): Entry {
     const known = this.#entries.get(runId);
     if (known) return known;
-    const loading = Run.load(this.#context, this, runId);
+    const unlessOwnedBy = livingOthers(this.#context.router);
+    const loading = Run.load(this.#context, this, runId, { unlessOwnedBy });
     const entry: Entry = { users: 0, run: undefined, loading };
     this.#entries.set(runId, entry);
     loading.then(
@@ -147,7 +157,8 @@ export class RunHost implements RouterHandler, RunListener {
       },
       (error: unknown) => {
         if (this.#entries.get(runId) === entry) this.#entries.delete(runId);
-        const isRefused = error instanceof AgentError && error.code !== "unavailable";
+        const isRefused =
+          error instanceof Owned || (error instanceof AgentError && error.code !== "unavailable");
         if (!isRefused && !this.#closed) this.#recovery.recoverLater(runId);
       },
     );

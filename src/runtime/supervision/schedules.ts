@@ -14,6 +14,9 @@ import type { RunReceipt } from "../run/messages.ts";
 /** A timer is at most this long, in milliseconds, so that a step of the clock is noticed. */
 const LONGEST_MS = 60_000;
 
+/** How long a node waits that leaves the schedule to another one, in milliseconds, so that it notices the end of that. */
+const STANDBY_MS = 3_000;
+
 /** The pause after a failure, in milliseconds; doubled each time, up to the longest one. */
 const RETRY_MS = 1_000;
 
@@ -66,7 +69,8 @@ class ScheduleTimer {
       () => {
         this.#retryMs = RETRY_MS;
         const now = this.#context.environment.now();
-        this.#wait(Math.min(this.#schedule.next(now) - now, LONGEST_MS));
+        const mostMs = this.#context.router.leads(this.#task) ? LONGEST_MS : STANDBY_MS;
+        this.#wait(Math.min(this.#schedule.next(now) - now, mostMs));
       },
       (error: unknown) => {
         if (!this.#isStopped) this.#report(error);
@@ -74,6 +78,11 @@ class ScheduleTimer {
         this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_MS);
       },
     );
+  }
+
+  /** What one node does for all. Each one could: the id of the request is the same. */
+  get #task(): string {
+    return `schedule ${this.#agent.name} ${this.#schedule.name}`;
   }
 
   stop(): void {
@@ -87,7 +96,8 @@ class ScheduleTimer {
 
   /** Sends the request of the newest time that has passed; those before it are left out. */
   async #send(): Promise<void> {
-    const { agents, environment, log } = this.#context;
+    const { agents, environment, log, router } = this.#context;
+    if (!router.leads(this.#task)) return;
     const now = environment.now();
     this.#since ??= await this.#begin(now);
     const at = this.#schedule.newest(now);
@@ -111,9 +121,7 @@ class ScheduleTimer {
         await this.#begin(now);
         const accepted = { requestId, agent, request, acceptedAt: now };
         const skipsIfBusy = overlap === "skip";
-        await this.#toRun((runId) =>
-          sendMessage(this.#context.router, runId, { kind: "post", accepted, skipsIfBusy }),
-        );
+        await this.#toRun((runId) => sendMessage(router, runId, { kind: "post", accepted, skipsIfBusy }));
       } catch (thrown) {
         if (AGAIN.has(toAgentError(thrown).code)) throw thrown;
         this.#report(thrown);

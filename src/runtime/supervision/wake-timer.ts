@@ -1,6 +1,9 @@
+import type { RequestEntry } from "../../ports/event-log.ts";
+import type { OwnerQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { HostContext } from "../run-context.ts";
 import { inLanes } from "./in-lanes.ts";
+import { notOwnedByOthers, ownRuns } from "./own-runs.ts";
 import { sendRecover } from "./send-recover.ts";
 
 /** The delay before a log that could not be read is read again, in milliseconds. */
@@ -31,6 +34,17 @@ export class WakeTimer {
     await this.#wakeFromFuture(nowMs);
   }
 
+  /**
+   * Wakes the runs of a query whose time has passed, however long ago, and learns the next wake time: other nodes
+   * passivate runs that this node is to wake.
+   */
+  async look(query: OwnerQuery): Promise<void> {
+    const { log, environment } = this.#context;
+    const notAfter = environment.now();
+    await this.#wake(await log.asleep({ notAfter, ...query }));
+    await this.#setNext(notAfter);
+  }
+
   /** Registers the wake time of a run that was passivated. */
   add(wakeAtMs: number): void {
     // A wake time in the past is possible only after the clock was set back.
@@ -44,14 +58,12 @@ export class WakeTimer {
   }
 
   async #wakeUntil(notAfter: number): Promise<void> {
-    const { log, environment } = this.#context;
+    const { log, environment, router } = this.#context;
     const after = this.#wokenMs;
     this.#wokenMs = notAfter;
     try {
-      const due = await log.asleep({ after, notAfter });
-      await inLanes(due, ({ runId }) => sendRecover(this.#context, runId, { isDue: true }));
-      const [next] = await log.asleep({ after: this.#wokenMs, limit: 1 });
-      if (next?.wakeAt !== undefined) this.#set(next.wakeAt);
+      await this.#wake(await log.asleep({ after, notAfter, ...notOwnedByOthers(router) }));
+      await this.#setNext(this.#wokenMs);
     } catch (error) {
       this.#wokenMs = Math.min(this.#wokenMs, after);
       this.#set(environment.now() + RETRY_MS);
@@ -59,18 +71,29 @@ export class WakeTimer {
     }
   }
 
+  async #wake(due: readonly RequestEntry[]): Promise<void> {
+    const own = await ownRuns(this.#context.router, due);
+    await inLanes(own, (runId) => sendRecover(this.#context, runId, { isDue: true }));
+  }
+
+  async #setNext(after: number): Promise<void> {
+    const [next] = await this.#context.log.asleep({ after, limit: 1 });
+    if (next?.wakeAt !== undefined) this.#set(next.wakeAt);
+  }
+
   /**
    * Wakes the runs whose sleep started at a time that is still in the future: the clock was set back since.
    * Their code then limits the sleep to the requested duration.
    */
   async #wakeFromFuture(nowMs: number): Promise<void> {
-    const { log } = this.#context;
+    const { log, router } = this.#context;
     const isFromFuture = async (runId: RunId): Promise<boolean> => {
       return ((await log.run(runId))?.updatedAt ?? 0) > nowMs;
     };
     const { runs } = await log.list({ limit: 1 });
     if ((runs[0]?.updatedAt ?? 0) <= nowMs) return;
-    await inLanes(await log.asleep({ after: nowMs }), async ({ runId }) => {
+    const asleep = await log.asleep({ after: nowMs, ...notOwnedByOthers(router) });
+    await inLanes(await ownRuns(router, asleep), async (runId) => {
       if (await isFromFuture(runId)) await sendRecover(this.#context, runId, { isDue: true });
     });
   }

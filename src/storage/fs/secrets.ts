@@ -27,9 +27,9 @@ export function fsSecrets(path: string): SecretStore {
   }
 
   return {
-    get: (name) => values.get(name),
+    get: async (name) => values.get(name),
     put: (added) => change((before) => new Map([...before, ...Object.entries(added)])),
-    names: () => values.keys(),
+    names: async () => [...values.keys()],
     remove: (names) =>
       change((before) => {
         const after = new Map(before);

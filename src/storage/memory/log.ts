@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import { Fenced, Unavailable } from "../../ports/event-log.ts";
+import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
 import type {
   Batch,
   Cursor,
@@ -26,6 +26,7 @@ import { compareWaits, toWaitPage, waitPositionOf } from "../shared/wait-list.ts
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns } from "./list-runs.ts";
+import { memoryNodes } from "./nodes.ts";
 import { newRun, readPage, sizeOf, toEntry } from "./memory-run.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
@@ -39,10 +40,20 @@ export interface MemoryLog extends EventLog {
    * then on, whether it was closed or not. With this, a test can crash and restart a runtime.
    */
   reopen(): MemoryLog;
+  /** Opens the same data for another node, beside this one. With this, a test can run several nodes in one process. */
+  openNode(node: string): MemoryLog;
+}
+
+/** Options of a log in memory; only several nodes need them. */
+export interface MemoryLogOptions {
+  /** The id of the node; default: none, as for a log of one process. */
+  readonly node?: string;
+  /** The clock of the table of nodes, in milliseconds. */
+  readonly now?: () => number;
 }
 
 /** A log in memory, for tests and for agents whose history may be lost with the process. */
-export function memoryLog(): MemoryLog {
+export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}): MemoryLog {
   const runs = new Map<RunId, MemoryRun>();
   const removed = new Set<RunId>();
   const requests = new Map<RequestId, RequestEntry>();
@@ -60,10 +71,9 @@ export function memoryLog(): MemoryLog {
   const tails = new Tails();
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
-  // Which opening of the log accepts appends.
-  let current = 0;
   const artifacts = memoryArtifacts();
   const secrets = memorySecrets();
+  const nodes = memoryNodes(now);
 
   function owned(cursor: Cursor): MemoryRun {
     const run = runs.get(cursor.runId);
@@ -238,23 +248,32 @@ export function memoryLog(): MemoryLog {
     return things.filter((thing) => !referrers.has(thing));
   }
 
-  function open(): MemoryLog {
-    current += 1;
-    const own = current;
-    // Fences the cursors of the opening before.
-    for (const run of runs.values()) run.epoch = 0;
+  function isOwnedBy(runId: RunId, owners: readonly string[] | undefined): boolean {
+    if (owners === undefined) return false;
+    const owner = runs.get(runId)?.owner;
+    return owner !== undefined && owners.includes(owner);
+  }
+
+  /** Opens the data for a node. Of its openings, one after the other, only the `current` one accepts appends. */
+  function open(node: string | undefined, openings: { current: number }): MemoryLog {
+    openings.current += 1;
+    const own = openings.current;
+    const isOpen = (): boolean => own === openings.current;
     const checkOpen = (): void => {
-      if (own !== current) throw new Unavailable("the log is closed");
+      if (!isOpen()) throw new Unavailable("the log is closed");
     };
     return {
+      ...(node !== undefined && { node }),
       durability: "memory",
       reliableTail: true,
-      async claim(runId) {
+      async claim(runId, { unlessOwnedBy } = {}) {
         checkOpen();
         const run = runs.get(runId) ?? newRun();
+        if (run.owner !== undefined && isOwnedBy(runId, unlessOwnedBy)) throw new Owned(runId, run.owner);
         runs.set(runId, run);
         epochs += 1;
         run.epoch = epochs;
+        run.owner = node;
         const entry = find(runId);
         return {
           cursor: { runId, epoch: epochs, head: run.events.head, records: run.records.length },
@@ -274,6 +293,7 @@ export function memoryLog(): MemoryLog {
         const run = runs.get(runId);
         if (run?.epoch !== epoch) return;
         run.epoch = 0;
+        run.owner = undefined;
         if (run.row === undefined) runs.delete(runId);
       },
       read(runId, options) {
@@ -290,8 +310,8 @@ export function memoryLog(): MemoryLog {
         const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
         return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
       },
-      async open() {
-        const entries = openEntries();
+      async open({ notOwnedBy } = {}) {
+        const entries = openEntries().filter(({ runId }) => !isOwnedBy(runId, notOwnedBy));
         const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
         return entries
           .filter(({ phase, runId, wakeAt, waitingFor }) =>
@@ -301,32 +321,42 @@ export function memoryLog(): MemoryLog {
           )
           .sort((a, b) => a.createdAt - b.createdAt);
       },
-      async asleep({ after = -Infinity, notAfter = Infinity, limit }) {
+      async asleep({ after = -Infinity, notAfter = Infinity, limit, notOwnedBy }) {
         return openEntries()
           .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
+          .filter(({ runId }) => !isOwnedBy(runId, notOwnedBy))
           .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
           .slice(0, limit);
       },
       resting: async () => openEntries().filter(({ rests }) => rests !== undefined),
       waits: async (query) => listWaits(query),
-      outbox: async ({ runId }) => outbox(runId === undefined ? senders : [runId]),
+      async outbox({ runId, notOwnedBy }) {
+        const senderIds = runId === undefined ? [...senders] : [runId];
+        return outbox(senderIds.filter((sender) => !isOwnedBy(sender, notOwnedBy)));
+      },
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
       async remove(cursor) {
         checkOpen();
         return remove(cursor);
       },
-      health: () => (own === current ? { writable: true } : { writable: false, reason: "the log is closed" }),
+      health: () => (isOpen() ? { writable: true } : { writable: false, reason: "the log is closed" }),
+      nodes: () => nodes,
       artifacts: () => artifacts,
       secrets: () => secrets,
       async close() {
-        if (own === current) current += 1;
+        if (isOpen()) openings.current += 1;
       },
-      reopen: open,
+      reopen() {
+        // Fences the cursors of the opening before. Those of other nodes stay valid.
+        for (const run of runs.values()) if (run.owner === node) run.epoch = 0;
+        return open(node, openings);
+      },
+      openNode: (other) => open(other, { current: 0 }),
     };
   }
 
-  return open();
+  return open(first, { current: 0 });
 }
 
 function toKey({ agent, name }: RunAlias): string {

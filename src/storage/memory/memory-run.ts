@@ -17,6 +17,8 @@ import { EventList } from "../shared/event-list.ts";
 export interface MemoryRun {
   /** The current claim; 0 if there is none. */
   epoch: number;
+  /** The node with the current claim, if it has an id. */
+  owner?: string | undefined;
   readonly events: EventList;
   readonly records: LogRecord[];
   readonly aliases: Set<string>;
@@ -44,13 +46,18 @@ export function newRun(): MemoryRun {
 /** What the list of runs shows of a run beside its row. */
 export function toEntry(
   runId: RunId,
-  { events, aliases, row, requests, waits }: MemoryRun,
+  { events, aliases, row, requests, waits, owner }: MemoryRun,
   lookup: (requestId: RequestId) => RequestEntry | undefined,
 ): Omit<RunEntry, keyof RunRow> {
   const [first] = aliases.size > 1 ? [...aliases].sort() : aliases;
   // The names of agents have no spaces.
   const alias = first?.slice(first.indexOf(" ") + 1);
-  const entry = { runId, head: events.head, ...(alias !== undefined && { alias }) };
+  const entry = {
+    runId,
+    head: events.head,
+    ...(alias !== undefined && { alias }),
+    ...(owner !== undefined && { owner }),
+  };
   if (row === undefined || row.status === "idle") return entry;
   let queued = 0;
   for (const requestId of requests) if (lookup(requestId)?.phase === "queued") queued += 1;

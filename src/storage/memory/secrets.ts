@@ -4,11 +4,11 @@ import type { SecretStore } from "../../ports/secret-store.ts";
 export function memorySecrets(): SecretStore {
   const values = new Map<string, string>();
   return {
-    get: (name) => values.get(name),
+    get: async (name) => values.get(name),
     async put(added) {
       for (const [name, value] of Object.entries(added)) values.set(name, value);
     },
-    names: () => values.keys(),
+    names: async () => [...values.keys()],
     async remove(names) {
       for (const name of names) values.delete(name);
     },

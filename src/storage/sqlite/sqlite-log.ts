@@ -21,6 +21,9 @@ import type { SqliteLogOptions } from "./options.ts";
 import { TailCache } from "./tail-cache.ts";
 import { WriterClient } from "./writer/writer-client.ts";
 
+/** A log on SQLite, for one process. */
+export type SqliteLog = EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>;
+
 /**
  * Opens a log on SQLite in its own directory and creates both if needed. Fails with `DirectoryInUse` while
  * another process has it open, and with `DamagedLog` if something is missing.
@@ -33,7 +36,7 @@ export function sqliteLog(
     commitIntervalMs = 0,
     cacheBytes = 16 * 1024 * 1024,
   }: SqliteLogOptions = {},
-): Required<EventLog> {
+): SqliteLog {
   const { reader, head, file, unlock, ...opened } = openDirectory(directory, { acceptLoss });
   const claims = new Claims(head.epoch);
   const cache = new TailCache(cacheBytes);

@@ -20,7 +20,14 @@ export interface EventLogSubject {
   open(): Promise<EventLog>;
   /** For a durable engine: closes the log and opens the same data again. */
   reopen?(log: EventLog): Promise<EventLog>;
+  /** For an engine that several nodes share: opens the data of a log for one more node, beside it. */
+  join?(log: EventLog): Promise<EventLog>;
+  /** For an engine that shares hints between nodes: from now on no hint reaches a log. */
+  loseHints?(log: EventLog): Promise<void>;
 }
+
+/** One of several nodes that share a log. */
+export type Node = EventLog & { readonly node: string };
 
 /** Opens an empty log for the duration of a test. */
 export async function openFor(subject: EventLogSubject): Promise<EventLog> {
@@ -37,6 +44,14 @@ export async function reopenFor(
   const next = await reopen(log);
   onTestFinished(() => next.close());
   return next;
+}
+
+/** Opens the data of a log for one more node, for the rest of the test. */
+export async function joinFor(join: (log: EventLog) => Promise<EventLog>, log: EventLog): Promise<Node> {
+  const joined = await join(log);
+  onTestFinished(() => joined.close());
+  if (joined.node === undefined) throw new Error("a node that shares a log has an id");
+  return joined as Node;
 }
 
 export function runId(text: string): RunId {

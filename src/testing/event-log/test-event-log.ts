@@ -12,6 +12,8 @@ import { testRunList } from "./cases/run-list.ts";
 import { testRuns } from "./cases/runs.ts";
 import { testTexts } from "./cases/texts.ts";
 import { testWaits } from "./cases/waits.ts";
+import { testOwners } from "./nodes/owners.ts";
+import { testSharing } from "./nodes/sharing.ts";
 import type { EventLogSubject } from "./subject.ts";
 
 /**
@@ -33,5 +35,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testRunList(subject);
     testRemoval(subject);
     testLifecycle(subject);
+    testSharing(subject);
+    testOwners(subject);
   });
 }

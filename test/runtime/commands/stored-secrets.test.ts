@@ -14,7 +14,7 @@ test("a value that another process sweeps before the log refers to it is stored 
 
   await here.store({ token: "value" }, async () => {
     await there.sweep();
-    expect(secrets.get("token")).toBeUndefined();
+    expect(await secrets.get("token")).toBeUndefined();
     const { cursor } = await log.claim("run");
     const run = { agent: "a", status: "idle", createdAt: 0, updatedAt: 0, turns: 0 } as const;
     await log.append(cursor, {
@@ -25,9 +25,9 @@ test("a value that another process sweeps before the log refers to it is stored 
     });
   });
 
-  expect(secrets.get("token")).toBe("value");
+  expect(await secrets.get("token")).toBe("value");
   await there.sweep();
-  expect(secrets.get("token")).toBe("value");
+  expect(await secrets.get("token")).toBe("value");
 });
 
 test("the next start removes a value of a process that died after another one had taken over and swept", async () => {
@@ -44,8 +44,8 @@ test("the next start removes a value of a process that died after another one ha
       return new Promise(() => {});
     });
   });
-  expect(secrets.get("token")).toBe("value");
+  expect(await secrets.get("token")).toBe("value");
 
   await start().sweep();
-  expect(secrets.get("token")).toBeUndefined();
+  expect(await secrets.get("token")).toBeUndefined();
 });

@@ -372,7 +372,7 @@ test("a run is removed by the process that owns it", async () => {
   const other = createRuntime({
     agents: [echo],
     log,
-    router: { send: router.send, serve: () => async () => {} },
+    router: { ...router, serve: async () => async () => {} },
     telemetry,
   });
   const { runId } = await owner.process("echo", { type: "ChatRequest", input: "first" });

@@ -27,10 +27,15 @@ class Routers {
         if (handler === undefined) throw new Error("the owner of a run has not started");
         return handler.deliver(runId, message);
       },
-      serve: (handler) => {
+      serve: async (handler) => {
         this.#handlers[node] = handler;
         return async () => {};
       },
+      drain: async () => {},
+      isMine: async () => true,
+      leads: () => true,
+      members: () => [],
+      health: () => ({ ready: true }),
     };
   }
 

@@ -30,7 +30,7 @@ export async function verifyStorage({
         faults.push(
           `file ${artifactId} belongs to run ${runId}, which ${runs.has(runId) ? "was removed" : "never was"}`,
         );
-  verifySecrets(observer, secrets, leftBehind);
+  verifySecrets(observer, new Set(await secrets.names()), leftBehind);
   for (const [runId, { events, removed, hidden }] of runs) {
     if (removed) continue;
     if (hidden) faults.push(`run ${runId} is neither there nor gone`);
@@ -51,10 +51,9 @@ export async function verifyStorage({
 /** Checks that exactly the secrets that runs refer to exist, except those that the next start removes. */
 function verifySecrets(
   { faults, runs }: Observer,
-  secrets: StoredData["secrets"],
+  stored: ReadonlySet<string>,
   leftBehind: ReadonlySet<string>,
 ): void {
-  const stored = new Set(secrets.names());
   const used = new Set<string>();
   for (const [runId, { records, removed }] of runs) {
     if (removed) continue;
