@@ -238,10 +238,11 @@ class HistoryReader {
     if (callId !== undefined && !isOf(this.#root, callId)) return;
     switch (record.type) {
       case "Sleep":
-        this.#call(callId, `sleep ${record["ms"] as number}`);
+        // It is recorded again when the clock was set back.
+        if (!this.#made.has(callId)) this.#call(callId, `sleep ${record["ms"] as number}`);
         return;
       case "Receive":
-        this.#call(callId, `receive ${record["name"] as string}`);
+        if (!this.#made.has(callId)) this.#call(callId, `receive ${record["name"] as string}`);
         return;
       case "Received":
         this.#received(callId, record);

@@ -304,7 +304,7 @@ export function createPrograms(
 
   function retry(): Retry {
     const on = pick.chance(75) ? { on: [pick.of(["tool_error", "tool_error", "timeout"] as const)] } : {};
-    return { attempts: 2 + pick.below(2), backoffMs: pick.of([0, 10, 30_000]), ...on };
+    return { attempts: 2 + pick.below(2), backoffMs: pick.of([0, 10, 29_000]), ...on };
   }
 
   programs.set(first, []);

@@ -10,10 +10,14 @@ type Talk = z.infer<typeof input>;
 /** The keys of the actors that talk with each other. */
 export const TALKERS = ["a", "b", "c"] as const;
 
-/** An actor that asks and tells others of its kind, lets some asks go, and gives some a deadline. */
+/**
+ * An actor that asks and tells others of its kind, now or later, leaves some asks, and gives some a deadline. It also
+ * tells messages, and reads its own.
+ */
 export const talker: Agent = defineAgent({
   name: "talker",
   purpose: "Talks with other talkers.",
+  messages: { note: z.number() },
   operations: { talk: operation({ input, run: talk }) },
 });
 
@@ -34,7 +38,7 @@ async function talkOnce(
 ): Promise<unknown> {
   const to = turn.actor(talker, TALKERS[random(TALKERS.length)] ?? "a");
   const next = { program: program * 31 + random(1_000), depth: depth - 1 };
-  const kind = random(8);
+  const kind = random(12);
   const others = [1, 2, 3].map((more) => ({ program: next.program + more, depth: 0 }));
   switch (kind) {
     case 0:
@@ -50,6 +54,15 @@ async function talkOnce(
       return outcomeOf(turn.ask(to, "talk", next, { timeoutMs: 1 + random(2_000) }));
     case 6:
       return Promise.all(others.map((other) => outcomeOf(turn.ask(to, "talk", other))));
+    case 7:
+      return outcomeOf(turn.schedule(to, "talk", { ...next, depth: 0 }, { afterMs: random(5_000) }));
+    case 8:
+      return outcomeOf(turn.schedule(to, "note", next.program, { afterMs: random(5_000) }));
+    case 9:
+      await Promise.all([1, 2].map((more) => outcomeOf(turn.tell(to, "note", next.program + more))));
+      return turn.received("note");
+    case 10:
+      return turn.receive("note", { timeoutMs: random(3_000) });
     default: {
       const asked = outcomeOf(turn.ask(to, "talk", next));
       return Promise.race([asked, turn.sleep(random(20) * 100).then(() => "let go")]);

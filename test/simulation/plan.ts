@@ -3,11 +3,11 @@ import type { Picker } from "../laws/program.ts";
 
 /** The kinds of faults and their times. */
 export interface Fault {
-  readonly kind: "kill" | "fail" | "rival" | "steal" | "stop" | "pause" | "apart";
+  readonly kind: "kill" | "fail" | "rival" | "steal" | "stop" | "pause" | "apart" | "clock";
   readonly at:
     | { readonly moment: "asked" | "written"; readonly commit: number }
     | { readonly moment: "step"; readonly step: number };
-  /** The duration of the fault in milliseconds. */
+  /** The duration of the fault in milliseconds; of a step of the wall clock, how far it goes. */
   readonly forMs: number;
 }
 
@@ -36,19 +36,26 @@ export interface Plan {
   readonly faults: readonly Fault[];
   /** Whether the process is restarted once more at the end. */
   readonly restart: boolean;
+  /** Whether an agent with schedules is served. */
+  readonly scheduled: boolean;
 }
 
 /** Creates a plan from the values of a seed. */
 export function createPlan(pick: Picker): Plan {
+  const retained = pick.chance(12) ? retention(pick) : {};
+  // Retention goes by the wall clock: after a step of it, runs are removed too late or too early.
+  const hasSteps = retained.retainMs === undefined && pick.chance(20);
+  const steps = hasSteps ? Array.from({ length: 1 + pick.below(3) }, () => clockStep(pick)) : [];
   return {
-    retention: pick.chance(12) ? retention(pick) : {},
+    retention: retained,
     limits: { idleRuns: pick.of([0, 1, 1_000]), queuedRequests: pick.of([1, 8]) },
     commitIntervalMs: pick.of([0, 0, 5]),
     lossPercent: pick.of([0, 0, 5, 20]),
     clients: pick.of([1, 1, 1, 1, 2]),
     readers: pick.of([0, 0, 1]),
-    faults: Array.from({ length: pick.of([0, 1, 1, 1, 2, 2, 3]) }, () => fault(pick)),
+    faults: [...Array.from({ length: pick.of([0, 1, 1, 1, 2, 2, 3]) }, () => fault(pick)), ...steps],
     restart: pick.chance(40),
+    scheduled: retained.retainMs === undefined && pick.chance(hasSteps ? 30 : 3),
   };
 }
 
@@ -57,14 +64,22 @@ function retention(pick: Picker): Retention {
 }
 
 function fault(pick: Picker): Fault {
-  return {
-    kind: pick.of(KINDS),
-    at: pick.chance(60)
-      ? { moment: pick.of(["asked", "written"] as const), commit: 1 + pick.below(16) }
-      : { moment: "step", step: 1 + pick.below(250) },
-    forMs: pick.of([0, 10, 500, 5_000]),
-  };
+  return { kind: pick.of(KINDS), at: moment(pick), forMs: pick.of([0, 10, 500, 5_000]) };
 }
+
+/** The wall clock jumps forwards or backwards. */
+function clockStep(pick: Picker): Fault {
+  const forMs = pick.of([-HOUR_MS, -200_000, -30_000, -700, 700, 30_000, 200_000, HOUR_MS]);
+  return { kind: "clock", at: moment(pick), forMs };
+}
+
+function moment(pick: Picker): Fault["at"] {
+  return pick.chance(60)
+    ? { moment: pick.of(["asked", "written"] as const), commit: 1 + pick.below(16) }
+    : { moment: "step", step: 1 + pick.below(250) };
+}
+
+const HOUR_MS = 3_600_000;
 
 const KINDS = [
   "kill",

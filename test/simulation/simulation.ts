@@ -17,6 +17,7 @@ import { outsider, Scheduler } from "./scheduler.ts";
 import { Settings } from "./clients/settings.ts";
 import { stage } from "./stage.ts";
 import { verify } from "./checks/verify.ts";
+import { findMissedTimes } from "./checks/verify-cron.ts";
 import { verifyRemote } from "./checks/verify-remote.ts";
 import { verifyStorage, verifyRetention } from "./checks/verify-storage.ts";
 import { Observer } from "./checks/observer.ts";
@@ -89,13 +90,15 @@ export class Simulation {
       const left = this.clients.map(
         (client) => [client, client.asked.filter(({ open }) => open.size > 0)] as const,
       );
-      if (this.plan.restart || this.hosts.leftBehind.size > 0) await this.#restartAtRest();
+      if (this.plan.scheduled) await this.#passSchedules();
+      else if (this.plan.restart || this.hosts.leftBehind.size > 0) await this.#restartAtRest();
       this.#patient = true;
       for (const [client, asked] of left) {
         for (const one of asked) this.#aside(client.see(one));
         this.#aside(client.repeatAll());
       }
       await this.#rest();
+      if (this.plan.scheduled) await this.#passSchedules();
       await verify(this, { finished: true });
       verifyRemote(this);
       if (this.plan.retention.retainMs !== undefined) await this.#outlive(this.plan.retention.retainMs);
@@ -108,6 +111,15 @@ export class Simulation {
   /** Runs steps until no work is left. */
   async #rest(): Promise<void> {
     await this.scheduler.run(MOST_STEPS);
+  }
+
+  /** Advances the time over some times of the schedules; the last ones pass without a fault. */
+  async #passSchedules(): Promise<void> {
+    await this.scheduler.pass(SCHEDULES_MS, MOST_STEPS);
+    this.faultInjector.stop();
+    await this.scheduler.pass(SCHEDULES_MS, MOST_STEPS);
+    // A request whose time is just now may be on its way.
+    this.observer.faults.push(...findMissedTimes(this.observer, this.hosts.clock.nowMs - 5_000));
   }
 
   /** Advances the time until retention has removed every ended run. */
@@ -159,6 +171,9 @@ export class Simulation {
 
 /** Thrown to stop at a violation. */
 class Stopped extends Error {}
+
+/** A time in which each schedule has several times. */
+const SCHEDULES_MS = 600_000;
 
 /** The maximum number of steps of a simulation. */
 const MOST_STEPS = 100_000;

@@ -5,11 +5,16 @@ import { createMachineAgent } from "../faults/server/machine-agent.ts";
 import { createAgents } from "../laws/agents.ts";
 import type { Outside, Performer } from "../laws/agents.ts";
 import { talker } from "../laws/talkers.ts";
+import { createChart, createNoter } from "./agents/chart.ts";
+import { clerk } from "./agents/clerk.ts";
+import { createGuide } from "./agents/guide.ts";
 import { DESCRIPTION } from "./remote/network.ts";
 
 /** The agents of all simulations, and the current simulation. */
 export interface Stage {
   readonly agents: readonly Agent[];
+  /** An agent with schedules, which only some simulations serve. */
+  readonly clerk: Agent;
   /** Runs the agents in another simulation. */
   enter(outside: Around): void;
 }
@@ -43,8 +48,11 @@ async function createStage(): Promise<Stage> {
     refreshMs: Infinity,
   });
   await remote.remote?.ready();
+  const performers = createAgents(current, { remote });
+  const chart = createChart(performers.find(({ name }) => name === "agent") as Performer, talker);
   return {
-    agents: [...createAgents(current, { remote }), machine, remote, talker],
+    agents: [...performers, machine, remote, talker, createGuide(current), chart, createNoter(chart)],
+    clerk,
     enter: (outside) => void Object.assign(current, outside),
   };
 }

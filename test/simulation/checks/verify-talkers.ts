@@ -14,6 +14,7 @@ export async function verifyTalkers({
   readonly disk: { readonly log: EventLog };
 }): Promise<void> {
   const { faults, requests, runs } = observer;
+  const messages = messagesIn(runs);
   for (const [runId, run] of runs) {
     if (run.removed) continue;
     const ends = endsOf(run);
@@ -31,7 +32,7 @@ export async function verifyTalkers({
         continue;
       }
       if (mode === "tell") {
-        if (end.type === "ToolResult" && there === undefined)
+        if (end.type === "ToolResult" && there === undefined && !messages.has(requestId))
           faults.push(`tell ${callId} of ${runId} is lost`);
         continue;
       }
@@ -55,6 +56,14 @@ function endsOf({ events }: LoggedRun): Map<string, Typed<"ToolResult" | "ToolEr
   for (const event of events)
     if (event.type === "ToolResult" || event.type === "ToolError") ends.set(event.tool_call_id, event);
   return ends;
+}
+
+/** The ids of all messages. */
+function messagesIn(runs: Observer["runs"]): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const { events } of runs.values())
+    for (const event of events) if (event.type === "MessageReceived") ids.add(event.message_id);
+  return ids;
 }
 
 function startsOf(runs: Observer["runs"], requestId: string): number {

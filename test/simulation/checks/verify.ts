@@ -1,5 +1,6 @@
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
+import { TIMER_AGENT } from "../../../src/runtime/agent/definition/timer-agent.ts";
 import { isParked, toEntries } from "../../laws/history.ts";
 import { checkMessages } from "../../laws/messages.ts";
 import { checkInvariants, compareWithPrograms } from "../../laws/verify-turn.ts";
@@ -7,20 +8,26 @@ import { Model } from "../../laws/model.ts";
 import type { Kept } from "../../laws/model.ts";
 import type { Programs } from "../../laws/program.ts";
 import { remotePart } from "../remote/part.ts";
+import { GUIDE } from "../agents/guide.ts";
 import type { Invocation, Client } from "../clients/client.ts";
 import type { Shared } from "../clients/client-actions.ts";
 import { findMisconfigured } from "../clients/settings.ts";
 import { verifyTalkers } from "./verify-talkers.ts";
+import { findWrongCharts } from "./verify-charts.ts";
+import { findUnsteered } from "./verify-guides.ts";
+import { findMistimed } from "./verify-schedules.ts";
+import { findWrongTimes } from "./verify-cron.ts";
 import { verifyStorage } from "./verify-storage.ts";
 import type { StoredData } from "./verify-storage.ts";
 import type { Observer } from "./observer.ts";
+import type { WallClock } from "../processes/wall-clock.ts";
 
 /** The data that is checked at the end. */
 export interface Quiescence {
   readonly observer: Observer;
   readonly clients: readonly Client[];
   readonly shared: Pick<Shared, "readers" | "programs" | "given" | "messages">;
-  readonly hosts: StoredData;
+  readonly hosts: StoredData & { readonly clock: WallClock };
   /** The memory of a run after each verified turn, by request. */
   readonly judged: Map<string, Kept>;
   readonly disk: { readonly log: EventLog; readonly writable: boolean };
@@ -44,7 +51,8 @@ export async function verify(
   await verifyLog(rest);
   await verifyStorage(rest);
   await verifyTalkers(rest);
-  faults.push(...verifyMessages(rest));
+  faults.push(...findMistimed(observer, rest.hosts.clock.backMs), ...findWrongTimes(observer));
+  faults.push(...findUnsteered(observer), ...findWrongCharts(observer), ...verifyMessages(rest));
   const kept = new Map<string, Kept>();
   for (const runId of observer.runs.keys()) verifyRun(rest, runId, kept);
 }
@@ -115,7 +123,7 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
     const requestId = event.request_id as string;
     const own = shared.programs.get(requestId);
     const truth = observer.requests.get(requestId);
-    if (event.agent === "talker") continue;
+    if (UNPROGRAMMED.has(event.agent)) continue;
     if (event.agent === "remote") verifyRemote(rest, requestId);
     else if (own === undefined) observer.faults.push(...whatIsWrongWithMachine(observer, requestId));
     else kept = judged.get(requestId) ?? verifyTurn(rest, requestId, own, kept);
@@ -124,6 +132,9 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
     keptAfter.set(`${runId} ${truth.end.id}`, kept);
   }
 }
+
+/** The agents whose turns have a check of their own. */
+const UNPROGRAMMED: ReadonlySet<string> = new Set(["talker", "clerk", "chart", "noter", GUIDE, TIMER_AGENT]);
 
 function verifyTurn(
   { observer, shared }: Quiescence,

@@ -6,7 +6,9 @@ import type { Given } from "../../laws/model.ts";
 import { MESSAGES } from "../../laws/messages.ts";
 import { TALKERS } from "../../laws/talkers.ts";
 import { createPrograms } from "../../laws/program.ts";
-import type { Programs, Steps } from "../../laws/program.ts";
+import type { Programs, Step, Steps } from "../../laws/program.ts";
+import { CHARTS } from "../agents/chart.ts";
+import { GUIDE, HINT } from "../agents/guide.ts";
 import { Client } from "./client.ts";
 import type { Invocation } from "./client.ts";
 import { remotePart } from "../remote/part.ts";
@@ -84,7 +86,8 @@ export class ClientActions {
     if (asked.runId === undefined) return asked;
     this.#read(asked.runId);
     if (pick.chance(12)) aside(pause(pick.below(2_000)).then(() => this.client.cancel(asked)));
-    if (pick.chance(30) && asked.agent === "root") aside(this.#sendMessages(asked.runId));
+    if (pick.chance(asked.agent === GUIDE ? 80 : 30) && HEARERS.has(asked.agent))
+      aside(this.#sendMessages(asked.runId, asked.agent));
     const seen = this.client.see(asked);
     if (pick.chance(65)) await seen;
     else aside(seen);
@@ -117,6 +120,11 @@ export class ClientActions {
       return this.client.ask(requestId, "machine", { type: "ChatRequest", input: requestId, ...fields });
     if (runId === undefined && pick.chance(18)) return this.#talk(requestId, fields);
     const first = number * NUMBERS_EACH;
+    if (runId === undefined && pick.chance(6)) return this.#openChart(requestId, first);
+    if (runId === undefined && pick.chance(6)) {
+      const input = `${first} ${pick.below(3)}`;
+      return this.client.ask(requestId, GUIDE, { type: "ChatRequest", input, request_id: requestId });
+    }
     const asked = {
       type: "OperationRequest",
       operation: "perform",
@@ -149,6 +157,38 @@ export class ClientActions {
     return talk(requestId);
   }
 
+  /** Opens the state machine with a key, while others give it notes or abort it. */
+  #openChart(requestId: RequestId, first: number): Promise<Invocation> {
+    const { pick, pause } = this.#around;
+    const { aside, steps } = this.#shared;
+    const key = pick.of(CHARTS);
+    const request = { type: "OperationRequest", key } as const;
+    steps.set(first, pick.of<Steps>([[], [SLEEP], [question(first)], [SLEEP, { do: "fail" }]]));
+    const send = (operation: string, number: number): Promise<void> => {
+      const id: RequestId = `asked-${number}`;
+      const asked = this.client.ask(id, "chart", {
+        ...request,
+        operation,
+        input: { number },
+        request_id: id,
+      });
+      return asked.then((one) => this.#seeAccepted(one));
+    };
+    for (let more = pick.below(4); more > 0; more -= 1) {
+      const number = (this.#shared.requests += 1);
+      const operation = pick.chance(15) ? "abort" : "note";
+      aside(pause(pick.below(2_000)).then(() => send(operation, number)));
+    }
+    if (pick.chance(40)) {
+      const number = (this.#shared.requests += 1);
+      const numbers = [first + 1, first + 2];
+      const given = { ...request, operation: "give", input: { key, numbers }, request_id: `asked-${number}` };
+      aside(this.client.ask(`asked-${number}`, "noter", given).then((one) => this.#seeAccepted(one)));
+    }
+    const opened = { ...request, operation: "open", input: { program: first }, request_id: requestId };
+    return this.client.ask(requestId, "chart", opened);
+  }
+
   async #seeAccepted(asked: Invocation): Promise<void> {
     if (asked.runId !== undefined) await this.client.see(asked);
   }
@@ -165,7 +205,7 @@ export class ClientActions {
   }
 
   /** Sends messages to a run, some of them twice at once. */
-  async #sendMessages(runId: RunId): Promise<void> {
+  async #sendMessages(runId: RunId, agent: string): Promise<void> {
     const { pick, pause } = this.#around;
     const { messages } = this.#shared;
     for (let count = 1 + pick.below(4); count > 0; count -= 1) {
@@ -173,14 +213,15 @@ export class ClientActions {
       const number = (this.#shared.requests += 1);
       const message = {
         type: "Message",
-        name: pick.of(MESSAGES),
-        body: number,
+        ...(agent === GUIDE
+          ? { name: HINT, body: `hint ${number}` }
+          : { name: pick.of(MESSAGES), body: number }),
         request_id: `message-${number}`,
         run_id: runId,
       } as const;
       const tries = pick.chance(20) ? 2 : 1;
       const send = (): Promise<Receipt | undefined> =>
-        this.#connection.unlessGone((runtime) => runtime.process("root", message));
+        this.#connection.unlessGone((runtime) => runtime.process(agent, message));
       const receipts = await Promise.all(Array.from({ length: tries }, send));
       if (receipts.some((receipt) => receipt !== undefined)) messages.set(message.request_id, runId);
     }
@@ -255,6 +296,16 @@ function toUpload(content: string): Upload {
     yield bytes;
   }
   return { name: "notes.txt", mimeType: "text/plain", body: body(), limitBytes: 1_000 };
+}
+
+/** The agents that clients send messages. */
+const HEARERS: ReadonlySet<string> = new Set(["root", GUIDE]);
+
+const SLEEP: Step = { do: "call", call: { to: "sleep", ms: 1_000 } };
+
+/** A step that asks a person. */
+function question(number: number): Step {
+  return { do: "call", call: { to: "wait", key: `n${number}` } };
 }
 
 /** More numbers than the programs of one request use. */

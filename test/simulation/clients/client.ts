@@ -141,7 +141,7 @@ export class Client {
     const { pick, observer } = this.#around;
     const until = pick.of(["acknowledged", "completed"] as const);
     asked.doing = `stays until it is ${until}`;
-    const options = { until, timeoutMs: pick.of([100, 60_000]) };
+    const options = { until, timeoutMs: pick.of([100, 50_000]) };
     const text = await this.#connection.unlessGone((runtime) => runtime.acknowledgement(receipt, options));
     if (text !== undefined) observer.clientReceived(asked.runId as string, text);
   }
@@ -228,6 +228,13 @@ function addressOf({ runId, requestId, agent }: Invocation): Address {
 }
 
 /**
- * The expected refusals of a request: its run is busy or removed, or a file of it was removed with its run.
+ * The expected refusals of a request: its run is busy or removed, a file of it was removed with its run, or a state
+ * machine does not take it.
  */
-const REFUSALS: ReadonlySet<string> = new Set(["conflict", "overloaded", "gone", "unprocessable"]);
+const REFUSALS: ReadonlySet<string> = new Set([
+  "conflict",
+  "overloaded",
+  "gone",
+  "unprocessable",
+  "not_accepted",
+]);

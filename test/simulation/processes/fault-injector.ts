@@ -30,6 +30,11 @@ export class FaultInjector {
     this.#waiting = [...faults];
   }
 
+  /** No more of the planned faults occur. */
+  stop(): void {
+    this.#waiting.length = 0;
+  }
+
   /** Called before each step. */
   stepped(victims: FaultTargets): void {
     const { steps } = victims.scheduler;
@@ -80,6 +85,9 @@ function happen(
       return;
     case "apart":
       remoteNetwork.breakFor(forMs);
+      return;
+    case "clock":
+      hosts.clock.step(forMs);
       return;
     default: {
       const never: never = kind;

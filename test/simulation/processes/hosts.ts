@@ -3,8 +3,10 @@ import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
 import { Artifacts } from "./artifacts.ts";
 import type { Picker } from "../../laws/program.ts";
 import type { Disk } from "./disk.ts";
+import { LOOK_MS } from "../plan.ts";
 import type { Plan } from "../plan.ts";
 import { Process } from "./process.ts";
+import { WallClock } from "./wall-clock.ts";
 import { outsider } from "../scheduler.ts";
 import type { Scheduler } from "../scheduler.ts";
 import { stage } from "../stage.ts";
@@ -20,6 +22,7 @@ export interface HostsOptions {
 /** The processes on one disk: its owner, and sometimes the previous one. */
 export class Hosts {
   readonly #options: HostsOptions;
+  readonly clock: WallClock;
   /** The files of all processes. */
   readonly artifacts: Artifacts = new Artifacts();
   /** The secrets of all processes. */
@@ -32,6 +35,7 @@ export class Hosts {
 
   constructor(options: HostsOptions) {
     this.#options = options;
+    this.clock = new WallClock(options.scheduler);
     this.#owner = this.#start();
   }
 
@@ -111,11 +115,18 @@ export class Hosts {
       retention,
       artifacts: this.artifacts.store,
       secrets: this.secrets,
-      agents: stage.agents,
+      clock: this.clock,
+      periods: plan.scheduled ? WITH_SCHEDULES : WITHOUT_SCHEDULES,
+      agents: plan.scheduled ? [...stage.agents, stage.clerk] : stage.agents,
       newId: () => String((this.#ids += 1)).padStart(21, "0"),
       fault: (message) => void this.reported.push(message),
     });
   }
 }
+
+const WITHOUT_SCHEDULES: ReadonlySet<number> = new Set([LOOK_MS]);
+
+/** A schedule compares the wall clock with its times after a minute at the latest. */
+const WITH_SCHEDULES: ReadonlySet<number> = new Set([LOOK_MS, 60_000]);
 
 const NO_NAMES: ReadonlySet<string> = new Set();

@@ -5,14 +5,15 @@ import type { Environment } from "../../../src/ports/environment.ts";
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
 import type { Picker } from "../../laws/program.ts";
 import type { Disk } from "./disk.ts";
-import { LOOK_MS } from "../plan.ts";
 import type { Retention } from "../plan.ts";
 import { outsider } from "../scheduler.ts";
+import type { WallClock } from "./wall-clock.ts";
 import type { Doer, Scheduler } from "../scheduler.ts";
 
 /** The start data of a process. */
 export interface ProcessOptions {
   readonly scheduler: Scheduler;
+  readonly clock: WallClock;
   readonly pick: Picker;
   readonly disk: Disk;
   readonly artifacts: ArtifactStore;
@@ -20,6 +21,8 @@ export interface ProcessOptions {
   readonly limits: Partial<Limits>;
   readonly commitIntervalMs: number;
   readonly retention: Retention;
+  /** The intervals of its periodic work, in milliseconds; nothing else uses them. */
+  readonly periods: ReadonlySet<number>;
   readonly secrets: SecretStore;
   /** Generates ids that no other process generates. */
   readonly newId: () => string;
@@ -135,12 +138,12 @@ export class Process implements Doer {
   }
 
   #environment(): Environment {
-    const { scheduler, pick, newId } = this.#options;
+    const { scheduler, clock, pick, newId, periods } = this.#options;
     const startMs = scheduler.nowMs;
     return {
-      now: () => scheduler.nowMs,
+      now: () => clock.nowMs,
       monotonic: () => scheduler.nowMs - startMs,
-      timer: (ms, fire) => scheduler.timer(this, ms, fire, ms === LOOK_MS),
+      timer: (ms, fire) => scheduler.timer(this, ms, fire, periods.has(ms)),
       macrotask: (run) => scheduler.post(this, run),
       newId,
       random: () => pick.below(RANGE) / RANGE,
