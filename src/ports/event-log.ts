@@ -9,6 +9,7 @@ import type {
   OutboxQuery,
   OwnerQuery,
   ReadOptions,
+  RequestQuery,
   RunQuery,
   SleepQuery,
   WaitQuery,
@@ -91,6 +92,9 @@ export interface EventLog {
 
   /** Finds a request, also one of a removed run, so that its id is never accepted as new. */
   lookup(requestId: RequestId): Promise<RequestEntry | undefined>;
+
+  /** Lists the requests of a run, the one that was accepted last first; a removed run has none. */
+  requests(query: RequestQuery): Promise<readonly RequestEntry[]>;
 
   /** Finds the row of a run. */
   run(runId: RunId): Promise<RunEntry | undefined>;

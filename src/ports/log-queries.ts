@@ -13,6 +13,12 @@ export interface OwnerQuery {
   readonly notOwnedBy?: readonly string[];
 }
 
+/** Selects requests of a run. */
+export interface RequestQuery {
+  readonly runId: RunId;
+  readonly limit: number;
+}
+
 /** Selects sleeping requests. */
 export interface SleepQuery extends OwnerQuery {
   /** Only those with a wake time later than this, in milliseconds since 1970. */

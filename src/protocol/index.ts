@@ -39,7 +39,14 @@ export type {
   Wait,
 } from "./requests/requests.ts";
 export type { AgentDescriptor, MessageDescriptor, OperationDescriptor } from "./answers/descriptor.ts";
-export type { RequestPhase, RequestStatus, RunPhase, RunSummary } from "./answers/status.ts";
+export type {
+  RequestPhase,
+  RequestStatus,
+  RunPhase,
+  RunRequest,
+  RunStatus,
+  RunSummary,
+} from "./answers/status.ts";
 export type { Accepted, AgentEntry, ConfigureCompleted, UploadedArtifact } from "./answers/answers.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";
 export type { Issue, RefusalKind } from "./schema/issue.ts";

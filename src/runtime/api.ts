@@ -8,7 +8,7 @@ import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { EventType, FinishReason } from "../protocol/events/events.ts";
 import type { LoggingLevel, Request } from "../protocol/requests/requests.ts";
-import type { RequestStatus, RunPhase, RunSummary } from "../protocol/answers/status.ts";
+import type { RequestStatus, RunPhase, RunRequest, RunSummary } from "../protocol/answers/status.ts";
 
 /** A running set of agents with one log. It throws only AgentErrors. */
 export interface Runtime {
@@ -72,6 +72,9 @@ export interface Runtime {
 
   /** The row of a run, with the metadata that it was created with; `not_found`, or `gone` for a removed run. */
   run(runId: RunId): Promise<RunDetails>;
+
+  /** The newest 100 requests of a run, the newest first; `not_found`, or `gone` for a removed run. */
+  requests(runId: RunId): Promise<readonly RunRequest[]>;
 
   /** Reads one page of events after a cursor, without waiting. */
   read(address: Address, options: ReadEventsOptions): Promise<EventPage>;

@@ -156,6 +156,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     status: (requestId) => queries.status(requestId),
     find: async (agent, key) => keyed.find(agents.get(agent).name, key),
     run: (runId) => queries.details(runId),
+    requests: (runId) => queries.requests(runId),
     runs: (query) => queries.runs(query),
     watchRuns: (watched) => queries.watchRuns(watched),
     waits: (query) => queries.waits(query),

@@ -17,7 +17,7 @@ function validator(name: string): z.ZodType {
 const requestTypes = Object.keys(requests) as Request["type"][];
 
 test("every request, event and answer has a schema", () => {
-  const answers = ["AgentEntry", "AgentDescriptor", "Accepted", "RequestStatus", "RunSummary"];
+  const answers = ["AgentEntry", "AgentDescriptor", "Accepted", "RequestStatus", "RunSummary", "RunStatus"];
   const others = [
     "UploadedArtifact",
     "ConfigureCompleted",

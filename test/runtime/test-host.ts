@@ -223,6 +223,7 @@ export class TestHost {
           if (life.alive) wake();
         }),
       lookup: whileAlive(log.lookup),
+      requests: whileAlive(log.requests),
       run: whileAlive(log.run),
       find: whileAlive(log.find),
       list: whileAlive(log.list),

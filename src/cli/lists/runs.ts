@@ -64,9 +64,12 @@ function toRow(row: RunSummary): string[] {
   ];
 }
 
-/** The state of a run, or how its last turn ended. */
-function toState({ status, last_turn: last }: RunSummary): string {
-  if (status !== "idle" || last?.ended_at === undefined) return status;
+/** What a run does, until when, and how many requests wait for it; or how its last turn ended. */
+function toState({ status, last_turn: last, wake_at: wakeAt, queued }: RunSummary): string {
+  if (status !== "idle" || last?.ended_at === undefined) {
+    const until = wakeAt === undefined ? "" : ` until ${toTime(wakeAt)}`;
+    return `${status}${until}${queued > 0 ? `, ${queued} queued` : ""}`;
+  }
   const took = toDuration(Date.parse(last.ended_at) - Date.parse(last.started_at));
   return `${last.error_code ?? last.finish_reason ?? status} ${took}`;
 }

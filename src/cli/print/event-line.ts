@@ -1,6 +1,7 @@
+import type { EventOf } from "../../protocol/events/event-schemas.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
-import { fit, styled, toLine, toTime } from "./text.ts";
+import { fit, styled, toDuration, toLine, toTime } from "./text.ts";
 import type { Output } from "./text.ts";
 
 /** Prints an event as one line: its id, time, agent (indented by its depth), type, and what matters of it. */
@@ -15,7 +16,7 @@ export function printEvent(output: Output, event: Event): void {
 function matterOf(event: Event): string {
   switch (event.type) {
     case "RequestStarted":
-      return `${event.operation} ${toText(event.input)}`;
+      return `${event.operation} ${toText(event.input)}${toQueued(event)}`;
     case "TextOutput":
     case "ReasoningOutput":
     case "ToolTextOutput":
@@ -39,6 +40,11 @@ function matterOf(event: Event): string {
     default:
       return toRest(event);
   }
+}
+
+/** How long a request was queued. */
+function toQueued({ ts, accepted_at: accepted }: EventOf<"RequestStarted">): string {
+  return accepted === undefined ? "" : ` (queued ${toDuration(Date.parse(ts) - Date.parse(accepted))})`;
 }
 
 /** The fields of an event that are its own. */

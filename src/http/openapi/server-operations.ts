@@ -56,8 +56,8 @@ export const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     responses: { "200": { description: "Prometheus text.", content: { "text/plain": { schema: text } } } },
   }),
   run: operation({
-    summary: "Returns a run as in the list of runs.",
-    responses: { "200": json(ref("RunSummary"), "The run.") },
+    summary: "Returns a run as in the list of runs, with its newest 100 requests.",
+    responses: { "200": json(ref("RunStatus"), "The run.") },
   }),
   removeRun: operation({
     summary: "Removes an idle run with its events and artifacts.",

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
-import type { RunPhase } from "../../protocol/answers/status.ts";
+import type { RunPhase, RunStatus } from "../../protocol/answers/status.ts";
 import type { FinishReason } from "../../protocol/events/events.ts";
 import { parseFlag } from "../../protocol/requests/query.ts";
 import type { Runtime, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/api.ts";
@@ -82,7 +82,10 @@ export function oneRunHandlers({
 }: Host): ServerHandlers<"run" | "removeRun" | "forkRun"> {
   return {
     async run(c) {
-      return reply(c, toRunText(await runtime.run(checkId(pathParameter(c, "run_id")))));
+      const runId = checkId(pathParameter(c, "run_id"));
+      const { metadata: _, ...summary } = await runtime.run(runId);
+      const status: RunStatus = { ...summary, requests: await runtime.requests(runId) };
+      return reply(c, JSON.stringify(status));
     },
 
     async forkRun(c) {

@@ -22,7 +22,16 @@ import type { Issue } from "../schema/issue.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import { STATE_TYPES } from "./statechart.ts";
 import type { Statechart, StatechartEdge, StatechartNode } from "./statechart.ts";
-import type { LastTurn, RequestPhase, RequestStatus, RunPhase, RunSummary, WaitingFor } from "./status.ts";
+import type {
+  LastTurn,
+  RequestPhase,
+  RequestStatus,
+  RunPhase,
+  RunRequest,
+  RunStatus,
+  RunSummary,
+  WaitingFor,
+} from "./status.ts";
 
 /** The answers of the routes, except events, by name. */
 export interface Answers {
@@ -31,6 +40,7 @@ export interface Answers {
   readonly Accepted: Accepted;
   readonly RequestStatus: RequestStatus;
   readonly RunSummary: RunSummary;
+  readonly RunStatus: RunStatus;
   readonly UploadedArtifact: UploadedArtifact;
   readonly Problem: Problem;
 }
@@ -93,6 +103,38 @@ const lastTurn = z
   } satisfies Shape<LastTurn>)
   .describe("The newest turn of the run.");
 
+const runSummary = {
+  run_id: runId,
+  agent: text,
+  status: oneOf<RunPhase>({ idle: true, running: true, waiting: true }),
+  created_at: timestamp,
+  updated_at: timestamp,
+  initial_input: json,
+  turns: count,
+  key: text.exactOptional().describe("The name that the run was created with."),
+  forked_from: z
+    .object({ run_id: runId, id: count })
+    .exactOptional()
+    .describe("The run and event that this run was forked from."),
+  last_event_id: count,
+  last_turn: lastTurn
+    .exactOptional()
+    .describe("Absent before the first turn, for a fork before its first own turn, and for older logs."),
+  open_waits: count.describe("The number of open waits."),
+  queued: count.describe("The number of queued requests."),
+  wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
+  usage: usage.exactOptional().describe("The usage of all turns that have ended."),
+} satisfies Shape<RunSummary>;
+const requestPhase = oneOf<RequestPhase>({ queued: true, running: true, waiting: true, completed: true });
+
+const runRequest = z.object({
+  request_id: requestId,
+  status: requestPhase,
+  created_at: timestamp,
+  started: ordinal.exactOptional().describe("The id of its first event; absent while it is queued."),
+  completed: ordinal.exactOptional().describe("The id of its last event, once it has ended."),
+} satisfies Shape<RunRequest>);
+
 const issue = z.object({
   path: text.describe("Path from the root of the body, joined by dots."),
   message: text,
@@ -148,7 +190,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       run_id: runId,
       agent: text,
       operation: text,
-      status: oneOf<RequestPhase>({ queued: true, running: true, waiting: true, completed: true }),
+      status: requestPhase,
       finish_reason: finishReason.exactOptional(),
       result: text.nullable().exactOptional(),
       output: json.exactOptional(),
@@ -163,36 +205,21 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
       waiting_for: waitingFor
         .exactOptional()
         .describe("What the request waits for from outside; clients ignore kinds that they do not know."),
+      wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
       created_at: timestamp,
       completed_at: timestamp.exactOptional(),
       last_event_id: count.describe("The id of the request's newest event, 0 when it has none."),
     } satisfies Shape<RequestStatus>)
     .describe("The state of a request."),
 
-  RunSummary: z
+  RunSummary: z.object(runSummary).describe("A run in the list of runs."),
+
+  RunStatus: z
     .object({
-      run_id: runId,
-      agent: text,
-      status: oneOf<RunPhase>({ idle: true, running: true, waiting: true }),
-      created_at: timestamp,
-      updated_at: timestamp,
-      initial_input: json,
-      turns: count,
-      key: text.exactOptional().describe("The name that the run was created with."),
-      forked_from: z
-        .object({ run_id: runId, id: count })
-        .exactOptional()
-        .describe("The run and event that this run was forked from."),
-      last_event_id: count,
-      last_turn: lastTurn
-        .exactOptional()
-        .describe("Absent before the first turn, for a fork before its first own turn, and for older logs."),
-      open_waits: count.describe("The number of open waits."),
-      queued: count.describe("The number of queued requests."),
-      wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
-      usage: usage.exactOptional().describe("The usage of all turns that have ended."),
-    } satisfies Shape<RunSummary>)
-    .describe("A run in the list of runs."),
+      ...runSummary,
+      requests: z.array(runRequest).describe("Its newest requests, the newest first."),
+    } satisfies Shape<RunStatus>)
+    .describe("A run and its newest requests."),
 
   UploadedArtifact: z
     .object({ artifact_id: artifactId, url: text } satisfies Shape<UploadedArtifact>)

@@ -52,6 +52,8 @@ export interface RequestStatus {
   /** The operations that the machine takes now, guards not considered; absent when the request has ended. */
   readonly accepts?: readonly string[];
   readonly waiting_for?: WaitingFor;
+  /** When the request at rest continues by itself, if it does. */
+  readonly wake_at?: string;
   readonly created_at: string;
   readonly completed_at?: string;
   /** The id of the request's newest event, 0 when it has none. */
@@ -93,4 +95,21 @@ export interface RunSummary {
   /** The usage of all turns that have ended. */
   readonly usage?: Usage;
   readonly last_event_id: number;
+}
+
+/** A request of a run. */
+export interface RunRequest {
+  readonly request_id: RequestId;
+  readonly status: RequestPhase;
+  readonly created_at: string;
+  /** The id of its first event; absent while it is queued. */
+  readonly started?: number;
+  /** The id of its last event, once it has ended. */
+  readonly completed?: number;
+}
+
+/** The answer of `GET /runs/{run_id}`. */
+export interface RunStatus extends RunSummary {
+  /** Its newest requests, the newest first. */
+  readonly requests: readonly RunRequest[];
 }

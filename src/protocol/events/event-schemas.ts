@@ -80,6 +80,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     config_version: count.exactOptional(),
     agent_version: text.exactOptional().describe("The version of the agent's code."),
     sender: sender.exactOptional().describe("The actor that sent the request."),
+    accepted_at: timestamp.exactOptional().describe("When the request was accepted, if it was queued."),
   }),
   WaitForInput: event(
     "WaitForInput",

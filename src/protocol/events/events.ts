@@ -90,6 +90,8 @@ export type EventBody =
       readonly agent_version?: string;
       /** The actor that sent the request. */
       readonly sender?: SenderRef;
+      /** When the request was accepted, if it was queued. */
+      readonly accepted_at?: string;
     }
   | {
       readonly type: "WaitForInput";

@@ -180,11 +180,12 @@ export class RunLedger {
     this.change({ type: "Received", call_id: callId, name, ids: [id] });
   }
 
-  /** Writes the start of a turn. */
+  /** Writes the start of a turn, with the time of its acceptance if it was queued. */
   start(
     speaker: Speaker,
-    { requestId, request, sender }: AcceptedRequest,
+    { requestId, request, sender, acceptedAt }: AcceptedRequest,
     agentVersion: string | undefined,
+    isQueued: boolean = false,
   ): Recorded {
     const version = this.#state.config?.version;
     const operation = request.type === "ChatRequest" ? CHAT : request.operation;
@@ -197,6 +198,7 @@ export class RunLedger {
       ...(version !== undefined && { config_version: version }),
       ...(agentVersion !== undefined && { agent_version: agentVersion }),
       ...(sender && { sender }),
+      ...(isQueued && { accepted_at: new Date(acceptedAt).toISOString() }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
     this.#lastTurn = { request_id: requestId, operation, started_at: toTimestamp(this.#now()) };
@@ -227,9 +229,9 @@ export class RunLedger {
   /**
    * Writes the whole turn of a request that never ran, in one commit. Returns the encoded RequestCompleted.
    */
-  cancelQueued(accepted: AcceptedRequest, agentVersion: string | undefined): string {
+  cancelUnstarted(accepted: AcceptedRequest, agentVersion: string | undefined, isQueued: boolean): string {
     const speaker = this.speakerOf(accepted);
-    this.start(speaker, accepted, agentVersion);
+    this.start(speaker, accepted, agentVersion, isQueued);
     this.recorder.event(speaker, { type: "CancelRequest" });
     return this.end(speaker, accepted, CANCELED);
   }

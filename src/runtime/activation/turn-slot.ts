@@ -122,11 +122,11 @@ export class TurnSlot implements TurnListener {
   }
 
   /** Starts the turn of a request. Returns its encoded RequestStarted. */
-  start(accepted: AcceptedRequest): string {
+  start(accepted: AcceptedRequest, isQueued: boolean = false): string {
     const ledger = this.#ledger;
     const agent = this.#context.agents.find(accepted.agent);
     const speaker = ledger.speakerOf(accepted);
-    const started = ledger.start(speaker, accepted, agent?.version);
+    const started = ledger.start(speaker, accepted, agent?.version, isQueued);
     ledger.enter("start");
     ledger.recorder.watched = false;
     const turn = this.#open(newJournal(agent?.version), { agent, speaker });
@@ -146,7 +146,7 @@ export class TurnSlot implements TurnListener {
   /** Starts the turn of the next waiting request, if there is one. */
   startNext(): void {
     const next = this.#mailbox.take();
-    if (next) this.start(next);
+    if (next) this.start(next, true);
     this.#ledger.save("due");
   }
 

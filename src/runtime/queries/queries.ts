@@ -4,7 +4,7 @@ import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts"
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
-import type { RequestStatus } from "../../protocol/answers/status.ts";
+import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
 import type {
   Address,
   AnswersOptions,
@@ -31,7 +31,7 @@ import { ReaderSweep } from "./reader-sweep.ts";
 import { machineStatus } from "./machine-status.ts";
 import { readPage } from "./read-page.ts";
 import { readWaits } from "./lists/read-waits.ts";
-import { toDetails } from "./lists/run-row.ts";
+import { toDetails, toRunRequest } from "./lists/run-row.ts";
 import { watchRuns } from "./lists/watch-runs.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { searchRuns } from "./lists/search-runs.ts";
@@ -41,6 +41,9 @@ import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accep
 
 /** The number of requests whose constant data is cached, so that their readers need no log access. */
 const REMEMBERED = 10_000;
+
+/** The number of requests in the answer for one run. */
+const REQUESTS = 100;
 
 /** All reads of clients from the log. */
 export class Queries {
@@ -148,6 +151,12 @@ export class Queries {
   /** The row of a run, as the runtime shows it. */
   async details(runId: RunId): Promise<RunDetails> {
     return toDetails(await this.run(runId));
+  }
+
+  /** The newest requests of a run, the newest first. */
+  async requests(runId: RunId): Promise<readonly RunRequest[]> {
+    await this.run(runId);
+    return (await this.#log.requests({ runId, limit: REQUESTS })).map(toRunRequest);
   }
 
   async runs({ order = "updated", finishReason, text, ...query }: RunsQuery): Promise<RunsPage> {

@@ -35,7 +35,10 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       const isWaiting = wait !== undefined && entry.phase === "waiting";
       const asked = isWaiting && { request_keys: wait.request_keys, wait_id: wait.wait_id };
       const waitingFor = wait ? toInput(wait) : entry.waitingFor;
-      const rest = waitingFor && { waiting_for: waitingFor };
+      const rest = {
+        ...(waitingFor && { waiting_for: waitingFor }),
+        ...(entry.wakeAt !== undefined && { wake_at: new Date(entry.wakeAt).toISOString() }),
+      };
       return { ...base, ...asked, ...rest, last_event_id: await newestEvent(log, entry) };
     }
     default: {

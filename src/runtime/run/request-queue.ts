@@ -195,7 +195,7 @@ export class RequestQueue {
     const { input, key } = accepted.request;
     this.#begin(agent, key, input, {});
     ledger.accept(unwanted);
-    const event = ledger.cancelQueued(unwanted, this.#context.agents.find(agent)?.version);
+    const event = ledger.cancelUnstarted(unwanted, this.#context.agents.find(agent)?.version, false);
     ledger.save();
     return toRunReceipt(ledger.runId, after, { requestId, event });
   }
@@ -232,7 +232,8 @@ export class RequestQueue {
     const after = ledger.recorder.head;
     const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
     if (queued) {
-      const event = ledger.cancelQueued(queued, this.#context.agents.find(queued.agent)?.version);
+      const version = this.#context.agents.find(queued.agent)?.version;
+      const event = ledger.cancelUnstarted(queued, version, true);
       ledger.save();
       return toRunReceipt(runId, after, { requestId, event });
     }

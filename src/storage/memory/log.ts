@@ -21,7 +21,7 @@ import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
 import { toRemovedEntry } from "../shared/run-list.ts";
-import type { WaitQuery } from "../../ports/log-queries.ts";
+import type { RequestQuery, WaitQuery } from "../../ports/log-queries.ts";
 import { compareWaits, toWaitPage, waitPositionOf } from "../shared/wait-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
@@ -224,6 +224,12 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     return entries.filter((entry) => entry !== undefined);
   }
 
+  function requestsOf({ runId, limit }: RequestQuery): readonly RequestEntry[] {
+    // A set keeps the order in which requests were accepted.
+    const newest = [...(runs.get(runId)?.requests ?? [])].slice(-limit).toReversed();
+    return newest.map((requestId) => requests.get(requestId)).filter((entry) => entry !== undefined);
+  }
+
   function find(runId: RunId): RunEntry | undefined {
     if (removed.has(runId)) return toRemovedEntry(runId);
     const run = runs.get(runId);
@@ -303,6 +309,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       tail: (runId, wake) => tails.add(runId, wake),
       watch: (wake) => tails.addToAll(wake),
       lookup: async (requestId) => lookup(requestId),
+      requests: async (query) => requestsOf(query),
       run: async (runId) => find(runId),
       find: async (alias) => aliases.get(toKey(alias)),
       list: async (query) => listRuns(runs, query, lookup),

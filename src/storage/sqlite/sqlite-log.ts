@@ -250,6 +250,10 @@ export function sqliteLog(
       await settled(entry.runId);
       return reader.ask((tables) => tables.lookup(requestId));
     },
+    async requests(query) {
+      await settled(query.runId);
+      return reader.ask((tables) => tables.requests(query));
+    },
     async run(runId) {
       await settled(runId);
       const entry = reader.ask((tables) => tables.run(runId));

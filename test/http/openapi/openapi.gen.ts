@@ -112,7 +112,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Returns a run as in the list of runs. */
+        /** Returns a run as in the list of runs, with its newest 100 requests. */
         get: operations["getRunsByRunId"];
         put?: never;
         post?: never;
@@ -537,6 +537,8 @@ export interface components {
                 run_id: string;
                 server?: string;
             };
+            /** Format: date-time */
+            accepted_at?: string;
         };
         WaitForInput: {
             id: number;
@@ -1189,6 +1191,8 @@ export interface components {
                 expires_at?: string;
             };
             /** Format: date-time */
+            wake_at?: string;
+            /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             completed_at?: string;
@@ -1232,6 +1236,54 @@ export interface components {
                 output_tokens?: number;
                 cost?: number;
             };
+        };
+        RunStatus: {
+            run_id: string;
+            agent: string;
+            /** @enum {string} */
+            status: "idle" | "running" | "waiting";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            initial_input: unknown;
+            turns: number;
+            key?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            last_event_id: number;
+            last_turn?: {
+                request_id: string;
+                operation: string;
+                /** Format: date-time */
+                started_at: string;
+                /** Format: date-time */
+                ended_at?: string;
+                /** @enum {string} */
+                finish_reason?: "success" | "error" | "canceled";
+                /** @enum {string} */
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
+            };
+            open_waits: number;
+            queued: number;
+            /** Format: date-time */
+            wake_at?: string;
+            usage?: {
+                input_tokens?: number;
+                output_tokens?: number;
+                cost?: number;
+            };
+            requests: {
+                request_id: string;
+                /** @enum {string} */
+                status: "queued" | "running" | "waiting" | "completed";
+                /** Format: date-time */
+                created_at: string;
+                started?: number;
+                completed?: number;
+            }[];
         };
         UploadedArtifact: {
             artifact_id: string;
@@ -1430,7 +1482,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunSummary"];
+                    "application/json": components["schemas"]["RunStatus"];
                 };
             };
             "4XX": components["responses"]["Refusal"];

@@ -124,8 +124,11 @@ test("the list of runs counts open waits and queued requests, and says when a ru
   const [row] = (await host.runtime.runs({ limit: 1 })).runs;
   const wakeAt = new Date(host.environment.now() + 60_000).toISOString();
   expect(row).toMatchObject({ status: "waiting", open_waits: 2, queued: 1, wake_at: wakeAt });
+  expect(await host.runtime.status(asked)).toMatchObject({ status: "waiting", wake_at: wakeAt });
+  expect(await host.runtime.status("next")).not.toHaveProperty("wake_at");
   await host.ask("both", { type: "CancelRequest", request_id: "next" });
   await host.ask("both", { type: "CancelRequest", request_id: asked });
   expect(await host.runtime.run(runId as RunId)).toMatchObject({ open_waits: 0, queued: 0 });
   expect(await host.runtime.run(runId as RunId)).not.toHaveProperty("wake_at");
+  expect(await host.runtime.status(asked)).not.toHaveProperty("wake_at");
 });

@@ -128,3 +128,32 @@ test("two runs do not wait for each other", async () => {
     expect((await host.runtime.status(requestId)).status).toBe("completed");
   }
 });
+
+test("the start of a queued request says when it was accepted, also after a crash; one that starts at once does not", async () => {
+  const host = new TestHost({ agents: [slow] });
+  const acceptedAt: string[] = [];
+  const queue = async (input: string, runId: string | null): Promise<void> => {
+    acceptedAt.push(new Date(host.environment.now()).toISOString());
+    await host.ask("slow", say(runId, input));
+  };
+  const { runId } = await host.ask("slow", { type: "ChatRequest", input: "1" });
+  await host.environment.advance(100);
+  await queue("2", runId);
+  await host.environment.advance(100);
+  await queue("3", runId);
+  await queue("4", runId);
+  await host.ask("slow", { type: "CancelRequest", request_id: "req-4" });
+  await host.restart();
+  await host.environment.advance(3_000);
+  await host.ask("slow", say(runId, "5"));
+  const started = ofType(await host.events(runId ?? ""), "RequestStarted");
+  const times = new Map(started.map((event) => [event.input, event.accepted_at]));
+  const [second, third, fourth] = acceptedAt;
+  expect([...times]).toEqual([
+    ["1", undefined],
+    ["4", fourth],
+    ["2", second],
+    ["3", third],
+    ["5", undefined],
+  ]);
+});

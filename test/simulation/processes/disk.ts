@@ -92,6 +92,7 @@ export class Disk {
       tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
       watch: (wake) => log.watch((runId) => this.#wake(doer, () => wake(runId))),
       lookup: later(log.lookup),
+      requests: later(log.requests),
       run: later(log.run),
       find: later(log.find),
       list: later(log.list),

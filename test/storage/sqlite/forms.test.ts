@@ -264,6 +264,25 @@ test("a log of format 12 with a damaged run is opened, and lists the waits of th
   await expect(again.read("hurt", { after: 0 })).rejects.toThrow("damaged");
 });
 
+test("a log of format 13 is opened, and lists the requests of a run in their order", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  const cursor = await startRun(log, "run", 1);
+  const requests = ["third", "first", "second"].map((name, index): RequestMark => {
+    return { requestId: name, phase: "queued", createdAt: 1, accepted: { n: index + 1, after: 1 } };
+  });
+  await log.append(cursor, { events: [], records: [], requests });
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toThirteenthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  const listed = await again.requests({ runId: "run", limit: 2 });
+  expect(listed.map((entry) => entry.requestId)).toEqual(["second", "first"]);
+});
+
 test("a log of an unknown format is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -290,8 +309,16 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+/** Converts a database to format 13. */
+function toThirteenthForm(database: DatabaseSync): void {
+  database.exec(
+    `DROP INDEX request_run; CREATE INDEX request_run ON request (rid); PRAGMA user_version = 13`,
+  );
+}
+
 /** Converts a database to format 12. */
 function toTwelfthForm(database: DatabaseSync): void {
+  toThirteenthForm(database);
   database.exec("DROP TABLE wait; PRAGMA user_version = 12");
 }
 

@@ -1,5 +1,5 @@
-import type { RunEntry } from "../../../ports/event-log.ts";
-import type { RunSummary } from "../../../protocol/answers/status.ts";
+import type { RequestEntry, RunEntry } from "../../../ports/event-log.ts";
+import type { RunRequest, RunSummary } from "../../../protocol/answers/status.ts";
 import type { ForkedFrom } from "../../../protocol/events/events.ts";
 import type { RunDetails } from "../../api.ts";
 
@@ -29,4 +29,15 @@ export function toRow(run: RunEntry): RunSummary {
 export function toDetails(run: RunEntry): RunDetails {
   const { forked_from: _, ...metadata } = run.metadata;
   return { ...toRow(run), metadata };
+}
+
+/** A request of a run in the protocol's form. */
+export function toRunRequest({ requestId, phase, createdAt, started, completed }: RequestEntry): RunRequest {
+  return {
+    request_id: requestId,
+    status: phase,
+    created_at: new Date(createdAt).toISOString(),
+    ...(started !== undefined && { started }),
+    ...(completed !== undefined && { completed }),
+  };
 }

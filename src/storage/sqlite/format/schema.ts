@@ -38,12 +38,15 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 13;
+export const VERSION = 14;
 
 // Partial indexes: requests at rest are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
   "CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL AND waiting_for IS NULL";
 const ASLEEP_INDEX = "CREATE INDEX request_asleep ON request (wake) WHERE wake IS NOT NULL";
+
+// The requests of a run, in the order in which they were accepted.
+const OF_RUN = "CREATE INDEX request_run ON request (rid, accepted_n, accepted_after)";
 
 // The runs of each agent in the order of their creation, which is the order of rid.
 const BY_CREATION = "CREATE INDEX run_created ON run (agent) WHERE removed = 0";
@@ -140,7 +143,7 @@ const SCHEMA = `
     rests TEXT,
     waiting_for TEXT
   ) WITHOUT ROWID;
-  CREATE INDEX request_run ON request (rid);
+  ${OF_RUN};
   ${OPEN_INDEX};
   ${ASLEEP_INDEX};
   ${RESTING};
@@ -213,6 +216,8 @@ const FROM = [
   // Format 12 had no index of open waits; those of these requests are found when the log is open.
   `${WAITS};
   CREATE TABLE unindexed AS SELECT request_id, rid, started FROM request WHERE phase IN (1, 2)`,
+  // In format 13 the index of a run's requests had no order.
+  `DROP INDEX request_run; ${OF_RUN}`,
 ] as const;
 
 /**

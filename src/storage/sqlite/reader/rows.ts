@@ -8,7 +8,13 @@ import type {
   WaitEntry,
   WaitPage,
 } from "../../../ports/event-log.ts";
-import type { OutboxQuery, RunQuery, SleepQuery, WaitQuery } from "../../../ports/log-queries.ts";
+import type {
+  OutboxQuery,
+  RequestQuery,
+  RunQuery,
+  SleepQuery,
+  WaitQuery,
+} from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Usage } from "../../../protocol/events/events.ts";
 import type { LastTurn, WaitingFor } from "../../../protocol/answers/status.ts";
@@ -23,6 +29,7 @@ export interface Rows {
   find(alias: RunAlias): RunId | undefined;
   list(query: RunQuery): RunPage;
   lookup(requestId: RequestId): RequestEntry | undefined;
+  requests(query: RequestQuery): readonly RequestEntry[];
   open(): readonly RequestEntry[];
   asleep(query: SleepQuery): readonly RequestEntry[];
   resting(): readonly RequestEntry[];
@@ -40,6 +47,8 @@ export function createRows(database: DatabaseSync): Rows {
     "SELECT run_id FROM alias JOIN run ON run.rid = alias.rid WHERE alias.agent = ? AND alias = ?",
   );
   const oneRequest = database.prepare(`SELECT ${REQUEST} WHERE request_id = ?`);
+  const requestsOfRun = database.prepare(`SELECT ${REQUEST}
+    WHERE run_id = ? AND removed = 0 ORDER BY accepted_n DESC, accepted_after DESC LIMIT ?`);
   // A request that blocks others is found through its run, where it is the started one.
   const openRequests = database.prepare(`SELECT ${REQUEST}
     WHERE phase < 2 AND wake IS NULL AND waiting_for IS NULL AND NOT (phase = 0 AND EXISTS
@@ -91,6 +100,8 @@ export function createRows(database: DatabaseSync): Rows {
       const row = oneRequest.get(requestId) as RequestRow | undefined;
       return row && toRequest(row);
     },
+    requests: ({ runId, limit }) =>
+      (requestsOfRun.all(runId, limit) as unknown as RequestRow[]).map(toRequest),
     open: () => (openRequests.all() as unknown as RequestRow[]).map(toRequest),
     asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit = -1 }) {
       return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);

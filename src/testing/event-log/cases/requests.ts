@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../../errors.ts";
+import type { RequestMark } from "../../../ports/event-log.ts";
 import { accepted, events, nextEvents, openFor, requestId, runId, startRun } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 
@@ -95,6 +96,30 @@ export function testRequests(subject: EventLogSubject): void {
       await expect(refused).rejects.toBeInstanceOf(AgentError);
       expect(await log.lookup(requestId("same"))).toMatchObject({ runId: "first" });
       expect((await log.read(runId("other"), { after: 0 })).events).toEqual(events(1, 1));
+    });
+
+    test("the requests of a run are listed with their marks, the one accepted last first", async () => {
+      const log = await openFor(subject);
+      let cursor = await startRun(log, "run", 2);
+      const other = await startRun(log, "other", 1);
+      const mark = (name: string, n: number, after: number): RequestMark =>
+        accepted(name, { createdAt: 7, accepted: { n, after } });
+      await log.append(other, { events: [], records: [], requests: [mark("of-another", 9, 1)] });
+      // The names and times are not in the order of acceptance; of those with one number, the position decides.
+      for (const requests of [[mark("c", 1, 0), mark("a", 2, 0)], [mark("d", 3, 1)], [mark("b", 3, 2)]])
+        cursor = await log.append(cursor, { events: [], records: [], requests });
+      const ended = { requestId: requestId("c"), phase: "completed", started: 1, completed: 2 } as const;
+      cursor = await log.append(cursor, { events: [], records: [], requests: [ended] });
+
+      const list = async (limit: number): Promise<readonly string[]> =>
+        (await log.requests({ runId: runId("run"), limit })).map((entry) => entry.requestId);
+      expect(await list(10)).toEqual(["b", "d", "a", "c"]);
+      expect(await list(2)).toEqual(["b", "d"]);
+      const all = await log.requests({ runId: runId("run"), limit: 4 });
+      expect(all.at(-1)).toEqual(await log.lookup(requestId("c")));
+      expect(await log.requests({ runId: runId("unknown"), limit: 4 })).toEqual([]);
+      await log.remove(cursor);
+      expect(await list(10)).toEqual([]);
     });
   });
 }

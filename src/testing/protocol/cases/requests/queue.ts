@@ -14,7 +14,11 @@ export const queue: readonly Case[] = [
     async run(context) {
       const first = await context.start("ticker", "10 10");
       const second = await context.enqueue(first, "3 1");
-      checkEqual(textOf(await context.read(second)), "1\n2\n3\n", "the text of the second");
+      const { created_at: acceptedAt } = await context.status(second);
+      const later = await context.read(second);
+      checkEqual(textOf(later), "1\n2\n3\n", "the text of the second");
+      checkEqual(later[0]?.["accepted_at"], acceptedAt, "accepted_at of a queued request");
+      checkEqual(first.started["accepted_at"], undefined, "accepted_at of one that started at once");
       const events = await context.history(first);
       checkGapless(events, 1);
       const order = events.map(({ request_id }) => request_id);

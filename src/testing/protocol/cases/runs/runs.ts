@@ -1,9 +1,10 @@
 import { isObject } from "../../../../protocol/json.ts";
 import type { Case } from "../../case.ts";
+import { SLOW } from "../../context.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import type { EventStream } from "../../event-stream.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkStatus, checkProblem } from "../../http-client.ts";
+import { bodyOf, checkStatus, checkProblem } from "../../http-client.ts";
 import type { Query } from "../../http-client.ts";
 
 /** Runs and requests as seen later. */
@@ -31,8 +32,9 @@ export const runs: readonly Case[] = [
         { request_id: older.requestId, operation: "chat", finish_reason: "success" },
         "the newest turn",
       );
-      const one = await context.http.ask("GET", `/runs/${older.runId}`);
-      checkEqual(one.json, rows[olderAt], "the row of the run by its id");
+      const { requests, ...one } = bodyOf(await context.http.ask("GET", `/runs/${older.runId}`), 200);
+      checkEqual(one, rows[olderAt], "the row of the run by its id");
+      check(Array.isArray(requests), "its requests", requests);
       checkProblem(await context.http.ask("GET", "/runs/run_unknown"), 404);
       checkEqual(
         facts,
@@ -158,6 +160,32 @@ export const runs: readonly Case[] = [
     },
   },
   {
+    id: "55j",
+    title: "GET /runs/{run_id} has the requests of the run with their state, the newest first",
+    needs: ["ticker"],
+    async run(context) {
+      const done = await context.start("ticker", "2 1");
+      const events = await context.read(done);
+      const busy = await context.startEndless("ticker", SLOW, { run_id: done.runId });
+      const queued = await context.enqueue(busy, "3 1");
+      const { requests } = bodyOf(await context.http.ask("GET", `/runs/${done.runId}`), 200);
+      check(Array.isArray(requests), "a list of requests", requests);
+      const states = (requests as readonly Row[]).map(({ created_at, ...facts }) => {
+        checkTimes({ created_at });
+        return facts;
+      });
+      checkEqual(
+        states,
+        [
+          { request_id: queued.requestId, status: "queued" },
+          { request_id: busy.requestId, status: "running", started: events.length + 1 },
+          { request_id: done.requestId, status: "completed", started: 1, completed: events.length },
+        ],
+        "the requests",
+      );
+    },
+  },
+  {
     id: "55h",
     title: "the list of runs is searched by the first input, by an id, and by how the newest turn ended",
     needs: ["echo"],
@@ -196,8 +224,9 @@ export const runs: readonly Case[] = [
         const turn = await context.start("echo", "one more");
         await context.read(turn);
         const last = await row(stream, "the new run when it is idle", isIdle(turn.runId));
-        const { json } = await context.http.ask("GET", `/runs/${turn.runId}`);
-        checkEqual(last, json, "the row of the run");
+        const answer = await context.http.ask("GET", `/runs/${turn.runId}`);
+        const { requests: _, ...one } = bodyOf(answer, 200);
+        checkEqual(last, one, "the row of the run");
         checkStatus(await context.http.ask("DELETE", `/runs/${turn.runId}`), 200, 204);
         const removed = await row(stream, "its removal", ({ removed: gone }) => gone === true);
         checkEqual(removed, { run_id: turn.runId, removed: true }, "the frame of a removed run");
