@@ -15,8 +15,12 @@ testProtocol({
   async baseUrl() {
     const elsewhere = createRuntime({ agents });
     const there = await serve(elsewhere);
-    // A remote agent takes no messages, so the cases about them need an agent that is not here.
-    const forwarded = agents.filter(({ messages }) => messages === undefined);
+    // A remote agent takes no messages, its machine is not here, and the actors that it asks are not either, so the cases
+    // about them need agents that are not here.
+    const forwarded = agents.filter(
+      ({ name, machine, messages }) =>
+        messages === undefined && machine === undefined && name !== "room" && name !== "member",
+    );
     const runtime = createRuntime({
       agents: forwarded.map(({ name }) => remoteAgent(`${there.url}/${name}`)),
     });

@@ -63,7 +63,7 @@ export class Context {
   }
 
   /** Starts a turn that does not end by itself in time; it is canceled after the case. */
-  async startEndless(role: Role, input: string, extra: Fields = {}): Promise<StartedTurn> {
+  async startEndless(role: Role, input: string | Fields, extra: Fields = {}): Promise<StartedTurn> {
     const turn = await this.start(role, input, extra);
     this.#endless.push(turn);
     return turn;

@@ -14,6 +14,13 @@
  *   asks for `approved`.
  * - `pdf-writer` answers `Title: text` with a PDF as an artifact.
  * - `listener` writes each message `note` (a string) as a text, until the note `end`.
+ * - `room` and `member` are actors by key: `member` asks with `enter {room}` the room with that key to take it in, and
+ *   returns the number of its members; `speak {room, text, afterMs?}` asks the room to tell all other members the text,
+ *   after a time; `heard` returns the texts `KEY: text` that it was told; `greet {to}` waits a second, and asks the member
+ *   with that key for its operation `greeting`; it succeeds also if that would deadlock.
+ * - `order` is a state machine: `book {item}` asks for `confirmed` (a boolean), and then takes only `abort`, which ends it.
+ * - `hurried` answers the chat `MS` by asking for `answer` (a text) for that many milliseconds, then with `got ANSWER` or
+ *   with `nothing`.
  * - `stubborn` writes a text, then ignores a cancel for a minute or more.
  */
 export const ROLES = [
@@ -26,6 +33,10 @@ export const ROLES = [
   "team",
   "pdf-writer",
   "listener",
+  "room",
+  "member",
+  "order",
+  "hurried",
   "stubborn",
 ] as const;
 

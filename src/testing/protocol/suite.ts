@@ -1,4 +1,8 @@
 import type { Theme } from "./case.ts";
+import { asks } from "./cases/actors/asks.ts";
+import { deadlines } from "./cases/actors/deadlines.ts";
+import { keys } from "./cases/actors/keys.ts";
+import { machines } from "./cases/actors/machines.ts";
 import { cancel } from "./cases/requests/cancel.ts";
 import { configuration } from "./cases/server/configuration.ts";
 import { discovery } from "./cases/server/discovery.ts";
@@ -40,4 +44,8 @@ export const suite: readonly Theme[] = [
   { name: "queue", cases: queue },
   { name: "runs", cases: runs },
   { name: "files", cases: files },
+  { name: "keys", cases: keys },
+  { name: "asks", cases: asks },
+  { name: "machines", cases: machines },
+  { name: "deadlines", cases: deadlines },
 ];
