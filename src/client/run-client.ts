@@ -7,7 +7,7 @@ import type { FollowSettings } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
 import { OpenWaits } from "./call/open-waits.ts";
 import type { RunView } from "./view/run-view.ts";
-import { viewOf } from "./view/view-of.ts";
+import { viewOf } from "./call/view-of.ts";
 
 /** A run; the id of a request stands for the events of that request. */
 export function createRunClient(requests: Requests, id: RunId): RunClient {

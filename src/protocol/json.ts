@@ -12,6 +12,16 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The object that a JSON text has; `undefined` for any other text. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? (value as JsonObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A copy that shares no mutable part with the value. */
 export function copyJson<Value extends Json | undefined>(value: Value): Value;
 export function copyJson(value: Json | undefined): Json | undefined {

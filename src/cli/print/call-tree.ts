@@ -1,4 +1,5 @@
-import type { CallKind, CallView, RunView } from "../../client/view/run-view.ts";
+import { callSigns } from "../../client/view/call-signs.ts";
+import type { CallView, RunView } from "../../client/view/run-view.ts";
 import { fit, styled, toDuration, toLine } from "./text.ts";
 import type { Output } from "./text.ts";
 
@@ -11,7 +12,7 @@ export function printTree(output: Output, view: RunView): void {
 }
 
 function printCall(output: Output, view: RunView, call: CallView, lead: string, below: string): void {
-  const line = fit(output, `${lead}${SIGNS[call.kind]} ${toName(call)}  ${toState(call)}`);
+  const line = fit(output, `${lead}${callSigns[call.kind]} ${toName(call)}  ${toState(call)}`);
   output.write(`${call.outcome === "error" ? styled(output, "red", line) : line}\n`);
   const children = call.children.flatMap((key) => view.calls.get(key) ?? []);
   for (const [index, child] of children.entries()) {
@@ -19,20 +20,6 @@ function printCall(output: Output, view: RunView, call: CallView, lead: string, 
     printCall(output, view, child, `${below}${isLast ? "└ " : "├ "}`, `${below}${isLast ? "  " : "│ "}`);
   }
 }
-
-/** The signs of the kinds, as in the console. */
-const SIGNS: Readonly<Record<CallKind, string>> = {
-  turn: "●",
-  agent: "●",
-  actor: "●",
-  call: "○",
-  tool: "○",
-  model: "◇",
-  effect: "□",
-  remote: "⇄",
-  wait: "?",
-  sleep: "◌",
-};
 
 function toName({ kind, functionName, name, args }: CallView): string {
   if (kind === "turn" && functionName !== undefined)

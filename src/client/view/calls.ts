@@ -1,8 +1,8 @@
 import { callKey } from "./fold.ts";
 import type { Draft, Fold } from "./fold.ts";
+import { placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
 import { closeCall, openCall, outcomeOf } from "./open-calls.ts";
-import { placeOf } from "./place.ts";
 import type { CallView } from "./run-view.ts";
 import { addMessage, dropText } from "./texts.ts";
 import { addUsage } from "./usage.ts";

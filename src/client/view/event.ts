@@ -1,6 +1,7 @@
 import type { Callee, FinishReason, Questions, TurnError, Usage } from "../../protocol/events/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { callKey } from "./fold.ts";
 
 /** An event as a server may send it: other servers leave fields out. */
 export interface SentEvent {
@@ -116,4 +117,10 @@ export interface Place {
   readonly at: string;
   /** The `callKey` of the actor. */
   readonly actor: string;
+}
+
+/** Where an event belongs. */
+export function placeOf({ request_id, agent = "", depth = 0, ts = "", parent_call_id }: SentEvent): Place {
+  const requestId = request_id ?? null;
+  return { requestId, agent, depth, at: ts, actor: callKey(requestId ?? "", parent_call_id) };
 }

@@ -1,6 +1,6 @@
+import { placeOf } from "./event.ts";
 import type { Sent } from "./event.ts";
 import type { Fold } from "./fold.ts";
-import { placeOf } from "./place.ts";
 import type { FileView, MachineView } from "./run-view.ts";
 import { addMessage } from "./texts.ts";
 

@@ -1,8 +1,8 @@
 import type { CallId } from "../../protocol/ids.ts";
 import { callKey } from "./fold.ts";
 import type { Draft, Fold } from "./fold.ts";
+import { placeOf } from "./event.ts";
 import type { Place, Sent } from "./event.ts";
-import { placeOf } from "./place.ts";
 import type { MessageView } from "./run-view.ts";
 
 type TextMessage = Extract<MessageView, { readonly kind: "text" | "reasoning" }>;

@@ -1,9 +1,9 @@
 import type { RequestId } from "../../protocol/ids.ts";
 import { callKey } from "./fold.ts";
 import type { Fold } from "./fold.ts";
+import { placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
 import { addTime, closeCall, msBetween, noTimes, nothingOpen, openCall } from "./open-calls.ts";
-import { placeOf } from "./place.ts";
 import { addMessage, endTexts } from "./texts.ts";
 import { addUsage } from "./usage.ts";
 

@@ -1,8 +1,8 @@
 import { beginCall, freeKey, momentOf } from "./calls.ts";
+import { placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
 import type { Draft, Fold } from "./fold.ts";
 import { closeCall } from "./open-calls.ts";
-import { placeOf } from "./place.ts";
 import type { WaitView } from "./run-view.ts";
 import { addMessage } from "./texts.ts";
 

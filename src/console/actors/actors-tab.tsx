@@ -7,7 +7,8 @@ import { useMedia } from "../parts/media.ts";
 import { State } from "../parts/state.tsx";
 import { duration } from "../parts/time.ts";
 import { useVisible } from "../parts/virtual.ts";
-import { kindSign, kindWord } from "../run/kinds.ts";
+import { callSigns } from "../../client/view/call-signs.ts";
+import { kindWord } from "../run/kinds.ts";
 import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { toRows } from "../timeline/axis.ts";
@@ -90,7 +91,7 @@ function Actor({ row: { call, level }, view, now, isSelected, onSelect }: ActorP
     >
       <span class="one-line" style={{ paddingInlineStart: `${Math.min(level, 10) * 16}px` }}>
         <span class="second" aria-hidden="true">
-          {kindSign(call.kind)}{" "}
+          {callSigns[call.kind]}{" "}
         </span>
         {name}
         <span class="only-read">, {kindWord(call.kind)},</span>

@@ -7,7 +7,8 @@ import { SIGNS } from "../parts/state.tsx";
 import { duration } from "../parts/time.ts";
 import { messagesOf } from "./chat-items.ts";
 import { callMs, stateOfCall, usageText } from "../run/run-facts.ts";
-import { kindSign, kindWord } from "../run/kinds.ts";
+import { callSigns } from "../../client/view/call-signs.ts";
+import { kindWord } from "../run/kinds.ts";
 
 interface CallCardProps {
   readonly call: CallView;
@@ -35,7 +36,7 @@ export function CallCard({ call, view, renderMessage }: CallCardProps): VNode {
           <span class="only-read">{state.word ?? state.name}</span>
         </span>
         <span class="kind" title={kindWord(call.kind)} aria-hidden="true">
-          {kindSign(call.kind)}
+          {callSigns[call.kind]}
         </span>
         <span class="name one-line">{call.functionName ?? call.name}</span>
         <span class="gist second one-line mono">{toGist(call)}</span>

@@ -5,7 +5,7 @@ import { useConsole } from "../app/context.ts";
 import { Empty } from "../parts/empty.tsx";
 import { State } from "../parts/state.tsx";
 import type { Place } from "../places/place.ts";
-import { kindSign } from "../run/kinds.ts";
+import { callSigns } from "../../client/view/call-signs.ts";
 import { stateOfCall } from "../run/run-facts.ts";
 import { useRun } from "../run/use-run.ts";
 import { compareRuns, firstDifference } from "./compare.ts";
@@ -80,7 +80,7 @@ function Step({ step, a, b, isFirst }: StepProps): VNode {
     >
       <span class="one-line" style={{ paddingInlineStart: `${Math.min(level, 8) * 12}px` }}>
         <span class="second" aria-hidden="true">
-          {call && kindSign(call.kind)}{" "}
+          {call && callSigns[call.kind]}{" "}
         </span>
         {level === 0 ? `${path}, ${name}` : name}
         <span class="only-read">{isDifferent ? ", different" : ", the same"}</span>

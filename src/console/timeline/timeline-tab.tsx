@@ -6,7 +6,8 @@ import { useMedia } from "../parts/media.ts";
 import { duration } from "../parts/time.ts";
 import { useVisible } from "../parts/virtual.ts";
 import { CallDetail } from "../chat/call-card.tsx";
-import { kindSign, kindWord } from "../run/kinds.ts";
+import { callSigns } from "../../client/view/call-signs.ts";
+import { kindWord } from "../run/kinds.ts";
 import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { toAxis, toEventAxis, toRows } from "./axis.ts";
@@ -140,7 +141,7 @@ function Row({ row: { call, level }, view, place, now, isSelected, onSelect }: R
     >
       <span class="timeline-name" style={{ paddingInlineStart: `${8 + Math.min(level, 8) * 12}px` }}>
         <span class="kind second" aria-hidden="true">
-          {kindSign(call.kind)}
+          {callSigns[call.kind]}
         </span>
         <span class="one-line">
           {call.kind === "turn" ? `${call.name}.${call.functionName ?? "chat"}` : name}

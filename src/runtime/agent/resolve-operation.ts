@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { isObject } from "../../protocol/json.ts";
+import { parseObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent, Operation } from "./agent.ts";
@@ -126,13 +126,4 @@ function onlyStringOf(schema: JsonObject | undefined): string | undefined {
   if (!Array.isArray(required) || required.length !== 1) return undefined;
   const key = String(required[0]);
   return properties?.[key]?.type === "string" ? key : undefined;
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 import { checkJson } from "../../../protocol/schema/check-json.ts";
-import { isObject } from "../../../protocol/json.ts";
+import { isObject, parseObject } from "../../../protocol/json.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 
 /** What the description of a tool says about its arguments: a JSON Schema, or only a text for people. */
@@ -13,15 +13,6 @@ export function readToolArguments(text: string): ToolArguments {
   const value = parseObject(text) ?? parsePythonDictionary(text);
   if (value === undefined || checkJson(value).length > 0) return { text };
   return { schema: isSchema(value) ? value : toSchema(value) };
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Reads a flat Python dictionary of texts. */
