@@ -7,7 +7,7 @@ import { payments } from "../../../agents/payments.ts";
 import { ticker } from "../../../agents/ticker.ts";
 import { ofType } from "../../agents/events.ts";
 import { ServerProcess } from "../../flows/server.ts";
-import { FaultProxy } from "../fault-proxy.ts";
+import { FaultProxy } from "../stream/fault-proxy.ts";
 import { start } from "../servers.ts";
 
 const NEAR = fileURLToPath(new URL("near-server.ts", import.meta.url));

@@ -1,6 +1,6 @@
 import { createRuntime } from "troupe";
 import { expect, onTestFinished, test } from "vitest";
-import { member, room } from "../../agents/room.ts";
+import { member, room } from "../../../agents/room.ts";
 
 test("members hear what another one says in their room, and not what they say themselves", async () => {
   const runtime = createRuntime({ agents: [room, member] });

@@ -1,11 +1,11 @@
 import { createClient, createConversation } from "troupe/client";
 import type { Conversation, ConversationState } from "troupe/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { notebook } from "../../agents/notebook.ts";
-import { payments } from "../../agents/payments.ts";
-import { ticker } from "../../agents/ticker.ts";
-import { start } from "./servers.ts";
-import type { Served } from "./servers.ts";
+import { notebook } from "../../../agents/notebook.ts";
+import { payments } from "../../../agents/payments.ts";
+import { ticker } from "../../../agents/ticker.ts";
+import { start } from "../servers.ts";
+import type { Served } from "../servers.ts";
 
 let server: Served;
 beforeAll(async () => {

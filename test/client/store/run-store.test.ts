@@ -2,12 +2,12 @@ import { defineAgent } from "troupe";
 import { createClient, createRunStore, project } from "troupe/client";
 import type { RunStore } from "troupe/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { payments } from "../../agents/payments.ts";
-import { team } from "../../agents/team.ts";
-import { ticker } from "../../agents/ticker.ts";
-import { FaultProxy } from "./fault-proxy.ts";
-import { start } from "./servers.ts";
-import type { Served } from "./servers.ts";
+import { payments } from "../../../agents/payments.ts";
+import { team } from "../../../agents/team.ts";
+import { ticker } from "../../../agents/ticker.ts";
+import { FaultProxy } from "../stream/fault-proxy.ts";
+import { start } from "../servers.ts";
+import type { Served } from "../servers.ts";
 
 let server: Served;
 beforeAll(async () => {

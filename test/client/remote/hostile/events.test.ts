@@ -3,11 +3,11 @@ import { createRuntime, defineAgent } from "troupe";
 import { remoteAgent } from "troupe/client";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
-import { ofType, requestOf, textsOf } from "../../agents/events.ts";
+import { ofType, requestOf, textsOf } from "../../../agents/events.ts";
 import { limits, started, call, checkOrder, endless, impatient } from "./fiend.ts";
-import { hastyEnvironment } from "../hasty.ts";
-import { completed, event, json, startHostile, stream } from "../hostile-server.ts";
-import type { Handler } from "../hostile-server.ts";
+import { hastyEnvironment } from "../../hasty.ts";
+import { completed, event, json, startHostile, stream } from "../../hostile-server.ts";
+import type { Handler } from "../../hostile-server.ts";
 
 test("calls without an end, ends without a call and repeats of both give one end per call", async () => {
   const events = await call({

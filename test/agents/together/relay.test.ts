@@ -3,7 +3,7 @@ import type { Agent } from "troupe";
 import { serve } from "troupe/node";
 import { collect } from "troupe/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { echo } from "../../agents/echo.ts";
+import { echo } from "../../../agents/echo.ts";
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -46,6 +46,6 @@ describe("relay", () => {
 async function load(address: string): Promise<Agent> {
   vi.stubEnv("TROUPE_REMOTE", address);
   vi.resetModules();
-  const { relay } = await import("../../agents/relay.ts");
+  const { relay } = await import("../../../agents/relay.ts");
   return relay;
 }

@@ -1,8 +1,8 @@
 import { createRuntime, memoryLog } from "troupe";
 import { collect } from "troupe/testing";
 import { afterAll, describe, expect, test } from "vitest";
-import { order } from "../../agents/order.ts";
-import { ofType, requestOf, textsOf, theOne } from "./events.ts";
+import { order } from "../../../agents/order.ts";
+import { ofType, requestOf, textsOf, theOne } from "../events.ts";
 
 const runtime = createRuntime({ agents: [order], log: memoryLog() });
 afterAll(() => runtime.close());

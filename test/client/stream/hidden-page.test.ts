@@ -3,11 +3,11 @@ import { createClient } from "troupe/client";
 import type { Followed } from "troupe/client";
 import type { Event } from "troupe/protocol";
 import { afterEach, expect, test } from "vitest";
-import { ticker } from "../../agents/ticker.ts";
-import { follow } from "../../src/client/stream/reconnect.ts";
-import { systemClock } from "../../src/client/wire/clock.ts";
-import { Wire } from "../../src/client/wire/wire.ts";
-import { start } from "./servers.ts";
+import { ticker } from "../../../agents/ticker.ts";
+import { follow } from "../../../src/client/stream/reconnect.ts";
+import { systemClock } from "../../../src/client/wire/clock.ts";
+import { Wire } from "../../../src/client/wire/wire.ts";
+import { start } from "../servers.ts";
 
 class Page extends EventTarget {
   hidden = false;

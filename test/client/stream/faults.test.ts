@@ -2,12 +2,12 @@
 import { createClient } from "troupe/client";
 import type { Event } from "troupe/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { echo } from "../../agents/echo.ts";
-import { payments } from "../../agents/payments.ts";
-import { ticker } from "../../agents/ticker.ts";
+import { echo } from "../../../agents/echo.ts";
+import { payments } from "../../../agents/payments.ts";
+import { ticker } from "../../../agents/ticker.ts";
 import { FaultProxy } from "./fault-proxy.ts";
-import { start } from "./servers.ts";
-import type { Served } from "./servers.ts";
+import { start } from "../servers.ts";
+import type { Served } from "../servers.ts";
 
 let server: Served;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 // The event streams and answers of a misbehaving remote agent affect only the call that was made to it.
 import type { RemoteLimits } from "troupe/client";
 import { expect, test } from "vitest";
-import { textsOf } from "../../agents/events.ts";
+import { textsOf } from "../../../agents/events.ts";
 import {
   started,
   call,
@@ -15,8 +15,8 @@ import {
   impatient,
   lonely,
 } from "./fiend.ts";
-import { completed, event, frame, json, open, startHostile, stream } from "../hostile-server.ts";
-import type { Handler } from "../hostile-server.ts";
+import { completed, event, frame, json, open, startHostile, stream } from "../../hostile-server.ts";
+import type { Handler } from "../../hostile-server.ts";
 
 /** The behavior of its event stream, and the end of the call. */
 const streams: readonly (readonly [

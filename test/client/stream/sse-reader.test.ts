@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { SseReader } from "../../src/client/stream/sse-reader.ts";
-import type { SseFrame } from "../../src/client/stream/sse-reader.ts";
+import { SseReader } from "../../../src/client/stream/sse-reader.ts";
+import type { SseFrame } from "../../../src/client/stream/sse-reader.ts";
 
 test("frames are parsed as in the standard", () => {
   const stream = [

@@ -7,8 +7,8 @@ import type { Event } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { ofType, textsOf } from "../agents/events.ts";
-import { chat } from "./chat.ts";
+import { ofType, textsOf } from "../../agents/events.ts";
+import { chat } from "../chat.ts";
 import { breakingOff, dropping, failing, OpenAiServer, streaming } from "./openai-server.ts";
 
 const temperature = defineTool({

@@ -6,10 +6,10 @@ import type { RemoteLimits } from "troupe/client";
 import type { Event } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect } from "vitest";
-import { ofType } from "../../agents/events.ts";
-import { hastyEnvironment } from "../hasty.ts";
-import { event, frame, open, startHostile, stream } from "../hostile-server.ts";
-import type { Handler, Routes } from "../hostile-server.ts";
+import { ofType } from "../../../agents/events.ts";
+import { hastyEnvironment } from "../../hasty.ts";
+import { event, frame, open, startHostile, stream } from "../../hostile-server.ts";
+import type { Handler, Routes } from "../../hostile-server.ts";
 
 // The clock is fast here: these are milliseconds of that clock, mostly long even for a loaded machine.
 export const limits = {

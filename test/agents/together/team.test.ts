@@ -1,8 +1,8 @@
 import { createRuntime, memoryLog } from "troupe";
 import { collect } from "troupe/testing";
 import { afterAll, describe, expect, test } from "vitest";
-import { team } from "../../agents/team.ts";
-import { ofType, requestOf } from "./events.ts";
+import { team } from "../../../agents/team.ts";
+import { ofType, requestOf } from "../events.ts";
 
 const runtime = createRuntime({ agents: [team], log: memoryLog() });
 afterAll(() => runtime.close());

@@ -2,8 +2,8 @@ import { createRuntime } from "troupe";
 import type { Event } from "troupe/protocol";
 import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
-import { digest } from "../../agents/digest.ts";
-import { ofType, textsOf } from "./events.ts";
+import { digest } from "../../../agents/digest.ts";
+import { ofType, textsOf } from "../events.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
