@@ -37,6 +37,8 @@ beforeAll(async () => {
     events: [`#/runs/${done.run_id}/events`, "15 events"],
     inbox: ["#/inbox", "How it came here"],
     health: ["#/health", "Durability"],
+    api: ["#/api?route=postProcess", "Accepts a request"],
+    schema: ["#/api?schema=ToolCall", "schema"],
     agents: ["#/agents", "Repeats a text"],
     agent: ["#/agents/payments?operation=pay", "amount"],
     "no-run": ["#/runs/run_missing", "There is no such run"],

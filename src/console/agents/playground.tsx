@@ -11,7 +11,8 @@ import type { Draft, Fault } from "../forms/draft.ts";
 import { Field } from "../forms/form.tsx";
 import { toFault } from "../forms/question-form.tsx";
 import { Copy } from "../parts/copy.tsx";
-import { toCurl, toTypeScript } from "./snippets.ts";
+import { toCurl } from "../parts/curl.ts";
+import { toShellRequest, toTypeScript } from "./snippets.ts";
 
 interface PlaygroundProps {
   readonly agent: string;
@@ -125,7 +126,14 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
       </div>
       <div class="actions">
         <span class="second">Copy as</span>
-        <Copy label="curl" name="the request as curl" text={toCurl(server.url, agent, name, shown)} />
+        <Copy
+          label="curl"
+          name="the request as curl"
+          text={toCurl({
+            ...toShellRequest(server.url, agent, name, shown),
+            hasToken: server.token !== undefined,
+          })}
+        />
         <Copy
           label="TypeScript"
           name="the request as TypeScript"

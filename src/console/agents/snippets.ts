@@ -1,9 +1,19 @@
 import type { Json } from "../../protocol/json.ts";
+import type { ShellRequest } from "../parts/curl.ts";
 
-/** A request as a command for a shell. */
-export function toCurl(url: string, agent: string, operation: string, input: Json): string {
-  const body = JSON.stringify(toBody(operation, input)).replaceAll("'", `'\\''`);
-  return `curl '${url}/${agent}/process?wait=completed' -H 'content-type: application/json' -d '${body}'`;
+/** The address and body of a request that waits for its answer. */
+export function toShellRequest(
+  url: string,
+  agent: string,
+  operation: string,
+  input: Json,
+): Pick<ShellRequest, "method" | "url" | "body"> {
+  const text = JSON.stringify(toBody(operation, input));
+  return {
+    method: "POST",
+    url: `${url}/${agent}/process?wait=completed`,
+    body: { type: "application/json", text },
+  };
 }
 
 /** A request as a program with the client. */

@@ -101,6 +101,8 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
       return <InboxPlace place={place} waits={waits} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
+    case "api":
+      return <ApiPart />;
     case "health":
       return <HealthPart />;
     case "agents":
@@ -125,6 +127,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
   }
 }
 
+const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
 const HealthPart = lazy(async () => (await import("../health/health-place.tsx")).HealthPlace);
 const ComparePart = lazy(async () => (await import("../compare/compare-place.tsx")).ComparePlace);
 

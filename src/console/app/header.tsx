@@ -21,12 +21,17 @@ export function Header({ isLost, waits }: HeaderProps): VNode {
         <span>troupe</span>
       </a>
       <nav class="nav" aria-label="Places">
-        {PLACES.map(({ name, label, holds }) => (
-          <a key={name} href={`#/${name}`} aria-current={holds.includes(place.name) ? "page" : undefined}>
-            {label}
-            {name === "inbox" && waits > 0 && <span class="pill">{waits}</span>}
-          </a>
+        {PLACES.map((link) => (
+          <PlaceAnchor key={link.name} {...link} waits={waits} />
         ))}
+        <details class="more" key={place.name}>
+          <summary aria-label="More places">⋯</summary>
+          <div class="more-list">
+            {PLACES.filter(({ isMinor }) => isMinor).map((link) => (
+              <PlaceAnchor key={link.name} {...link} isMinor={false} waits={0} />
+            ))}
+          </div>
+        </details>
       </nav>
       <div class="end">
         <span class={`connection ${isLost ? "lost" : "live"}`} role="status">
@@ -44,13 +49,30 @@ interface PlaceLink {
   readonly label: string;
   /** The places that the link is marked for. */
   readonly holds: readonly Place["name"][];
+  /** Whether the link is only in a menu where there is little room. */
+  readonly isMinor: boolean;
+}
+
+function PlaceAnchor({ name, label, holds, isMinor, waits }: PlaceLink & { readonly waits: number }): VNode {
+  const { place } = useConsole();
+  return (
+    <a
+      href={`#/${name}`}
+      class={isMinor ? "minor" : undefined}
+      aria-current={holds.includes(place.name) ? "page" : undefined}
+    >
+      {label}
+      {name === "inbox" && waits > 0 && <span class="pill">{waits}</span>}
+    </a>
+  );
 }
 
 const PLACES: readonly PlaceLink[] = [
-  { name: "agents", label: "Agents", holds: ["agents"] },
-  { name: "runs", label: "Runs", holds: ["runs", "run", "compare"] },
-  { name: "inbox", label: "Inbox", holds: ["inbox"] },
-  { name: "health", label: "Health", holds: ["health"] },
+  { name: "agents", label: "Agents", holds: ["agents"], isMinor: false },
+  { name: "runs", label: "Runs", holds: ["runs", "run", "compare"], isMinor: false },
+  { name: "inbox", label: "Inbox", holds: ["inbox"], isMinor: false },
+  { name: "api", label: "API", holds: ["api"], isMinor: true },
+  { name: "health", label: "Health", holds: ["health"], isMinor: true },
 ];
 
 function ThemeButton(): VNode {

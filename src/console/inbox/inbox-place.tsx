@@ -10,7 +10,7 @@ import { withQuery } from "../places/place.ts";
 import type { Place } from "../places/place.ts";
 import { useRun } from "../run/use-run.ts";
 
-type InboxAddress = Extract<Place, { readonly name: "inbox" | "health" }>;
+type InboxAddress = Extract<Place, { readonly name: "inbox" }>;
 
 interface InboxPlaceProps {
   readonly place: InboxAddress;

@@ -16,7 +16,8 @@ export const RUN_TABS: readonly RunTab[] = [
 export type Place =
   | { readonly name: "runs"; readonly query: Query }
   | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: Query }
-  | { readonly name: "inbox" | "health"; readonly query: Query }
+  | { readonly name: "inbox"; readonly query: Query }
+  | { readonly name: "api" | "health"; readonly query: Query }
   | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: Query }
   | { readonly name: "agents"; readonly agent?: string; readonly query: Query }
   | { readonly name: "lost"; readonly path: string; readonly query: Query };
@@ -43,6 +44,7 @@ export function parsePlace(fragment: string): Place {
     case "compare":
       return first && second ? { name: "compare", a: first, b: second, query } : lost;
     case "inbox":
+    case "api":
     case "health":
       return first === undefined ? { name, query } : lost;
     case "agents":
@@ -72,6 +74,7 @@ function toPath(place: Place): string {
   switch (place.name) {
     case "runs":
     case "inbox":
+    case "api":
     case "health":
       return place.name;
     case "run": {

@@ -11,6 +11,7 @@ test.for([
   "#/compare/run_1/run_2",
   "#/agents",
   "#/agents/echo?operation=pay",
+  "#/api?route=getRuns",
 ])("the address %s is that of the place that it opens", (fragment) => {
   expect(toFragment(parsePlace(fragment))).toBe(fragment);
 });
