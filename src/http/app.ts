@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { AgentError } from "../errors.ts";
 import { agentRoutes, serverRoutes } from "../protocol/routes.ts";
+import type { RouterFigures } from "../ports/router.ts";
 import type { Runtime } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
@@ -125,9 +126,28 @@ function addNativeRoutes(app: Hono<AppEnv>, host: Host, places: readonly Place[]
 function watch(metrics: Metrics, { runtime, streams }: Host): void {
   metrics.watch("troupe_streams", "Open streams.", () => streams.size);
   metrics.watch("troupe_active_runs", "Runs in memory.", () => runtime.health().activeRuns);
+  if (runtime.health().figures) watchNode(metrics, runtime);
   metrics.watch("troupe_active_turns", "Running turns, without waiting ones.", () => {
     return runtime.health().activeTurns;
   });
+}
+
+/** What a node does with others. */
+function watchNode(metrics: Metrics, runtime: Runtime): void {
+  const figure = (name: keyof RouterFigures): (() => number) => {
+    return () => runtime.health().figures?.[name] ?? 0;
+  };
+  metrics.watch(
+    "troupe_node_taken_over",
+    "Runs of other nodes that this one has continued.",
+    figure("takenOver"),
+  );
+  metrics.watch("troupe_node_fenced", "Messages to runs that another node had taken.", figure("fenced"));
+  metrics.watch("troupe_node_forwarded", "Messages sent to other nodes.", figure("forwarded"));
+  metrics.watch("troupe_node_redirected", "Messages that another node sent on.", figure("redirected"));
+  metrics.watch("troupe_node_repeated", "Messages sent again.", figure("repeated"));
+  const ageSeconds = (): number => figure("beatAgeMs")() / 1_000;
+  metrics.watch("troupe_node_beat_age_seconds", "The age of the newest beat of this node.", ageSeconds);
 }
 
 /**

@@ -32,6 +32,9 @@ export interface Router {
 
   /** Whether this node knows the other nodes, and if not, why. */
   health(): RouterHealth;
+
+  /** What the router has done; absent with one process. */
+  figures?(): RouterFigures;
 }
 
 /** A node as this node knows it. */
@@ -51,14 +54,42 @@ export interface RouterHealth {
   readonly reason?: string;
 }
 
+/** Counts since the start of the node, for metrics. */
+export interface RouterFigures {
+  /** Runs of other nodes that this one has continued. */
+  readonly takenOver: number;
+  /** Messages that were sent to other nodes. */
+  readonly forwarded: number;
+  /** Messages that were sent to one node, which named another one. */
+  readonly redirected: number;
+  /** Messages that were sent again. */
+  readonly repeated: number;
+  /** Messages to runs that another node had taken in the meantime. */
+  readonly fenced: number;
+  /** The age of the newest beat of this node, in milliseconds. */
+  readonly beatAgeMs: number;
+}
+
+/** How a message is delivered. */
+export interface DeliverOptions {
+  /** Whether the message may have had its effect before, through this node or another one. */
+  readonly isRepeated?: boolean;
+}
+
+/** Why a node looks for runs without a living owner. */
+export interface TakeOverOptions {
+  /** Whether nodes have joined, died or left since the last time. */
+  readonly hasChanged: boolean;
+}
+
 /** Handles messages for the runs that a node owns. */
 export interface RouterHandler {
   /** The agents that the node serves, by name. */
   readonly agents: Readonly<Record<string, NodeAgent>>;
   /** Handles a message for a run; activates the run if needed. Throws `Owned` if another living node owns it. */
-  deliver(runId: RunId, message: Json): Promise<Json>;
+  deliver(runId: RunId, message: Json, options?: DeliverOptions): Promise<Json>;
   /** Whether the run is in memory. */
   holds(runId: RunId): boolean;
-  /** Continues the runs without a living owner that are this node's to continue. */
-  takeOver(): Promise<void>;
+  /** Continues the runs without a living owner that are this node's to continue. Resolves with their number. */
+  takeOver(options: TakeOverOptions): Promise<number>;
 }

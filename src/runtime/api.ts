@@ -1,5 +1,6 @@
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogHealth } from "../ports/event-log.ts";
+import type { RouterFigures, RouterHealth } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
@@ -395,7 +396,6 @@ export interface Upload {
   readonly runId?: RunId;
 }
 
-/** The state of a runtime, for monitoring. */
 /** A run in memory. */
 export interface LoadedActor {
   readonly runId: RunId;
@@ -426,6 +426,10 @@ export interface RuntimeHealth {
   readonly closing: boolean;
   readonly durability: "memory" | "relaxed" | "full";
   readonly log: LogHealth;
+  /** Whether this node knows the other nodes that share the log. */
+  readonly router: RouterHealth;
+  /** What this node has done with others; absent with one process. */
+  readonly figures?: RouterFigures;
   /** Runs in memory. */
   readonly activeRuns: number;
   /** Running turns, without waiting ones. */

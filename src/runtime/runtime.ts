@@ -7,6 +7,7 @@ import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
+import { followConfigurations } from "./commands/configurations.ts";
 import { askAgent, toActorHandle } from "./commands/actor-handle.ts";
 import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
@@ -69,6 +70,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let closed: Promise<void> | undefined;
   let stopSchedules = (): void => {};
   let stopServing = async (): Promise<void> => {};
+  const stopFollowing = followConfigurations(context);
 
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
@@ -108,6 +110,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     recovery.stop();
     stopSchedules();
     stopRetention?.();
+    stopFollowing();
     uploads.stop();
     mail.stop();
     await router.drain();
@@ -188,6 +191,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       closing,
       durability: log.durability,
       log: log.health(),
+      router: router.health(),
+      ...(router.figures && { figures: router.figures() }),
       activeRuns: runHost.size,
       activeTurns: runHost.busy,
     }),

@@ -9,7 +9,7 @@ const handler: RouterHandler = {
   agents: {},
   deliver: async () => null,
   holds: () => false,
-  takeOver: async () => {},
+  takeOver: async () => 0,
 };
 
 test("a message goes to the handler, and its reply comes back", async () => {

@@ -54,9 +54,11 @@ export function serverHandlers(
     },
 
     readiness(c) {
-      const { ready, closing, log } = runtime.health();
+      const { ready, closing, log, router } = runtime.health();
       if (closing || isStopping()) throw new AgentError("unavailable", "the server is stopping");
       if (!ready) throw new AgentError("unavailable", "the server is still resuming interrupted turns");
+      if (!router.ready)
+        throw new AgentError("unavailable", router.reason ?? "the other nodes are not known yet");
       if (!log.writable)
         throw new AgentError("unavailable", log.reason ?? "the log cannot be written at present");
       return reply(c, JSON.stringify({ status: "ok" }));

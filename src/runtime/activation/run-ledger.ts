@@ -307,7 +307,8 @@ function endOfTurn(turn: LastTurn, at: string, { finishReason, error }: LedgerEn
   };
 }
 
-/** The error of a failed commit, for callers that wait for it. */
+/** The error of a failed commit, for callers that wait for it. An invalid batch has failed for a reason of its own. */
 export function notWritten(cause: unknown): AgentError {
+  if (cause instanceof AgentError) return cause;
   return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });
 }

@@ -170,14 +170,24 @@ export class Commands {
   async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
     const { request_id: requestId, wait_id: waitId, resume_id: resumeId, request_keys: values } = request;
     const runId = await this.#runOf(agent, request);
+    const wait = waitId ?? (resumeId === undefined ? await this.#onlyWait(runId, requestId) : undefined);
     const reply = await this.#send(runId, {
       kind: "resume",
       values,
       ...(requestId !== undefined && { requestId }),
-      ...(waitId !== undefined && { waitId }),
+      ...(wait !== undefined && { waitId: wait }),
       ...(resumeId !== undefined && { resumeId }),
     });
     return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply);
+  }
+
+  /** With several nodes an answer may be sent twice, so it names the only open wait. */
+  async #onlyWait(runId: RunId, requestId: RequestId | undefined): Promise<number | undefined> {
+    const { log } = this.#context;
+    if (log.node === undefined) return undefined;
+    const query = { runId, limit: 2, ...(requestId !== undefined && { requestId }) };
+    const [only, second] = (await log.waits(query)).waits;
+    return second === undefined ? only?.waitId : undefined;
   }
 
   async #runOf(agent: string, { request_id: requestId, ...given }: ResumeWithInput): Promise<RunId> {
@@ -254,7 +264,7 @@ export class Commands {
     const runId = named ?? configRunId(agent);
     const version = `secret_${environment.newId()}`;
     const kept = withoutSecrets(args, version);
-    const message = { kind: "configure", args: kept.args } as const;
+    const message = { kind: "configure", id: version, args: kept.args } as const;
     // Tried first without secrets, so that a refused configuration stores none.
     if (Object.keys(kept.secrets).length > 0) await this.#send(runId, { ...message, isTrial: true });
     if (named !== undefined) return secrets.store(kept.secrets, () => this.#send(runId, message));

@@ -8,6 +8,24 @@ export async function loadConfigurations(context: RunContext): Promise<void> {
   for (const agent of context.agents.names) await loadConfiguration(context, agent);
 }
 
+/**
+ * Reads the configuration of each agent again when another node has changed it, until the returned function is called.
+ */
+export function followConfigurations(context: RunContext): () => void {
+  const { agents, log, telemetry } = context;
+  if (log.node === undefined) return () => {};
+  const stops = agents.names.map((agent) =>
+    log.tail(configRunId(agent), () => {
+      loadConfiguration(context, agent).catch((error: unknown) =>
+        telemetry.fault(`the configuration of agent ${agent} could not be read`, error),
+      );
+    }),
+  );
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
 /** Reads the configuration of an agent from the log; the answer is the names of the secrets that were replaced. */
 export async function loadConfiguration(
   { agents, log, secrets }: RunContext,

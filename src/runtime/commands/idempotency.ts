@@ -40,7 +40,21 @@ export class IdempotencyGuard {
 
   async #lookUpOrAccept(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
     const entry = await this.#log.lookup(requestId);
-    if (entry === undefined) return accept();
+    if (entry !== undefined) return this.#repeat(entry, same);
+    try {
+      return await accept();
+    } catch (thrown) {
+      // Another node may have accepted it in the meantime.
+      const isTaken = isInstance(thrown, AgentError) && thrown.code === "conflict";
+      const other = isTaken ? await this.#log.lookup(requestId) : undefined;
+      if (other === undefined) throw thrown;
+      return this.#repeat(other, same);
+    }
+  }
+
+  /** Repeats the first answer to an equal request. */
+  async #repeat(entry: RequestEntry, same: Same): Promise<Receipt> {
+    const { requestId } = entry;
     checkKept(entry);
     if (!(await this.#isRepeated(entry, same))) {
       // A run that was removed in the meantime has lost its key.

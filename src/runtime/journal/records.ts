@@ -133,5 +133,10 @@ export type RecordBody =
   | { readonly type: "Forked"; readonly turns: number }
   /** The run belongs to a schedule with these times, which began at this time, in milliseconds since 1970. */
   | { readonly type: "Scheduled"; readonly text: string; readonly since: number }
-  /** The configuration of an agent, or of a run. */
-  | { readonly type: "ConfigRecorded"; readonly version: number; readonly args: JsonObject };
+  /** The configuration of an agent, or of a run; `id` is that of the change. */
+  | {
+      readonly type: "ConfigRecorded";
+      readonly version: number;
+      readonly args: JsonObject;
+      readonly id?: string;
+    };

@@ -78,7 +78,10 @@ export class Queries {
 
   async resolve(id: string): Promise<Address> {
     const requestId = id as RequestId;
-    const known = this.#requests.get(requestId) ?? (await this.#lookUp(requestId));
+    const cached = this.#requests.get(requestId);
+    // Another node may have removed its run since.
+    if (cached && this.#log.node !== undefined) await this.request(requestId);
+    const known = cached ?? (await this.#lookUp(requestId));
     if (known) {
       const { runId, agent, messageEvent } = known;
       return {

@@ -11,6 +11,8 @@ export interface RunState {
   /** The memory of each agent in the run. */
   readonly memory: JsonObject;
   readonly config: RunConfig | null;
+  /** The newest changes of the configuration, by id; absent if there was none. */
+  readonly configured?: readonly string[];
   /** The messages that no turn has read, oldest first; absent if there was never one. */
   readonly unread?: readonly UnreadMessage[];
   /** The schedule of the run, and its start in milliseconds since 1970; absent if it has none. */
@@ -61,6 +63,9 @@ export type RunChange =
 /** The state of a new run. */
 export const newRun: RunState = { turns: 0, open: [], memory: {}, config: null };
 
+/** The number of changes of the configuration that are recognized when they arrive again. */
+const CHANGES = 16;
+
 /** The crash history of a turn that makes progress. */
 const UNSUSPECTED = { recoveries: 0, deaths: 0, among: 0 } as const;
 
@@ -93,7 +98,13 @@ export function evolve(state: RunState, change: RunChange): RunState {
       if (change.call_id !== undefined) return state;
       return { ...state, memory: { ...state.memory, [change.agent]: change.value } };
     case "ConfigRecorded":
-      return { ...state, config: { version: change.version, args: change.args } };
+      return {
+        ...state,
+        config: { version: change.version, args: change.args },
+        ...(change.id !== undefined && {
+          configured: [...(state.configured ?? []), change.id].slice(-CHANGES),
+        }),
+      };
     case "MessageReceived": {
       const { id, name, bytes } = change;
       return { ...state, unread: [...(state.unread ?? []), { id, name, bytes }] };

@@ -43,13 +43,15 @@ export async function copyHistory(
 ): Promise<void> {
   const { recorder } = ledger;
   const named = new Set<ArtifactId>();
+  // An owner that is gone may have copied a part.
+  const { head } = recorder;
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
     const events = toEncoded((await log.read(source.runId, { after: copied, limit })).events);
     // Without this check, missing events would cause an endless loop.
     if (events.length === 0) throw gone(source.runId);
     for (const text of events) {
-      recorder.encoded(toCopy(text, source.runId, target));
+      if (idOf(text) > head) recorder.encoded(toCopy(text, source.runId, target));
       for (const artifactId of filesIn(text)) named.add(artifactId);
     }
     copied += events.length;

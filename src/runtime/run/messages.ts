@@ -77,6 +77,8 @@ export interface RecoverMessage {
 /** Change the configuration of a run or of an agent. */
 export interface ConfigureMessage {
   readonly kind: "configure";
+  /** Identifies the change, so that it is made once. */
+  readonly id: string;
   readonly args: JsonObject;
   /** If true, the configuration is only checked. */
   readonly isTrial?: boolean;

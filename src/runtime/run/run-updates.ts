@@ -31,7 +31,7 @@ export async function recordNote(context: RunContext, ledger: RunLedger, note: N
   }
 }
 
-function configure(context: RunContext, ledger: RunLedger, { args, isTrial }: ConfigureMessage): number {
+function configure(context: RunContext, ledger: RunLedger, { id, args, isTrial }: ConfigureMessage): number {
   const { config } = ledger.state;
   const version = (config?.version ?? 0) + 1;
   const all = { ...config?.args, ...args };
@@ -39,7 +39,7 @@ function configure(context: RunContext, ledger: RunLedger, { args, isTrial }: Co
   if (isTrial) return ledger.recorder.head;
   // The configuration of an agent is kept in a hidden run without turns.
   if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
-  ledger.change({ type: "ConfigRecorded", version, args: all });
+  ledger.change({ type: "ConfigRecorded", version, args: all, id });
   // A run can be forked at a point with an older configuration; for an agent only the current one is
   // needed.
   const isConfig = isConfigRun(ledger.runId);
@@ -78,7 +78,7 @@ async function fork(
   const source = await log.run(sourceId);
   if (source === undefined) throw new AgentError("not_found", `there is no run ${sourceId}`);
   // The run is hidden until its history is complete.
-  ledger.begin(NO_AGENT, null, {}, undefined);
+  if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
   ledger.save();
   await copyHistory(context, ledger, { source, after, target: ledger.runId });
   const forkedFrom = { forked_from: { run_id: sourceId, id: after } };

@@ -5,6 +5,7 @@ import type { Claim, Cursor, EventLog, OutboxMark } from "../../ports/event-log.
 import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
+import { findEffect } from "./find-effect.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toRunReceipt } from "./messages.ts";
@@ -124,10 +125,10 @@ export class Run implements RecorderListener {
   }
 
   /** Processes a message and answers it when the result is committed. */
-  async deliver(message: Message): Promise<RunReceipt> {
+  async deliver(message: Message, isRepeated = false): Promise<RunReceipt> {
     this.#messages += 1;
     try {
-      const reply = await this.#answer(message);
+      const reply = await this.#answer(message, isRepeated);
       // A removed run has nothing to commit.
       if (!this.isRemoved) await this.#ledger.committed();
       return reply;
@@ -164,8 +165,16 @@ export class Run implements RecorderListener {
     this.#context.log.release(recorder.cursor);
   }
 
-  async #answer(message: Message): Promise<RunReceipt> {
+  /** Continues the open request of a run that was just loaded, unless it is at rest. */
+  continue(): void {
+    this.#requests.recover({ kind: "recover" });
+  }
+
+  /** A message that may have had its effect before is answered as the first time, if it had. */
+  async #answer(message: Message, isRepeated: boolean): Promise<RunReceipt> {
     this.#checkThere();
+    const known = isRepeated ? await findEffect(this.#context.log, this.#ledger, message) : undefined;
+    if (known) return known;
     switch (message.kind) {
       case "turn":
         return this.#requests.accept(message.accepted);
@@ -265,7 +274,7 @@ async function claimRun(log: EventLog, runId: RunId, options: ClaimOptions | und
   try {
     return await log.claim(runId, options);
   } catch (cause) {
-    throw cause instanceof AgentError || cause instanceof Owned ? cause : notWritten(cause);
+    throw cause instanceof Owned ? cause : notWritten(cause);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { OwnerQuery } from "../../ports/log-queries.ts";
+import type { TakeOverOptions } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
@@ -61,14 +62,16 @@ export class Recovery {
    * Continues the runs that no living node owns and that are this node's to continue: their owner is gone, or has
    * released them. Called again and again while there are several nodes.
    */
-  async takeOver(): Promise<void> {
-    if (this.#stopped || !this.#hasStarted) return;
+  async takeOver({ hasChanged }: TakeOverOptions): Promise<number> {
+    if (this.#stopped || !this.#hasStarted) return 0;
     const { log, router } = this.#context;
     const query = notOwned(router);
     const own = await ownRuns(router, await log.open(query));
     await inLanes(own, (runId) => sendRecover(this.#context, runId));
     await this.#wakeTimer.look(query);
     await this.#redeliver(query);
+    if (hasChanged) await this.#cleanUp();
+    return own.length;
   }
 
   /** Drops a run that another owner has claimed; that one continues it. */

@@ -3,10 +3,11 @@ import { NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import { Fenced, Owned } from "../../ports/event-log.ts";
 import type { NodeAgent } from "../../ports/node-directory.ts";
-import type { RouterHandler } from "../../ports/router.ts";
+import type { DeliverOptions, RouterHandler, TakeOverOptions } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { Message } from "../run/messages.ts";
+import { toRunReceipt } from "../run/messages.ts";
+import type { Message, RunReceipt } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
 import type { HostContext } from "../run-context.ts";
@@ -45,7 +46,22 @@ export class RunHost implements RouterHandler, RunListener {
   }
 
   /** Delivers a message to a run, which stays in memory until it has replied. */
-  async deliver(runId: RunId, message: Json): Promise<Json> {
+  async deliver(runId: RunId, message: Json, options: DeliverOptions = {}): Promise<Json> {
+    try {
+      return (await this.#deliver(runId, message as unknown as Message, options)) as unknown as Json;
+    } catch (error) {
+      const { kind } = message as unknown as Message;
+      const isDone = options.isRepeated === true && kind === "remove" && isGone(error);
+      if (!isDone) throw error;
+      return toRunReceipt(runId, 0) as unknown as Json;
+    }
+  }
+
+  async #deliver(
+    runId: RunId,
+    message: Message,
+    { isRepeated = false }: DeliverOptions,
+  ): Promise<RunReceipt> {
     this.#checkOpen();
     const entry = this.#entry(runId);
     entry.users += 1;
@@ -55,7 +71,7 @@ export class RunHost implements RouterHandler, RunListener {
       // The host may have closed while the run was loaded.
       this.#checkOpen();
       if (run === undefined) throw new AgentError("internal", `run ${runId} was unloaded; retry`);
-      return (await run.deliver(message as unknown as Message)) as unknown as Json;
+      return await run.deliver(message, isRepeated);
     } finally {
       entry.users -= 1;
       if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
@@ -67,8 +83,8 @@ export class RunHost implements RouterHandler, RunListener {
     return this.#entries.has(runId);
   }
 
-  takeOver(): Promise<void> {
-    return this.#recovery.takeOver();
+  takeOver(options: TakeOverOptions): Promise<number> {
+    return this.#recovery.takeOver(options);
   }
 
   settled(run: Run): void {
@@ -154,6 +170,8 @@ export class RunHost implements RouterHandler, RunListener {
       (run) => {
         entry.run = run;
         entry.loading = undefined;
+        // The message that loads it may be the first one since its owner before was lost.
+        if (this.#context.log.node !== undefined) run.continue();
       },
       (error: unknown) => {
         if (this.#entries.get(runId) === entry) this.#entries.delete(runId);
@@ -189,6 +207,10 @@ export class RunHost implements RouterHandler, RunListener {
     entry.run = undefined;
     if (wakeAt !== undefined) this.#recovery.sleeps(wakeAt);
   }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof AgentError && error.code === "gone";
 }
 
 /**

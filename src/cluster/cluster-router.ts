@@ -1,0 +1,228 @@
+import { AgentError, toAgentError } from "../errors.ts";
+import type { Environment } from "../ports/environment.ts";
+import { Fenced, Owned } from "../ports/event-log.ts";
+import type { EventLog } from "../ports/event-log.ts";
+import type { Router, RouterFigures, RouterHandler } from "../ports/router.ts";
+import type { Json } from "../protocol/json.ts";
+import type { RunId } from "../protocol/ids.ts";
+import { answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
+import type { Answer, Envelope } from "./envelope.ts";
+import { Membership } from "./membership.ts";
+import { Placement } from "./placement.ts";
+import { RecentAnswers } from "./recent-answers.ts";
+import { TakeOver } from "./take-over.ts";
+import type { Transport } from "./transport.ts";
+
+/** How long a message is sent again before its sender gets an error, in milliseconds. */
+const GIVE_UP_MS = 10_000;
+
+/** The pause before a message is sent again, in milliseconds; doubled each time. */
+const RETRY_MS = { first: 20, most: 500 };
+
+/** What `clusterRouter` takes. */
+export interface ClusterRouterOptions {
+  /** A log that several nodes share. */
+  readonly log: EventLog;
+  /** Carries messages to other nodes. */
+  readonly transport: Transport;
+  readonly environment: Environment;
+  /** Gets what fails beside all messages. */
+  readonly fault?: (message: string, thrown: unknown) => void;
+}
+
+/**
+ * A router for several nodes that share one log. The claim in the log decides who owns a run; the table of nodes only
+ * says where to look first, so that an old view of it costs time and no data.
+ */
+export function clusterRouter(options: ClusterRouterOptions): Router {
+  return new ClusterRouter(options);
+}
+
+class ClusterRouter implements Router {
+  readonly #transport: Transport;
+  readonly #environment: Environment;
+  readonly #membership: Membership;
+  readonly #placement: Placement;
+  readonly #takeOver: TakeOver;
+  readonly #recent = new RecentAnswers();
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #figures = { takenOver: 0, forwarded: 0, redirected: 0, repeated: 0, fenced: 0 };
+  #handler: RouterHandler | undefined;
+
+  constructor({ log, transport, environment, fault = () => {} }: ClusterRouterOptions) {
+    const { node } = log;
+    const directory = log.nodes?.();
+    if (node === undefined || directory === undefined)
+      throw new AgentError("invalid_request", "several nodes cannot share this log", {
+        hint: "use a log that has nodes, or no cluster router",
+      });
+    this.#transport = transport;
+    this.#environment = environment;
+    this.#membership = new Membership({
+      directory,
+      node,
+      url: transport.url,
+      environment,
+      changed: () => this.#takeOver.soon(),
+    });
+    this.#placement = new Placement(log, this.#membership);
+    this.#takeOver = new TakeOver(environment, fault, async (change) => {
+      if (this.#membership.isSuspect) return false;
+      this.#figures.takenOver += (await this.#handler?.takeOver(change)) ?? 0;
+      return true;
+    });
+  }
+
+  async send(runId: RunId, message: Json): Promise<Json> {
+    const handler = this.#serving;
+    const envelope = { id: this.#environment.newId(), runId, message };
+    const giveUpMs = this.#environment.monotonic() + GIVE_UP_MS;
+    let isRepeated = false;
+    let target = handler.holds(runId) ? this.#self : undefined;
+    for (let pauseMs = RETRY_MS.first; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
+      const answer = await this.#ask(target, { ...envelope, isRepeated });
+      if (answer.type === "reply") return answer.reply;
+      if (answer.type === "error") throw answer.error;
+      isRepeated ||= answer.isUncertain === true;
+      const isSure = answer.owner !== undefined && answer.owner !== target;
+      target = isSure ? answer.owner : undefined;
+      this.#figures.redirected += isSure ? 1 : 0;
+      if (this.#environment.monotonic() >= giveUpMs)
+        throw new AgentError("unavailable", `run ${runId} cannot be reached at present`, { retryAfterS: 1 });
+      if (!isSure || pauseMs > RETRY_MS.first) await this.#pause(pauseMs);
+      this.#figures.repeated += 1;
+    }
+  }
+
+  async serve(handler: RouterHandler): Promise<() => Promise<void>> {
+    this.#handler = handler;
+    const stopListening = await this.#transport.listen((data) => this.#receive(data));
+    try {
+      await this.#membership.join(handler.agents);
+    } catch (error) {
+      await stopListening();
+      throw error;
+    }
+    this.#takeOver.start();
+    return async () => {
+      this.#takeOver.stop();
+      await this.#membership.say("left");
+      this.#membership.stop();
+      await stopListening();
+      await Promise.allSettled(this.#underWay);
+      this.#handler = undefined;
+    };
+  }
+
+  async drain(): Promise<void> {
+    this.#takeOver.stop();
+    if (this.#membership.self.state !== "left") await this.#membership.say("draining");
+  }
+
+  async isMine(runId: RunId): Promise<boolean> {
+    return this.#membership.self.state === "active" && this.#placement.isMine(runId);
+  }
+
+  leads(task: string): boolean {
+    return this.#membership.leads(task);
+  }
+
+  members(): ReturnType<Router["members"]> {
+    return this.#membership.members;
+  }
+
+  health(): ReturnType<Router["health"]> {
+    return this.#membership.health;
+  }
+
+  figures(): RouterFigures {
+    return { ...this.#figures, beatAgeMs: this.#membership.beatAgeMs };
+  }
+
+  get #self(): string {
+    return this.#membership.self.node;
+  }
+
+  get #serving(): RouterHandler {
+    if (this.#handler) return this.#handler;
+    throw new AgentError("unavailable", "the server is not connected to the other nodes", { retryAfterS: 1 });
+  }
+
+  /** Sends a message once: to a node, or to where the run is. */
+  async #ask(known: string | undefined, envelope: Envelope): Promise<Answer> {
+    let target = known;
+    try {
+      target ??= await this.#placement.locate(envelope.runId);
+    } catch (error) {
+      return { type: "error", error: notReadable(error) };
+    }
+    if (target === this.#self) return this.#deliver(envelope);
+    const member = target === undefined ? undefined : this.#membership.find(target);
+    return member === undefined ? { type: "moved" } : this.#forward(member, envelope);
+  }
+
+  async #forward({ node, url }: { node: string; url: string }, envelope: Envelope): Promise<Answer> {
+    this.#figures.forwarded += 1;
+    const abort = new AbortController();
+    const stop = this.#membership.onceGone(node, () => abort.abort());
+    try {
+      const answer = parseAnswer(await this.#transport.send(url, toWire(envelope), abort.signal));
+      // What the other node cannot do now, it or another one can do soon.
+      const isAway = answer.type === "error" && answer.error.code === "unavailable";
+      return isAway ? { type: "moved", isUncertain: true } : answer;
+    } catch {
+      return { type: "moved", isUncertain: true };
+    } finally {
+      stop();
+    }
+  }
+
+  /** Answers a message of another node. */
+  async #receive(data: Json): Promise<Json> {
+    const envelope = parseEnvelope(data);
+    const answer = await this.#recent.once(envelope.id, () => this.#answer(envelope));
+    return answerToWire(answer);
+  }
+
+  /** Takes a message, unless the run has another living owner: the view of the sender may be old. */
+  async #answer(envelope: Envelope): Promise<Answer> {
+    try {
+      if (!this.#serving.holds(envelope.runId)) {
+        const owner = await this.#placement.otherOwner(envelope.runId);
+        if (owner !== undefined) return { type: "moved", owner };
+        if (this.#membership.self.state !== "active") return { type: "moved" };
+      }
+    } catch (error) {
+      return { type: "error", error: notReadable(error) };
+    }
+    return this.#deliver(envelope);
+  }
+
+  /** Gives a message to this node. */
+  async #deliver({ runId, message, isRepeated }: Envelope): Promise<Answer> {
+    try {
+      const delivery = this.#serving.deliver(runId, message, { isRepeated });
+      this.#underWay.add(delivery);
+      const forget = (): void => void this.#underWay.delete(delivery);
+      delivery.then(forget, forget);
+      return { type: "reply", reply: await delivery };
+    } catch (thrown) {
+      if (thrown instanceof Owned) return { type: "moved", owner: thrown.owner };
+      const error = toAgentError(thrown);
+      if (!(error.cause instanceof Fenced)) return { type: "error", error };
+      this.#figures.fenced += 1;
+      return { type: "moved", isUncertain: true };
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#environment.timer(ms, resolve);
+    });
+  }
+}
+
+function notReadable(cause: unknown): AgentError {
+  if (cause instanceof AgentError) return cause;
+  return new AgentError("unavailable", "the log cannot be read at present", { retryAfterS: 1, cause });
+}

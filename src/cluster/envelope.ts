@@ -1,0 +1,78 @@
+import { AgentError, toAgentError } from "../errors.ts";
+import type { ErrorCode } from "../errors.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import type { RunId } from "../protocol/ids.ts";
+
+/** A message for a run, as one node sends it to another. */
+export interface Envelope {
+  /** The same for each repetition. */
+  readonly id: string;
+  readonly runId: RunId;
+  readonly message: Json;
+  /** Whether it may have arrived before, at this node or at another one. */
+  readonly isRepeated: boolean;
+}
+
+/** The answer to an envelope. */
+export type Answer =
+  | { readonly type: "reply"; readonly reply: Json }
+  | { readonly type: "error"; readonly error: AgentError }
+  /** The run is elsewhere. `isUncertain`: the message may have had its effect. */
+  | { readonly type: "moved"; readonly owner?: string; readonly isUncertain?: boolean };
+
+/** Converts an envelope to plain data. */
+export function toWire({ id, runId, message, isRepeated }: Envelope): Json {
+  return { id, run_id: runId, message, repeated: isRepeated };
+}
+
+/** Reads an envelope; `invalid_request` for any other data. */
+export function parseEnvelope(data: Json): Envelope {
+  const { id, run_id: runId, message, repeated } = toObject(data);
+  if (typeof id !== "string" || typeof runId !== "string" || message === undefined)
+    throw new AgentError("invalid_request", "the message of another node has no id, run_id or message");
+  return { id, runId, message, isRepeated: repeated === true };
+}
+
+/** Converts an answer to plain data. */
+export function answerToWire(answer: Answer): Json {
+  switch (answer.type) {
+    case "reply":
+      return { reply: answer.reply };
+    case "error":
+      return { error: errorToWire(answer.error) };
+    case "moved": {
+      const { owner, isUncertain = false } = answer;
+      return { moved: { ...(owner !== undefined && { owner }), uncertain: isUncertain } };
+    }
+    default: {
+      const never: never = answer;
+      return never;
+    }
+  }
+}
+
+/** Reads an answer; `internal` for any other data. */
+export function parseAnswer(data: Json): Answer {
+  const { reply, error, moved } = toObject(data);
+  if (reply !== undefined) return { type: "reply", reply };
+  if (error !== undefined) return { type: "error", error: errorFromWire(toObject(error)) };
+  if (moved === undefined) throw new AgentError("internal", "the answer of another node is not understood");
+  const { owner, uncertain } = toObject(moved);
+  return { type: "moved", isUncertain: uncertain === true, ...(typeof owner === "string" && { owner }) };
+}
+
+/** What another node may know of an error: what a client may. */
+function errorToWire(thrown: unknown): Json {
+  const { code, message, details } = toAgentError(thrown);
+  // Through JSON, because facts can contain anything.
+  return JSON.parse(JSON.stringify({ code, message, details })) as Json;
+}
+
+function errorFromWire({ code, message, details }: JsonObject): AgentError {
+  const text = typeof message === "string" ? message : "another node has failed";
+  return new AgentError(code as ErrorCode, text, toObject(details ?? {}));
+}
+
+function toObject(data: Json): JsonObject {
+  return typeof data === "object" && data !== null && !Array.isArray(data) ? (data as JsonObject) : {};
+}

@@ -1,0 +1,216 @@
+import { AgentError } from "../errors.ts";
+import type { Environment } from "../ports/environment.ts";
+import type { NodeDirectory, NodeEntry, NodePresence } from "../ports/node-directory.ts";
+import type { Member, RouterHealth } from "../ports/router.ts";
+import { pickFor } from "./rendezvous.ts";
+
+/** The time between two beats, in milliseconds. */
+const BEAT_MS = 300;
+
+/** A node without a beat for this long is dead, in milliseconds. */
+const DEAD_MS = 1_500;
+
+export interface MembershipOptions {
+  readonly directory: NodeDirectory;
+  readonly node: string;
+  readonly url: string;
+  readonly environment: Environment;
+  /** Called after nodes have joined, died or left. */
+  readonly changed: () => void;
+}
+
+/**
+ * The nodes that share the log, as this one knows them. Ages are those of the engine's clock. After a pause of this
+ * process or of the engine, this node judges nobody dead until it has heard of the others for as long as death takes:
+ * it is more likely that it was away itself.
+ */
+export class Membership {
+  readonly #options: MembershipOptions;
+  #self: NodePresence;
+  #rows: readonly NodeEntry[] = [];
+  /** When the rows were read, by this node's monotonic clock. */
+  #readMs = -Infinity;
+  /** Since when each beat has come in time; `undefined` while one is missing. */
+  #soundSinceMs: number | undefined;
+  #members: readonly Member[] = [];
+  #dead = new Set<string>();
+  readonly #waits = new Map<string, Set<() => void>>();
+  #stopTimer = (): void => {};
+  #stopped = false;
+  /** The newest beat. They run one after the other, so that an older one does not overwrite a newer one. */
+  #last: Promise<boolean> = Promise.resolve(true);
+  #endPause = (): void => {};
+
+  constructor(options: MembershipOptions) {
+    const { node, url } = options;
+    this.#options = options;
+    this.#self = { node, url, state: "joining", agents: {} };
+  }
+
+  /** Joins the other nodes. Resolves when they are known and this node takes runs; rejects if it is stopped before. */
+  async join(agents: NodePresence["agents"]): Promise<void> {
+    this.#self = { ...this.#self, agents };
+    for (;;) {
+      if (!this.#isIn("joining")) throw stopping();
+      if (await this.#beat()) break;
+      if (this.#isIn("joining")) await this.#pause();
+    }
+    if (this.#isIn("joining")) await this.say("active");
+    if (!this.#isIn("active")) throw stopping();
+    this.#schedule();
+  }
+
+  /** Changes what this node says about itself; resolves when the others can know it, or cannot for now. */
+  async say(state: NodePresence["state"]): Promise<void> {
+    this.#self = { ...this.#self, state };
+    this.#update();
+    this.#endPause();
+    let stopTimer = (): void => {};
+    const tooLate = new Promise<void>((resolve) => {
+      stopTimer = this.#options.environment.timer(DEAD_MS, resolve);
+    });
+    await Promise.race([this.#beat(), tooLate]);
+    stopTimer();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stopTimer();
+    this.#endPause();
+    for (const node of this.#waits.keys()) this.#tellGone(node);
+  }
+
+  get self(): NodePresence {
+    return this.#self;
+  }
+
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
+  /** Whether this node was away, so that what it knows of others may be old. */
+  get isSuspect(): boolean {
+    const now = this.#options.environment.monotonic();
+    const isLate = now - this.#readMs > DEAD_MS;
+    return isLate || this.#soundSinceMs === undefined || now - this.#soundSinceMs < DEAD_MS;
+  }
+
+  get health(): RouterHealth {
+    if (this.#rows.length === 0) return { ready: false, reason: "the other nodes are not known yet" };
+    const now = this.#options.environment.monotonic();
+    if (now - this.#readMs > DEAD_MS || this.#soundSinceMs === undefined)
+      return { ready: false, reason: "the table of nodes cannot be reached at present" };
+    if (this.#self.state !== "active") return { ready: false, reason: "the node takes no more runs" };
+    return { ready: true };
+  }
+
+  isAlive(node: string): boolean {
+    return this.#members.some((member) => member.node === node && member.isAlive);
+  }
+
+  find(node: string): Member | undefined {
+    return this.#members.find((member) => member.node === node);
+  }
+
+  /** The nodes that take runs. */
+  get takers(): readonly Member[] {
+    return this.#members.filter(({ isAlive, state }) => isAlive && state === "active");
+  }
+
+  /** Whether this node is picked for a task. A node that was away does no task. */
+  leads(task: string): boolean {
+    if (this.isSuspect) return false;
+    const names = this.takers.map(({ node }) => node);
+    return pickFor(task, names) === this.#self.node;
+  }
+
+  /** Calls `gone` when a node is dead or has left, until the returned function is called. */
+  onceGone(node: string, gone: () => void): () => void {
+    if (this.#stopped || !this.isAlive(node)) {
+      gone();
+      return () => {};
+    }
+    const waits = this.#waits.get(node) ?? new Set();
+    this.#waits.set(node, waits);
+    waits.add(gone);
+    return () => {
+      waits.delete(gone);
+      if (waits.size === 0) this.#waits.delete(node);
+    };
+  }
+
+  /** The age of the newest successful beat, in milliseconds. */
+  get beatAgeMs(): number {
+    return this.#options.environment.monotonic() - this.#readMs;
+  }
+
+  /** Sends a beat after the one before it. Returns whether it was answered. */
+  #beat(): Promise<boolean> {
+    this.#last = this.#last.then(() => this.#beatNow());
+    return this.#last;
+  }
+
+  async #beatNow(): Promise<boolean> {
+    const { directory, environment } = this.#options;
+    const sentMs = environment.monotonic();
+    try {
+      const rows = await directory.beat(this.#self);
+      const lateMs = environment.monotonic() - this.#readMs;
+      this.#rows = rows;
+      // A slow answer was true when it was sent.
+      this.#readMs = environment.monotonic();
+      if (lateMs > DEAD_MS || this.#soundSinceMs === undefined) this.#soundSinceMs = sentMs;
+      this.#update();
+      return true;
+    } catch {
+      this.#soundSinceMs = undefined;
+      return false;
+    }
+  }
+
+  #isIn(state: NodePresence["state"]): boolean {
+    return this.#self.state === state;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#stopTimer = this.#options.environment.timer(BEAT_MS, () => {
+      void this.#beat().then(() => this.#schedule());
+    });
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#stopTimer = this.#options.environment.timer(BEAT_MS, resolve);
+      this.#endPause = resolve;
+    });
+  }
+
+  #update(): void {
+    const { node: own } = this.#options;
+    const isSuspect = this.isSuspect;
+    const members: Member[] = [{ ...this.#self, isSelf: true, isAlive: true, ageMs: 0 }];
+    for (const row of this.#rows) {
+      if (row.node === own) continue;
+      const isDead = row.ageMs > DEAD_MS && (!isSuspect || this.#dead.has(row.node));
+      members.push({ ...row, isSelf: false, isAlive: row.state !== "left" && !isDead });
+    }
+    const before = this.#members;
+    this.#members = members;
+    const dead = new Set(members.filter(({ isAlive }) => !isAlive).map(({ node }) => node));
+    const isChanged = dead.size !== this.#dead.size || before.length !== members.length;
+    this.#dead = dead;
+    for (const { node } of before) if (!this.isAlive(node)) this.#tellGone(node);
+    if (isChanged) this.#options.changed();
+  }
+
+  #tellGone(node: string): void {
+    const waits = this.#waits.get(node);
+    this.#waits.delete(node);
+    for (const gone of waits ?? []) gone();
+  }
+}
+
+function stopping(): AgentError {
+  return new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
+}

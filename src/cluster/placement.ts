@@ -1,0 +1,91 @@
+import type { EventLog, RunEntry } from "../ports/event-log.ts";
+import type { NodeAgent } from "../ports/node-directory.ts";
+import type { Member } from "../ports/router.ts";
+import { toEncoded } from "../protocol/events/texts.ts";
+import type { Event } from "../protocol/events/events.ts";
+import type { RunId } from "../protocol/ids.ts";
+import type { Membership } from "./membership.ts";
+import { pickFor } from "./rendezvous.ts";
+
+/** Decides which node a run belongs to. */
+export class Placement {
+  readonly #log: EventLog;
+  readonly #membership: Membership;
+
+  constructor(log: EventLog, membership: Membership) {
+    this.#log = log;
+    this.#membership = membership;
+  }
+
+  /**
+   * The node to send a message to: the living owner; this node for a run without an owner, if it can have it; else the
+   * one that is picked. `undefined` if no node takes runs.
+   */
+  async locate(runId: RunId): Promise<string | undefined> {
+    const run = await this.#log.run(runId);
+    const { node: self } = this.#membership.self;
+    const { owner } = run ?? {};
+    if (owner !== undefined && (owner === self || this.#membership.isAlive(owner))) return owner;
+    const candidates = await this.#candidates(run);
+    if (owner === undefined && candidates.some(({ isSelf }) => isSelf)) return self;
+    return pickFor(
+      runId,
+      candidates.map(({ node }) => node),
+    );
+  }
+
+  /** The living owner of a run, if that is another node. */
+  async otherOwner(runId: RunId): Promise<string | undefined> {
+    const owner = (await this.#log.run(runId))?.owner;
+    if (owner === undefined || owner === this.#membership.self.node) return undefined;
+    return this.#membership.isAlive(owner) ? owner : undefined;
+  }
+
+  /** Whether this node is to continue a run: it owns the run, or is picked for one without a living owner. */
+  async isMine(runId: RunId): Promise<boolean> {
+    const run = await this.#log.run(runId);
+    const { node: self } = this.#membership.self;
+    const { owner } = run ?? {};
+    if (owner === self) return true;
+    if (owner !== undefined && this.#membership.isAlive(owner)) return false;
+    const candidates = await this.#candidates(run);
+    return (
+      pickFor(
+        runId,
+        candidates.map(({ node }) => node),
+      ) === self
+    );
+  }
+
+  /** The nodes that can have a run: those that can continue its turn, else those with its agent, else all. */
+  async #candidates(run: RunEntry | undefined): Promise<readonly Member[]> {
+    const { takers } = this.#membership;
+    if (run === undefined) return takers;
+    const serving = takers.filter(({ agents }) => Object.hasOwn(agents, run.agent));
+    if (serving.length === 0) return takers;
+    if (run.started === undefined || areAlike(serving, run.agent)) return serving;
+    const version = await this.#versionOf(run);
+    const able = serving.filter(({ agents }) => canContinue(agents[run.agent], version));
+    return able.length === 0 ? serving : able;
+  }
+
+  /** The version of the agent that started the open turn of a run. */
+  async #versionOf({ runId, started }: RunEntry): Promise<string | undefined> {
+    const { started: id } = (started && (await this.#log.lookup(started))) ?? {};
+    if (id === undefined) return undefined;
+    const [text] = toEncoded((await this.#log.read(runId, { after: id - 1, limit: 1 })).events);
+    const event = text === undefined ? undefined : (JSON.parse(text) as Event);
+    return event?.type === "RequestStarted" ? event.agent_version : undefined;
+  }
+}
+
+/** Whether all nodes have the same version of an agent. */
+function areAlike(members: readonly Member[], agent: string): boolean {
+  const [first] = members;
+  return members.every(({ agents }) => agents[agent]?.version === first?.agents[agent]?.version);
+}
+
+function canContinue(agent: NodeAgent | undefined, version: string | undefined): boolean {
+  if (agent === undefined) return false;
+  return agent.version === version || (version !== undefined && agent.compatible?.includes(version) === true);
+}

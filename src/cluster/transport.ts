@@ -1,0 +1,16 @@
+import type { Json } from "../protocol/json.ts";
+
+/** Carries messages between nodes. It may lose a message or its answer, but delivers only what a node has sent. */
+export interface Transport {
+  /** Where other nodes reach this one. */
+  readonly url: string;
+
+  /** Receives messages until the returned function is called. The answer of `receive` goes back to the sender. */
+  listen(receive: (message: Json) => Promise<Json>): Promise<() => Promise<void>>;
+
+  /**
+   * Sends a message to a node and resolves with its answer. Rejects if the node cannot be reached, if the answer is lost,
+   * or when the signal aborts; the message may have arrived in each case.
+   */
+  send(url: string, message: Json, signal: AbortSignal): Promise<Json>;
+}

@@ -1,0 +1,179 @@
+import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
+import type { Agent, Runtime } from "troupe";
+import type { Event, Request, RunId } from "troupe/protocol";
+import { manualEnvironment } from "troupe/testing";
+import type { ManualEnvironment } from "troupe/testing";
+import { clusterRouter } from "../../src/cluster/cluster-router.ts";
+import type { Transport } from "../../src/cluster/transport.ts";
+import type { Environment } from "../../src/ports/environment.ts";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import type { Router } from "../../src/ports/router.ts";
+import type { Json } from "../../src/protocol/json.ts";
+import { toEncoded } from "../../src/protocol/events/texts.ts";
+import { memorySecrets } from "../../src/storage/memory/secrets.ts";
+import type { MemoryLog } from "../../src/storage/memory/log.ts";
+import { Lifetime } from "../runtime/lifetime.ts";
+
+/** A node of a cluster in one process. */
+export interface ClusterNode {
+  readonly id: string;
+  readonly runtime: Runtime;
+  readonly router: Router;
+  readonly log: EventLog;
+  /** Ends the process of the node between two steps. */
+  kill(): void;
+}
+
+/** Several nodes on one log in memory, with a manual clock. */
+export class ClusterHost {
+  readonly environment: ManualEnvironment;
+  readonly #log: MemoryLog;
+  readonly #artifacts = memoryArtifacts();
+  readonly #secrets = memorySecrets();
+  readonly #receivers = new Map<string, (message: Json) => Promise<Json>>();
+  readonly faults: string[] = [];
+  /** Called before each message between nodes; an error loses the message, or its answer. */
+  readonly lose: { message: (message: Json) => boolean; answer: (message: Json) => boolean } = {
+    message: () => false,
+    answer: () => false,
+  };
+  #count = 0;
+
+  constructor(seed = 0) {
+    this.environment = manualEnvironment({ seed });
+    this.#log = memoryLog({ now: this.environment.monotonic });
+  }
+
+  /** The log as it is, for a look. */
+  get log(): EventLog {
+    return this.#log;
+  }
+
+  /** Starts a node and waits until it takes runs. */
+  async start(agents: readonly Agent[]): Promise<ClusterNode> {
+    const life = new Lifetime();
+    const id = `node-${(this.#count += 1)}`;
+    const environment = this.#environmentOf(life);
+    const log = whileAlive(this.#log.openNode(id), life);
+    const router = clusterRouter({ log, transport: this.#transport(id, life), environment });
+    const runtime = createRuntime({
+      agents,
+      log,
+      artifacts: this.#artifacts,
+      secrets: this.#secrets,
+      router,
+      environment,
+      telemetry: {
+        accepted() {},
+        completed() {},
+        committed() {},
+        dropped() {},
+        failed() {},
+        fault: (message, detail) => void this.faults.push(`${id}: ${message}: ${String(detail)}`),
+      },
+    });
+    await this.environment.idle();
+    await runtime.ready();
+    return {
+      id,
+      runtime,
+      router,
+      log,
+      kill: () => {
+        life.end();
+        this.#receivers.delete(id);
+      },
+    };
+  }
+
+  /** Makes a request on a node, and lets time pass until it is accepted. */
+  async ask(node: ClusterNode, agent: string, request: Request): Promise<RunId> {
+    const { runId } = await this.settle(node.runtime.process(agent, request));
+    return runId as RunId;
+  }
+
+  /** Lets time pass until a promise is settled. */
+  async settle<Result>(promise: Promise<Result>, mostMs = 20_000): Promise<Result> {
+    let settled = false;
+    const end = (): void => void (settled = true);
+    promise.then(end, end);
+    await this.environment.idle();
+    for (let ms = 0; !settled && ms < mostMs; ms += 50) await this.environment.advance(50);
+    if (!settled) throw new Error("nothing has come");
+    return promise;
+  }
+
+  /** Lets time pass until nothing is left to do soon. */
+  pass(ms: number): Promise<void> {
+    return this.environment.advance(ms);
+  }
+
+  async events(runId: RunId): Promise<readonly Event[]> {
+    const { events } = await this.#log.read(runId, { after: 0 });
+    return toEncoded(events).map((text) => JSON.parse(text) as Event);
+  }
+
+  #transport(id: string, life: Lifetime): Transport {
+    return {
+      url: `memory://${id}`,
+      listen: async (receive) => {
+        this.#receivers.set(id, receive);
+        return async () => void this.#receivers.delete(id);
+      },
+      send: async (url, message, signal) => {
+        const receive = this.#receivers.get(url.replace("memory://", ""));
+        if (receive === undefined || this.lose.message(message)) throw new Error("unreachable");
+        const aborted = new Promise<never>((_, reject) => {
+          signal.addEventListener("abort", () => reject(new Error("aborted")));
+        });
+        const answer = await life.whileAlive(Promise.race([receive(structuredClone(message)), aborted]));
+        if (this.lose.answer(message)) throw new Error("the answer is lost");
+        return structuredClone(answer);
+      },
+    };
+  }
+
+  #environmentOf(life: Lifetime): Environment {
+    const { environment } = this;
+    return {
+      ...environment,
+      timer: (ms, fire) => life.timer(environment, ms, fire),
+      macrotask: (run) =>
+        environment.macrotask(() => {
+          if (life.alive) run();
+        }),
+    };
+  }
+}
+
+/** A log whose answers never arrive once its process has ended. */
+function whileAlive(log: MemoryLog, life: Lifetime): EventLog {
+  const until =
+    <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
+    (...given: Given): Promise<Answer> =>
+      life.alive ? life.whileAlive(ask(...given)) : new Promise(() => {});
+  const directory = log.nodes?.();
+  return {
+    ...log,
+    claim: until(log.claim),
+    append: until(async (cursor, batch) => log.append(cursor, batch)),
+    release(cursor) {
+      if (life.alive) log.release(cursor);
+    },
+    read: until(async (runId: RunId, options) => log.read(runId, options)),
+    tail: (runId, wake) =>
+      log.tail(runId, () => {
+        if (life.alive) wake();
+      }),
+    lookup: until(log.lookup),
+    run: until(log.run),
+    find: until(log.find),
+    list: until(log.list),
+    open: until(log.open),
+    asleep: until(log.asleep),
+    outbox: until(log.outbox),
+    remove: until(log.remove),
+    nodes: () => ({ beat: until(async (self) => (await directory?.beat(self)) ?? []) }),
+    close: async () => {},
+  };
+}

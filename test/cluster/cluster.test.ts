@@ -1,0 +1,133 @@
+import { defineAgent, operation } from "troupe";
+import type { RequestId, RunId } from "troupe/protocol";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { ClusterHost } from "./cluster-host.ts";
+
+/** Says what it is given, after an answer or a sleep. */
+const clerk = defineAgent({
+  name: "clerk",
+  purpose: "Works for a while.",
+  operations: {
+    wait: operation({
+      description: "Waits for an answer.",
+      input: z.null(),
+      run: async (_input, turn) => {
+        const { name } = await turn.waitForInput({ name: "Who?" });
+        return name;
+      },
+    }),
+    sleep: operation({
+      description: "Sleeps for a while.",
+      input: z.number(),
+      run: async (ms, turn) => {
+        await turn.sleep(ms);
+        return "rested";
+      },
+    }),
+  },
+  chat: (input) => `heard ${input}`,
+});
+
+const chat = (input: string, more: object = {}): { type: "ChatRequest"; input: string } => ({
+  type: "ChatRequest",
+  input,
+  ...more,
+});
+
+test("a run that one node owns answers requests that arrive on the other one", async () => {
+  const host = new ClusterHost();
+  const [a, b] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(1_000);
+  const runId = await host.ask(a, "clerk", chat("one", { key: "desk" }));
+  expect(await host.log.run(runId)).toMatchObject({ owner: a.id });
+  expect(await host.ask(b, "clerk", chat("two", { key: "desk" }))).toBe(runId);
+  await host.pass(100);
+
+  expect(await host.log.run(runId)).toMatchObject({ owner: a.id, turns: 2 });
+  const ends = (await host.events(runId)).filter(({ type }) => type === "RequestCompleted");
+  expect(ends).toMatchObject([{ result: "heard one" }, { result: "heard two" }]);
+  expect(b.router.figures?.().forwarded).toBe(1);
+  expect(host.faults).toEqual([]);
+});
+
+test("the same request on two nodes at once is accepted once, and both get the same answer", async () => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const host = new ClusterHost(seed);
+    const nodes = [await host.start([clerk]), await host.start([clerk])];
+    await host.pass(1_000);
+    const request = chat("hi", { request_id: "same" as RequestId });
+    const receipts = await host.settle(
+      Promise.all(nodes.map((node) => node.runtime.process("clerk", request))),
+    );
+    expect(receipts[0]?.runId).toBe(receipts[1]?.runId);
+    await host.pass(100);
+    expect((await host.log.list({ limit: 9 })).runs).toHaveLength(1);
+    expect(await host.log.run(receipts[0]?.runId as RunId)).toMatchObject({ turns: 1, status: "idle" });
+  }
+});
+
+test("a turn of a node that dies is continued by another one, and its answer arrives there", async () => {
+  const host = new ClusterHost();
+  const [a, b] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const asleep = await host.ask(a, "clerk", { type: "OperationRequest", operation: "sleep", input: 4_000 });
+  const waiting = await host.ask(a, "clerk", { type: "OperationRequest", operation: "wait", input: null });
+  a.kill();
+  await host.pass(6_000);
+
+  expect(await host.log.run(asleep)).toMatchObject({ status: "idle", owner: b.id });
+  await host.ask(b, "clerk", { type: "ResumeWithInput", run_id: waiting, request_keys: { name: "Ada" } });
+  await host.pass(100);
+  expect((await host.events(waiting)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "Ada" });
+  expect((await host.events(asleep)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "rested" });
+});
+
+test("a node that drains gives its runs to the others, and is not ready", async () => {
+  const host = new ClusterHost();
+  const [a, b] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const asleep = await host.ask(a, "clerk", { type: "OperationRequest", operation: "sleep", input: 3_000 });
+  expect(a.runtime.health().router.ready).toBe(true);
+  const closed = a.runtime.close();
+  expect(a.runtime.health().router.ready).toBe(false);
+  await host.settle(closed);
+  expect(b.router.members().find(({ node }) => node === a.id)?.isAlive).not.toBe(undefined);
+  await host.pass(4_000);
+  expect(await host.log.run(asleep)).toMatchObject({ status: "idle", owner: b.id });
+  expect((await host.events(asleep)).at(-1)).toMatchObject({ output: "rested" });
+});
+
+test("a message whose answer is lost has its effect once", async () => {
+  const host = new ClusterHost();
+  const [a, b] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const runId = await host.ask(a, "clerk", chat("one"));
+  let lost = 0;
+  host.lose.answer = () => (lost += 1) <= 2;
+  const request = chat("two", { run_id: runId });
+  await host.ask(b, "clerk", request);
+  lost = 0;
+  await host.settle(b.runtime.process("clerk", { type: "ConfigureRequest", run_id: runId, args: { a: 1 } }));
+  lost = 0;
+  await host.settle(b.runtime.removeRun(runId));
+  expect(await host.log.run(runId)).toMatchObject({ removed: true });
+  expect(host.faults).toEqual([]);
+});
+
+test("a configuration is followed on the other nodes", async () => {
+  const host = new ClusterHost();
+  const reader = defineAgent({
+    name: "reader",
+    purpose: "Says how it is configured.",
+    chat: (_input, turn) => JSON.stringify(turn.config),
+  });
+  const [a, b] = [await host.start([reader]), await host.start([reader])];
+  await host.pass(1_000);
+  const args = { api_key: "secret", level: 1 };
+  await host.settle(a.runtime.process("reader", { type: "ConfigureRequest", args }));
+  await host.pass(100);
+  const runId = await host.ask(b, "reader", chat("?"));
+  await host.pass(100);
+  expect((await host.events(runId)).at(-1)).toMatchObject({ result: JSON.stringify(args) });
+});
