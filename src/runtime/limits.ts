@@ -36,6 +36,11 @@ export interface Limits {
   readonly outbox: number;
   /** Events in one run; a full run accepts no more turns. Default 1,000,000. */
   readonly runEvents: number;
+  /**
+   * Events of a run with a key. When it has more and is idle, its actor continues in a new run at the next request by the
+   * key. Default 100,000.
+   */
+  readonly keyedRunEvents: number;
   /** Running time of a turn, without waiting and sleeping, in milliseconds. Default 30 minutes. */
   readonly turnMs: number;
   /** Bytes of an agent's memory in a run. Default 1 MiB. */
@@ -71,6 +76,7 @@ export const defaultLimits: Limits = {
   openAsks: 1_000,
   outbox: 10_000,
   runEvents: 1_000_000,
+  keyedRunEvents: 100_000,
   turnMs: 30 * 60_000,
   memoryBytes: 1_048_576,
   configBytes: 262_144,

@@ -145,7 +145,8 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   ),
   ArtifactGenerated: some("ArtifactGenerated", file),
   ArtifactUploaded: some("ArtifactUploaded", file),
-  RunCreated: some("RunCreated", { input: json, metadata: jsonObject }, { key: text }),
+  RunCreated: some("RunCreated", { input: json, metadata: jsonObject }, { key: text }, { continues: runId }),
+  Renewed: some("Renewed", { to: runId, key: text }),
   RequestCompleted: some(
     "RequestCompleted",
     { finish_reason: fc.constantFrom("success", "error", "canceled"), result: fc.option(text) },

@@ -50,7 +50,7 @@ test("only events of the run itself, and messages, can have no request", () => {
     const schema: z.ZodType = eventSchemas[type];
     return schema.safeParse(JSON.parse(text)).success;
   });
-  expect(alone.sort()).toEqual(["ArtifactUploaded", "MessageReceived", "RunCreated"]);
+  expect(alone.sort()).toEqual(["ArtifactUploaded", "MessageReceived", "Renewed", "RunCreated"]);
 });
 
 test("fields of a later version are accepted", () => {

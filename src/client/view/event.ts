@@ -17,7 +17,8 @@ export interface SentEvent {
 
 /** The fields of the events that make a view, by type; each can be absent. */
 export interface SentFields {
-  readonly RunCreated: { readonly input?: Json; readonly metadata?: JsonObject };
+  readonly RunCreated: { readonly input?: Json; readonly metadata?: JsonObject; readonly continues?: RunId };
+  readonly Renewed: { readonly to?: RunId };
   readonly RequestStarted: {
     readonly operation?: string;
     readonly input?: Json;

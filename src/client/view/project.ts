@@ -16,7 +16,7 @@ import { endSleeps, noTimes } from "./open-calls.ts";
 import { addFile, changeState, receive } from "./others.ts";
 import type { RunView } from "./run-view.ts";
 import { addText } from "./texts.ts";
-import { beginTurn, createRun, endTurn, isOfUnknownTurn, startTurn } from "./turns.ts";
+import { beginTurn, createRun, endTurn, isOfUnknownTurn, renewRun, startTurn } from "./turns.ts";
 import { answerWait, beginWait, expireWait } from "./waits.ts";
 
 /**
@@ -61,6 +61,7 @@ const emptyView: RunView = {
 
 const FOLDS: { readonly [Type in keyof SentFields]: (fold: Fold, event: Sent<Type>) => void } = {
   RunCreated: createRun,
+  Renewed: renewRun,
   RequestStarted: startTurn,
   RequestCompleted: endTurn,
   TextOutput: (fold, event) => addText("text", fold, event),

@@ -11,8 +11,10 @@ export interface RunView {
   readonly head: number;
   /** `waiting` if every open call of the started turn is at rest and at least one is a wait. */
   readonly status: "idle" | "running" | "waiting";
-  /** Present if the run was created without a request. */
-  readonly created?: { readonly input: Json; readonly metadata: JsonObject };
+  /** Present if the run was created without a request. `continues`: the run that its actor had before. */
+  readonly created?: { readonly input: Json; readonly metadata: JsonObject; readonly continues?: RunId };
+  /** The run in which its actor continues; present if the run was renewed. */
+  readonly renewedTo?: RunId;
   /** In the order of their starts. */
   readonly turns: readonly TurnView[];
   /** The conversation at all depths, in order. */

@@ -96,9 +96,14 @@ export function endTurn(fold: Fold, event: Sent<"RequestCompleted">): void {
 
 /** Keeps what a run was created with. */
 export function createRun(fold: Fold, event: Sent<"RunCreated">): void {
-  const { input = null, metadata = {} } = event;
-  fold.view.created = { input, metadata };
+  const { input = null, metadata = {}, continues } = event;
+  fold.view.created = { input, metadata, ...(continues !== undefined && { continues }) };
   if (fold.view.agent === "") fold.view.agent = event.agent ?? "";
+}
+
+/** Keeps the run in which the actor continues. */
+export function renewRun(fold: Fold, { to }: Sent<"Renewed">): void {
+  if (to !== undefined) fold.view.renewedTo = to;
 }
 
 /** Whether an event is of a turn of which no event is known. */

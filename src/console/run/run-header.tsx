@@ -67,6 +67,20 @@ export function RunHeader({ runId, agent, origin, view, shown }: RunHeaderProps)
         <Copy text={runId} name="the id of the run" />
       </span>
       <div class="end">
+        {shown.created?.continues !== undefined && (
+          <a
+            class="button"
+            href={`#/runs/${shown.created.continues}`}
+            title="The run that the actor had before"
+          >
+            Run before
+          </a>
+        )}
+        {shown.renewedTo !== undefined && (
+          <a class="button" href={`#/runs/${shown.renewedTo}`} title="The run in which the actor continues">
+            Next run
+          </a>
+        )}
         {origin !== undefined && (
           <a
             class="button"

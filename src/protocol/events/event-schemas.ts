@@ -203,10 +203,17 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     name: text,
     body: json,
   }),
-  RunCreated: event("RunCreated", "A run was created without a request.", {
+  RunCreated: event("RunCreated", "A run was created without a request, or to continue another one.", {
     input: json,
     metadata: jsonObject,
     key: text.exactOptional().describe("The name by which the run is found."),
+    continues: runId
+      .exactOptional()
+      .describe("The run whose key, memory and configuration it has taken over."),
+  }),
+  Renewed: event("Renewed", "The actor continues in another run; no event follows.", {
+    to: runId.describe("The run that has the key from now on."),
+    key: text.describe("The key that the run had."),
   }),
   RequestCompleted: event("RequestCompleted", "The turn has ended; no event of it follows.", completed),
 };

@@ -240,7 +240,11 @@ export type EventBody =
       readonly input: Json;
       readonly metadata: JsonObject;
       readonly key?: string;
+      /** The run whose key, memory and configuration it has taken over. */
+      readonly continues?: RunId;
     }
+  /** The last event of a run with a key: the actor continues in another run, which has the key from now on. */
+  | { readonly type: "Renewed"; readonly to: RunId; readonly key: string }
   | {
       readonly type: "RequestCompleted";
       readonly finish_reason: FinishReason;
@@ -286,7 +290,7 @@ export interface EventAddress {
   /** 1, 2, 3 … without a gap in the run. */
   readonly id: number;
   readonly run_id: RunId;
-  /** `null` only for events outside any turn: RunCreated, ArtifactUploaded, and a MessageReceived between two turns. */
+  /** `null` only for events outside any turn: those of the run, and a MessageReceived between two turns. */
   readonly request_id: RequestId | null;
   readonly agent: string;
   readonly role: Role;
@@ -314,13 +318,13 @@ export type Event =
   | (EventAddress & Extract<EventBody, { readonly type: "MessageReceived" }>);
 
 /** The types of the events that belong to a run, but to no request of it. */
-export type RunEventType = "RunCreated" | "ArtifactUploaded";
+export type RunEventType = "RunCreated" | "ArtifactUploaded" | "Renewed";
 
 type EventOfRequest<Body> = EventAddress & { readonly request_id: RequestId } & Body;
 
 /** Whether events of a type belong to a run, but to no request of it. */
 export function belongsToRun(type: EventType): type is RunEventType {
-  return type === "RunCreated" || type === "ArtifactUploaded";
+  return type === "RunCreated" || type === "ArtifactUploaded" || type === "Renewed";
 }
 
 /** The role that goes with a type of event. */
@@ -350,6 +354,7 @@ export function roleOf(type: EventType): Role {
     case "Sleeping":
     case "Custom":
     case "RunCreated":
+    case "Renewed":
       return "system";
     default: {
       const never: never = type;

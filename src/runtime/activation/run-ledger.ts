@@ -56,6 +56,7 @@ export class RunLedger {
   /** The number of events and records that the newest snapshot covers. */
   #covered: number;
   #key: string | undefined;
+  #isLeaving = false;
 
   constructor(
     { environment, inspect, telemetry }: RunContext,
@@ -101,10 +102,22 @@ export class RunLedger {
     return this.#key;
   }
 
-  /** Gives a new run its key. */
-  name(agent: string, key: string): void {
+  /** Gives a new run its key; the run `from` loses it. */
+  name(agent: string, key: string, from?: RunId): void {
     this.#key = key;
-    this.recorder.alias({ agent, name: key });
+    this.recorder.alias({ agent, name: key, ...(from !== undefined && { from }) });
+  }
+
+  /** Writes that the actor of the run continues in another run, to which the run then loses its key. */
+  renew(agent: string, key: string, to: RunId): void {
+    this.#evolve({ type: "Renewed", to });
+    this.recorder.event(this.speakerOf({ requestId: null, agent }), { type: "Renewed", to, key });
+    this.save();
+  }
+
+  /** The run has lost its key to another run. */
+  unname(): void {
+    this.#key = undefined;
   }
 
   /** Whether the run has its row, which it gets with its first message. */
@@ -131,9 +144,15 @@ export class RunLedger {
 
   /** Hides the run from the list of runs and from all clients. */
   hide(): void {
+    this.#isLeaving = true;
     if (this.#row === undefined) return;
     this.#row = { ...this.#row, agent: NO_AGENT, metadata: REMOVING };
     this.recorder.row(this.#row);
+  }
+
+  /** Throws `gone` if the removal of the run has begun. */
+  checkThere(): void {
+    if (this.#isLeaving) throw new AgentError("gone", `run ${this.runId} was removed`);
   }
 
   /** Records a journal entry that changes the run's state. */

@@ -20,6 +20,7 @@ import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
 import { configRunId } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
+import { isRenewed } from "../run/renewal.ts";
 import type { Message, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { HostContext } from "../run-context.ts";
@@ -52,11 +53,11 @@ export class Commands {
       case "Message":
         return this.#message(agent, request);
       case "ResumeWithInput":
-        return this.#resume(agent.name, request);
+        return this.#reach(request, () => this.#resume(agent.name, request));
       case "CancelRequest":
         return this.#cancel(agent.name, request);
       case "ConfigureRequest":
-        return this.#configure(agent, request);
+        return this.#reach(request, () => this.#configure(agent, request));
       default: {
         const never: never = request;
         return never;
@@ -151,14 +152,12 @@ export class Commands {
     messageId: RequestId,
   ): Promise<Receipt> {
     const message = { kind: "message", messageId, agent, name, body } as const;
-    const send = async (runId: RunId): Promise<Receipt> =>
-      toReceipt(
-        "message",
-        messageId,
-        await this.#send(runId, { ...message, ...(key !== undefined && { key }) }),
-      );
-    if (named === undefined && key !== undefined)
-      return this.#keyed.send({ agent, key }, () => this.#newRunId(), send);
+    const send = async (runId: RunId, more: { readonly key?: string } = {}): Promise<Receipt> =>
+      toReceipt("message", messageId, await this.#send(runId, { ...message, ...more }));
+    if (named === undefined && key !== undefined) {
+      const newId = (): RunId => this.#newRunId();
+      return this.#keyed.send({ agent, key }, newId, (runId) => send(runId, { key }));
+    }
     if (named === undefined) throw new AgentError("invalid_request", "a Message needs a run_id or a key");
     return send(await this.#named(agent, { run_id: named, key }));
   }
@@ -199,6 +198,19 @@ export class Commands {
     if (given.run_id === undefined && given.key === undefined)
       throw new AgentError("invalid_request", "ResumeWithInput needs a request_id, a run_id or a key");
     return this.#named(agent, given);
+  }
+
+  /** Sends a request for an existing run; again if the run of its key was renewed and the key names another run now. */
+  async #reach(
+    { run_id: named }: { readonly run_id?: RunId | undefined },
+    send: () => Promise<Receipt>,
+  ): Promise<Receipt> {
+    try {
+      return await send();
+    } catch (error) {
+      if (named !== undefined || !isRenewed(error)) throw error;
+      return send();
+    }
   }
 
   /** The run that a request names, by its id or by its key. */

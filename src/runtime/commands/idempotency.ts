@@ -1,10 +1,11 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
-import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
 import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
+import { readRenewed } from "../run/renewal.ts";
 
 /** What must be equal in a retry. */
 interface Same {
@@ -76,7 +77,7 @@ export class IdempotencyGuard {
     const { agent, name, body } = await readMessage(this.#log, entry);
     const isSameRun =
       (request.run_id ?? runId) === runId &&
-      (request.key === undefined || (await this.#log.find({ agent, name: request.key })) === runId);
+      (request.key === undefined || (await readKey(this.#log, runId)) === request.key);
     const isSame = canonical([agent, name, body]) === canonical([asked, request.name, request.body]);
     return isSameRun && isSame;
   }
@@ -93,6 +94,12 @@ export class IdempotencyGuard {
       ...(event !== undefined && { event }),
     };
   }
+}
+
+/** The key of a run, or the one that it had before its actor continued in another run. */
+async function readKey(log: EventLog, runId: RunId): Promise<string | undefined> {
+  const run = await log.run(runId);
+  return run?.alias ?? (run && (await readRenewed(log, run))?.key);
 }
 
 /** The part of a request that must be equal in a retry. */

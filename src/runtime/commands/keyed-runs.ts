@@ -1,9 +1,11 @@
-import { AgentError } from "../../errors.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import type { EventLog, RunAlias } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
+import { isRenewed } from "../run/renewal.ts";
 
-const REMOVED: unique symbol = Symbol("removed");
+/** Instead of a result: the key has moved to another run, or is free. */
+const MOVED: unique symbol = Symbol("moved");
 
 /** Finds runs by key, and creates the run of a key once. */
 export class KeyedRuns {
@@ -34,15 +36,21 @@ export class KeyedRuns {
       const known = await this.#log.find(alias);
       if (known !== undefined) {
         const sent = await this.#sendTo(known, alias, send);
-        if (sent !== REMOVED) return sent;
+        if (sent !== MOVED) return sent;
         continue;
       }
       const creating = this.#creating.get(name);
-      if (creating === undefined) break;
-      // The log decides, however it ends.
-      await creating.catch(() => {});
+      if (creating === undefined) {
+        const sent = await this.#createOnce(name, this.#create(alias, newId(), send));
+        if (sent !== MOVED) return sent;
+      } else {
+        // The log decides, however it ends.
+        await creating.catch(() => {});
+      }
     }
-    const work = this.#create(alias, newId(), send);
+  }
+
+  async #createOnce<Result>(name: string, work: Promise<Result>): Promise<Result> {
     this.#creating.set(name, work);
     try {
       return await work;
@@ -51,17 +59,18 @@ export class KeyedRuns {
     }
   }
 
-  /** Sends to the run of a key. If that run was removed in the meantime, its key is free. */
+  /** Sends to the run of a key, unless that run was removed or renewed in the meantime. */
   async #sendTo<Result>(
     runId: RunId,
     alias: RunAlias,
     send: (runId: RunId, isNew: boolean) => Promise<Result>,
-  ): Promise<Result | typeof REMOVED> {
+  ): Promise<Result | typeof MOVED> {
     try {
       return await send(runId, false);
     } catch (error) {
-      if (!(error instanceof AgentError) || error.code !== "gone") throw error;
-      if ((await this.#log.find(alias)) !== runId) return REMOVED;
+      const isGone = error instanceof AgentError && error.code === "gone";
+      if (!isGone && !isRenewed(error)) throw error;
+      if ((await this.#log.find(alias)) !== runId) return MOVED;
       throw new AgentError("unavailable", `the run with the key ${alias.name} is being removed; retry`, {
         retryAfterS: 1,
         cause: error,
@@ -73,16 +82,22 @@ export class KeyedRuns {
     alias: RunAlias,
     runId: RunId,
     send: (runId: RunId, isNew: boolean) => Promise<Result>,
-  ): Promise<Result> {
+  ): Promise<Result | typeof MOVED> {
     try {
       return await send(runId, true);
     } catch (error) {
       // Another process may have given the key to a run in the meantime.
       const other = await this.#log.find(alias);
-      if (other === undefined || other === runId) throw error;
-      return send(other, false);
+      if (other === runId || (other === undefined && !isTaken(error))) throw error;
+      return MOVED;
     }
   }
+}
+
+/** Whether the commit of a new run failed because another run had its key. */
+function isTaken(error: unknown): boolean {
+  const cause = isInstance(error, AgentError) ? error.cause : undefined;
+  return isInstance(cause, AgentError) && cause.code === "conflict";
 }
 
 function toAlias(agent: string, key: string): RunAlias {

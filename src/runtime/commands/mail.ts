@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { Pauses } from "../journal/pauses.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import type { Letter, Mail, Posted, Reply } from "../replay/mail-port.ts";
+import type { Letter, Mail, Posted, RenewedActor, Reply } from "../replay/mail-port.ts";
 import { waitingCallers } from "../replay/actor-request.ts";
 import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
@@ -49,6 +49,10 @@ export class ActorMail implements Mail {
 
   async reply(to: RunId, reply: Reply): Promise<void> {
     await sendMessage(this.#context.router, to, { kind: "reply", ...reply });
+  }
+
+  async continueIn(to: RunId, actor: RenewedActor): Promise<void> {
+    await sendMessage(this.#context.router, to, { kind: "continue", ...actor });
   }
 
   resting(requestId: RequestId): void {

@@ -2,6 +2,7 @@ import type { ArtifactId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import { sendMessage } from "../run/messages.ts";
+import { readRenewed, renewedError } from "../run/renewal.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { HostContext } from "../run-context.ts";
 
@@ -27,7 +28,7 @@ export class Uploads {
 
   /** Stores a file for a run or for a later request. */
   async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    const { environment, files, router } = this.#context;
+    const { environment, files, log, router } = this.#context;
     const artifactId = environment.newId() as ArtifactId;
     const url = artifactUrl(artifactId);
     if (runId === undefined) {
@@ -35,7 +36,10 @@ export class Uploads {
       this.#came();
       return { artifactId, url };
     }
-    const { agent } = await this.#queries.run(runId);
+    const run = await this.#queries.run(runId);
+    const renewed = await readRenewed(log, run);
+    if (renewed) throw renewedError(runId, renewed.to);
+    const { agent } = run;
     const stored = await files.take({ artifactId, createdAt: environment.now(), ...file, runId });
     const { name, mimeType, sizeBytes } = stored;
     await sendMessage(router, runId, {

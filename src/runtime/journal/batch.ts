@@ -1,10 +1,10 @@
 import type {
   Batch,
   LogRecord,
+  NewAlias,
   OutboxMark,
   ReferenceMark,
   RequestMark,
-  RunAlias,
   RunRow,
   WaitMark,
 } from "../../ports/event-log.ts";
@@ -24,7 +24,7 @@ export interface OpenBatch extends Batch {
   snapshot?: Json;
   /** Makes the snapshot when the batch is complete. */
   toSnapshot?: () => Json;
-  alias?: RunAlias;
+  alias?: NewAlias;
   /** Whether it holds anything that must not wait for the group commit. */
   urgent: boolean;
   /**

@@ -1,10 +1,10 @@
 import type {
   Cursor,
   LogRecord,
+  NewAlias,
   OutboxMark,
   ReferenceMark,
   RequestMark,
-  RunAlias,
   RunRow,
   WaitMark,
 } from "../../ports/event-log.ts";
@@ -200,7 +200,7 @@ export class Recorder {
   }
 
   /** Gives the run an alias with the next commit. */
-  alias(alias: RunAlias): void {
+  alias(alias: NewAlias): void {
     this.#batch.alias = alias;
     this.#schedule(true);
   }

@@ -216,6 +216,7 @@ interface Heading {
   /** Whether it repeats a call, which is no progress. */
   readonly isRetry: boolean;
   readonly message?: UnreadMessage & { readonly body: Json };
+  readonly renewedTo?: RunId;
 }
 
 function toHeading(text: string): Heading {
@@ -228,6 +229,7 @@ function toHeading(text: string): Heading {
     edge: mayBeEdge && depthOf(text) === 0,
     isRetry: CALLS.has(type) && isRetry(JSON.parse(text) as Event),
     ...(type === "MessageReceived" && { message: toMessage(text) }),
+    ...(type === "Renewed" && { renewedTo: (JSON.parse(text) as Event & { readonly type: "Renewed" }).to }),
   };
 }
 
@@ -239,9 +241,13 @@ function toMessage(text: string): Heading["message"] & object {
 /** Events that start a call; few of them need parsing. */
 const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
 
-function withEvent(state: RunState, { requestId, type, edge, isRetry, message }: Heading): RunState {
+function withEvent(
+  state: RunState,
+  { requestId, type, edge, isRetry, message, renewedTo }: Heading,
+): RunState {
   // A message comes from outside, so it is no progress of the turn.
   if (message) return evolve(state, { type: "MessageReceived", ...message });
+  if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
   if (requestId === null || isRetry) return state;
   if (!edge) return withProgress(state);
   return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });

@@ -19,6 +19,9 @@ export interface Mail {
 
   /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
   reply(to: RunId, reply: Reply): Promise<void>;
+
+  /** Has the new run of a renewed actor begin; resolves when that is in its log, also if it has begun before. */
+  continueIn(to: RunId, actor: RenewedActor): Promise<void>;
 }
 
 /** A request of an actor to another one. */
@@ -30,6 +33,14 @@ export interface Letter {
   /** When it is given up, in milliseconds since 1970. */
   readonly expiresAt?: number;
   isWanted(): boolean;
+}
+
+/** An actor whose run was renewed. */
+export interface RenewedActor {
+  /** Its run until now. */
+  readonly source: RunId;
+  readonly agent: string;
+  readonly key: string;
 }
 
 /** Where a request was accepted. */

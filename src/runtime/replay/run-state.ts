@@ -1,4 +1,4 @@
-import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 
@@ -17,6 +17,8 @@ export interface RunState {
   readonly unread?: readonly UnreadMessage[];
   /** The schedule of the run, and its start in milliseconds since 1970; absent if it has none. */
   readonly scheduled?: { readonly text: string; readonly since: number };
+  /** The run in which the actor continues; absent if the run was not renewed. */
+  readonly renewedTo?: RunId;
 }
 
 /** A message that no turn has read, without its body, because the state is stored again and again. */
@@ -57,6 +59,7 @@ export type RunChange =
   | ({ readonly type: "MessageReceived" } & UnreadMessage)
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
+  | { readonly type: "Renewed"; readonly to: RunId }
   /** The turn made progress: a result or a text was committed after a recovery. */
   | { readonly type: "Progress"; readonly requestId: RequestId };
 
@@ -116,6 +119,8 @@ export function evolve(state: RunState, change: RunChange): RunState {
     }
     case "Scheduled":
       return { ...state, scheduled: { text: change.text, since: change.since } };
+    case "Renewed":
+      return { ...state, renewedTo: change.to };
     case "Forked":
       // The messages in the copied history belong to the run that was copied.
       return { ...state, turns: change.turns, unread: [] };

@@ -46,6 +46,7 @@ export async function findEffect(
     case "reply":
     case "redeliver":
     case "cancel":
+    case "continue":
     case "schedule":
     case "recover":
     case "remove":

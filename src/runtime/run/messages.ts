@@ -3,7 +3,7 @@ import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Router } from "../../ports/router.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import type { Reply } from "../replay/mail-port.ts";
+import type { RenewedActor, Reply } from "../replay/mail-port.ts";
 
 /** Messages to the owner of a run; plain data, because they can come from another node. */
 export type Message =
@@ -26,6 +26,7 @@ export type Message =
   | ScheduleMessage
   | ConfigureMessage
   | CreateMessage
+  | ContinueMessage
   | UploadMessage
   | ForkMessage
   | RecoverMessage
@@ -40,7 +41,7 @@ export interface AgentMessage {
   readonly name: string;
   readonly body: Json;
   readonly sender?: SenderRef;
-  /** The key of the run, if it is new. */
+  /** The key of the run, if it was sent by its key. */
   readonly key?: string;
 }
 
@@ -91,6 +92,11 @@ export interface CreateMessage {
   readonly input: Json;
   readonly metadata: JsonObject;
   readonly key?: string;
+}
+
+/** Create the run in which the actor of a renewed run continues, unless it exists. */
+export interface ContinueMessage extends RenewedActor {
+  readonly kind: "continue";
 }
 
 /** Create a run with the history of another, up to an event. */

@@ -53,15 +53,12 @@ export class Outbox {
     throw new AgentError("overloaded", message, { retryAfterS: 1 });
   }
 
-  /** Throws `conflict` unless all entries have arrived. */
-  async checkEmpty(): Promise<void> {
+  /** Whether all entries have arrived, also those that an earlier process has left in the log. */
+  async hasArrived(): Promise<boolean> {
     this.flush();
     await this.#ledger.committed();
     const { runId } = this.#ledger;
-    if (this.isEmpty && (await this.#context.log.outbox({ runId })).length === 0) return;
-    throw new AgentError("conflict", `run ${runId} has a reply that has not arrived`, {
-      hint: "try again later",
-    });
+    return this.isEmpty && (await this.#context.log.outbox({ runId })).length === 0;
   }
 
   /** Sends new entries, which are committed. */

@@ -16,6 +16,7 @@ import type { AskedMachine } from "./join-turn.ts";
 import { toLoadedActor } from "./loaded-actor.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
+import type { Renewal } from "./renewal.ts";
 import { toToldMessage } from "./told-message.ts";
 import type { AgentMessage, ScheduleMessage, PostMessage, RecoverMessage, RunReceipt } from "./messages.ts";
 import { Inbox } from "../scheduler/inbox.ts";
@@ -33,6 +34,7 @@ export class RequestQueue {
   readonly #mailbox: Mailbox;
   readonly #inbox: Inbox;
   readonly #outbox: Outbox;
+  readonly #renewal: Renewal;
   /** The requests of other actors that are being accepted. */
   readonly #arriving = new LazyMap<RequestId, Promise<unknown>>();
 
@@ -40,11 +42,12 @@ export class RequestQueue {
     context: RunContext,
     ledger: RunLedger,
     { state, bodies, passivated }: LoadedRun,
-    outbox: Outbox,
+    { outbox, renewal }: { readonly outbox: Outbox; readonly renewal: Renewal },
   ) {
     this.#context = context;
     this.#ledger = ledger;
     this.#outbox = outbox;
+    this.#renewal = renewal;
     this.#mailbox = new Mailbox(context.limits);
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
     const unread = state.unread?.map((message, index) => ({ ...message, body: bodies[index] ?? null }));
@@ -58,6 +61,12 @@ export class RequestQueue {
    * or when the turns before it have ended.
    */
   accept(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
+    return this.#renewal.concerns(isByKey(accepted))
+      ? this.#renewal.check(isByKey(accepted)).then(() => this.#acceptHere(accepted))
+      : this.#acceptHere(accepted);
+  }
+
+  #acceptHere(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
     const asked = toMachineRequest(this.#context, this.#ledger, accepted);
     return asked === undefined ? this.#start(accepted) : this.#acceptForMachine(accepted, asked);
   }
@@ -71,6 +80,8 @@ export class RequestQueue {
       const event = await joinTurn(this.#context, ledger, this.input, accepted, asked);
       if (event !== undefined)
         return toRunReceipt(ledger.runId, after, { requestId: accepted.requestId, event });
+      // The turn has ended, and the run may have been removed or renewed after it.
+      await this.#renewal.check(isByKey(accepted));
     }
     // A queued request is checked at its start.
     if (ledger.phase === "idle") asked.agent.machine?.check(asked, ledger.state.memory[accepted.agent]);
@@ -101,7 +112,13 @@ export class RequestQueue {
   }
 
   /** Takes a message. It starts no turn; the running turn or a later one reads it. */
-  receive({ messageId, agent, name, body, key, sender }: Omit<AgentMessage, "kind">): RunReceipt {
+  async receive(message: Omit<AgentMessage, "kind">): Promise<RunReceipt> {
+    const hasKey = message.key !== undefined;
+    if (this.#renewal.concerns(hasKey)) await this.#renewal.check(hasKey);
+    return this.#take(message);
+  }
+
+  #take({ messageId, agent, name, body, key, sender }: Omit<AgentMessage, "kind">): RunReceipt {
     const ledger = this.#ledger;
     const { runId, recorder } = ledger;
     const after = recorder.head;
@@ -121,8 +138,9 @@ export class RequestQueue {
   }
 
   /** Records that the run belongs to a schedule. Times before that are not made up for. */
-  schedule({ agent, key, text, now }: ScheduleMessage): RunReceipt {
+  async schedule({ agent, key, text, now }: ScheduleMessage): Promise<RunReceipt> {
     const ledger = this.#ledger;
+    if (this.#renewal.concerns()) await this.#renewal.check();
     this.#begin(agent, key, null, {});
     if (ledger.state.scheduled?.text !== text) {
       ledger.change({ type: "Scheduled", text, since: now });
@@ -151,6 +169,7 @@ export class RequestQueue {
     const { requestId } = accepted;
     const ledger = this.#ledger;
     const known = await this.#find(accepted);
+    ledger.checkThere();
     const message = toToldMessage(this.#context.agents.find(accepted.agent), accepted);
     if (message) {
       if (known === undefined && !isCanceled) return this.receive(message);
@@ -187,9 +206,10 @@ export class RequestQueue {
   }
 
   /** Writes a request and its cancellation in one commit, so that a late copy of it starts nothing. */
-  #acceptCanceled(accepted: AcceptedRequest): RunReceipt {
+  async #acceptCanceled(accepted: AcceptedRequest): Promise<RunReceipt> {
     const { requestId, agent } = accepted;
     const ledger = this.#ledger;
+    if (this.#renewal.concerns()) await this.#renewal.check();
     const { callId: _, ...unwanted } = accepted;
     const after = ledger.recorder.head;
     const { input, key } = accepted.request;
@@ -289,4 +309,9 @@ export class RequestQueue {
     }
     this.#mailbox.checkRoom(accepted);
   }
+}
+
+/** Whether a request names its actor and not its run. */
+function isByKey({ request: { key, run_id: runId } }: AcceptedRequest): boolean {
+  return key !== undefined && runId === undefined;
 }

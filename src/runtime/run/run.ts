@@ -16,6 +16,7 @@ import type { RecorderListener } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
 import { recordNote } from "./run-updates.ts";
 import { Outbox } from "./outbox.ts";
+import { Renewal } from "./renewal.ts";
 import { RequestQueue } from "./request-queue.ts";
 
 /** The host of a run. */
@@ -34,10 +35,11 @@ export class Run implements RecorderListener {
   readonly #ledger: RunLedger;
   readonly #requests: RequestQueue;
   readonly #outbox: Outbox;
+  readonly #renewal: Renewal;
   #messages = 0;
   /** Whether the history of another run is being copied into it. */
   #copying = false;
-  #removal: "none" | "begun" | "tried" = "none";
+  #isRemoved = false;
 
   private constructor(context: RunContext, listener: RunListener, claim: Claim, loaded: LoadedRun) {
     this.runId = claim.cursor.runId;
@@ -46,7 +48,9 @@ export class Run implements RecorderListener {
     const recorder = new Recorder(context, claim.cursor, this);
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
     this.#outbox = new Outbox(context, this.#ledger);
-    this.#requests = new RequestQueue(context, this.#ledger, loaded, this.#outbox);
+    this.#renewal = new Renewal(context, this.#ledger, this.#outbox);
+    const parts = { outbox: this.#outbox, renewal: this.#renewal };
+    this.#requests = new RequestQueue(context, this.#ledger, loaded, parts);
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
@@ -100,7 +104,7 @@ export class Run implements RecorderListener {
 
   /** Whether a removal was tried. The run in memory may then differ from the log and must be dropped. */
   get isRemoved(): boolean {
-    return this.#removal === "tried";
+    return this.#isRemoved;
   }
 
   /** What the run has open, as operators see it. */
@@ -172,9 +176,10 @@ export class Run implements RecorderListener {
 
   /** A message that may have had its effect before is answered as the first time, if it had. */
   async #answer(message: Message, isRepeated: boolean): Promise<RunReceipt> {
-    this.#checkThere();
+    this.#ledger.checkThere();
     const known = isRepeated ? await findEffect(this.#context.log, this.#ledger, message) : undefined;
     if (known) return known;
+    this.#ledger.checkThere();
     switch (message.kind) {
       case "turn":
         return this.#requests.accept(message.accepted);
@@ -187,6 +192,7 @@ export class Run implements RecorderListener {
         await this.#outbox.recover();
         return toRunReceipt(this.runId, this.#ledger.recorder.head);
       case "resume":
+        if (message.requestId === undefined && this.#renewal.concerns()) await this.#renewal.check();
         return this.#requests.resume(message.requestId, message);
       case "cancel":
         return this.#requests.cancel(message.requestId);
@@ -195,8 +201,11 @@ export class Run implements RecorderListener {
       case "schedule":
         return this.#requests.schedule(message);
       case "configure":
-      case "create":
       case "uploaded":
+        if (this.#renewal.concerns()) await this.#renewal.check();
+        return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
+      case "create":
+      case "continue":
         return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
       case "fork":
         return this.#copy(message);
@@ -229,19 +238,21 @@ export class Run implements RecorderListener {
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle")
         throw new AgentError("conflict", `run ${this.runId} has an open request`);
-      await this.#outbox.checkEmpty();
+      if (!(await this.#outbox.hasArrived()))
+        throw new AgentError("conflict", `run ${this.runId} has a reply that has not arrived`, {
+          hint: "try again later",
+        });
       await this.#ledger.committed();
       // A request may have been accepted during the commit.
     } while (!recorder.settled || this.#ledger.phase !== "idle");
-    this.#checkThere();
-    this.#removal = "begun";
+    this.#ledger.checkThere();
     try {
       // From here on the removal is final: an interrupted one is finished when the log can be written again.
       this.#ledger.hide();
       await this.#ledger.committed();
       await this.#removeContent(recorder.cursor);
     } finally {
-      this.#removal = "tried";
+      this.#isRemoved = true;
     }
     return toRunReceipt(this.runId, recorder.head);
   }
@@ -255,10 +266,6 @@ export class Run implements RecorderListener {
       this.failed(cause);
       throw notWritten(cause);
     }
-  }
-
-  #checkThere(): void {
-    if (this.#removal !== "none") throw new AgentError("gone", `run ${this.runId} was removed`);
   }
 }
 

@@ -43,6 +43,35 @@ describe("the view of a log", () => {
     );
   });
 
+  test("names the runs that its actor had before and has next", () => {
+    const address = {
+      request_id: null,
+      agent: "desk",
+      role: "system" as const,
+      depth: 0,
+      ts: "2026-01-01T00:00:00.000Z",
+    };
+    const events = [
+      {
+        ...address,
+        id: 1,
+        run_id: "b",
+        type: "RunCreated",
+        input: 1,
+        metadata: {},
+        key: "k",
+        continues: "a",
+      },
+      { ...address, id: 2, run_id: "b", type: "Renewed", to: "c", key: "k" },
+    ] as const;
+    expect(project(events)).toMatchObject({
+      agent: "desk",
+      created: { input: 1, metadata: {}, continues: "a" },
+      renewedTo: "c",
+      status: "idle",
+    });
+  });
+
   test("is waiting if and only if nothing but waits is left to end", () => {
     fc.assert(
       fc.property(logs, ({ events, isWaiting }) => {

@@ -376,7 +376,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["Message"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["RequestCompleted"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -998,6 +998,27 @@ export interface components {
                 [key: string]: unknown;
             };
             key?: string;
+            continues?: string;
+        };
+        Renewed: {
+            id: number;
+            run_id: string;
+            request_id: null;
+            agent: string;
+            /** @constant */
+            type: "Renewed";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            to: string;
+            key: string;
         };
         RequestCompleted: {
             id: number;

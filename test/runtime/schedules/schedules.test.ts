@@ -1,5 +1,5 @@
 import { defineAgent } from "troupe";
-import type { Agent, ScheduleOptions } from "troupe";
+import type { Agent, Limits, ScheduleOptions } from "troupe";
 import type { Event } from "troupe/protocol";
 import { describe, expect, test } from "vitest";
 import { ofType } from "../../agents/events.ts";
@@ -10,8 +10,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** Starts a host half an hour after a full hour. */
-async function startHost(agent: Agent = scheduled()): Promise<TestHost> {
-  const host = new TestHost({ agents: [agent] });
+async function startHost(agent: Agent = scheduled(), limits: Partial<Limits> = {}): Promise<TestHost> {
+  const host = new TestHost({ agents: [agent], limits });
   host.clockMs = Date.UTC(2026, 2, 2, 10, 30) - host.environment.now();
   await host.restart();
   return host;
@@ -143,6 +143,21 @@ describe("a schedule", () => {
     await host.restart();
     await host.environment.advance(HOUR_MS);
     expect(await endsOf(host)).toEqual([at(12)]);
+  });
+
+  test("continues when its run is renewed, and makes up only for times since it was defined", async () => {
+    const host = await startHost(scheduled(), { keyedRunEvents: 3 });
+    await host.environment.advance(2 * HOUR_MS);
+    expect(await endsOf(host)).toEqual([at(11), at(12)]);
+    await host.environment.advance(HOUR_MS);
+    expect(await endsOf(host)).toEqual([at(13)]);
+    host.crash();
+    await host.environment.advance(3 * HOUR_MS);
+    await host.restart();
+    expect(await endsOf(host)).toEqual([at(13), at(16)]);
+    await host.environment.advance(HOUR_MS);
+    expect((await eventsOf(host))[0]).toMatchObject({ type: "RunCreated", key: "schedule-report" });
+    expect(await endsOf(host)).toEqual([at(17)]);
   });
 
   test("leaves no timer behind when the runtime closes", async () => {
