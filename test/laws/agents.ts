@@ -58,9 +58,10 @@ export function createAgents(
     keeper: agentOf("keeper", "run"),
     safe: toolOf("safe"),
     risky: toolOf("risky"),
+    actor: agentOf("actor", "own"),
     ...(remote && { remote }),
   };
-  return [agentOf("root", "own"), cast.agent, cast.keeper];
+  return [agentOf("root", "own"), cast.agent, cast.keeper, cast.actor];
 }
 
 /** An agent that runs programs. */
@@ -69,6 +70,8 @@ export type Performer = Agent<{ readonly perform: Operation<{ readonly program: 
 interface Cast {
   readonly agent: Performer;
   readonly keeper: Performer;
+  /** It is asked and told by key. */
+  readonly actor: Performer;
   readonly safe: Tool<{ readonly program: number }, Json>;
   readonly risky: Tool<{ readonly program: number }, Json>;
   readonly remote?: Performer;
@@ -192,6 +195,9 @@ class Performance {
         return this.#child(turn, call);
       case "effect":
         return this.#effect(turn, call);
+      case "ask":
+      case "tell":
+        return this.#send(turn, call);
       case "sleep":
         return turn.sleep(call.ms);
       case "receive":
@@ -217,6 +223,13 @@ class Performance {
         return never;
       }
     }
+  }
+
+  #send(turn: Turn, call: Call & { readonly to: "ask" | "tell" }): Promise<unknown> {
+    const { key, program } = call;
+    const address = turn.actor(this.#cast.actor, key);
+    if (call.to === "ask") return turn.ask(address, "perform", { program }, toOptions(call));
+    return turn.tell(address, "perform", { program }).then(() => program);
   }
 
   #child(turn: Turn, { to, program, ...options }: ChildCall): CallOf<Json> {

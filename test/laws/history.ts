@@ -38,6 +38,8 @@ export interface History {
   /** Each wait with the id and the key of its question. */
   readonly waits: ReadonlyMap<string, readonly [number, string]>;
   readonly events: readonly Event[];
+  /** The asks and tells. */
+  readonly sent: ReadonlySet<string>;
   /** The calls that wait for another call before they start. */
   readonly queued: ReadonlySet<string>;
   /** The calls that wait for a slot of their tool. */
@@ -117,6 +119,7 @@ class HistoryReader {
   /** The configuration of the run. */
   #runConfig: JsonObject = {};
   readonly #waits = new Map<string, readonly [number, string]>();
+  readonly #sent = new Set<string>();
   readonly #queued = new Set<string>();
   readonly #slotless = new Set<string>();
   readonly #taken = new Map<string, number>();
@@ -149,6 +152,7 @@ class HistoryReader {
       words: this.#words,
       configs: this.#configs,
       waits: this.#waits,
+      sent: this.#sent,
       events: entries.filter(
         (entry): entry is Event => !("n" in entry) && entry.request_id === this.#requestId,
       ),
@@ -188,6 +192,7 @@ class HistoryReader {
           args: event.args,
           at: this.#at,
         });
+        if (event.mode !== undefined) this.#sent.add(event.tool_call_id);
         if (event.function_name === "keeper") this.#queued.add(event.tool_call_id);
         if (event.function_name === "remote.perform") this.#elsewhere.add(event.tool_call_id);
         this.#call(event.tool_call_id, `call ${event.function_name} ${JSON.stringify(event.args)}`);
@@ -327,8 +332,11 @@ export function openWaits({ waits, outcomes }: History): readonly (readonly [str
     .map(([callId, question]) => [callId, ...question]);
 }
 
-/** Whether a turn waits for its caller: a wait is open, and every other open call is a wait, a sleep or a receive. */
-export function isParked({ items, outcomes, waits, queued }: History): boolean {
+/**
+ * Whether a turn waits for its caller: a wait is open, and every other open call is a wait, a sleep, a receive or an
+ * ask, which other actors have accepted when no work is left.
+ */
+export function isParked({ items, outcomes, waits, sent, queued }: History): boolean {
   const calls = [...items.values()].flat().filter(({ what }) => !what.startsWith("all "));
   const isRest = ({ what }: Item): boolean => what.startsWith("sleep ") || what.startsWith("receive ");
   const rests = new Set(calls.filter(isRest).map(({ callId }) => callId));
@@ -338,7 +346,7 @@ export function isParked({ items, outcomes, waits, queued }: History): boolean {
   const leaves = open.filter((callId) => !open.some((other) => isInside(other, callId)));
   return (
     leaves.some((callId) => waits.has(callId)) &&
-    leaves.every((leaf) => waits.has(leaf) || rests.has(leaf) || queued.has(leaf))
+    leaves.every((leaf) => [waits, rests, sent, queued].some((resting) => resting.has(leaf)))
   );
 }
 

@@ -161,6 +161,18 @@ export class Model {
           wrong(`gave ${JSON.stringify(outcome.value)}`);
         return;
       }
+      case "ask":
+      case "tell": {
+        // What the other actor did is in its own log.
+        if (outcome === undefined || outcome.code === "canceled") return;
+        if (outcome.code === "timeout" && call.to === "ask" && call.timeoutMs !== undefined) return;
+        if (!outcome.ok && (call.to === "tell" || outcome.code !== "tool_error"))
+          wrong(`ended with ${JSON.stringify(outcome)}`);
+        const { program } = Object(outcome.value) as { readonly program?: number };
+        if (outcome.ok && call.to === "ask" && program !== call.program)
+          wrong(`gave ${JSON.stringify(outcome.value)}`);
+        return;
+      }
       case "model": {
         const said = this.#history.words.get(callId) ?? [];
         const words = toWords(call.name, call.words);
@@ -362,6 +374,8 @@ class Sequence {
     const callId = `${this.#place.scope}.${this.items.length}`;
     const outcome = this.#history.outcomes.get(callId);
     this.#visit(callId, call, outcome, this.#place.config);
+    // The code of a program does not use the address of the request.
+    if (call.to === "tell" && outcome?.ok === true) return { outcome: { ...outcome, value: call.program } };
     return { outcome };
   }
 
@@ -486,6 +500,9 @@ function toItem(call: Call): string {
       return `call ${call.to} {"program":${call.program}}`;
     case "effect":
       return `call ${call.name} {}`;
+    case "ask":
+    case "tell":
+      return `call actor.perform {"program":${call.program}}`;
     case "sleep":
       return `sleep ${call.ms}`;
     case "receive":

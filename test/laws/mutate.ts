@@ -90,6 +90,8 @@ function changedCall(call: Call): Call {
       return { ...call, content: `${call.content}!` };
     case "model":
       return { to: "sleep", ms: 1 };
+    case "ask":
+    case "tell":
     case "remote":
       return { ...call, program: call.program + 1_000 };
     default: {

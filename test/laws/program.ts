@@ -29,6 +29,9 @@ export type Call =
   | { readonly to: "wait"; readonly key: string; readonly ms?: number }
   /** A wait for a message; without `ms` it has no end. */
   | { readonly to: "receive"; readonly name: string; readonly ms?: number }
+  /** A request to the actor with a key, whose turn runs a program. */
+  | (Supervision & { readonly to: "ask"; readonly key: string; readonly program: number })
+  | { readonly to: "tell"; readonly key: string; readonly program: number }
   | { readonly to: "artifact"; readonly name: string }
   | { readonly to: "text"; readonly content: string }
   | CompletionCall
@@ -78,7 +81,7 @@ export type Step =
 /** The steps of a handler, in sequence. */
 export type Steps = readonly Step[];
 
-/** Handlers by number; the first is the requested one, each other is called from one place. */
+/** Handlers by number; the first is the requested one, each other is called, asked or told from one place. */
 export type Programs = ReadonlyMap<number, Steps>;
 
 /** Picks from what a seed gives. */
@@ -118,7 +121,14 @@ interface Place {
   readonly tool: boolean;
   /** Somewhere under a call that may be made more than once; a remote agent has one program for each call. */
   readonly retried: boolean;
+  /** The keys of the actors that it may ask and tell; those never ask back, so that nothing waits for itself. */
+  readonly keys: readonly string[];
+  /** Somewhere in the turn of another actor, which has no client that answers questions or sends messages. */
+  readonly alone: boolean;
 }
+
+/** The keys of the actors that programs ask and tell. */
+const KEYS = ["a", "b"] as const;
 
 /** The maximum size of the programs of a turn. */
 export interface Size {
@@ -128,12 +138,14 @@ export interface Size {
   readonly most?: number;
   /** Whether they use anything outside the turn: configurations, files, remote agents. Default false. */
   readonly outward?: boolean;
+  /** Whether they ask and tell other actors. Default false. */
+  readonly asks?: boolean;
 }
 
 /** Generates the programs of one turn. */
 export function createPrograms(
   pick: Picker,
-  { first = 0, most = Infinity, outward = false }: Size = {},
+  { first = 0, most = Infinity, outward = false, asks = false }: Size = {},
 ): Programs {
   const programs = new Map<number, Steps>();
   let names = first * 100;
@@ -168,7 +180,8 @@ export function createPrograms(
         return { do: "text", content: name(), awaited: pick.chance(60) };
       case 3:
         // A called agent has no messages.
-        if (place.depth === 0 && pick.chance(40)) return { do: "received", name: pick.of(MESSAGES) };
+        if (place.depth === 0 && !place.alone && pick.chance(40))
+          return { do: "received", name: pick.of(MESSAGES) };
         return { do: pick.of(["now", "random"] as const) };
       case 4:
         return sequence.loose ? { do: "random" } : { do: "breathe", times: 1 + pick.below(3) };
@@ -214,7 +227,7 @@ export function createPrograms(
         return { do: "follow", call: child(place), ...takes, slow: pick.chance(30), content: name() };
       }
       case 14:
-        return pick.chance(30) ? { do: "fail" } : { do: "call", call: wait() };
+        return pick.chance(30) ? { do: "fail" } : { do: "call", call: wait(place) };
       case 20: {
         const children = started.filter((one) => isChild(one.call));
         return children.length > 0 ? cancel(pick.of(children)) : { do: "call", call: call(place) };
@@ -233,6 +246,7 @@ export function createPrograms(
   }
 
   function call(place: Place): Call {
+    if (place.keys.length > 0 && programs.size < MOST_PROGRAMS && pick.chance(25)) return request(place);
     const kind = pick.below(outward ? 14 : 13);
     if (kind < 5 && place.depth < 3 && programs.size < MOST_PROGRAMS) return child(place);
     if (kind < 7) {
@@ -244,13 +258,14 @@ export function createPrograms(
     if (kind === 9) return { to: "artifact", name: name() };
     if (kind === 10) return { to: "text", content: name() };
     if (kind === 11) return completion();
-    if (kind === 12 && place.depth === 0 && pick.chance(60)) return receive();
+    if (kind === 12 && place.depth === 0 && !place.alone && pick.chance(60)) return receive();
     if (kind === 13 && programs.size < MOST_PROGRAMS && !place.retried)
       return { to: "remote", program: reserved() };
-    return wait();
+    return wait(place);
   }
 
-  function wait(): Call {
+  function wait(place: Place): Call {
+    if (place.alone) return { to: "sleep", ms: pick.of([5, 500]) };
     const key = name();
     return pick.chance(40) ? { to: "wait", key, ms: pick.of([10, 1_000, 100_000]) } : { to: "wait", key };
   }
@@ -259,6 +274,17 @@ export function createPrograms(
     // The clients of a simulation do not know what a turn waits for.
     const ms = pick.of(outward ? [10, 1_000, 100_000] : [undefined, 10, 1_000, 100_000]);
     return { to: "receive", name: pick.of(MESSAGES), ...(ms !== undefined && { ms }) };
+  }
+
+  /** An ask or a tell of another actor. */
+  function request(place: Place): Call {
+    const key = pick.of(place.keys);
+    const program = reserved();
+    // In its branch, programs use no memory: the turns of other requests change it in between.
+    const keys = place.keys.filter((one) => one > key);
+    const inside = { depth: 0, branch: true, kept: true, tool: false, retried: true, keys, alone: true };
+    programs.set(program, steps(inside, pick.below(4)));
+    return pick.chance(65) ? { to: "ask", key, program, ...supervision() } : { to: "tell", key, program };
   }
 
   /** A number for a remote program. */
@@ -289,6 +315,8 @@ export function createPrograms(
       kept: place.kept || to === "keeper",
       tool: to === "safe" || to === "risky",
       retried: place.retried || options.retry !== undefined,
+      keys: place.keys,
+      alone: place.alone,
     };
     const inner = steps(inside, pick.below(4));
     programs.set(program, options.retry && pick.chance(60) ? [...inner, { do: "fail" }] : inner);
@@ -308,7 +336,8 @@ export function createPrograms(
   }
 
   programs.set(first, []);
-  const root = { depth: 0, branch: false, kept: false, tool: false, retried: false };
+  const keys = asks ? KEYS : [];
+  const root = { depth: 0, branch: false, kept: false, tool: false, retried: false, keys, alone: false };
   programs.set(first, steps(root, 2 + pick.below(5)));
   return programs;
 }

@@ -8,7 +8,9 @@ import { createAgents } from "./agents.ts";
 import type { Outside } from "./agents.ts";
 import { isParked, openWaits, readHistory } from "./history.ts";
 import type { History } from "./history.ts";
-import { checkInvariants, compareWithPrograms } from "./verify-turn.ts";
+import { checkActors, checkOutboxes } from "./actors.ts";
+import { checkEffects, checkInvariants, compareWithPrograms } from "./verify-turn.ts";
+import { checkActorTurn, findAbandoned, isAtRest, readActors, readRuns } from "./actor-runs.ts";
 import { checkMessages, MESSAGES } from "./messages.ts";
 import { Model } from "./model.ts";
 import type { Kept } from "./model.ts";
@@ -66,16 +68,26 @@ export async function simulate(simulation: Simulation): Promise<Report> {
   for (const number of [1, 2]) {
     const turn = await client.play(number);
     turns.push(turn);
-    client.verify(turn);
+    await client.drain();
+    await client.verify(turn);
     // The result of changed code cannot be predicted.
     if (client.faults.length > 0 || turn.before) break;
   }
-  const faults = [...client.faults, ...host.faults.filter((fault) => !/^agent \w+ failed/.test(fault))];
+  const faults = [...client.faults, ...host.faults.filter((fault) => !EXPECTED.test(fault))];
   return { faults, commits: host.commits, moves: client.moves, turns };
 }
 
 /** Maximum number of messages to a run, fewer than it may hold unread. */
 const MOST_MESSAGES = 60;
+
+/** More numbers than the programs of one turn use. */
+const PROGRAMS_EACH = 20;
+
+/** Longer than the trials of the turns of one simulation together. */
+const TRIALS_MS = 20_000;
+
+/** What the runtime reports though it works as it should: failures of programs, and trials after several deaths. */
+const EXPECTED = /^agent \w+ failed|they continue one at a time/;
 
 /** Maximum number of client actions for any turn. */
 const MOST_MOVES = 300;
@@ -95,6 +107,13 @@ class Client {
   readonly #sent = new Set<string>();
   #before: History | undefined;
   #kept: Kept = { root: null, keeper: null };
+  /** The programs of the current turn. */
+  #current: Programs = new Map();
+  /** The programs of all turns so far. */
+  #programs: Programs = new Map();
+  /** The turns of the run so far. */
+  readonly #played: History[] = [];
+  #deaths = 0;
   moves = 0;
 
   constructor(
@@ -113,13 +132,15 @@ class Client {
   async play(number: number): Promise<Turn> {
     const host = this.#host;
     const requestId = `asked-${number}` as RequestId;
-    this.#done.clear();
-    this.#outside.programs = createPrograms(toPicker(createRandom(this.#simulation.seed * 2 + number)));
+    const first = number * PROGRAMS_EACH;
+    const pick = toPicker(createRandom(this.#simulation.seed * 2 + number));
+    const programs = createPrograms(pick, { first, asks: true });
+    this.#use(programs);
     const { runId } = await this.#retry((runtime) =>
       runtime.process("root", {
         type: "OperationRequest",
         operation: "perform",
-        input: { program: 0 },
+        input: { program: first },
         request_id: requestId,
         ...(this.#runId !== undefined && { run_id: this.#runId }),
       }),
@@ -129,7 +150,7 @@ class Client {
       await host.environment.idle();
       const history = await readHistory(host.log, runId as RunId, requestId);
       const turn = {
-        programs: this.#outside.programs,
+        programs: this.#current,
         history,
         kept: this.#kept,
         ...(this.#before && { before: this.#before }),
@@ -157,12 +178,34 @@ class Client {
     }
   }
 
-  /** Checks an ended turn, and takes over the run's memory. */
-  verify({ programs, history, kept, before }: Turn): void {
+  /** Passes the time until the actors that were asked and told have no work left. */
+  async drain(): Promise<void> {
+    const { environment, log } = this.#host;
+    for (let move = 0; this.faults.length === 0; move += 1) {
+      await environment.idle();
+      if (this.#host.crashed) {
+        await this.#revive();
+        continue;
+      }
+      if (await isAtRest(log)) return;
+      const next = environment.nextTimerMs;
+      if (next === undefined || move > MOST_MOVES) this.faults.push("an actor does not come to rest");
+      else await environment.advance(next);
+    }
+  }
+
+  /** Checks an ended turn and those of all actors, and takes over the run's memory. */
+  async verify({ programs, history, kept, before }: Turn): Promise<void> {
     const end = history.events.at(-1);
     this.#before = undefined;
     if (this.faults.length > 0 || end?.type !== "RequestCompleted") return;
-    this.faults.push(...checkInvariants(history, this.#done));
+    this.faults.push(...checkInvariants(history));
+    this.#played.push(history);
+    const runs = await readRuns(this.#host.log);
+    const actors = readActors(runs);
+    this.faults.push(...checkActors(runs), ...findAbandoned(runs), ...(await checkOutboxes(this.#host.log)));
+    this.faults.push(...checkEffects([...this.#played, ...actors.map((turn) => turn.history)], this.#done));
+    if (!before) this.faults.push(...actors.flatMap((turn) => checkActorTurn(turn, this.#programs)));
     // All passivated sleeping turns share one wake timer, which may fire without work.
     const { passive = false, commitFaults = [], mutated = false } = this.#simulation;
     this.faults.push(...checkMessages(history.entries), ...this.#lostMessages(history));
@@ -180,12 +223,27 @@ class Client {
     if (end.finish_reason === "success") this.#kept = model.kept();
   }
 
+  /** Runs other programs from now on, beside those of earlier turns. */
+  #use(programs: Programs): void {
+    this.#current = programs;
+    this.#programs = new Map([...this.#programs, ...programs]);
+    this.#outside.programs = this.#programs;
+  }
+
   async #restart(history: History): Promise<void> {
     if (this.#simulation.mutated && this.#before === undefined) {
       this.#before = history;
-      this.#outside.programs = mutate(this.#outside.programs, this.#pick);
+      this.#use(mutate(this.#current, this.#pick));
     }
+    await this.#revive();
+  }
+
+  /** Starts a new process. After the second death its turns continue one at a time, each until its trial is over. */
+  async #revive(): Promise<void> {
+    const { environment, log } = this.#host;
     await this.#host.restart();
+    this.#deaths += 1;
+    if (this.#deaths > 1 && !(await isAtRest(log))) await environment.advance(TRIALS_MS);
   }
 
   /** Takes the next action: an answer, or advancing the clock. */
@@ -273,7 +331,7 @@ class Client {
         await host.environment.advance(host.environment.nextTimerMs ?? 0);
       if (settled) return answer;
       if (!host.crashed) throw new Error("a request has no answer though nothing is left to do");
-      await host.restart();
+      await this.#revive();
     }
   }
 }

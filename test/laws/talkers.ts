@@ -11,31 +11,42 @@ type Talk = z.infer<typeof input>;
 export const TALKERS = ["a", "b", "c"] as const;
 
 /**
- * An actor that asks and tells others of its kind, now or later, leaves some asks, and gives some a deadline. It also
- * tells messages, and reads its own.
+ * Creates an actor that asks and tells others of its kind, now or later, leaves some asks, and gives some a deadline. It
+ * also tells messages, and reads its own. Its longest time is five seconds, times `scale`.
  */
-export const talker: Agent = defineAgent({
-  name: "talker",
-  purpose: "Talks with other talkers.",
-  messages: { note: z.number() },
-  operations: { talk: operation({ input, run: talk }) },
-});
+export function createTalker(scale = 1): Agent {
+  const talker: Agent = defineAgent({
+    name: "talker",
+    purpose: "Talks with other talkers.",
+    messages: { note: z.number() },
+    operations: { talk: operation({ input, run: (asked, turn) => talk(asked, { turn, talker, scale }) }) },
+  });
+  return talker;
+}
 
-async function talk({ program, depth }: Talk, turn: Turn): Promise<unknown> {
+/** A running turn of a talker. */
+interface Talking {
+  readonly turn: Turn;
+  readonly talker: Agent;
+  readonly scale: number;
+}
+
+async function talk({ program, depth }: Talk, talking: Talking): Promise<unknown> {
   const random = createNumbers(program);
   const outcomes: unknown[] = [];
   const count = depth === 0 ? 0 : 1 + random(3);
-  for (let step = 0; step < count; step += 1) outcomes.push(await talkOnce(turn, program, depth, random));
-  await turn.text(JSON.stringify(outcomes));
+  for (let step = 0; step < count; step += 1) outcomes.push(await talkOnce(talking, program, depth, random));
+  await talking.turn.text(JSON.stringify(outcomes));
   return { program, outcomes };
 }
 
 async function talkOnce(
-  turn: Turn,
+  { turn, talker, scale }: Talking,
   program: number,
   depth: number,
   random: (below: number) => number,
 ): Promise<unknown> {
+  const time = (belowMs: number): number => random(belowMs) * scale;
   const to = turn.actor(talker, TALKERS[random(TALKERS.length)] ?? "a");
   const next = { program: program * 31 + random(1_000), depth: depth - 1 };
   const kind = random(12);
@@ -51,21 +62,21 @@ async function talkOnce(
       await Promise.all(others.map((other) => outcomeOf(turn.tell(to, "talk", other))));
       return "told";
     case 5:
-      return outcomeOf(turn.ask(to, "talk", next, { timeoutMs: 1 + random(2_000) }));
+      return outcomeOf(turn.ask(to, "talk", next, { timeoutMs: 1 + time(2_000) }));
     case 6:
       return Promise.all(others.map((other) => outcomeOf(turn.ask(to, "talk", other))));
     case 7:
-      return outcomeOf(turn.schedule(to, "talk", { ...next, depth: 0 }, { afterMs: random(5_000) }));
+      return outcomeOf(turn.schedule(to, "talk", { ...next, depth: 0 }, { afterMs: time(5_000) }));
     case 8:
-      return outcomeOf(turn.schedule(to, "note", next.program, { afterMs: random(5_000) }));
+      return outcomeOf(turn.schedule(to, "note", next.program, { afterMs: time(5_000) }));
     case 9:
       await Promise.all([1, 2].map((more) => outcomeOf(turn.tell(to, "note", next.program + more))));
       return turn.received("note");
     case 10:
-      return turn.receive("note", { timeoutMs: random(3_000) });
+      return turn.receive("note", { timeoutMs: time(3_000) });
     default: {
       const asked = outcomeOf(turn.ask(to, "talk", next));
-      return Promise.race([asked, turn.sleep(random(20) * 100).then(() => "let go")]);
+      return Promise.race([asked, turn.sleep(time(20) * 100).then(() => "let go")]);
     }
   }
 }

@@ -29,7 +29,7 @@ export function compareWithPrograms(
 }
 
 /** Invariants of every ended turn. */
-export function checkInvariants(history: History, done: ReadonlyMap<string, number>): readonly string[] {
+export function checkInvariants(history: History): readonly string[] {
   const { events, outcomes, calls, attempts, ids } = history;
   const faults: string[] = [];
   const starts = events.filter(({ type }) => type === "RequestStarted");
@@ -47,9 +47,6 @@ export function checkInvariants(history: History, done: ReadonlyMap<string, numb
       if (isInside(other, callId) && later) faults.push(`${other} ended after ${callId}, which made it`);
     }
   }
-  for (const [name, times] of done)
-    if (name.startsWith("risky") && times > countCalls(history, name))
-      faults.push(`${name} was done ${times} times`);
   const most = 3 + countSpared(history.entries, String(events[0]?.request_id));
   for (const [callId, times] of attempts) if (times > most) faults.push(`${callId} was tried ${times} times`);
   const [end] = ends;
@@ -61,15 +58,21 @@ export function checkInvariants(history: History, done: ReadonlyMap<string, numb
   return faults;
 }
 
-/** How often an unsafe effect or tool was called; more than once if something above it was retried. */
-function countCalls({ calls }: History, what: string): number {
-  const name = what.slice("risky ".length);
-  const made = [...calls.values()].filter(
-    (call) =>
-      call.name === name ||
-      (call.name === "risky" && (call.args as { readonly program: number }).program === Number(name)),
-  );
-  return made.length;
+/** Whether every unsafe effect and tool was done at most as often as these turns have called it. */
+export function checkEffects(
+  histories: readonly History[],
+  done: ReadonlyMap<string, number>,
+): readonly string[] {
+  const calls = histories.flatMap((history) => [...history.calls.values()]);
+  const countCalls = (name: string): number =>
+    calls.filter(
+      (call) =>
+        call.name === name ||
+        (call.name === "risky" && (call.args as { readonly program: number }).program === Number(name)),
+    ).length;
+  return [...done]
+    .filter(([what, times]) => what.startsWith("risky") && times > countCalls(what.slice("risky ".length)))
+    .map(([what, times]) => `${what} was done ${times} times`);
 }
 
 /** The text of a turn, without text that a later attempt of a completion replaced. */

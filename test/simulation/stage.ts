@@ -4,7 +4,7 @@ import { remoteAgent } from "troupe/client";
 import { createMachineAgent } from "../faults/server/machine-agent.ts";
 import { createAgents } from "../laws/agents.ts";
 import type { Outside, Performer } from "../laws/agents.ts";
-import { talker } from "../laws/talkers.ts";
+import { createTalker } from "../laws/talkers.ts";
 import { createChart, createNoter } from "./agents/chart.ts";
 import { clerk } from "./agents/clerk.ts";
 import { createGuide } from "./agents/guide.ts";
@@ -48,6 +48,7 @@ async function createStage(): Promise<Stage> {
     refreshMs: Infinity,
   });
   await remote.remote?.ready();
+  const talker = createTalker();
   const performers = createAgents(current, { remote });
   const chart = createChart(performers.find(({ name }) => name === "agent") as Performer, talker);
   return {

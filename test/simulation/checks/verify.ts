@@ -1,6 +1,8 @@
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { TIMER_AGENT } from "../../../src/runtime/agent/definition/timer-agent.ts";
+import { checkActors, checkOutboxes } from "../../laws/actors.ts";
+import { findMistimed } from "../../laws/schedules.ts";
 import { isParked, toEntries } from "../../laws/history.ts";
 import { checkMessages } from "../../laws/messages.ts";
 import { checkInvariants, compareWithPrograms } from "../../laws/verify-turn.ts";
@@ -12,10 +14,8 @@ import { GUIDE } from "../agents/guide.ts";
 import type { Invocation, Client } from "../clients/client.ts";
 import type { Shared } from "../clients/client-actions.ts";
 import { findMisconfigured } from "../clients/settings.ts";
-import { verifyTalkers } from "./verify-talkers.ts";
 import { findWrongCharts } from "./verify-charts.ts";
 import { findUnsteered } from "./verify-guides.ts";
-import { findMistimed } from "./verify-schedules.ts";
 import { findWrongTimes } from "./verify-cron.ts";
 import { verifyStorage } from "./verify-storage.ts";
 import type { StoredData } from "./verify-storage.ts";
@@ -50,7 +50,7 @@ export async function verify(
   }
   await verifyLog(rest);
   await verifyStorage(rest);
-  await verifyTalkers(rest);
+  faults.push(...checkActors(observer.runs), ...(await checkOutboxes(disk.log)));
   faults.push(...findMistimed(observer, rest.hosts.clock.backMs), ...findWrongTimes(observer));
   faults.push(...findUnsteered(observer), ...findWrongCharts(observer), ...verifyMessages(rest));
   const kept = new Map<string, Kept>();
@@ -152,7 +152,7 @@ function verifyTurn(
     if (!isParked(history)) say("it has no work left and does not wait");
     return kept;
   }
-  for (const fault of checkInvariants(history, new Map())) say(fault);
+  for (const fault of checkInvariants(history)) say(fault);
   if (wasPoisoned(observer, requestId)) return kept;
   const model = new Model(programs, history, kept, given);
   const isCanceled = history.events.some(({ type }) => type === "CancelRequest");
@@ -177,7 +177,7 @@ function verifyRemote({ observer }: Quiescence, requestId: string): void {
     say(`it did ${JSON.stringify(done)} and not ${JSON.stringify(items)}`);
   if (end === undefined && !isParked(history)) say("it has no work left and does not wait");
   if (!isWhole) return;
-  for (const fault of checkInvariants(history, new Map())) say(fault);
+  for (const fault of checkInvariants(history)) say(fault);
   const isRight = end.finish_reason === (ok ? "success" : "error");
   if (!isRight || (ok && JSON.stringify(end.output) !== JSON.stringify(value)))
     say(`it ended with ${JSON.stringify(end)}`);

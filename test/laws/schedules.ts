@@ -1,15 +1,30 @@
-import type { Event } from "../../../src/protocol/events/events.ts";
-import { TIMER_AGENT } from "../../../src/runtime/agent/definition/timer-agent.ts";
-import type { TimedRequest } from "../../../src/runtime/agent/definition/timer-agent.ts";
-import type { LoggedRun, Observer } from "./observer.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
+import { TIMER_AGENT } from "../../src/runtime/agent/definition/timer-agent.ts";
+import type { TimedRequest } from "../../src/runtime/agent/definition/timer-agent.ts";
 
 type ToolCall = Event & { readonly type: "ToolCall" };
 
+/** The logs of all runs, and the requests in them. */
+export interface ScheduleLogs {
+  readonly runs: ReadonlyMap<string, LoggedRun>;
+  readonly requests: ReadonlyMap<string, LoggedRequest>;
+}
+
+interface LoggedRun {
+  readonly events: readonly Event[];
+  readonly removed: boolean;
+}
+
+interface LoggedRequest {
+  readonly runId: string;
+  readonly end?: Event & { readonly type: "RequestCompleted" };
+}
+
 /**
- * The laws of `turn.schedule` when no work is left: what a turn has scheduled is sent once, to the actor that it names,
+ * The laws of `turn.schedule`: what a turn has scheduled is sent once, to the actor that it names,
  * and not before its time. A sleep does not last longer when the wall clock is set back, so it may be that much too early.
  */
-export function findMistimed({ requests, runs }: Observer, backMs: number): readonly string[] {
+export function findMistimed({ requests, runs }: ScheduleLogs, backMs = 0): readonly string[] {
   const faults: string[] = [];
   for (const [runId, { events }] of runs) {
     for (const event of events) {
