@@ -3,6 +3,8 @@ import { idOf, requestIdOf } from "../../src/protocol/events/encode.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
 import type { Random } from "../../src/testing/event-log/random.ts";
 import { agentNames } from "./server/agents.ts";
+import { toMail, toRequest } from "./requests.ts";
+import type { Mail } from "./requests.ts";
 import type { Journal } from "./journal.ts";
 
 /** The environment of a client. */
@@ -26,11 +28,11 @@ export async function runClient(options: ClientOptions): Promise<void> {
   for (let number = 1; options.goesOn(); number += 1) {
     const agent = agentNames[random.below(agentNames.length)] ?? "speaker";
     const requestId = `${name}-${number}`;
-    const again = agent === "counter" && run !== undefined ? { run_id: run } : {};
-    const body = { type: "ChatRequest", input: requestId, request_id: requestId, ...again };
     const turn = new ClientTurn(options, agent, requestId);
-    await turn.begin(body, { streamed: random.below(2) === 0 });
+    await turn.begin(toRequest(agent, requestId, { run, random }), { streamed: random.below(2) === 0 });
+    const sent = turn.send(toMail(agent, requestId));
     await turn.follow({ cancelAfter: random.below(8) === 0 ? 1 + random.below(12) : Infinity });
+    await sent;
     if (agent === "counter") run = turn.runId;
   }
 }
@@ -68,6 +70,15 @@ class ClientTurn {
     this.#options.journal.note({ kind: "accepted", requestId: this.#requestId });
   }
 
+  /** Sends messages and operations to the run of the turn, one after the other. */
+  async send(mail: readonly Mail[]): Promise<void> {
+    const { journal } = this.#options;
+    for (const body of mail) {
+      const isTaken = await this.#post("process", body, { mayRefuse: body.type === "OperationRequest" });
+      if (isTaken) journal.note({ kind: "sent", requestId: this.#requestId, messageId: body.request_id });
+    }
+  }
+
   /** Reads to the end of the turn, answers questions, and sometimes cancels it. */
   async follow({ cancelAfter }: { readonly cancelAfter: number }): Promise<void> {
     const { journal } = this.#options;
@@ -98,8 +109,12 @@ class ClientTurn {
     this.#waits = this.#waits.filter(({ id }) => id !== waitId);
   }
 
-  /** Sends a request until it is answered; false if it was refused permanently. */
-  async #post(path: string, body: object): Promise<boolean> {
+  /** Sends a request until it is answered; false if it was refused permanently, which may be right. */
+  async #post(
+    path: string,
+    body: object,
+    { mayRefuse = false }: { readonly mayRefuse?: boolean } = {},
+  ): Promise<boolean> {
     for (;;) {
       const response = await this.#fetch(`/${this.#agent}/${path}`, body);
       const answer = await response?.text().catch(() => undefined);
@@ -107,6 +122,8 @@ class ClientTurn {
         await setTimeout(RETRY_MS);
       } else if (response.ok) {
         return true;
+      } else if (mayRefuse && answer.includes('"not_accepted"')) {
+        return false;
       } else {
         this.#complain(`${JSON.stringify(body)} was answered by ${response.status}: ${answer}`);
         return false;

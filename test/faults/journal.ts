@@ -6,6 +6,8 @@ export type Heard =
   | { readonly kind: "event"; readonly requestId: string; readonly id: number; readonly text: string }
   /** A request was accepted. */
   | { readonly kind: "accepted"; readonly requestId: string }
+  /** A message, or an operation for a state machine, was accepted. */
+  | { readonly kind: "sent"; readonly requestId: string; readonly messageId: string }
   /** An answer to a wait was accepted. */
   | { readonly kind: "resumed"; readonly requestId: string; readonly waitId: number }
   /** A cancel was accepted. */

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fsArtifacts } from "troupe/storage/fs";
@@ -112,6 +113,7 @@ export class Session implements AsyncDisposable {
     this.#goesOn = false;
     const over = await Promise.race([this.#clients.then(() => true), server.exited.then(() => false)]);
     if (!over) return [{ invariant: "I2", what: `the server ended by itself: ${server.said.join(" ")}` }];
+    await allEnded(await server.address);
     const exit = await server.terminate();
     const violations = await this.verify({ finished: true });
     if (exit !== 0) violations.push({ invariant: "ends", what: `the server ended with ${exit}` });
@@ -146,6 +148,16 @@ export class Session implements AsyncDisposable {
     }
     await store.close();
     return violations;
+  }
+}
+
+/** Waits until no turn runs or sleeps on a server, also those that no client follows. */
+async function allEnded(address: string | undefined): Promise<void> {
+  for (;;) {
+    const response = await fetch(`${address}/runs?status=running&limit=1`);
+    const runs = (await response.json()) as readonly unknown[];
+    if (runs.length === 0) return;
+    await setTimeout(20);
   }
 }
 

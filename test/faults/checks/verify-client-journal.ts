@@ -27,6 +27,7 @@ export function verifyClientJournal(
           break;
         }
         case "accepted":
+        case "sent":
           break;
         case "resumed":
           if (

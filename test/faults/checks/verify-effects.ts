@@ -90,13 +90,10 @@ function keyOf(
   before: number,
 ): string | undefined {
   if (event.type === "CompletionCall") return `${requestId}/${before === 0 ? "first" : "second"}`;
-  // What another actor is asked is in the log of that actor.
-  if (event.mode !== undefined) return undefined;
+  // What another actor is asked is in the log of that actor, and what an agent does is in its own calls.
+  if (event.mode !== undefined || event.callee?.kind === "agent") return undefined;
   const { key } = event.args as { readonly key?: string };
-  if (key !== undefined) return key;
-  return event.function_name === "child" || event.function_name === "child.part"
-    ? undefined
-    : `${requestId}/${event.function_name}`;
+  return key ?? `${requestId}/${event.function_name}`;
 }
 
 function count(

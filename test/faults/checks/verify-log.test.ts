@@ -43,6 +43,54 @@ function evidence(
   return { history, heard, effects: [deed], finished: true, ...rest };
 }
 
+const message = (id: number): string =>
+  event(id, "MessageReceived", { agent: "listener", message_id: "m", name: "line", body: "end" });
+const read = { n: 2, after: 2, type: "Received", call_id: "c1.1", ids: [2] };
+const listening = [
+  event(1, "RequestStarted", { agent: "listener" }),
+  message(2),
+  event(3, "TextOutput", { agent: "listener", content: "end\n" }),
+  event(4, "RequestCompleted", { agent: "listener", finish_reason: "success" }),
+];
+const sent: Heard = { kind: "sent", requestId: "q", messageId: "m" };
+
+/** A log with a turn that has read one message. */
+function mail(changes: Partial<RunHistory> = {}, more: Partial<Evidence> = {}): Evidence {
+  const run = { events: listening, records: [accepted, read], ...changes };
+  return evidence({ run, heard: [sent], effects: [], ...more });
+}
+
+const ask = event(2, "ToolCall", {
+  function_name: "a.do",
+  args: {},
+  tool_call_id: "c1.1",
+  mode: "ask",
+  callee: { kind: "actor", name: "a", key: "k", request_id: "other" },
+});
+const answered = (result: unknown): string =>
+  event(3, "ToolResult", { function_name: "a.do", result, tool_call_id: "c1.1" });
+
+/** A log with an ask of another run. */
+function asking(result: unknown, there: readonly string[]): Evidence {
+  const { history, ...rest } = evidence({ heard: [], effects: [] });
+  const events = [events1, ask, answered(result), event(4, "RequestCompleted", { finish_reason: "success" })];
+  const theirs = there.map((text) => text.replace('"run_id":"r"', '"run_id":"s"'));
+  const other = { n: 1, after: 0, type: "Accepted", accepted: { requestId: "other" } };
+  const runs = new Map<string, RunHistory>([
+    ["r", { events, records: [accepted] }],
+    ["s", { events: theirs, records: there.length === 0 ? [] : [other] }],
+  ]);
+  return { ...rest, history: { ...history, runs } };
+}
+
+const events1 = event(1, "RequestStarted");
+const theirStart = event(1, "RequestStarted", { request_id: "other" });
+const theirEnd = event(2, "RequestCompleted", {
+  request_id: "other",
+  finish_reason: "success",
+  output: 7,
+});
+
 const without = (index: number): readonly string[] => events.toSpliced(index, 1);
 const earlier = evidence().history;
 
@@ -50,7 +98,23 @@ test("a correct log passes", () => {
   expect(verifyLog({ ...evidence(), earlier, earlierEffects: [deed] })).toEqual([]);
 });
 
+test("a correct log of actors passes", () => {
+  expect(verifyLog(mail())).toEqual([]);
+  expect(verifyLog(asking(7, [theirStart, theirEnd]))).toEqual([]);
+});
+
 test.for<[string, string, Evidence]>([
+  ["an ask has another result than its request", "I8", asking(8, [theirStart, theirEnd])],
+  ["an ask has a result that no turn gave", "I8", asking(7, [])],
+  ["a message that was taken is lost", "I9", mail({}, { heard: [{ ...sent, messageId: "n" }] })],
+  [
+    "a message is in the log twice",
+    "I9",
+    mail({ events: [...listening.slice(0, 2), message(3), event(4, "RequestCompleted")] }),
+  ],
+  ["a message is read twice", "I9", mail({ records: [accepted, read, { ...read, n: 3 }] })],
+  ["a line was not said", "I9", mail({ events: listening.with(2, event(3, "Other")) })],
+
   ["an event is missing", "I1", evidence({ run: { events: without(1) } })],
   [
     "an event is not what it was",

@@ -38,7 +38,8 @@ export const invariants = {
   I5: "every answer belongs to one wait, and every wait to one answer",
   I6: "what is unsafe was done at most once, what is idempotent shows each attempt, what has a result is not done again",
   I7: "the chain of hashes and the head file are whole",
-  I8: "what an actor asked or told another one is one turn at most, and its outcome is the end of that turn",
+  I8: "what an actor asked or told another one is one turn at most, its outcome is the end of that turn, and what it scheduled is sent once",
+  I9: "a message that was taken is in the log once, and is read at most once, in order",
   ends: "no turn ended otherwise than its agent or its client wanted",
 } as const;
 
@@ -67,7 +68,7 @@ export function verifyLog(evidence: Evidence): Violation[] {
     const run = history.runs.get(runId) ?? { events: [], records: [] };
     violations.push(...verifyTurn(requestId, run, { open: history.open.has(requestId), finished }));
   }
-  violations.push(...verifyActors(history).map((what) => ({ invariant: "I8", what }) as const));
+  violations.push(...verifyActors(evidence));
   return [...violations, ...verifyClientJournal(evidence, accepted), ...verifyEffects(evidence)];
 }
 

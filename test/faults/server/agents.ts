@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { AgentError, defineAgent, defineTool, operation } from "troupe";
-import type { ActorAddress, Agent, Turn } from "troupe";
+import type { Agent, Turn } from "troupe";
 import { z } from "zod";
+import { createActorAgents } from "./actor-agents.ts";
 import { createMachineAgent } from "./machine-agent.ts";
 import { createModel } from "./model.ts";
 import type { OutsideEffect } from "./outside.ts";
@@ -20,6 +21,10 @@ export const agentNames = [
   "gambler",
   "machine",
   "visitor",
+  "listener",
+  "planner",
+  "talker",
+  "collector",
 ] as const;
 
 /** The bytes of the artifact that the publisher makes for a request. */
@@ -204,22 +209,6 @@ export function createAgents(services: OutsideServices): Agent[] {
     },
   });
 
-  const visitor = defineAgent({
-    name: "visitor",
-    purpose: "Asks and tells desks, which other visitors use too.",
-    async chat(input, turn) {
-      const at = (key: number): ActorAddress<typeof desk.operations> => turn.actor(desk, `desk-${key}`);
-      const first = input.length % 3;
-      await turn.tell(at(first), "note", { text: `${input}/told` });
-      const both = await Promise.all(
-        [0, 1].map((more) => turn.ask(at((first + more) % 3), "note", { text: `${input}/${more}` })),
-      );
-      await turn.text(`${both.join(" ")}\n`);
-      // Nothing waits for this one, so it is canceled at the end.
-      void turn.ask(at((first + 2) % 3), "note", { text: `${input}/left` });
-    },
-  });
-
   return [
     speaker,
     worker,
@@ -230,28 +219,10 @@ export function createAgents(services: OutsideServices): Agent[] {
     publisher,
     counter,
     gambler,
-    visitor,
-    desk,
     createMachineAgent(touch),
+    ...createActorAgents(child),
   ];
 }
-
-/** An actor that other turns ask and tell. */
-const desk = defineAgent({
-  name: "desk",
-  purpose: "Counts its notes.",
-  operations: (own) => ({
-    note: own({
-      input: z.object({ text: z.string() }),
-      async run({ text }, turn): Promise<number> {
-        const count = ((turn.memory.get() as number | undefined) ?? 0) + 1;
-        await turn.text(text);
-        turn.memory.set(count);
-        return count;
-      },
-    }),
-  }),
-});
 
 /** A result, or the error of the call; the log shows which. */
 async function settled(call: Promise<string>): Promise<string> {
