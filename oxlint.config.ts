@@ -103,7 +103,7 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["api", "lazy", "limits", "run-context"],
+    shared: ["api", "inspection", "lazy", "limits", "run-context"],
     rooms: {
       secrets: [],
       agent: ["secrets"],
@@ -111,14 +111,14 @@ const ROOMS: readonly Rooms[] = [
       replay: ["agent", "journal"],
       artifacts: ["journal"],
       scheduler: READ,
-      turn: [...READ, "artifacts", "scheduler"],
+      turn: [...READ, "secrets", "artifacts", "scheduler"],
       calls: [...READ, "scheduler", "turn"],
       remote: [...READ, "artifacts", "scheduler", "turn"],
       actor: [...READ, "artifacts", "scheduler", "turn", "calls", "remote"],
       machine: [...READ, "secrets", "actor"],
       activation: [...READ, "artifacts", "scheduler", "turn", "actor"],
       run: [...READ, "secrets", "artifacts", "scheduler", "activation"],
-      queries: READ,
+      queries: [...READ, "secrets"],
       commands: [...READ, "secrets", "artifacts", "run", "queries"],
       supervision: ["agent", "journal", "run", "commands"],
     },

@@ -151,6 +151,17 @@ export type {
   RuntimeHealth,
   Upload,
 } from "./runtime/api.ts";
+export type {
+  InspectedAgent,
+  InspectedCallee,
+  InspectedCompletion,
+  InspectedMachine,
+  InspectedMark,
+  InspectedRequest,
+  InspectedRun,
+  InspectedServer,
+  Inspection,
+} from "./runtime/inspection.ts";
 export type { Limits } from "./runtime/limits.ts";
 export { memoryArtifacts } from "./storage/memory/artifacts.ts";
 export { memoryLog } from "./storage/memory/log.ts";

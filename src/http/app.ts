@@ -5,6 +5,7 @@ import type { RouterFigures } from "../ports/router.ts";
 import type { Runtime } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
+import { addInspection, isInspection } from "./console/add-inspection.ts";
 import type { ConsolePages } from "./console/pages.ts";
 import { addRoutes } from "./routes/add-routes.ts";
 import { agentHandlers } from "./routes/agent-routes.ts";
@@ -64,7 +65,10 @@ export function createApp(
 ): Hono<AppEnv> {
   for (const adapter of adapters) checkRoots(adapter, runtime);
   const refuse = createRefuse(adapters);
-  const guard = createGuard(guardOptions, adapters, refuse, console && isForConsole);
+  const guard = createGuard(guardOptions, adapters, refuse, {
+    ...(console && { isPublic: isForConsole }),
+    isOwn: isInspection,
+  });
   const host: Host = {
     runtime,
     streams: new OpenStreams(streamOptions),
@@ -84,7 +88,10 @@ export function createApp(
 
   const app = new Hono<AppEnv>({ getPath: pathOf });
   app.use(guard.handler);
-  if (console) addConsole(app, console, host.mount);
+  if (console) {
+    addConsole(app, console, host.mount);
+    addInspection(app, runtime, console.version);
+  }
   const places = placesOf(runtime);
   // The first matching route is called first: an adapter can take or pass on a request to a native path.
   for (const place of places) for (const adapter of adapters) adapter.addRoutes(app, host, place);

@@ -7,6 +7,7 @@ import type { ConsoleFile, ConsolePages } from "../http/console/pages.ts";
 /** Reads the pages of the console, for the option `console` of `createApp` and `serve`. */
 export async function readConsole(): Promise<ConsolePages> {
   const folder = fileURLToPath(FOLDER);
+  const { version } = JSON.parse(await readFile(PACKAGE, "utf8")) as { readonly version: string };
   let names: readonly string[];
   let page: string;
   try {
@@ -25,11 +26,13 @@ export async function readConsole(): Promise<ConsolePages> {
       return [name, { type: TYPES[extname(name)] ?? "text/plain", text }];
     }),
   );
-  return { page, files: new Map(files) };
+  return { version, page, files: new Map(files) };
 }
 
 /** The built console. The address is the same from `src/node` and from `dist/node`. */
 const FOLDER = new URL("../../dist/console/", import.meta.url);
+
+const PACKAGE = new URL("../../package.json", import.meta.url);
 
 const TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",

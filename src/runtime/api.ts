@@ -2,6 +2,7 @@ import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogHealth } from "../ports/event-log.ts";
 import type { RouterFigures, RouterHealth } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
+import type { Inspection } from "./inspection.ts";
 import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
@@ -123,6 +124,9 @@ export interface Runtime {
 
   /** The runs in memory with what is open in them, at most 1,000; for operators. */
   actors(): readonly LoadedActor[];
+
+  /** What operators see beside that: agents, states of runs, prompts. */
+  readonly inspection: Inspection;
 
   /**
    * Ends a turn whose code caused a fault outside any call. Does nothing if the request is not running here.

@@ -45,6 +45,11 @@ export interface RuntimeOptions {
    * one tree. Secret values of configurations are not in them.
    */
   readonly inspect?: Inspector;
+  /**
+   * Whether the log keeps what models are asked, for the people who operate the server: instructions, conversations and
+   * tools. Default true.
+   */
+  readonly prompts?: boolean;
   readonly limits?: Partial<Limits>;
 }
 

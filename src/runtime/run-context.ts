@@ -31,6 +31,8 @@ export interface RunContext {
   readonly gate: StartGate;
   /** Gets the inspection events of all actors, if the runtime has an inspector. */
   readonly inspect: Inspector | undefined;
+  /** Whether the log has what completions are asked. */
+  readonly prompts: boolean;
   /** Carries requests and answers between actors. */
   readonly mail: Mail;
 }

@@ -17,6 +17,7 @@ import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
+import { createInspection } from "./queries/inspect/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { startSchedules } from "./supervision/schedules.ts";
 import { startRetention } from "./supervision/retention.ts";
@@ -56,6 +57,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     groupCommit,
     queues: new SlotQueues(environment),
     inspect: options.inspect,
+    prompts: options.prompts ?? true,
     gate: new StartGate({ environment, telemetry }),
   };
   const queries = new Queries(log, environment, agents);
@@ -197,6 +199,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       activeTurns: runHost.busy,
     }),
     actors: () => runHost.actors(SHOWN_ACTORS),
+    inspection: createInspection(context, queries, (runId) => runHost.peek(runId) !== undefined),
     crash({ runId, requestId }, reason) {
       runHost.peek(runId)?.crash(requestId, reason);
     },

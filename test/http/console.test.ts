@@ -73,3 +73,55 @@ test("without the console a browser gets the list of agents", async () => {
   expect(await list.json()).toEqual([{ name: "echo", path: "/echo" }]);
   expect((await plain.request("/console/main.js")).status).toBe(404);
 });
+
+test("what operators see is there with the console only, and only for its own page", async () => {
+  const turn = await runtime.process("echo", { type: "ChatRequest", input: "hello" });
+  await runtime.acknowledgement(turn, { until: "completed", timeoutMs: 10_000 });
+  const shown = createApp(runtime, {
+    console: { ...pages, version: "1.2.3" },
+    allowedOrigins: ["https://app.example"],
+  });
+  const read = async (path: string): Promise<unknown> => (await shown.request(path)).json();
+  expect(await read("/inspect")).toMatchObject({
+    version: "1.2.3",
+    instance: expect.any(String) as string,
+    started_at: expect.any(String) as string,
+    durability: "memory",
+    limits: { queued_requests: 8 },
+  });
+  expect(await read("/inspect/agents/echo")).toMatchObject({ name: "echo", kind: "agent", tools: [] });
+  expect(await read(`/inspect/runs/${turn.runId}?at=1`)).toMatchObject({
+    run_id: turn.runId,
+    at: 1,
+    memory: {},
+    marks: [{ type: "accepted", after: 0, request_id: turn.requestId }],
+  });
+  expect(await read("/inspect/actors")).toMatchObject([
+    { run_id: turn.runId, agent: "echo", status: "idle" },
+  ]);
+  const statuses = async (paths: readonly string[]): Promise<readonly number[]> =>
+    Promise.all(paths.map(async (path) => (await shown.request(path)).status));
+  expect(
+    await statuses([
+      "/inspect/agents/nobody",
+      "/inspect/runs/run_none",
+      `/inspect/runs/${turn.runId}?at=x`,
+      `/inspect/completions/${turn.requestId}/c1.1`,
+      "/inspect/completions/req_none/c1.1",
+      "/inspect/runs/%00",
+    ]),
+  ).toEqual([404, 404, 400, 404, 404, 400]);
+
+  const foreign = { origin: "https://app.example" };
+  const allowed = await shown.request("/runs", { headers: foreign });
+  expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([200, foreign.origin]);
+  const refused = await shown.request("/inspect", { headers: foreign });
+  expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+  expect(
+    (await shown.request("/inspect", { headers: { origin: "http://localhost", host: "localhost" } })).status,
+  ).toBe(200);
+  const guarded = createApp(runtime, { console: pages, token: "secret" });
+  expect((await guarded.request("/inspect")).status).toBe(401);
+  for (const path of ["/inspect", "/inspect/agents/echo", `/inspect/runs/${turn.runId}`])
+    expect((await createApp(runtime).request(path)).status).toBe(404);
+});

@@ -14,6 +14,8 @@ import type { CommitFault } from "../runtime/test-host.ts";
 interface Deeds {
   /** The requested completions, distinguished by their prompts. */
   readonly asked: string[];
+  /** What each completion was asked last. */
+  readonly inputs: Map<string, Json>;
   readonly sent: string[];
 }
 
@@ -72,6 +74,7 @@ function clerk(deeds: Deeds): Agent {
     name: "recorded",
     generate(input, context) {
       deeds.asked.push(context.callId);
+      deeds.inputs.set(context.callId, input);
       return script.generate(input, context);
     },
   };
@@ -94,8 +97,10 @@ async function work(commitFaults: readonly CommitFault[]): Promise<{
   readonly commits: number;
   /** The completions in the log at the time of the crash. */
   readonly known: readonly string[];
+  /** What the log says that each completion was asked. */
+  readonly prompts: ReadonlyMap<string, Json>;
 }> {
-  const deeds: Deeds = { asked: [], sent: [] };
+  const deeds: Deeds = { asked: [], inputs: new Map(), sent: [] };
   const host = new TestHost({ agents: [clerk(deeds)], commitFaults });
   const request_id = "r1" as RequestId;
   let known: readonly string[] = [];
@@ -117,7 +122,7 @@ async function work(commitFaults: readonly CommitFault[]): Promise<{
   for (;;) {
     const events = await host.events(request_id);
     if (events.at(-1)?.type === "RequestCompleted") {
-      return { events, deeds, commits: host.commits, known };
+      return { events, deeds, commits: host.commits, known, prompts: await promptsOf(host, events) };
     }
     const answered = new Set(ofType(events, "ResumeWithInput").map(({ wait_id }) => wait_id));
     const open = ofType(events, "WaitForInput").find(({ id }) => !answered.has(id));
@@ -127,6 +132,17 @@ async function work(commitFaults: readonly CommitFault[]): Promise<{
   }
 }
 
+/** The prompts of all completions of a turn. */
+async function promptsOf(host: TestHost, events: readonly Event[]): Promise<ReadonlyMap<string, Json>> {
+  const prompts = new Map<string, Json>();
+  for (const { call_id: callId, request_id } of ofType(events, "CompletionCall")) {
+    const prompt = await host.runtime.inspection.completion(request_id ?? "", callId);
+    const { instructions = "", messages, tools = [], settings } = prompt;
+    prompts.set(callId, { ...settings, instructions, messages, tools });
+  }
+  return prompts;
+}
+
 test("wherever the process dies, the turn ends and requests no completion again that is in the log", async () => {
   const whole = await work([]);
   expect(whole.events.at(-1)).toMatchObject({
@@ -134,12 +150,14 @@ test("wherever the process dies, the turn ends and requests no completion again 
     result: "I begin. Now the money. All is done.",
   });
   expect(whole.deeds.sent).toEqual(["ada", "eve"]);
+  expect(whole.prompts).toEqual(whole.deeds.inputs);
+  expect(whole.prompts.size).toBeGreaterThan(3);
   expect(ofType(whole.events, "ReasoningOutput").length).toBeGreaterThan(0);
 
   const points = Array.from({ length: whole.commits }, (_, index) => index + 1);
   for (const written of [false, true]) {
     for (const commit of points) {
-      const { events, deeds, known } = await work([{ commit, kind: "crash", written }]);
+      const { events, deeds, known, prompts } = await work([{ commit, kind: "crash", written }]);
       const again = deeds.asked.slice(deeds.asked.indexOf("crash") + 1);
       expect({
         where: `crashed ${written ? "after" : "before"} commit ${commit}`,
@@ -147,11 +165,13 @@ test("wherever the process dies, the turn ends and requests no completion again 
         askedAgain: again.filter((callId) => known.includes(callId)),
         // An unsafe effect ran once, or the model has read that its outcome is unknown.
         sentAgain: deeds.sent.filter((to, index) => deeds.sent.indexOf(to) < index),
+        prompts,
       }).toEqual({
         where: expect.any(String) as string,
         result: ["I begin. Now the money. All is done."],
         askedAgain: [],
         sentAgain: [],
+        prompts: deeds.inputs,
       });
     }
   }

@@ -33,6 +33,16 @@ export interface GuardedWire {
   readonly headers?: CrossOriginHeaders;
 }
 
+/** Requests with rules of their own. */
+export interface PathRules {
+  /** Whether a request needs no token. */
+  readonly isPublic?: (c: Context<AppEnv>) => boolean;
+  /** Whether a request is only for the pages of the server itself, also if other origins are allowed. */
+  readonly isOwn?: (c: Context<AppEnv>) => boolean;
+}
+
+const NOTHING = (): boolean => false;
+
 /** The guard of all routes, and its token check. */
 export interface Guard {
   readonly handler: MiddlewareHandler<AppEnv>;
@@ -48,7 +58,7 @@ export function createGuard(
   { allowedHosts = [], allowedOrigins = [], token, trustProxy = false }: GuardOptions,
   wires: readonly GuardedWire[],
   refuse: Refuse,
-  isPublic: (c: Context<AppEnv>) => boolean = () => false,
+  { isPublic = NOTHING, isOwn = NOTHING }: PathRules = {},
 ): Guard {
   const hosts = createHostCheck(allowedHosts, token !== undefined);
   const origins = createOriginCheck(
@@ -70,7 +80,7 @@ export function createGuard(
     const host = hostOf(c, trustProxy);
     // Monitoring reads each instance by its address. DNS rebinding needs a name.
     if (!forHealth) hosts.check(c, host, () => path === "/metrics" || isOpen(c));
-    if (origins.check(c, host) === "preflight") return replyEmpty(c, origins.preflight);
+    if (origins.check(c, host, isOwn) === "preflight") return replyEmpty(c, origins.preflight);
     if (checkToken !== undefined && !forHealth && !isOpen(c) && !isPublic(c)) await checkToken(c);
     const expected = c.req.header("expect");
     if (expected !== undefined && !CONTINUE.test(expected)) {

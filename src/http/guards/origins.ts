@@ -6,8 +6,11 @@ import { quoted } from "./quoted.ts";
 
 /** The pages that may use a server. */
 export interface OriginCheck {
-  /** What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. */
-  check(c: Context<AppEnv>, host: string): "preflight" | "served";
+  /**
+   * What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. Where
+   * `isOwn` is true, pages of allowed origins are refused too.
+   */
+  check(c: Context<AppEnv>, host: string, isOwn: (c: Context<AppEnv>) => boolean): "preflight" | "served";
   /** The headers of the answer to a preflight. */
   readonly preflight: Readonly<Record<string, string>>;
 }
@@ -34,7 +37,11 @@ export function createOriginCheck(
     vary: "Origin",
   };
 
-  function check(c: Context<AppEnv>, host: string): "preflight" | "served" {
+  function check(
+    c: Context<AppEnv>,
+    host: string,
+    isOwn: (c: Context<AppEnv>) => boolean,
+  ): "preflight" | "served" {
     const origin = c.req.header("origin");
     if (origin === undefined) {
       const site = c.req.header("sec-fetch-site");
@@ -43,13 +50,16 @@ export function createOriginCheck(
       }
       return "served";
     }
-    if (allowed.has(origin)) {
+    if (allowed.has(origin) && !isOwn(c)) {
       c.set("cors", { ...cors, "access-control-allow-origin": origin });
       const asks = c.req.method === "OPTIONS" && c.req.header("access-control-request-method") !== undefined;
       return asks ? "preflight" : "served";
     }
     if (origin === `http://${host}` || origin === `https://${host}`) return "served";
-    throw new AgentError("forbidden", `pages of ${quoted(origin)} may not use this server`, { hint: HINT });
+    const what = allowed.has(origin)
+      ? `${quoted(pathIn(c))}, which is for the server's own pages`
+      : "this server";
+    throw new AgentError("forbidden", `pages of ${quoted(origin)} may not use ${what}`, { hint: HINT });
   }
 
   const preflight = {

@@ -33,6 +33,7 @@ export function openTurn(
     speaker,
     journal,
     memory,
+    prompt: state.prompts?.[agent.name],
     recorder,
     inbox,
     system,

@@ -106,6 +106,7 @@ export class RecoveryAttempt {
     ledger.change({
       type: "RecoveryStarted",
       request_id: requestId,
+      at: ledger.now,
       ...start,
       ...(among > 0 && { among }),
     });

@@ -9,9 +9,11 @@ import type { LastTurn, RunPhase } from "../../protocol/answers/status.ts";
 import type { Usage } from "../../protocol/events/events.ts";
 import type { RunContext } from "../run-context.ts";
 import { CHAT } from "../agent/agent.ts";
-import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
+import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { RunSystem } from "../scheduler/run-system.ts";
+import { toPromptMark } from "../replay/prompts/mark.ts";
+import type { PromptMark } from "../replay/prompts/mark.ts";
 import { evolve, toSnapshot } from "../replay/run-state.ts";
 import { addUsage } from "../replay/turn-journal.ts";
 import { byteLength } from "../journal/json-limits.ts";
@@ -88,6 +90,11 @@ export class RunLedger {
     this.system?.enter(event);
   }
 
+  /** Milliseconds since 1970. */
+  get now(): number {
+    return this.#now();
+  }
+
   get state(): RunState {
     return this.#state;
   }
@@ -159,6 +166,13 @@ export class RunLedger {
   change(record: RecordBody): RecordPosition {
     this.#evolve(record);
     return this.recorder.record(record);
+  }
+
+  /** Records what a completion is asked. */
+  prompted(record: PromptRecord): PromptMark {
+    const prompt = toPromptMark(record, this.recorder.record(record));
+    this.#evolve({ type: "Prompted", prompt });
+    return prompt;
   }
 
   /** Writes the acceptance of a request. */

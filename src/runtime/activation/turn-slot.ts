@@ -3,10 +3,11 @@ import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
+import type { PromptMark } from "../replay/prompts/mark.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { AcceptedRequest, ContinuedStart } from "../journal/records.ts";
+import type { AcceptedRequest, ContinuedStart, PromptRecord } from "../journal/records.ts";
 import type { Mailbox } from "./mailbox.ts";
 import { endRequest } from "./end-request.ts";
 import { openTurn } from "./open-turn.ts";
@@ -218,6 +219,10 @@ export class TurnSlot implements TurnListener {
 
   received(callId: CallId, ids: readonly number[], name?: string): void {
     this.#ledger.change({ type: "Received", call_id: callId, ids, ...(name !== undefined && { name }) });
+  }
+
+  prompted(record: PromptRecord): PromptMark {
+    return this.#ledger.prompted(record);
   }
 
   complete({ speaker, accepted }: ActiveTurn, end: TurnEnd): string {

@@ -97,6 +97,8 @@ export async function complete(
   const queue = queues.of(model);
   // An attempt that waited for its slot is not a new one, because it did nothing.
   let wasQueued = logged && journal.queued.has(callId);
+  if (turn.context.prompts)
+    turn.prompts.add(caller, { callId, attempt: wasQueued ? before : before + 1, input });
   for (let attempt = wasQueued ? before : before + 1; ; attempt += 1) {
     if (attempt > most) {
       end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);

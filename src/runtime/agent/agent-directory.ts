@@ -1,22 +1,14 @@
 import { AgentError } from "../../errors.ts";
-import type {
-  AgentDescriptor,
-  MessageDescriptor,
-  OperationDescriptor,
-} from "../../protocol/answers/descriptor.ts";
+import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { NodeAgent } from "../../ports/node-directory.ts";
-import { CHAT } from "./agent.ts";
-import type { Agent, Collaborators, Schema } from "./agent.ts";
+import type { Agent, Collaborators } from "./agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
-import { operationNames, toForwardedChat } from "./resolve-operation.ts";
 import { Bindings } from "./bindings.ts";
 import { checkAgent } from "./definition/check-definition.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
-import { endpoints } from "../../protocol/routes.ts";
-import { chatInput, chatOutput } from "./definition/define.ts";
+import { toDescriptor } from "./definition/describe.ts";
 import { toServed } from "./definition/served-tool.ts";
-import { toJsonSchema } from "./definition/schema.ts";
 import { createTimerAgent, TIMER_AGENT } from "./definition/timer-agent.ts";
 import type { TimerAgent } from "./definition/timer-agent.ts";
 
@@ -143,41 +135,4 @@ export class AgentDirectory {
 interface AgentConfig {
   readonly version: number;
   readonly args: JsonObject;
-}
-
-function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
-  const config = agent.config && toJsonSchema(agent.config, "input");
-  const messages = Object.entries(agent.messages ?? {}).map(toMessage);
-  return {
-    name: agent.name,
-    purpose: agent.purpose,
-    ...(agent.version !== undefined && { version: agent.version }),
-    endpoints,
-    operations: operationNames(agent).map((name) => toOperation(agent, name)),
-    ...(messages.length > 0 && { messages }),
-    tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
-    keys: true,
-    ...(agent.machine && { statechart: agent.machine.statechart }),
-    ...(config && { config_schema: config }),
-  };
-}
-
-function toMessage([name, schema]: readonly [string, Schema<unknown>]): MessageDescriptor {
-  const body = toJsonSchema(schema, "input");
-  return { name, ...(body && { body_schema: body }) };
-}
-
-function toOperation(agent: Agent, name: string): OperationDescriptor {
-  const own = agent.operations[name];
-  const operation = own ?? { ...toForwardedChat(agent), input: chatInput };
-  const isOwnChat = own !== undefined && name === CHAT;
-  const outputSchema = operation.output ?? (isOwnChat ? chatOutput : undefined);
-  const input = toJsonSchema(operation.input, "input");
-  const output = outputSchema && toJsonSchema(outputSchema, "output");
-  return {
-    name,
-    description: operation.description || (isOwnChat ? "Send a text to the agent." : ""),
-    ...(input && { input_schema: input }),
-    ...(output && { output_schema: output }),
-  };
 }

@@ -76,6 +76,8 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
+  /** The name of its model, if it is made from one. */
+  readonly model?: string;
   /** Other versions whose interrupted turns this version can continue. */
   readonly compatible: readonly string[];
   readonly kind: "agent" | "tool";

@@ -5,6 +5,11 @@ export function rootOf(turn: number): CallId {
   return `c${turn}` as CallId;
 }
 
+/** Whether a scope is that of a turn's handler. */
+export function isRoot(scope: string): boolean {
+  return !scope.includes(".");
+}
+
 /** The scope that contains a call or a branch: its id without the last step. */
 export function scopeOf(callId: string): string {
   return callId.slice(0, callId.lastIndexOf("."));

@@ -161,7 +161,7 @@ export class Recorder {
   record(body: RecordBody): { readonly n: number; readonly after: number } {
     const position = { n: this.#nextRecord, after: this.#nextId - 1 };
     this.#nextRecord += 1;
-    if (body.type === "Queued" || body.type === "Begun") this.#stale += 1;
+    if (NO_PROGRESS.has(body.type)) this.#stale += 1;
     addRecord(this.#batch, { ...position, ...body } as unknown as LogRecord);
     const isConfig = body.type === "ConfigRecorded" || body.type === "Configured";
     const secrets = isConfig && body.args !== undefined ? secretsIn(body.args) : NO_SECRETS;
@@ -319,6 +319,9 @@ export function isRetry(event: EventBody): boolean {
       return false;
   }
 }
+
+/** The records that are no progress of a turn: a call that ends the process each time writes them each time. */
+export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set(["Queued", "Begun", "Prompt"]);
 
 const RESOLVED = Promise.resolve();
 

@@ -1,3 +1,4 @@
+import type { RecordPosition } from "../../ports/event-log.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -60,16 +61,55 @@ export interface ContinuedStart {
   readonly spared?: true;
 }
 
+/**
+ * What a completion was asked: what is new against an earlier prompt of the same agent. Secret values of its
+ * configuration are not in it.
+ */
+export interface PromptRecord {
+  readonly type: "Prompt";
+  readonly call_id: CallId;
+  /** Above 1 if changed code has asked something else after a crash. */
+  readonly attempt: number;
+  readonly agent: string;
+  /** The call of the agent's handler; its scope for a turn. */
+  readonly actor: CallId;
+  /** The record with the earlier prompt; absent if this one is whole. */
+  readonly base?: RecordPosition;
+  /** The number of records that the prompt is made of, with this one. */
+  readonly parts: number;
+  /** How many messages of the earlier prompt come first. */
+  readonly keep: number;
+  /** The messages after those; `null` for one that was too long to keep. */
+  readonly messages: readonly Json[];
+  /** The other fields of the prompt that are new; an input of another form is one field without a name. */
+  readonly fields: JsonObject;
+  /** The digest of each field, also of those that are as in the earlier prompt. */
+  readonly frame: { readonly [name: string]: string };
+  /** The number of all messages, and their digest. */
+  readonly count: number;
+  readonly digest: string;
+  /** Set if texts were cut. */
+  readonly cut?: true;
+}
+
 /** The runtime's journal entries: data that the log needs but no client sees. */
 export type RecordBody =
   /** A request was accepted; its turn may start much later. */
   | { readonly type: "Accepted"; readonly accepted: AcceptedRequest }
   /** A turn is about to continue after a crash or a long sleep. */
-  | ({ readonly type: "RecoveryStarted"; readonly request_id: RequestId } & ContinuedStart)
+  | ({
+      readonly type: "RecoveryStarted";
+      readonly request_id: RequestId;
+      /** Milliseconds since 1970. */
+      readonly at?: number;
+    } & ContinuedStart)
   /** More turns run now beside a turn that has made no progress since it was continued. */
   | { readonly type: "Accompanied"; readonly request_id: RequestId }
-  /** The process released a running turn properly; the next recovery does not count. */
-  | { readonly type: "Released"; readonly request_id: RequestId }
+  /**
+   * The process released a running turn properly, at a time in milliseconds since 1970, or the turn came to rest; the next
+   * recovery does not count.
+   */
+  | { readonly type: "Released"; readonly request_id: RequestId; readonly at?: number }
   /** A turn sleeps until a time. */
   | { readonly type: "Sleep"; readonly call_id: CallId; readonly ms: number; readonly until: number }
   /** A sleep is over, or was canceled. */
@@ -129,6 +169,7 @@ export type RecordBody =
       readonly agent: string;
       readonly args?: JsonObject;
     }
+  | PromptRecord
   /** The run started as a copy of another's history with this many turns. */
   | { readonly type: "Forked"; readonly turns: number }
   /** The run belongs to a schedule with these times, which began at this time, in milliseconds since 1970. */

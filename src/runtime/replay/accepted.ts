@@ -5,6 +5,7 @@ import type { SenderRef } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import { readRecord } from "./entries/visit.ts";
 
 /** Throws `gone` for a request whose run was removed. */
 export function checkKept({ requestId, removed }: RequestEntry): void {
@@ -16,10 +17,9 @@ export async function readAccepted(
   log: EventLog,
   { runId, requestId, accepted }: RequestEntry,
 ): Promise<AcceptedRequest> {
-  const { records } = await log.read(runId, { after: accepted.after, limit: 1, records: true });
-  const record = records.find(({ n }) => n === accepted.n);
-  if (record === undefined) throw goneWithRun(requestId);
-  return record["accepted"] as unknown as AcceptedRequest;
+  const record = await readRecord(log, runId, accepted);
+  if (record?.type !== "Accepted") throw goneWithRun(requestId);
+  return record.accepted;
 }
 
 /** Whether a request is a message: its entry starts and ends with one event. */

@@ -14,8 +14,11 @@ import type {
   Wait,
 } from "./turn-journal.ts";
 import { isPastCall } from "./past-calls.ts";
-import type { MachineState, RecordBody } from "../journal/records.ts";
+import type { MachineState } from "../journal/records.ts";
+import type { PlacedRecord } from "./entries/visit.ts";
 import { MessageBodies } from "./message-bodies.ts";
+import { toPromptMark } from "./prompts/mark.ts";
+import type { PromptMark } from "./prompts/mark.ts";
 import { Transcript } from "./transcript.ts";
 import { isActorCall } from "./actor-request.ts";
 import {
@@ -59,6 +62,7 @@ export class JournalBuilder {
   readonly #configOf = new LazyMap<string, JsonObject>();
   readonly #machines = new LazyMap<string, MachineState>();
   readonly #remote = new LazyMap<string, LoggedRemoteWork>();
+  readonly #prompts = new LazyMap<CallId, PromptMark>();
   readonly #iterated = new LazySet<CallId>();
   readonly #resumeIds = new LazySet<string>();
   #lastResume = 0;
@@ -92,7 +96,7 @@ export class JournalBuilder {
   }
 
   /** Adds the next record of the run. */
-  record(record: RecordBody): void {
+  record(record: PlacedRecord): void {
     switch (record.type) {
       case "RecoveryStarted":
         if (record.spared) this.#spared = addSpared(this.#spared, this.#tried.readonly);
@@ -156,6 +160,9 @@ export class JournalBuilder {
         if (record.args) this.#configOf.set(record.agent, record.args);
         this.#configs.set(record.call_id, this.#configOf.get(record.agent) ?? {});
         return;
+      case "Prompt":
+        this.#prompts.set(record.actor, toPromptMark(record, record));
+        return;
       case "MemoryTaken":
         this.#holders.set(record.agent, record.call_id);
         return;
@@ -193,6 +200,7 @@ export class JournalBuilder {
       configs: this.#configs.readonly,
       machines,
       remote,
+      prompts: this.#prompts.readonly,
       iterated: this.#iterated.readonly,
       lastResume: this.#lastResume,
       resumeIds: this.#resumeIds.readonly,

@@ -1,20 +1,18 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog, RequestEntry, Snapshot } from "../../ports/event-log.ts";
-import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
-import type { Event, EventType } from "../../protocol/events/events.ts";
-import { countTexts, sliceTexts } from "../../protocol/events/texts.ts";
+import { countTexts } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
-import type { TurnJournal } from "./turn-journal.ts";
+import { toHeading, withEvent, withProgress, withRecord } from "./entries/heading.ts";
+import { forEachEntry } from "./entries/visit.ts";
+import type { PlacedRecord, Range, Visitor } from "./entries/visit.ts";
 import { JournalBuilder } from "./journal-builder.ts";
 import { MessageBodies } from "./message-bodies.ts";
-import type { RecordBody } from "../journal/records.ts";
-import { isRetry } from "../journal/recorder.ts";
-import { evolve, fromSnapshot, newRun } from "./run-state.ts";
-import type { OpenRequest, RunState, UnreadMessage } from "./run-state.ts";
-import { byteLength } from "../journal/json-limits.ts";
+import { fromSnapshot, newRun, startedOf } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
+import type { TurnJournal } from "./turn-journal.ts";
 
 /** A turn that is only in the log. */
 export interface PassivatedTurn {
@@ -69,63 +67,6 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
   };
   await forEachEntry(log, runId, { head: start?.head ?? 0, records: start?.records ?? 0, end: id }, visitor);
   return state;
-}
-
-const PAGE = { limit: 10_000, limitBytes: 8 * 1_048_576, records: true };
-
-/** A part of a log: after an event and a record, up to an event. */
-interface Range {
-  readonly head: number;
-  readonly records: number;
-  readonly end?: number;
-}
-
-/** Receives the entries of a log. */
-interface Visitor {
-  event(text: string): void;
-  texts(texts: Texts): void;
-  record(record: RecordBody): void;
-}
-
-/** Visits the events and records of a run in the order of their appends. */
-async function forEachEntry(log: EventLog, runId: RunId, range: Range, visitor: Visitor): Promise<void> {
-  const { end = Infinity } = range;
-  let lastRecord = range.records;
-  for (let after = range.head; ;) {
-    const page = await log.read(runId, { after, afterRecord: lastRecord, ...PAGE });
-    const { events, records, head, cut = false } = page;
-    let next = 0;
-    const visitRecords = (upTo: number): void => {
-      for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
-        next += 1;
-        // Two pages both contain the records at their border.
-        if (record.n <= lastRecord) continue;
-        lastRecord = record.n;
-        if (record.after < end) visitor.record(record as unknown as RecordBody);
-      }
-    };
-    visitRecords(after);
-    for (const item of events) {
-      if (typeof item === "string") {
-        after += 1;
-        if (after > end) return;
-        visitor.event(item);
-        visitRecords(after);
-        continue;
-      }
-      const count = countTexts(item);
-      for (let seen = 0; seen < count;) {
-        // Up to the next record, which may be between two of the texts.
-        const upTo = Math.min(records[next]?.after ?? Infinity, end, after + count - seen);
-        if (upTo <= after) return;
-        visitor.texts(sliceTexts(item, seen, upTo - after));
-        seen += upTo - after;
-        after = upTo;
-        visitRecords(after);
-      }
-    }
-    if (!cut && (events.length === 0 || after >= head)) return;
-  }
 }
 
 /** Rebuilds the state of a run and the journal of its running turn in one pass. */
@@ -192,90 +133,12 @@ class RunLoader implements Visitor {
     if (requestId !== null) this.#readers.get(requestId)?.texts(texts);
   }
 
-  record(record: RecordBody & { readonly n?: number }): void {
-    if ((record.n ?? 0) > this.#covered.records) this.state = withRecord(this.state, record);
+  record(record: PlacedRecord): void {
+    if (record.n > this.#covered.records) this.state = withRecord(this.state, record);
     for (const reader of this.#readers.values()) reader.record(record);
   }
 
   #begin(requestId: RequestId, turn: number): void {
     this.#readers.set(requestId, new JournalBuilder(rootOf(turn), this.#bodies));
   }
-}
-
-/** The request whose turn is running. */
-function startedOf({ open }: RunState): OpenRequest | undefined {
-  return open.find(({ turn }) => turn !== undefined);
-}
-
-/** The parts of an event that affect the state of a run. */
-interface Heading {
-  readonly requestId: RequestId | null;
-  readonly type: EventType;
-  /** Whether a turn starts or ends with it. */
-  readonly edge: boolean;
-  /** Whether it repeats a call, which is no progress. */
-  readonly isRetry: boolean;
-  readonly message?: UnreadMessage & { readonly body: Json };
-  readonly renewedTo?: RunId;
-}
-
-function toHeading(text: string): Heading {
-  const type = typeOf(text);
-  const mayBeEdge = type === "RequestStarted" || type === "RequestCompleted";
-  const requestId = requestIdOf(text);
-  return {
-    requestId,
-    type,
-    edge: mayBeEdge && depthOf(text) === 0,
-    isRetry: CALLS.has(type) && isRetry(JSON.parse(text) as Event),
-    ...(type === "MessageReceived" && { message: toMessage(text) }),
-    ...(type === "Renewed" && { renewedTo: (JSON.parse(text) as Event & { readonly type: "Renewed" }).to }),
-  };
-}
-
-function toMessage(text: string): Heading["message"] & object {
-  const { id, name, body } = JSON.parse(text) as Event & { readonly type: "MessageReceived" };
-  return { id, name, body, bytes: byteLength(text) };
-}
-
-/** Events that start a call; few of them need parsing. */
-const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
-
-function withEvent(
-  state: RunState,
-  { requestId, type, edge, isRetry, message, renewedTo }: Heading,
-): RunState {
-  // A message comes from outside, so it is no progress of the turn.
-  if (message) return evolve(state, { type: "MessageReceived", ...message });
-  if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
-  if (requestId === null || isRetry) return state;
-  if (!edge) return withProgress(state);
-  return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
-}
-
-function withRecord(state: RunState, record: RecordBody): RunState {
-  switch (record.type) {
-    case "Accepted":
-    case "ConfigRecorded":
-    case "Scheduled":
-    case "Forked":
-    case "MemoryCommitted":
-    case "Accompanied":
-    case "RecoveryStarted":
-    case "Released":
-      return evolve(state, record);
-    case "Received":
-      return withProgress(evolve(state, record));
-    case "Queued":
-    case "Begun":
-      // Neither is progress: a call that ends the process each time would never be found.
-      return state;
-    default:
-      return withProgress(state);
-  }
-}
-
-function withProgress(state: RunState): RunState {
-  const continued = state.open.find(({ recoveries, released = false }) => recoveries > 0 || released);
-  return continued ? evolve(state, { type: "Progress", requestId: continued.accepted.requestId }) : state;
 }

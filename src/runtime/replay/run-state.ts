@@ -1,6 +1,8 @@
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { isRoot } from "../journal/call-id.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
+import type { PromptMark } from "./prompts/mark.ts";
 
 /** The state of a run: plain data that is a function of the run's log. */
 export interface RunState {
@@ -15,6 +17,8 @@ export interface RunState {
   readonly configured?: readonly string[];
   /** The messages that no turn has read, oldest first; absent if there was never one. */
   readonly unread?: readonly UnreadMessage[];
+  /** The newest prompt of each requested agent, which the next one continues; absent if there was none. */
+  readonly prompts?: { readonly [agent: string]: PromptMark };
   /** The schedule of the run, and its start in milliseconds since 1970; absent if it has none. */
   readonly scheduled?: { readonly text: string; readonly since: number };
   /** The run in which the actor continues; absent if the run was not renewed. */
@@ -57,6 +61,8 @@ export interface RunConfig {
 export type RunChange =
   | RecordBody
   | ({ readonly type: "MessageReceived" } & UnreadMessage)
+  /** A completion was asked something, which is recorded. */
+  | { readonly type: "Prompted"; readonly prompt: PromptMark }
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
   | { readonly type: "Renewed"; readonly to: RunId }
@@ -124,6 +130,12 @@ export function evolve(state: RunState, change: RunChange): RunState {
     case "Forked":
       // The messages in the copied history belong to the run that was copied.
       return { ...state, turns: change.turns, unread: [] };
+    case "Prompted": {
+      const { agent, actor } = change.prompt;
+      // Only the requested agent remembers what it was asked, from turn to turn.
+      if (!isRoot(actor)) return state;
+      return { ...state, prompts: { ...state.prompts, [agent]: change.prompt } };
+    }
     case "Sleep":
     case "Woke":
     case "Queued":
@@ -138,12 +150,18 @@ export function evolve(state: RunState, change: RunChange): RunState {
     case "Configured":
     case "RemoteCursor":
     case "Iterated":
+    case "Prompt":
       return state;
     default: {
       const never: never = change;
       return never;
     }
   }
+}
+
+/** The request whose turn is running. */
+export function startedOf({ open }: RunState): OpenRequest | undefined {
+  return open.find(({ turn }) => turn !== undefined);
 }
 
 /** Converts the state to a snapshot. */

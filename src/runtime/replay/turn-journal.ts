@@ -5,6 +5,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 import type { MachineState } from "../journal/records.ts";
+import type { PromptMark } from "./prompts/mark.ts";
 import type { Transcript } from "./transcript.ts";
 import { textSignature } from "./signature.ts";
 import type { Signature } from "./signature.ts";
@@ -116,6 +117,8 @@ export interface TurnJournal {
   readonly machines: ReadonlyMap<string, MachineState>;
   /** The saved state of each remote call, by its scope. */
   readonly remote: ReadonlyMap<string, LoggedRemoteWork>;
+  /** The newest prompt of each actor, by its call. */
+  readonly prompts: ReadonlyMap<CallId, PromptMark>;
   /** Calls whose events are iterated. */
   readonly iterated: ReadonlySet<CallId>;
   /** The id of the newest ResumeWithInput or WaitExpired; 0 if there is none. */
@@ -153,6 +156,7 @@ const emptyJournal: TurnJournal = {
   configs: new Map(),
   machines: new Map(),
   remote: new Map(),
+  prompts: new Map(),
   iterated: new Set(),
   lastResume: 0,
   resumeIds: new Set(),

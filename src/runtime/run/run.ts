@@ -153,7 +153,7 @@ export class Run implements RecorderListener {
     const { active, atRest, requestId } = this.#requests.slot;
     const isReleased = !isFailure && active && this.working && !atRest;
     if (requestId !== undefined && isReleased)
-      this.#ledger.change({ type: "Released", request_id: requestId });
+      this.#ledger.change({ type: "Released", request_id: requestId, at: this.#ledger.now });
     this.#outbox.flush();
     await this.#ledger.committed();
   }

@@ -15,16 +15,18 @@ import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import type { AcceptedRequest } from "../journal/records.ts";
+import type { AcceptedRequest, PromptRecord } from "../journal/records.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
 import type { Divergence } from "../replay/scope.ts";
 import type { Activity } from "../scheduler/activity.ts";
+import type { PromptMark } from "../replay/prompts/mark.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { TurnEnd } from "./turn-end.ts";
+import { TurnPrompts } from "./turn-prompts.ts";
 import { addUsage, CANCELED_CALL, toSignature } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunSystem } from "../scheduler/run-system.ts";
@@ -37,6 +39,8 @@ export interface TurnListener {
   changed(turn: ActiveTurn): void;
   /** Records that the turn has read messages. With a name, it asked for those that were unread. */
   received(callId: CallId, ids: readonly number[], name?: string): void;
+  /** Records what a completion is asked. */
+  prompted(record: PromptRecord): PromptMark;
   /** Records the end of the turn and returns its encoded event. Called once, when all calls are closed. */
   complete(turn: ActiveTurn, end: TurnEnd): string;
 }
@@ -54,6 +58,8 @@ export interface TurnOptions {
   readonly journal: TurnJournal;
   /** The memory of the run's agents when the turn started. */
   readonly memory: JsonObject;
+  /** What the agent was asked last before the turn, if the log has it. */
+  readonly prompt: PromptMark | undefined;
   readonly recorder: Recorder;
   /** The unread messages of the run. */
   readonly inbox: Inbox;
@@ -91,6 +97,8 @@ export class ActiveTurn implements QuiescenceListener {
   readonly listener: TurnListener;
   readonly #key: string | undefined;
   #configs: CalledConfigs | undefined;
+  #prompts: TurnPrompts | undefined;
+  readonly #prompt: PromptMark | undefined;
   #entrance: Entrance | undefined;
   #usage: Usage;
   #timeout: TurnTimeout | undefined;
@@ -112,6 +120,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.memory = memory;
     this.recorder = recorder;
     this.system = options.system;
+    this.#prompt = options.prompt;
     this.listener = listener;
     this.inbox = inbox;
     this.speaker = speaker;
@@ -172,6 +181,13 @@ export class ActiveTurn implements QuiescenceListener {
   /** The configurations of called agents. */
   get configs(): CalledConfigs {
     return (this.#configs ??= new CalledConfigs(this.context, this.journal, this.recorder));
+  }
+
+  /** What completions are asked, for the log. */
+  get prompts(): TurnPrompts {
+    return (this.#prompts ??= new TurnPrompts(this.journal, this.#prompt, (record) =>
+      this.listener.prompted(record),
+    ));
   }
 
   /** Whether the end of the turn is recorded. Nothing is recorded for it afterwards. */

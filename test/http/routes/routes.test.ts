@@ -62,8 +62,10 @@ test("a description lists the first segments of the routes below an agent", () =
 });
 
 test("an agent cannot have the name of a route at the root", () => {
-  for (const [, path] of Object.values({ ...serverRoutes, ...agentRoutes })) {
-    const name = path.split("/")[1] ?? "";
+  const segments = Object.values({ ...serverRoutes, ...agentRoutes }).map(
+    ([, path]) => path.split("/")[1] ?? "",
+  );
+  for (const name of [...segments, "waits", "inspect", "console"]) {
     const define = (): unknown => defineAgent({ name, purpose: "", chat: () => "" });
     expect(define).toThrow(`"${name}" is not a valid agent name`);
   }

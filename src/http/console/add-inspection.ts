@@ -1,0 +1,54 @@
+import type { Context, Hono } from "hono";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { LoadedActor, Runtime } from "../../runtime/api.ts";
+import type { AppEnv } from "../messages/app-env.ts";
+import { parseCount, queryOf, read } from "../messages/event-query.ts";
+import { pathIn } from "../messages/mount.ts";
+import { reply } from "../messages/reply.ts";
+import { pathParameter } from "../routes/add-routes.ts";
+import { checkId } from "../routes/event-routes.ts";
+
+/** The first segment of the paths. */
+const ROOT = "inspect";
+
+/**
+ * Adds what operators see of the server and clients do not: agents with what they call, states of runs, prompts. It
+ * belongs to the console and is not part of the protocol.
+ */
+export function addInspection(app: Hono<AppEnv>, runtime: Runtime, version: string | undefined): void {
+  const { inspection } = runtime;
+  const answer = (c: Context<AppEnv>, value: object): Response => reply(c, JSON.stringify(value));
+
+  app.get(`/${ROOT}`, (c) =>
+    answer(c, { ...(version !== undefined && { version }), ...inspection.server() }),
+  );
+  app.get(`/${ROOT}/actors`, (c) => answer(c, runtime.actors().map(toActor)));
+  app.get(`/${ROOT}/agents/:agent`, (c) => answer(c, inspection.agent(pathParameter(c, "agent"))));
+  app.get(`/${ROOT}/runs/:run_id`, async (c) => {
+    const at = read(queryOf(c), "at", parseCount);
+    return answer(c, await inspection.run(checkId(pathParameter(c, "run_id")), at));
+  });
+  app.get(`/${ROOT}/completions/:request_id/:call_id`, async (c) => {
+    const requestId = checkId(pathParameter(c, "request_id")) as RequestId;
+    return answer(c, await inspection.completion(requestId, pathParameter(c, "call_id")));
+  });
+}
+
+/** Whether a request is for one of these routes, which pages of other origins never read. */
+export function isInspection(c: Context<AppEnv>): boolean {
+  const path = pathIn(c);
+  return path === `/${ROOT}` || path.startsWith(`/${ROOT}/`);
+}
+
+function toActor({ runId, agent, key, status, queued, unread, requestId, calls }: LoadedActor): object {
+  return {
+    run_id: runId,
+    agent,
+    ...(key !== undefined && { key }),
+    status,
+    queued,
+    unread,
+    ...(requestId !== undefined && { request_id: requestId }),
+    calls: calls.map(({ callId, kind, name }) => ({ call_id: callId, kind, name })),
+  };
+}

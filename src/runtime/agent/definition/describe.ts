@@ -1,0 +1,54 @@
+import type {
+  AgentDescriptor,
+  MessageDescriptor,
+  OperationDescriptor,
+} from "../../../protocol/answers/descriptor.ts";
+import { endpoints } from "../../../protocol/routes.ts";
+import { CHAT } from "../agent.ts";
+import type { Agent, Collaborators, Schema } from "../agent.ts";
+import { operationNames, toForwardedChat } from "../resolve-operation.ts";
+import { chatInput, chatOutput } from "./define.ts";
+import { toJsonSchema } from "./schema.ts";
+
+/** The description of an agent that uses these other agents. */
+export function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
+  const config = agent.config && toJsonSchema(agent.config, "input");
+  const messages = Object.entries(agent.messages ?? {}).map(toMessage);
+  return {
+    name: agent.name,
+    purpose: agent.purpose,
+    ...(agent.version !== undefined && { version: agent.version }),
+    endpoints,
+    operations: describeOperations(agent),
+    ...(messages.length > 0 && { messages }),
+    tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
+    keys: true,
+    ...(agent.machine && { statechart: agent.machine.statechart }),
+    ...(config && { config_schema: config }),
+  };
+}
+
+/** The operations of an agent, with their schemas. */
+export function describeOperations(agent: Agent): readonly OperationDescriptor[] {
+  return operationNames(agent).map((name) => toOperation(agent, name));
+}
+
+function toMessage([name, schema]: readonly [string, Schema<unknown>]): MessageDescriptor {
+  const body = toJsonSchema(schema, "input");
+  return { name, ...(body && { body_schema: body }) };
+}
+
+function toOperation(agent: Agent, name: string): OperationDescriptor {
+  const own = agent.operations[name];
+  const operation = own ?? { ...toForwardedChat(agent), input: chatInput };
+  const isOwnChat = own !== undefined && name === CHAT;
+  const outputSchema = operation.output ?? (isOwnChat ? chatOutput : undefined);
+  const input = toJsonSchema(operation.input, "input");
+  const output = outputSchema && toJsonSchema(outputSchema, "output");
+  return {
+    name,
+    description: operation.description || (isOwnChat ? "Send a text to the agent." : ""),
+    ...(input && { input_schema: input }),
+    ...(output && { output_schema: output }),
+  };
+}
