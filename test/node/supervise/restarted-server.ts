@@ -7,8 +7,6 @@ import type { ChildProcess } from "node:child_process";
 const MAIN = join(import.meta.dirname, "../../../src/cli/main.ts");
 const NODE = ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning"];
 
-const CACHE = join(tmpdir(), "troupe-restarted-cache");
-
 /** `troupe serve` on the agents of a directory, from source, restarted whenever it dies. */
 export class RestartedServer implements AsyncDisposable {
   /** How often the process has died. */
@@ -59,8 +57,7 @@ export class RestartedServer implements AsyncDisposable {
     const data = await this.#data;
     if (this.#isStopped) return;
     const args = [...NODE, MAIN, "serve", "--agents", this.#agents, "--data", data, "--port", "0"];
-    const env = { ...process.env, NODE_COMPILE_CACHE: CACHE };
-    const child = spawn(process.execPath, args, { cwd: data, env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, args, { cwd: data, stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     let said = "";
     for (const stream of [child.stdout, child.stderr]) {
