@@ -53,7 +53,7 @@ const boss = defineAgent({
     // The ToolCall has the deadline in expires_at.
     await turn.text(`${await codeOf(turn.tool(endless, {}, { timeoutMs: 30 }))}\n`);
 
-    // One call is ended while another goes on.
+    // One call is canceled while another one runs.
     const first = turn.tool(endless, {});
     const second = turn.tool(slow, {});
     first.cancel();

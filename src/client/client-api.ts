@@ -138,7 +138,7 @@ export type ChatReply<Ops extends Operations> = string extends keyof Ops
 /**
  * A request and its turn. It can be awaited and iterated, both several times. Awaiting gives the output of the turn.
  * It throws an AgentError with the code of a turn that failed or was canceled, and a WaitingError if the turn waits for
- * an answer that nobody here gives; the turn stays open on the server. A call that is not awaited throws nowhere.
+ * an answer and the call has no `answer`; the turn stays open on the server. A call that is not awaited throws nowhere.
  *
  * Iterating gives each event of the turn once, from its first one to its end, or until it waits. The newest 10,000 events
  * are kept; an iteration that needs older ones reads them from the server again.

@@ -149,7 +149,7 @@ describe("a call", () => {
     await expect(call).rejects.toMatchObject({ code: "canceled" });
   });
 
-  test("that fails without being awaited disturbs nobody", async () => {
+  test("that fails without being awaited rejects no other promise", async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", note);
@@ -179,7 +179,7 @@ describe("a call", () => {
 });
 
 describe("a call of an agent that asks", () => {
-  test("throws `waiting` with the questions, and goes on with an answer", async () => {
+  test("throws `waiting` with the questions, and continues with an answer", async () => {
     const call = pays().call("pay", bob);
     const thrown = await settled(call);
     expect(thrown).toBeInstanceOf(WaitingError);
@@ -261,7 +261,7 @@ describe("a call of an agent that asks", () => {
     expect(await call).toEqual({ receipt: "bob:3" });
   });
 
-  test("ends its events at the question, or goes on if that is answered meanwhile", async () => {
+  test("ends its events at the question, or continues if that is answered meanwhile", async () => {
     const call = pays().call("pay", bob);
     expect((await all(call)).map(({ type }) => type)).toEqual(["RequestStarted", "WaitForInput"]);
     const seen: string[] = [];

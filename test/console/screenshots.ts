@@ -63,7 +63,7 @@ try {
 function readUrl(): Promise<string> {
   let output = "";
   return new Promise((fulfil, reject) => {
-    // Read to its end: a server whose output nobody takes would end.
+    // Read to its end: a server whose output is not read would stop at a full pipe.
     server.stdout.setEncoding("utf8").on("data", (text: string) => {
       output += text;
       const [found] = /http:\/\/127\.0\.0\.1:\d+/.exec(output) ?? [];

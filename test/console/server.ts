@@ -15,7 +15,7 @@ import { ticker } from "../../agents/ticker.ts";
 export interface ConsoleServer extends AsyncDisposable {
   readonly url: string;
   readonly runtime: Runtime;
-  /** Starts a turn and returns the ids; the turn goes on. */
+  /** Starts a turn and returns the ids; the turn continues. */
   start(
     agent: string,
     input: string,

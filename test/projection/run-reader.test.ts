@@ -162,7 +162,7 @@ test("files of clients, and what a run was created with, are part of it", async 
   expect(projection.segments).toEqual([]);
 });
 
-test("a reader goes on from its cursor, and keeps a limited number of runs", async () => {
+test("a reader continues from its cursor, and keeps a limited number of runs", async () => {
   const runtime = start([maker]);
   let events = 0;
   const read: Runtime["read"] = async (address, options) => {

@@ -20,7 +20,7 @@ export function addRequestOptions(command: Command): Command {
     .option("--key <key>", "the name of a run of the agent: continues it, or creates it")
     .option("--request-id <id>", "an id of your own: sent twice, it has one effect", parseId)
     .option("--json", "print one event a line as JSON, and nothing else", false)
-    .option("--cancel-on-exit", "Ctrl-C cancels the turn; without it the turn goes on", false);
+    .option("--cancel-on-exit", "Ctrl-C cancels the turn; without it the turn continues", false);
 }
 
 export function toCallOptions({ run, key, requestId }: RequestOptions): CallOptions {

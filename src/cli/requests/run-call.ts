@@ -18,7 +18,7 @@ export interface Shown {
 
 /**
  * Follows a call to its end on the terminal: shows its events, asks its questions, and gives its output. Throws an Exit
- * for a turn that failed, was canceled, or waits for an answer that nobody here can give. Ctrl-C leaves the turn running.
+ * for a turn that failed, was canceled, or waits for an answer and there is no terminal to ask on. Ctrl-C leaves the turn running.
  */
 export async function runCall<Output>(
   call: AgentCall<Output>,

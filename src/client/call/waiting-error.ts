@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { OpenWait } from "../client-api.ts";
 
-/** A turn waits for an answer that nobody here gives. It stays open on the server. */
+/** A turn waits for an answer, and the call has no option `answer`. The turn stays open on the server. */
 export class WaitingError extends AgentError {
   /** The open questions. An answer continues the turn; awaiting the call again then gives its output. */
   readonly waits: readonly OpenWait[];

@@ -48,7 +48,7 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
         <button type="button" class="button" onClick={show}>
           Answer the question
         </button>
-        <span class="second">{agent} goes on when it has the answer.</span>
+        <span class="second">{agent} continues when it has the answer.</span>
       </div>
     );
   }

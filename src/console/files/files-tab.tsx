@@ -63,7 +63,7 @@ function FilePreview({ file, kind }: FilePreviewProps): VNode {
         if (!stop.signal.aborted) setShown({ text });
         return;
       }
-      // The type is one of our list, whatever the file says of itself.
+      // The type is one of our list; the type that the server sends is not used.
       const bytes = new Blob([await response.arrayBuffer()], { type: kind });
       if (stop.signal.aborted) return;
       url = URL.createObjectURL(bytes);

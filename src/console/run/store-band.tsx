@@ -22,7 +22,7 @@ export function StoreBand({ store }: { readonly store: RunStore }): VNode {
     <div role="status">
       {isLost && (
         <div class="band lost">
-          No connection since {clockTime(connection.since)}. Nothing is lost; reading goes on behind event{" "}
+          No connection since {clockTime(connection.since)}. Nothing is lost; reading continues after event{" "}
           {view.head}.
         </div>
       )}

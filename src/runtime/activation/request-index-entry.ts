@@ -130,7 +130,7 @@ export class RequestIndexEntry {
     });
     this.#marked = next;
     if (next.asks !== undefined && next.asks !== before.asks) this.#examine(requestId);
-    // A turn that comes to rest has made progress: its wake-up does not count as a recovery.
+    // A turn that rests has made progress: its wake-up does not count as a recovery.
     if (this.atRest && !wasAtRest && (ledger.started?.recoveries ?? 0) > 0)
       ledger.change({ type: "Released", request_id: requestId });
     if (isPhaseNew) ledger.save();

@@ -83,7 +83,7 @@ export interface Turn<
   /**
    * Asks another actor: its operation runs as a turn of its own, after those that it has accepted before. Resolves
    * with the output. It arrives exactly once, also if one of the processes dies. After `timeoutMs` milliseconds it fails with
-   * `timeout`, and the other actor is told to cancel it.
+   * `timeout`, and the request to the other actor is canceled.
    */
   ask<Ops extends Operations, Name extends keyof Ops & string>(
     actor: ActorAddress<Ops>,

@@ -37,7 +37,7 @@ export class Deadlocks {
   readonly #context: Omit<HostContext, "mail">;
   readonly #reply: (to: RunId, reply: Reply) => Promise<void>;
   readonly #pauses: Pauses;
-  /** The turns that are being examined, and whether they have come to rest again since. */
+  /** The turns that are being examined, and whether they rest again since then. */
   readonly #examined = new Map<RequestId, boolean>();
 
   constructor(context: Omit<HostContext, "mail">, reply: (to: RunId, reply: Reply) => Promise<void>) {
@@ -50,7 +50,7 @@ export class Deadlocks {
     this.#pauses.stop();
   }
 
-  /** Examines a turn that has come to rest on asks alone. */
+  /** Examines a turn that waits only for asks. */
   examine(requestId: RequestId): void {
     if (this.#examined.has(requestId)) {
       this.#examined.set(requestId, true);

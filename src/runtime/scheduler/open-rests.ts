@@ -78,7 +78,7 @@ export class OpenRests {
     if (rest.kind !== "input" && isLong(rest.until, now)) this.#long.add(callId);
   }
 
-  /** A call that is no rest itself ends at a time, whatever is below it. */
+  /** Adds the deadline of a call that is no rest itself; it does not depend on the calls below it. */
   addDeadline(callId: CallId, until: number): void {
     this.#deadlines.set(callId, until);
   }

@@ -188,7 +188,7 @@ test("a turn that fails ends with its message, and a canceled one with turn_canc
   expect(types(await server.stream("payments", id)).at(-1)).toBe("turn_cancelled");
 });
 
-test("a question anywhere in the turn is told under the name of the agent at the root", async () => {
+test("a question anywhere in the turn has the name of the agent at the root", async () => {
   await using server = await AgenticServer.start(agents);
   const { request_id: id, thread_id: thread } = await server.ask("clerk", "go");
   const asked = await server.stream("clerk", id);

@@ -136,7 +136,7 @@ test("16: a stop of an idle or unknown session is 200, creates nothing and has n
   expect(lastOf(await (await server.open(say("hi", { session_id: "s" }))).all()).status).toBe("completed");
 });
 
-test("17: a client that disconnects leaves the request running, or cancels it where the server is told to", async () => {
+test("17: a client that disconnects leaves the request running, or cancels it if the server is configured so", async () => {
   const gates = new agents.Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const leave = async (at: TestServer) => {
@@ -306,7 +306,7 @@ test("a request with reconnect reads the newest response and starts nothing", as
   expect(unknown.status).toBe(404);
 });
 
-test("a server that stops answers a request without a stream with 503, and the request goes on", async () => {
+test("a server that stops answers a request without a stream with 503, and the request continues", async () => {
   const gates = new agents.Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const asked = server.post("/agentscope/process", say("go", { id: "r", session_id: "s", stream: false }));

@@ -100,7 +100,7 @@ test("a caller who disconnects changes nothing", async () => {
   expect(await server.step(id)).toMatchObject({ output: "one two", is_last: true });
 });
 
-test("a server that stops answers a waiting caller with 503, and the turn goes on", async () => {
+test("a server that stops answers a waiting caller with 503, and the turn continues", async () => {
   const gates = new agents.Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const { task_id: id } = await server.createTask({ input: "go" });

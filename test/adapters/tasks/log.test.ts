@@ -33,7 +33,7 @@ test("23: a restart changes no answer", async () => {
   expect(await server.step(waiting.task_id, { input: "yes" })).toMatchObject({ is_last: true });
 });
 
-test("23: a task that waits for two answers is told as waiting after a restart between them", async () => {
+test("23: a task that waits for two answers is waiting after a restart between them", async () => {
   await using server = await TestServer.start([interviewer], { durable: true });
   const { task_id: id } = await server.createTask();
   await server.step(id);
@@ -46,7 +46,7 @@ test("23: a task that waits for two answers is told as waiting after a restart b
   });
 });
 
-test("23: a step that a restart interrupts goes on, and the next caller joins it", async () => {
+test("23: a step that a restart interrupts continues, and the next caller joins it", async () => {
   const gates = new agents.Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { durable: true });
   const { task_id: id } = await server.createTask({ input: "go" });

@@ -9,7 +9,7 @@ async function typesOf(server: TestServer, runId: string): Promise<string[]> {
   return events.map(({ type }) => type);
 }
 
-test("14: a step that runs is told as running, with its text so far, and then as completed", async () => {
+test("14: a step is running, with its text so far, and then completed", async () => {
   const gates = new agents.Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const { task_id: id } = await server.createTask({ input: "go" });
@@ -46,7 +46,7 @@ test("with again, a step of an ended task starts another turn", async () => {
   expect(steps.map(({ is_last }) => is_last)).toEqual([false, false, true]);
 });
 
-test("16: a waiting task goes on in the same request with its next step", async () => {
+test("16: a waiting task continues in the same request with its next step", async () => {
   await using server = await TestServer.start([payments]);
   const { task_id: id } = await server.createTask({ input: "pay 30 to bob" });
   const asked = await server.step(id);

@@ -15,7 +15,7 @@ const quick = defineAgent({ name: "quick", purpose: "Answers at once.", chat: (i
 
 const talker = defineAgent({
   name: "talker",
-  purpose: "Says as many texts as it is told.",
+  purpose: "Says as many texts as its input asks for.",
   async chat(input, turn) {
     for (let index = 1; index <= Number(input); index += 1) {
       const said = turn.text(`text ${index} `);

@@ -16,7 +16,7 @@ test.for([
   expect(toFragment(parsePlace(fragment))).toBe(fragment);
 });
 
-test("an address of no place says so, whatever it contains", () => {
+test("an unknown address gives the page of unknown addresses", () => {
   for (const fragment of ["#/nowhere", "#/runs/a/b/c", "#/agents/a/b", "#/runs/run_1/nothing", "#/%zz"]) {
     expect(parsePlace(fragment).name).toBe("lost");
   }

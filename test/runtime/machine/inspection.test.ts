@@ -132,7 +132,7 @@ test("an inspector sees a run, its turn, its calls and their machines as one tre
   await closed;
 });
 
-test("an inspector that throws, and a handler that throws, disturb nobody", async () => {
+test("an error of an inspector, or of a handler, affects nothing else", async () => {
   const faulty = defineAgent({
     name: "faulty",
     purpose: "Fails.",

@@ -50,7 +50,7 @@ const answer = { type: "ResumeWithInput", request_id: asked, request_keys: { nam
 
 for (const [kind, agent] of kinds) {
   for (const idleRuns of [0, 1_000]) {
-    test(`${kind} goes on without an answer at the deadline, with ${idleRuns} idle runs in memory`, async () => {
+    test(`${kind} continues without an answer at the deadline, with ${idleRuns} idle runs in memory`, async () => {
       const host = new TestHost({ agents: [agent], limits: { idleRuns } });
       await host.ask("patient", chat);
       const expiresAt = new Date(host.environment.now() + LIMIT_MS).toISOString();
@@ -71,7 +71,7 @@ for (const [kind, agent] of kinds) {
     });
   }
 
-  test(`${kind} goes on at the deadline over restarts, which load nothing before it`, async () => {
+  test(`${kind} continues at the deadline over restarts, which load nothing before it`, async () => {
     const host = new TestHost({ agents: [agent], limits: { idleRuns: 0 } });
     await host.ask("patient", chat);
     const { commits } = host;
@@ -85,7 +85,7 @@ for (const [kind, agent] of kinds) {
     expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
   });
 
-  test(`${kind} goes on at the start if the deadline passed while no process ran`, async () => {
+  test(`${kind} continues at the start if the deadline passed while no process ran`, async () => {
     const host = new TestHost({ agents: [agent] });
     await host.ask("patient", chat);
     host.crash();

@@ -13,7 +13,7 @@ export function MarkdownBlocks({ text }: { readonly text: string }): VNode {
     if (!text.startsWith(done.current.text)) done.current = { text: "", tokens: [] };
     const { text: before, tokens } = done.current;
     const rest = Lexer.lex(text.slice(before.length));
-    // The last block can still change; those before it cannot, except that a list goes on over empty lines.
+    // The last block can still change; those before it cannot, except that a list continues after empty lines.
     const kept = rest.slice(0, Math.max(0, rest.length - 2));
     const all = [...tokens, ...rest];
     if (kept.length > 0 && rest.at(-1)?.type !== "list") {

@@ -52,7 +52,7 @@ export class TestServer implements AsyncDisposable {
     await this.runtime.close();
   }
 
-  /** Stops serving; the runtime goes on. */
+  /** Stops serving; the runtime continues. */
   closeServer(): Promise<void> {
     return this.#server.close();
   }

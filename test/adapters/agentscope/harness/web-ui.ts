@@ -13,7 +13,7 @@ interface Shown {
 
 /**
  * The rules by which the protocol's browser client collects objects: a delta adds to the last content that grows,
- * whatever its index; any other content replaces the first one; a message and the end of a response replace what they
+ * with any index; any other content replaces the first one; a message and the end of a response replace what they
  * name.
  */
 export function show(objects: readonly AgentScopeObject[], before: readonly Shown[] = []): readonly Shown[] {
