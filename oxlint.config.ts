@@ -161,6 +161,18 @@ const ROOMS: readonly Rooms[] = [
     },
   },
   {
+    folder: "cluster/postgres",
+    shared: ["format", "options"],
+    more: ["../../../storage/shared/**", "pg", ...NODE],
+    rooms: {
+      connection: [],
+      schema: ["connection"],
+      reader: ["connection"],
+      writer: ["connection"],
+      wakes: ["connection"],
+    },
+  },
+  {
     folder: "adapters/agentscope",
     shared: ["objects"],
     rooms: {
@@ -202,6 +214,7 @@ const ENTRIES = [
   "src/index.ts",
   "src/*/index.ts",
   "src/storage/*/index.ts",
+  "src/cluster/*/index.ts",
   "src/adapters/*/index.ts",
   "src/testing/vitest.ts",
 ];
@@ -274,6 +287,12 @@ export default defineConfig({
       files: ["src/storage/{sqlite,fs}/*"],
       rules: {
         "no-restricted-imports": only([...deeper(RUNTIME), ...NODE], ["!./**", "!../shared/**", "!../fs/**"]),
+      },
+    },
+    {
+      files: ["src/cluster/postgres/*"],
+      rules: {
+        "no-restricted-imports": only([...deeper(RUNTIME), "../../storage/shared/**", ...NODE, "pg"]),
       },
     },
     ...ROOMS.flatMap(toRoomOverrides),

@@ -36,6 +36,14 @@ export function skipWithoutPythonGrpc(skip: Skip): never {
   );
 }
 
+/** Skips a test that needs a PostgreSQL server. */
+export function skipWithoutPostgres(skip: Skip): never {
+  return skipWithout(
+    skip,
+    "needs PostgreSQL: install it (apt-get install postgresql), or set TROUPE_TEST_POSTGRES to the URL of a server",
+  );
+}
+
 /** Skips a test that needs a terminal. */
 export function skipWithoutScript(skip: Skip): never {
   return skipWithout(skip, "needs Linux and the command script: install it (apt-get install bsdutils)");

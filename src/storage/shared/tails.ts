@@ -8,6 +8,16 @@ export class Tails {
   readonly #emitters = new Map<RunId, EventEmitter<"appended">>();
   readonly #ofAll = new EventEmitter<{ appended: [RunId] }>();
 
+  /** The runs with listeners of their own. */
+  get runIds(): Iterable<RunId> {
+    return this.#emitters.keys();
+  }
+
+  /** Whether anything listens to all runs. */
+  get isWatched(): boolean {
+    return this.#ofAll.listenerCount("appended") > 0;
+  }
+
   /** Calls `wake` after each `wake(runId)` of this object, until the returned function is called. */
   add(runId: RunId, wake: () => void): () => void {
     const emitter = this.#emitters.get(runId) ?? new EventEmitter<"appended">();

@@ -18,7 +18,7 @@ import type { Append, Job } from "./writer/job.ts";
 import type { Chunked } from "./writer/message.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { SqliteLogOptions } from "./options.ts";
-import { TailCache } from "./tail-cache.ts";
+import { TailCache } from "../shared/tail-cache.ts";
 import { WriterClient } from "./writer/writer-client.ts";
 
 /** A log on SQLite, for one process. */

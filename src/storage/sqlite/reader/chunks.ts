@@ -1,13 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import { Unavailable } from "../../../ports/event-log.ts";
-import type { LogRecord, Page, Snapshot } from "../../../ports/event-log.ts";
+import type { Page, Snapshot } from "../../../ports/event-log.ts";
 import type { ReadOptions } from "../../../ports/log-queries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
-import { countEvents } from "../../../protocol/events/texts.ts";
-import type { LoggedEvents, Texts } from "../../../protocol/events/texts.ts";
-import { firstOf, sizeOf } from "../../shared/page-events.ts";
-import { parseBody } from "../format/body.ts";
+import type { LoggedEvents } from "../../../protocol/events/texts.ts";
+import { parseBody } from "../../shared/body.ts";
+import { damaged, PageBuilder } from "../../shared/page-builder.ts";
+import type { LogChunk } from "../../shared/page-builder.ts";
 import { toChecksum } from "../format/chain.ts";
 
 /** The row ids and head of a run in the database. */
@@ -144,57 +143,19 @@ function toStored(runId: RunId, { rid, name, removed, head, last, records_end }:
 
 const NO_PAGE: Page = { events: [], records: [], head: 0 };
 
-interface ChunkRow {
-  readonly first: number;
-  readonly last: number;
-  readonly records_end: number;
+interface ChunkRow extends LogChunk {
   readonly checksum: number;
   readonly body: Uint8Array;
-  readonly records: string | null;
 }
 
 /** Builds a page from its chunks. */
-function collect(
-  { runId, rid, head }: ReadRun,
-  rows: Iterable<unknown>,
-  { after, limit = Infinity, limitBytes = Infinity, records = false, afterRecord = 0 }: ReadOptions,
-): Page {
-  const events: (string | Texts)[] = [];
-  let last = after;
-  const found: LogRecord[] = [];
-  let room = limitBytes;
-  let full = limit <= 0;
-  let cut = false;
-  for (const row of rows) {
-    const chunk = row as ChunkRow;
-    cut = records && room <= 0 && room < limitBytes && chunk.first <= last + 1;
-    if (cut) break;
-    if (full && (!records || chunk.first > last + 1)) break;
-    if (!full && chunk.first > last + 1) throw damaged();
-    checkWhole(rid, chunk);
-    if (!full && chunk.last > last) {
-      const skip = last + 1 - chunk.first;
-      const range = { skip, limit: limit - (last - after), limitBytes: room };
-      const next = firstOf(eventsIn(runId, chunk), range, last === after ? 1 : 0);
-      for (const item of next) events.push(item);
-      if (room < Infinity) room -= sizeOf(next);
-      last += countEvents(next);
-      full = last < chunk.last || last - after >= limit;
-    }
-    if (records && chunk.records !== null && chunk.records_end > afterRecord) {
-      const all = JSON.parse(chunk.records) as LogRecord[];
-      const wanted = all.filter((record) => record.n > afterRecord && record.after >= after);
-      found.push(...wanted);
-      if (wanted.length > 0) room -= chunk.records.length;
-    }
-  }
-  if (!full && !cut && last < head) throw damaged();
-  return {
-    events,
-    records: found.filter((record) => record.after <= last),
-    head,
-    ...(cut && { cut }),
-  };
+function collect({ runId, rid, head }: ReadRun, rows: Iterable<unknown>, options: ReadOptions): Page {
+  const page = new PageBuilder<ChunkRow>(head, options, {
+    verify: (chunk) => checkWhole(rid, chunk),
+    eventsOf: (chunk) => eventsIn(runId, chunk),
+  });
+  for (const row of rows) if (!page.add(row as ChunkRow)) break;
+  return page.finish();
 }
 
 function eventsIn(runId: RunId, { first, body }: ChunkRow): LoggedEvents {
@@ -204,8 +165,4 @@ function eventsIn(runId: RunId, { first, body }: ChunkRow): LoggedEvents {
 function checkWhole(rid: number, { first, last, records_end, checksum, body, records }: ChunkRow): void {
   const position = { rid, first, last, records: records_end };
   if (toChecksum(position, body, records) !== checksum) throw damaged();
-}
-
-function damaged(): Unavailable {
-  return new Unavailable("a part of this run is damaged in the log");
 }

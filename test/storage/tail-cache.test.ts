@@ -1,8 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import type { RunId } from "../../../src/protocol/ids.ts";
-import { TailCache } from "../../../src/storage/sqlite/tail-cache.ts";
+import type { RunId } from "../../src/protocol/ids.ts";
+import { TailCache } from "../../src/storage/shared/tail-cache.ts";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

@@ -1,7 +1,7 @@
-import { createSpeaker } from "../../../protocol/events/encode.ts";
-import type { LoggedEvents, Texts } from "../../../protocol/events/texts.ts";
-import { countTexts } from "../../../protocol/events/texts.ts";
-import type { CallId, RunId } from "../../../protocol/ids.ts";
+import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";
+import { countTexts } from "../../protocol/events/texts.ts";
+import type { CallId, RunId } from "../../protocol/ids.ts";
 
 /**
  * The form of events in a row: a line for each encoded event, and one for successive texts of a speaker. The line of

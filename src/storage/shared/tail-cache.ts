@@ -2,7 +2,7 @@ import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";
-import { firstOf } from "../shared/page-events.ts";
+import { firstOf } from "./page-events.ts";
 
 /**
  * The newest events of active runs, so that live readers need no database. It has a limit over all runs; the

@@ -1,0 +1,198 @@
+import { AgentError } from "../../errors.ts";
+import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
+import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import { draftOf } from "../../storage/shared/new-artifact.ts";
+import { Database } from "./connection/database.ts";
+import type { Transaction } from "./connection/database.ts";
+import type { PostgresConnection } from "./options.ts";
+
+/** Opens the artifacts in the database of a log, whose tables exist. */
+export async function postgresArtifacts(options: PostgresConnection): Promise<ArtifactStore> {
+  const database = await Database.connect(options);
+  return artifactsIn(database, () => database.close());
+}
+
+/** The artifacts in a database. Each is stored in one transaction, in chunks. */
+export function artifactsIn(database: Database, close: () => Promise<unknown>): ArtifactStore {
+  async function get(artifactId: ArtifactId): Promise<StoredArtifact | undefined> {
+    const [row] = await database.ask<ArtifactColumns>(GET, [artifactId]);
+    return row && toStored(row);
+  }
+
+  return {
+    async put(artifact) {
+      const { artifactId, runId, mimeType, createdAt } = artifact;
+      const draft = draftOf(artifact);
+      const chunks = rechunk(draft.body);
+      // A body that fits into one chunk is read before its transaction begins.
+      const first = await chunks.next();
+      const second = await chunks.next();
+      return database.transact(async (transaction) => {
+        // Locks the artifact, so that two that store it follow one another.
+        await transaction.query(
+          `INSERT INTO troupe.artifact (id, created_at, name, mime_type, size) VALUES ($1, $2, '', $3, 0)
+          ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, mime_type = excluded.mime_type`,
+          [artifactId, createdAt ?? null, mimeType],
+        );
+        await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = $1", [artifactId]);
+        let [size, n] = [0, 0];
+        const add = async (bytes: Uint8Array): Promise<void> => {
+          await transaction.query("INSERT INTO troupe.artifact_chunk VALUES ($1, $2, $3)", [
+            artifactId,
+            n,
+            bytes,
+          ]);
+          n += 1;
+          size += bytes.byteLength;
+        };
+        for (const chunk of [first, second]) if (chunk.done !== true) await add(chunk.value);
+        if (second.done !== true) for await (const chunk of chunks) await add(chunk);
+        const { name, sizeBytes } = draft.toStored(size, undefined);
+        await transaction.query("UPDATE troupe.artifact SET name = $2, size = $3 WHERE id = $1", [
+          artifactId,
+          name,
+          sizeBytes,
+        ]);
+        if (runId !== undefined) await attach(transaction, [artifactId], runId);
+        const [row] = await transaction.query<ArtifactColumns>(GET, [artifactId]);
+        if (row === undefined) throw new AgentError("internal", `artifact ${artifactId} was not stored`);
+        return toStored(row);
+      });
+    },
+    get,
+    async *read(artifactId) {
+      if ((await get(artifactId)) === undefined) {
+        throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+      }
+      for (let n = 0; ; n += 1) {
+        const [row] = await database.ask<{ bytes: Uint8Array }>(
+          "SELECT bytes FROM troupe.artifact_chunk WHERE artifact = $1 AND n = $2",
+          [artifactId, n],
+        );
+        if (row === undefined) return;
+        yield row.bytes;
+      }
+    },
+    async attach(artifactIds, runId) {
+      await database.transact((transaction) => attach(transaction, artifactIds, runId));
+    },
+    async removeUnattached(before) {
+      await database.transact(async (transaction) => {
+        // Locked one after the other, so that one that a run gets meanwhile stays.
+        const rows = await transaction.query<{ id: ArtifactId }>(
+          `SELECT id FROM troupe.artifact WHERE coalesce(created_at, 0) < $1 AND ${UNATTACHED} ORDER BY id FOR UPDATE`,
+          [Math.min(before, Number.MAX_SAFE_INTEGER)],
+        );
+        await removeWithoutRun(transaction, rows);
+      });
+      const [row] = await database.ask<{ n: number }>(
+        `SELECT count(*) AS n FROM troupe.artifact WHERE ${UNATTACHED}`,
+      );
+      return row?.n ?? 0;
+    },
+    async size(runId) {
+      const [row] =
+        runId === undefined
+          ? await database.ask<{ bytes: number }>(TOTAL)
+          : await database.ask<{ bytes: number }>(OF_ONE_RUN, [runId]);
+      return row?.bytes ?? 0;
+    },
+    async removeRun(runId) {
+      await database.transact(async (transaction) => {
+        const rows = await transaction.query<{ id: ArtifactId }>(
+          `SELECT id FROM troupe.artifact WHERE id IN (SELECT artifact FROM troupe.artifact_run WHERE run = $1)
+          ORDER BY id FOR UPDATE`,
+          [runId],
+        );
+        await transaction.query("DELETE FROM troupe.artifact_run WHERE run = $1", [runId]);
+        await removeWithoutRun(transaction, rows);
+      });
+    },
+    async close() {
+      await close();
+    },
+  };
+}
+
+/** Adds a run to artifacts that exist, each of which is locked. */
+async function attach(
+  transaction: Transaction,
+  artifactIds: readonly ArtifactId[],
+  runId: RunId,
+): Promise<void> {
+  await transaction.query("SELECT FROM troupe.artifact WHERE id = ANY ($1) ORDER BY id FOR UPDATE", [
+    artifactIds,
+  ]);
+  await transaction.query(
+    `INSERT INTO troupe.artifact_run (run, artifact) SELECT $2, id FROM troupe.artifact WHERE id = ANY ($1)
+    ON CONFLICT DO NOTHING`,
+    [artifactIds, runId],
+  );
+}
+
+/** Removes those of the locked artifacts that have no run. */
+async function removeWithoutRun(
+  transaction: Transaction,
+  rows: readonly { readonly id: ArtifactId }[],
+): Promise<void> {
+  const removed = await transaction.query<{ id: ArtifactId }>(
+    `DELETE FROM troupe.artifact WHERE id = ANY ($1) AND ${UNATTACHED} RETURNING id`,
+    [rows.map(({ id }) => id)],
+  );
+  await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = ANY ($1)", [
+    removed.map(({ id }) => id),
+  ]);
+}
+
+/** Makes chunks of one size, except the last one. */
+async function* rechunk(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  let chunk = new Uint8Array(CHUNK_BYTES);
+  let used = 0;
+  for await (const bytes of body) {
+    for (let at = 0; at < bytes.byteLength;) {
+      const part = bytes.subarray(at, at + CHUNK_BYTES - used);
+      chunk.set(part, used);
+      used += part.byteLength;
+      at += part.byteLength;
+      if (used < CHUNK_BYTES) continue;
+      yield chunk;
+      chunk = new Uint8Array(CHUNK_BYTES);
+      used = 0;
+    }
+  }
+  if (used > 0) yield chunk.subarray(0, used);
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+const UNATTACHED = "NOT EXISTS (SELECT FROM troupe.artifact_run WHERE artifact_run.artifact = artifact.id)";
+
+const GET = `SELECT id, created_at, name, mime_type, size,
+  ARRAY(SELECT run FROM troupe.artifact_run WHERE artifact = id ORDER BY seq) AS runs
+  FROM troupe.artifact WHERE id = $1`;
+
+const TOTAL = "SELECT coalesce(sum(size), 0)::bigint AS bytes FROM troupe.artifact";
+
+const OF_ONE_RUN = `SELECT coalesce(sum(size), 0)::bigint AS bytes FROM troupe.artifact
+  WHERE id IN (SELECT artifact FROM troupe.artifact_run WHERE run = $1) AND NOT EXISTS
+    (SELECT FROM troupe.artifact_run AS other WHERE other.artifact = artifact.id AND other.run <> $1)`;
+
+interface ArtifactColumns {
+  readonly id: ArtifactId;
+  readonly created_at: number | null;
+  readonly name: string;
+  readonly mime_type: string;
+  readonly size: number;
+  readonly runs: readonly RunId[];
+}
+
+function toStored({ id, created_at, name, mime_type, size, runs }: ArtifactColumns): StoredArtifact {
+  return {
+    artifactId: id,
+    runIds: runs,
+    ...(created_at !== null && { createdAt: created_at }),
+    name,
+    mimeType: mime_type,
+    sizeBytes: size,
+  };
+}

@@ -1,0 +1,212 @@
+import type { Client, ClientConfig, Pool, PoolConfig } from "pg";
+import { AgentError } from "../../../errors.ts";
+import { Unavailable } from "../../../ports/event-log.ts";
+import type { PostgresConnection } from "../options.ts";
+import { loadPg } from "./load-pg.ts";
+import type { Pg } from "./load-pg.ts";
+import { isTransient, toReason } from "./trouble.ts";
+
+/** A value of a statement. */
+export type Value = string | number | boolean | null | Uint8Array | readonly string[];
+
+/** A connection for several statements in one transaction. */
+export interface Transaction {
+  query<Row extends object>(text: string, values?: readonly Value[]): Promise<readonly Row[]>;
+}
+
+/** The connections to a database, and how its statements are repeated after a lost connection. */
+export class Database {
+  readonly #pg: Pg;
+  readonly #config: ClientConfig;
+  readonly #prefix: string;
+  readonly #texts = new Map<string, string>();
+  readonly #settleMs: number;
+  readonly #readers: Pool;
+  readonly #writers: Pool;
+  readonly schema: string;
+  #closing: Promise<unknown> | undefined;
+
+  constructor(pg: Pg, options: PostgresConnection & { readonly settleMs?: number }) {
+    const {
+      url,
+      max = 8,
+      schema = "troupe",
+      settleMs = 15_000,
+      host,
+      port,
+      database,
+      user,
+      password,
+      ssl,
+    } = options;
+    if (!/^[a-z_][a-z0-9_]{0,50}$/.test(schema)) {
+      throw new AgentError("invalid_request", `the schema "${schema}" is not a name of PostgreSQL`, {
+        hint: "use small letters, digits and _, at most 51",
+      });
+    }
+    this.#pg = pg;
+    this.schema = schema;
+    this.#prefix = `${schema}.`;
+    this.#settleMs = settleMs;
+    this.#config = {
+      ...(url !== undefined && { connectionString: url }),
+      ...(host !== undefined && { host }),
+      ...(port !== undefined && { port }),
+      ...(database !== undefined && { database }),
+      ...(user !== undefined && { user }),
+      ...(password !== undefined && { password }),
+      ...(ssl !== undefined && { ssl }),
+      application_name: "troupe",
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_MS,
+      types: toTypes(pg),
+    };
+    this.#readers = this.#pool({ max, query_timeout: QUERY_MS });
+    this.#writers = this.#pool({ max: WRITERS, query_timeout: WRITE_MS });
+  }
+
+  static async connect(options: PostgresConnection & { readonly settleMs?: number }): Promise<Database> {
+    return new Database(await loadPg(), options);
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** A statement that may run twice; it is repeated after a lost connection. */
+  async ask<Row extends object>(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    const until = this.deadline();
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
+      this.#checkOpen();
+      try {
+        return await this.#run(this.#readers, text, values);
+      } catch (error) {
+        if (error instanceof AgentError) throw error;
+        this.#checkOpen();
+        if (!isTransient(error) || performance.now() + wait > until) {
+          throw new Unavailable(`the log cannot be read here: ${toReason(error)}`, { cause: error });
+        }
+        await delay(wait);
+      }
+    }
+  }
+
+  /** One attempt of a statement on a connection for appends. */
+  write<Row extends object>(text: string, values: readonly Value[]): Promise<readonly Row[]> {
+    return this.#run(this.#writers, text, values);
+  }
+
+  /** One attempt of a statement, without repetition. */
+  once<Row extends object>(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    return this.#run(this.#readers, text, values);
+  }
+
+  /** One attempt of a transaction. What the database reports becomes `Unavailable`. */
+  async transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    this.#checkOpen();
+    const client = await this.#readers.connect().catch(toUnavailable);
+    let failure: Error | undefined;
+    const fail = (error: Error): void => {
+      failure = error;
+    };
+    client.on("error", fail);
+    const query = async <Row extends object>(text: string, values: readonly Value[] = []) =>
+      (await client.query<Row>(this.sql(text), [...values]).catch(toUnavailable)).rows;
+    try {
+      await query("BEGIN");
+      const result = await work({ query });
+      await query("COMMIT");
+      return result;
+    } catch (error) {
+      await client.query("ROLLBACK").catch(fail);
+      throw error;
+    } finally {
+      client.off("error", fail);
+      client.release(failure);
+    }
+  }
+
+  /** Where the database is, for people: without the password. */
+  get address(): string {
+    const { host, port, database, user } = this.client();
+    return `${database ?? "the database"} at ${host}:${port} as ${user ?? "its default user"}`;
+  }
+
+  /** A connection outside the pools; `url` replaces the address. */
+  client(url?: string): Client {
+    return new this.#pg.Client({
+      ...this.#config,
+      ...(url !== undefined && { connectionString: url }),
+      query_timeout: LISTEN_MS,
+    });
+  }
+
+  /** The statement for the schema of this log. */
+  sql(text: string): string {
+    if (this.schema === "troupe") return text;
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    const own = text.replaceAll(/\btroupe\./g, this.#prefix);
+    this.#texts.set(text, own);
+    return own;
+  }
+
+  /** When a statement that starts now stops being repeated. */
+  deadline(): number {
+    return performance.now() + this.#settleMs;
+  }
+
+  close(): Promise<unknown> {
+    return (this.#closing ??= Promise.all([this.#readers.end(), this.#writers.end()]));
+  }
+
+  async #run<Row extends object>(
+    pool: Pool,
+    text: string,
+    values: readonly Value[],
+  ): Promise<readonly Row[]> {
+    return (await pool.query<Row>(this.sql(text), [...values])).rows;
+  }
+
+  #pool(config: PoolConfig): Pool {
+    const pool = new this.#pg.Pool({ ...this.#config, ...config });
+    // An idle connection that breaks is replaced with the next statement.
+    pool.on("error", () => {});
+    return pool;
+  }
+
+  #checkOpen(): void {
+    // Not a fault: a stopping server still has readers.
+    if (this.isClosed) throw new AgentError("unavailable", "the log is closed", { retryAfterS: 1 });
+  }
+}
+
+function toUnavailable(error: unknown): never {
+  throw new Unavailable(`the database has failed: ${toReason(error)}`, { cause: error });
+}
+
+export function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+/** Waits between repetitions. */
+export const FIRST_WAIT_MS = 50;
+export const MOST_WAIT_MS = 1_000;
+
+const CONNECT_MS = 5_000;
+/** After this the connection is given up; the server may still execute the statement. */
+const QUERY_MS = 15_000;
+const WRITE_MS = 5_000;
+const LISTEN_MS = 5_000;
+
+/** Two, so that the next appends travel while the server syncs the last ones. */
+export const WRITERS = 2;
+
+/** All numbers are below 2^53. */
+function toTypes({ types, TypeOverrides }: Pg): InstanceType<Pg["TypeOverrides"]> {
+  const own = new TypeOverrides();
+  own.setTypeParser(types.builtins.INT8, Number);
+  return own;
+}

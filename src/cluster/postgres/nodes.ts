@@ -1,0 +1,36 @@
+import type { NodeDirectory, NodeEntry, NodePresence } from "../../ports/node-directory.ts";
+import type { Database } from "./connection/database.ts";
+
+/** The table of nodes, with the times of the server's clock. */
+export function postgresNodes(database: Database): NodeDirectory {
+  return {
+    async beat({ node, ...facts }) {
+      // A beat is not repeated: a node that cannot reach the database has to know that.
+      const rows = await database.once<NodeColumns>(BEAT, [node, JSON.stringify(facts)]);
+      return rows.map(toEntry);
+    },
+  };
+}
+
+const BEAT = `
+  WITH own AS (
+    INSERT INTO troupe.node (id, facts, beat) VALUES ($1, $2, clock_timestamp())
+      ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, beat = excluded.beat
+      RETURNING id, facts, beat
+  ), forgotten AS (
+    DELETE FROM troupe.node WHERE beat < now() - interval '1 hour' AND id <> $1
+  )
+  SELECT id, facts, 0::float8 AS age FROM own
+  UNION ALL
+  SELECT id, facts, greatest(0, extract(epoch FROM clock_timestamp() - beat) * 1000)::float8
+    FROM troupe.node WHERE id <> $1 AND beat >= now() - interval '1 hour'`;
+
+interface NodeColumns {
+  readonly id: string;
+  readonly facts: string;
+  readonly age: number;
+}
+
+function toEntry({ id, facts, age }: NodeColumns): NodeEntry {
+  return { node: id, ...(JSON.parse(facts) as Omit<NodePresence, "node">), ageMs: age };
+}

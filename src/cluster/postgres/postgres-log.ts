@@ -1,0 +1,325 @@
+import { AgentError } from "../../errors.ts";
+import { Owned, Unavailable } from "../../ports/event-log.ts";
+import type { Batch, Claim, Cursor, EventLog, LogHealth, Page, RunEntry } from "../../ports/event-log.ts";
+import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
+import { countEvents } from "../../protocol/events/texts.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { TailCache } from "../../storage/shared/tail-cache.ts";
+import { Tails } from "../../storage/shared/tails.ts";
+import { artifactsIn } from "./artifacts.ts";
+import { Database, delay } from "./connection/database.ts";
+import type { PostgresLogOptions } from "./options.ts";
+import { postgresNodes } from "./nodes.ts";
+import { readPage } from "./reader/read-page.ts";
+import { Rows } from "./reader/rows.ts";
+import { readServer } from "./connection/server.ts";
+import type { Server } from "./connection/server.ts";
+import { toOpenError } from "./connection/open-error.ts";
+import { checkVersion, migrate } from "./schema/migrate.ts";
+import { secretsIn } from "./secrets.ts";
+import { LostWakes } from "./wakes/lost-wakes.ts";
+import { WakeChannel } from "./wakes/wake-channel.ts";
+import type { Change } from "./wakes/wake-channel.ts";
+import { AppendQueue } from "./writer/append-queue.ts";
+import { advance, Claims, toFenced } from "./writer/claims.ts";
+import type { OwnedRun } from "./writer/claims.ts";
+import { encodeAppend } from "./writer/encode-append.ts";
+import { Releases } from "./writer/releases.ts";
+
+/** A log in PostgreSQL, for several nodes. */
+export type PostgresLog = EventLog & Required<Pick<EventLog, "artifacts" | "node" | "nodes" | "secrets">>;
+
+/** Opens a log in a PostgreSQL database, which several nodes can have open. Creates its tables if needed. */
+export async function postgresLog(options: PostgresLogOptions = {}): Promise<PostgresLog> {
+  const { node = newNode(), alone = false, cacheBytes = 16 * 1024 * 1024, listenUrl } = options;
+  const database = await Database.connect(options);
+  const rows = new Rows(database);
+  const secrets = secretsIn(database, options.secretsKey);
+  const claims = new Claims();
+  const cache = new TailCache(cacheBytes);
+  const tails = new Tails();
+  const lost = new LostWakes(database, tails);
+  const releases = new Releases(database);
+  let closing: Promise<void> | undefined;
+  let trouble: string | undefined;
+  let probe: NodeJS.Timeout | undefined;
+  let changed: Change[] = [];
+
+  const queue = new AppendQueue(database, (reason) => {
+    trouble = reason;
+    probe ??= setTimeout(() => void recover(), PROBE_MS);
+  });
+
+  const channel = new WakeChannel({
+    database,
+    node,
+    url: listenUrl,
+    lock: alone ? "alone" : "shared",
+    onChanged,
+    onReconnected() {
+      for (const runId of Array.from(tails.runIds)) tails.wake(runId);
+    },
+    look: async (client) => onChanged(await lost.look(client, claims.runIds)),
+  });
+
+  const { durability } = await open().catch(async (error: unknown) => {
+    await database.close();
+    throw toOpenError(error, database);
+  });
+
+  async function open(): Promise<Server> {
+    const server = await readServer(database);
+    if (options.migrate === false) await checkVersion(database);
+    else await migrate(database);
+    await channel.open();
+    return server;
+  }
+
+  /** Another node has changed runs under these claims; an older claim of this node holds no longer. */
+  function onChanged(changes: readonly Change[]): void {
+    for (const { runId, epoch } of changes) {
+      const run = claims.get(runId);
+      if (run !== undefined && run.epoch < epoch && run.pending === undefined) lose(run);
+      tails.wake(runId);
+    }
+  }
+
+  /** Waits until the database takes writes again. */
+  async function recover(): Promise<void> {
+    while (closing === undefined) {
+      try {
+        await database.once("UPDATE troupe.probe SET written = now()");
+        trouble = undefined;
+        probe = undefined;
+        return;
+      } catch {
+        await delay(PROBE_MS);
+      }
+    }
+  }
+
+  async function claim(runId: RunId, { unlessOwnedBy = [] }: ClaimOptions = {}): Promise<Claim> {
+    if (claims.get(runId)?.isHeld === true && unlessOwnedBy.includes(node)) throw new Owned(runId, node);
+    // What this node does not hold it may take: the claim is its own, whose answer was lost.
+    const spared = unlessOwnedBy.filter((other) => other !== node);
+    await claims.fence(runId);
+    for (;;) {
+      const { holder, epoch } = await rows.claim(runId, { node, spared, channel: channel.name });
+      if (holder !== null) throw new Owned(runId, holder);
+      // A query of its own: it sees what the earlier owner appended while the claim waited for it.
+      const claimed = await rows.claimed(runId, epoch);
+      // Another node has claimed it in between; the newest claim gets the run.
+      if (claimed === undefined) continue;
+      const { appends, head, records, stored, removed, entry, snapshot } = claimed;
+      const run = { runId, epoch, appends, head, records, stored, removed, row: entry ?? {} };
+      cache.drop(runId);
+      claims.take({ ...run, pending: undefined, isHeld: true });
+      return {
+        cursor: { runId, epoch, head, records },
+        ...(entry && { run: entry }),
+        ...(snapshot && { snapshot }),
+      };
+    }
+  }
+
+  async function append(cursor: Cursor, batch: Batch): Promise<Cursor> {
+    const run = writable(cursor);
+    if (run.removed) throw new AgentError("gone", `run ${run.runId} was removed`);
+    if (!run.stored && batch.run === undefined) {
+      throw new TypeError("the first batch of a run needs its row");
+    }
+    const encoded = encodeAppend(run, batch);
+    const { promise, resolve, reject } = Promise.withResolvers<Cursor>();
+    const settled = hold(run);
+    queue.post({
+      ...encoded,
+      run,
+      settle(error) {
+        if (error === undefined) {
+          advance(run, batch);
+          const count = countEvents(batch.events);
+          if (count > 0) cache.add(run.runId, run.head - count + 1, batch.events, encoded.body.length);
+          resolve({ runId: run.runId, epoch: run.epoch, head: run.head, records: run.records });
+          wakeLater(run);
+          if (batch.alias?.from !== undefined) wakeLater({ runId: batch.alias.from, epoch: 0 });
+        } else {
+          // After a conflict the owner can go on; after anything else the claim is lost or its state unknown.
+          if (!(error instanceof AgentError)) lose(run);
+          reject(error);
+        }
+        settled();
+      },
+    });
+    return promise;
+  }
+
+  async function remove(cursor: Cursor): Promise<readonly string[]> {
+    const run = writable(cursor);
+    if (!run.stored || run.removed) {
+      release(cursor);
+      return [];
+    }
+    const settled = hold(run);
+    try {
+      const things = await rows.references(run.runId);
+      const [row] = await database.ask<{ done: boolean }>("SELECT troupe.remove_1($1, $2, $3) AS done", [
+        run.runId,
+        run.epoch,
+        run.appends,
+      ]);
+      // After a lost answer the repeated statement finds the run removed.
+      if (row?.done !== true && (await rows.run(run.runId))?.removed !== true) throw toFenced(run.runId);
+      lose(run);
+      wakeLater(run);
+      return await rows.unreferenced(things);
+    } finally {
+      settled();
+    }
+  }
+
+  function release(cursor: Cursor): void {
+    const run = claims.get(cursor.runId);
+    if (run?.epoch !== cursor.epoch || !run.isHeld) return;
+    run.isHeld = false;
+    const end = (): void => {
+      lose(run);
+      releases.add(run);
+    };
+    if (run.pending === undefined) end();
+    else void run.pending.then(end);
+  }
+
+  function lose(run: OwnedRun): void {
+    const isNewest = claims.get(run.runId) === run;
+    claims.drop(run);
+    if (isNewest) cache.drop(run.runId);
+  }
+
+  /** Marks a run as changing; the returned function ends that. */
+  function hold(run: OwnedRun): () => void {
+    const pending = Promise.withResolvers<void>();
+    run.pending = pending.promise;
+    return () => {
+      run.pending = undefined;
+      pending.resolve();
+    };
+  }
+
+  function wakeLater({ runId, epoch }: Change): void {
+    changed.push({ runId, epoch });
+    if (changed.length > 1) return;
+    // After the callers have their cursors.
+    queueMicrotask(() => {
+      const changes = changed;
+      changed = [];
+      for (const change of changes) tails.wake(change.runId);
+      channel.tell(changes);
+    });
+  }
+
+  function writable(cursor: Cursor): OwnedRun {
+    const { writable, reason } = health();
+    if (!writable) throw new Unavailable(reason);
+    return claims.owned(cursor);
+  }
+
+  function read(runId: RunId, options: ReadOptions): Page | Promise<Page> {
+    const run = claims.get(runId);
+    if (run === undefined) return readPage(database, runId, options);
+    const { head } = run;
+    // Only a node that hears of other claims knows that its own one holds.
+    if (options.records !== true && run.isHeld && channel.isHearing) {
+      if (options.after >= head) return { events: [], records: [], head };
+      const events = cache.read(runId, options);
+      if (events !== undefined) return { events, records: [], head };
+    }
+    return readPage(database, runId, options, run, () => lose(run));
+  }
+
+  /** Resolves when the running append of a run is acknowledged, so that a query after it returns only what `read` returns. */
+  async function settled(runId: RunId): Promise<void> {
+    await claims.get(runId)?.pending;
+  }
+
+  /** The row of a run with the number of acknowledged events, to agree with `read`. */
+  function acknowledged(entry: RunEntry): RunEntry {
+    const head = claims.get(entry.runId)?.head ?? entry.head;
+    return head === entry.head || entry.removed === true ? entry : { ...entry, head };
+  }
+
+  function health(): LogHealth {
+    if (closing !== undefined) return CLOSED;
+    return trouble === undefined ? WRITABLE : { writable: false, reason: trouble };
+  }
+
+  async function close(): Promise<void> {
+    clearTimeout(probe);
+    await queue.settled();
+    await releases.settled();
+    await channel.close();
+    await database.close();
+  }
+
+  return {
+    node,
+    durability,
+    // Lost wakes are found by the engine itself.
+    reliableTail: true,
+    claim,
+    append,
+    release,
+    read,
+    tail: (runId, wake) => tails.add(runId, wake),
+    watch: (wake) => tails.addToAll(wake),
+    async lookup(requestId) {
+      const entry = await rows.lookup(requestId);
+      if (entry === undefined || claims.get(entry.runId)?.pending === undefined) return entry;
+      await settled(entry.runId);
+      return rows.lookup(requestId);
+    },
+    async requests(query) {
+      await settled(query.runId);
+      return rows.requests(query);
+    },
+    async run(runId) {
+      await settled(runId);
+      const entry = await rows.run(runId);
+      return entry && acknowledged(entry);
+    },
+    find: (alias) => rows.find(alias),
+    async list(query) {
+      const page = await rows.list(query);
+      return { ...page, runs: page.runs.map(acknowledged) };
+    },
+    size: (runId) => rows.size(runId),
+    open: (query) => rows.open(query),
+    asleep: (query) => rows.asleep(query),
+    resting: () => rows.resting(),
+    async waits(query) {
+      if (query.runId !== undefined) await settled(query.runId);
+      return rows.waits(query);
+    },
+    async outbox(query) {
+      if (query.runId !== undefined) await settled(query.runId);
+      return rows.outbox(query);
+    },
+    snapshot: (runId) => rows.snapshot(runId),
+    unreferenced: (things) => rows.unreferenced(things),
+    remove,
+    health,
+    nodes: () => postgresNodes(database),
+    // The log closes their connections.
+    artifacts: () => artifactsIn(database, async () => {}),
+    secrets: () => secrets,
+    close: () => (closing ??= close()),
+  };
+}
+
+function newNode(): string {
+  return crypto.randomUUID();
+}
+
+const PROBE_MS = 500;
+
+const WRITABLE = { writable: true };
+const CLOSED = { writable: false, reason: "the log is closed" };

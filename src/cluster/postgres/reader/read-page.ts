@@ -1,0 +1,83 @@
+import type { Page } from "../../../ports/event-log.ts";
+import type { ReadOptions } from "../../../ports/log-queries.ts";
+import type { RunId } from "../../../protocol/ids.ts";
+import { parseBody } from "../../../storage/shared/body.ts";
+import { PageBuilder } from "../../../storage/shared/page-builder.ts";
+import type { LogChunk } from "../../../storage/shared/page-builder.ts";
+import type { Database } from "../connection/database.ts";
+
+/** What a node knows of a run that it has claimed: while the claim holds, it reads up to the newest acknowledged event. */
+export interface OwnState {
+  readonly epoch: number;
+  readonly head: number;
+}
+
+/** Reads a page of a run. `onFenced` is called if the own claim of the run was replaced. */
+export async function readPage(
+  database: Database,
+  runId: RunId,
+  options: ReadOptions,
+  own?: OwnState,
+  onFenced?: () => void,
+): Promise<Page> {
+  const { after, limit, limitBytes = Infinity, records = false, afterRecord = 0 } = options;
+  const maxBytes = Math.min(limitBytes, SLICE_BYTES);
+  // The state at the start: the run may move on between two slices.
+  const { epoch = 0, head: upTo = 0 } = own ?? {};
+  let page: PageBuilder<AppendChunk> | undefined;
+  // The rows before the first event are needed for their records.
+  for (let [head, n] = [after, -1]; ;) {
+    const rows = await database.ask<AppendRow>(
+      "SELECT * FROM troupe.read_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+      [
+        runId,
+        head,
+        n,
+        after,
+        epoch,
+        upTo,
+        records ? afterRecord : Number.MAX_SAFE_INTEGER,
+        maxBytes,
+        limit ?? Number.MAX_SAFE_INTEGER,
+      ],
+    );
+    const [run, ...appends] = rows;
+    const newest = run?.head ?? 0;
+    if (own !== undefined && run?.n !== epoch) onFenced?.();
+    // A run that is removed meanwhile is empty.
+    if (newest === 0 && page !== undefined) return NO_PAGE;
+    page ??= new PageBuilder<AppendChunk>(newest, options, {
+      verify() {},
+      eventsOf: ({ body, first }) => (body === "" ? [] : parseBody(body, { runId, first })),
+    });
+    for (const row of appends) {
+      if (row.head === null) continue;
+      ({ head, n } = { head: row.head, n: row.n });
+      if (!page.add(toChunk(row, row.head))) return page.finish();
+    }
+    const isCut = appends.length > 0 && appends.at(-1)?.head === null;
+    if (!isCut) return page.finish();
+  }
+}
+
+/** The most bytes that are read at once. */
+const SLICE_BYTES = 4 * 1024 * 1024;
+
+const NO_PAGE: Page = { events: [], records: [], head: 0 };
+
+interface AppendRow {
+  readonly head: number | null;
+  readonly n: number;
+  readonly count: number;
+  readonly records_end: number;
+  readonly body: string;
+  readonly records: string | null;
+}
+
+interface AppendChunk extends LogChunk {
+  readonly body: string;
+}
+
+function toChunk({ count, records_end, body, records }: AppendRow, last: number): AppendChunk {
+  return { first: last - count + 1, last, records_end, body, records };
+}

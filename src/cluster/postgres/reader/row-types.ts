@@ -1,0 +1,136 @@
+import type { OutboxEntry, RequestEntry, RunEntry, Snapshot, WaitEntry } from "../../../ports/event-log.ts";
+import type { LastTurn, WaitingFor } from "../../../protocol/answers/status.ts";
+import type { Usage } from "../../../protocol/events/events.ts";
+import type { RequestId, RunId } from "../../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../../protocol/json.ts";
+import { toRemovedRequest } from "../../../storage/shared/request-entry.ts";
+import { toRemovedEntry } from "../../../storage/shared/run-list.ts";
+import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format.ts";
+
+/** The columns of a run's row, for `FROM troupe.run`. */
+export const RUN = `run.id, owner, stored, removed, agent, status, created_at, updated_at, turns, metadata,
+  initial_input, started, last_turn, usage, head,
+  CASE WHEN status > 0 THEN (SELECT count(*) FROM troupe.wait WHERE wait.run = run.id) END AS open_waits,
+  CASE WHEN status > 0 THEN
+    (SELECT count(*) FROM troupe.request WHERE request.run = run.id AND phase = 0) END AS queued,
+  CASE WHEN status > 0 THEN (SELECT wake_at FROM troupe.request WHERE request.id = run.started) END AS wake_at,
+  (SELECT min(name) FROM troupe.alias WHERE alias.run = run.id) AS alias`;
+
+export interface RunColumns {
+  readonly id: RunId;
+  readonly owner: string | null;
+  readonly stored: boolean;
+  readonly removed: boolean;
+  readonly agent: string;
+  readonly status: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly turns: number;
+  readonly metadata: string;
+  readonly initial_input: string;
+  readonly started: RequestId | null;
+  readonly last_turn: string | null;
+  readonly usage: string | null;
+  readonly alias: string | null;
+  readonly head: number;
+  readonly open_waits: number | null;
+  readonly queued: number | null;
+  readonly wake_at: number | null;
+}
+
+export function toRun(row: RunColumns): RunEntry {
+  if (row.removed) return toRemovedEntry(row.id);
+  return {
+    runId: row.id,
+    head: row.head,
+    agent: row.agent,
+    status: RUN_PHASES[row.status] ?? "idle",
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    turns: row.turns,
+    initialInput: JSON.parse(row.initial_input) as Json,
+    metadata: JSON.parse(row.metadata) as JsonObject,
+    ...(row.started !== null && { started: row.started }),
+    ...(row.last_turn !== null && { lastTurn: JSON.parse(row.last_turn) as LastTurn }),
+    ...(row.usage !== null && { usage: JSON.parse(row.usage) as Usage }),
+    ...(row.alias !== null && { alias: row.alias }),
+    ...(row.open_waits !== null && row.open_waits > 0 && { openWaits: row.open_waits }),
+    ...(row.queued !== null && row.queued > 0 && { queued: row.queued }),
+    ...(row.wake_at !== null && { wakeAt: row.wake_at }),
+    ...(row.owner !== null && { owner: row.owner }),
+  };
+}
+
+/** The columns of a request. */
+export const REQUEST = `id, run, removed, phase, created_at, accepted_n, accepted_after, started, segment, completed,
+  wake_at, rests, waiting_for FROM troupe.request`;
+
+export interface RequestColumns {
+  readonly id: RequestId;
+  readonly run: RunId;
+  readonly removed: boolean;
+  readonly phase: number;
+  readonly created_at: number;
+  readonly accepted_n: number;
+  readonly accepted_after: number;
+  readonly started: number | null;
+  readonly segment: number | null;
+  readonly completed: number | null;
+  readonly wake_at: number | null;
+  readonly rests: string | null;
+  readonly waiting_for: string | null;
+}
+
+export function toRequest(row: RequestColumns): RequestEntry {
+  if (row.removed) return toRemovedRequest(row.id, row.run);
+  return {
+    requestId: row.id,
+    runId: row.run,
+    phase: REQUEST_PHASES[row.phase] ?? "queued",
+    createdAt: row.created_at,
+    accepted: { n: row.accepted_n, after: row.accepted_after },
+    ...(row.started !== null && { started: row.started }),
+    ...(row.segment !== null && { segment: row.segment }),
+    ...(row.completed !== null && { completed: row.completed }),
+    ...(row.wake_at !== null && { wakeAt: row.wake_at }),
+    ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
+    ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
+  };
+}
+
+export interface WaitColumns {
+  readonly run: RunId;
+  readonly id: number;
+  readonly request: RequestId;
+  readonly opened_at: number;
+}
+
+export function toWait({ run, id, request, opened_at: openedAt }: WaitColumns): WaitEntry {
+  return { runId: run, waitId: id, requestId: request, openedAt };
+}
+
+export interface OutboxColumns {
+  readonly run: RunId;
+  readonly event: number;
+  readonly request: RequestId;
+  readonly kind: number;
+}
+
+export function toOutbox({ run, event, request, kind }: OutboxColumns): OutboxEntry {
+  return { runId: run, requestId: request, kind: OUTBOX_KINDS[kind] ?? "reply", event };
+}
+
+/** The columns of a run's snapshot. */
+export const SNAPSHOT = "snapshot, snapshot_head, snapshot_records";
+
+export interface SnapshotColumns {
+  readonly snapshot: string | null;
+  readonly snapshot_head: number | null;
+  readonly snapshot_records: number | null;
+}
+
+export function toSnapshot(row: SnapshotColumns): Snapshot | undefined {
+  const { snapshot, snapshot_head: head, snapshot_records: records } = row;
+  if (snapshot === null || head === null || records === null) return undefined;
+  return { head, records, data: JSON.parse(snapshot) as Json };
+}

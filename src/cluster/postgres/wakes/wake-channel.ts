@@ -1,0 +1,228 @@
+import type { Client, Notification } from "pg";
+import { AgentError } from "../../../errors.ts";
+import type { RunId } from "../../../protocol/ids.ts";
+import { delay } from "../connection/database.ts";
+import type { Database } from "../connection/database.ts";
+
+/** A run that was changed, and the claim under which it was. */
+export interface Change {
+  readonly runId: RunId;
+  readonly epoch: number;
+}
+
+/** What the nodes tell each other about runs that have changed, over one connection that listens. */
+export interface WakeChannelOptions {
+  readonly database: Database;
+  /** The id of this node. */
+  readonly node: string;
+  /** The address of the connection, if it is another one. */
+  readonly url?: string | undefined;
+  /** Keeps other nodes out that open the log for themselves; fails if one has it, or if others have it already. */
+  readonly lock: "alone" | "shared";
+  /** Runs were changed by another node. */
+  onChanged(changes: readonly Change[]): void;
+  /** The channel was silent for a time: any run can have changed. */
+  onReconnected(): void;
+  /** Looks for changes whose message was lost, from time to time. */
+  look(client: Client): Promise<void>;
+}
+
+/** Sends and receives the ids of changed runs. While no other node listens it sends nothing. */
+export class WakeChannel {
+  readonly #options: WakeChannelOptions;
+  /** The name of the channel in the database. */
+  readonly name: string;
+  #client: Client | undefined;
+  readonly #changed = new Map<RunId, number>();
+  #sending = false;
+  #hasOthers = false;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+  #heard: (() => void) | undefined;
+  #reconnecting: Promise<void> | undefined;
+
+  constructor(options: WakeChannelOptions) {
+    this.#options = options;
+    this.name = `troupe_${options.database.schema}`;
+  }
+
+  /** Connects; fails if the connection hears nothing, or if the log is open elsewhere. */
+  async open(): Promise<void> {
+    const { database, node, lock } = this.#options;
+    const client = await this.#connect();
+    this.#client = client;
+    try {
+      // The lock of a node that has just ended is free a little later.
+      const until = performance.now() + LOCK_MS;
+      let isFree = await this.#lock(client);
+      while (!isFree && performance.now() < until) {
+        await delay(100);
+        isFree = await this.#lock(client);
+      }
+      if (!isFree) {
+        throw new AgentError(
+          "forbidden",
+          lock === "alone"
+            ? "another node has the log in this database open"
+            : "another node has opened the log in this database for itself alone",
+          { hint: "stop the other node, or let all nodes share the log" },
+        );
+      }
+      const heard = new Promise<boolean>((resolve) => {
+        this.#heard = () => resolve(true);
+        setTimeout(resolve, HEAR_MS, false).unref();
+      });
+      // Over another connection: a pooler may deliver to a connection what it has sent itself.
+      await database.once("SELECT pg_notify($1, $2)", [this.name, `${node} ${HELLO}`]);
+      if (await heard) return this.#watch();
+      throw new AgentError(
+        "invalid_request",
+        "the connection to the database hears no notifications, as behind a pooler that shares connections",
+        { hint: "give the address of the database itself for listening: TROUPE_LOG_LISTEN or `listenUrl`" },
+      );
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  /** Whether no message of another node can have been lost. */
+  get isHearing(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Tells other nodes that runs have changed. */
+  tell(changes: readonly Change[]): void {
+    if (!this.#hasOthers || this.#isClosed) return;
+    for (const { runId, epoch } of changes) this.#changed.set(runId, epoch);
+    if (!this.#sending) void this.#send();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#client?.end().catch(() => {});
+    await this.#reconnecting;
+  }
+
+  async #connect(): Promise<Client> {
+    const { database, url } = this.#options;
+    const client = database.client(url);
+    client.on("error", () => {});
+    client.on("notification", (message) => this.#receive(message));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${this.name}`);
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+    client.once("end", () => this.#lost(client));
+    return client;
+  }
+
+  /** Takes the lock that tells a node alone from nodes together; it lasts as long as the connection. */
+  async #lock(client: Client): Promise<boolean> {
+    const { lock } = this.#options;
+    const take = lock === "alone" ? "pg_try_advisory_lock" : "pg_try_advisory_lock_shared";
+    const { rows } = await client.query<{ taken: boolean }>(
+      `SELECT ${take}(hashtextextended($1, 0)) AS taken`,
+      [`troupe serves ${this.#options.database.schema}`],
+    );
+    return rows[0]?.taken === true;
+  }
+
+  #receive({ payload = "" }: Notification): void {
+    const [node, ...words] = payload.split(" ");
+    if (node === this.#options.node) {
+      this.#heard?.();
+      return;
+    }
+    this.#hasOthers = true;
+    if (words[0] === HELLO) void this.#notify(HERE);
+    else if (words[0] !== HERE) this.#options.onChanged(words.map(toChange));
+  }
+
+  async #send(): Promise<void> {
+    this.#sending = true;
+    // The changes of one turn of the event loop, and those of the time that a message takes, go together.
+    await Promise.resolve();
+    while (this.#changed.size > 0 && !this.#isClosed) {
+      let text = "";
+      for (const [runId, epoch] of this.#changed) {
+        const word = `${epoch}:${runId}`;
+        if (text.length + word.length > PAYLOAD_CHARACTERS) break;
+        text += text === "" ? word : ` ${word}`;
+        this.#changed.delete(runId);
+      }
+      await this.#notify(text);
+    }
+    this.#sending = false;
+  }
+
+  /** Sends a message; one that fails is lost, which `look` makes up for. It needs no sync of the disk. */
+  async #notify(text: string): Promise<void> {
+    const statement = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
+    await this.#client?.query(statement, [this.name, `${this.#options.node} ${text}`]).catch(() => {});
+  }
+
+  #watch(): void {
+    this.#timer = setTimeout(() => {
+      const client = this.#client;
+      if (client === undefined || this.#isClosed) return;
+      this.#options
+        .look(client)
+        .catch(async () => client.end())
+        .catch(() => {})
+        .finally(() => this.#watch());
+    }, LOOK_MS);
+    this.#timer.unref();
+  }
+
+  #lost(client: Client): void {
+    if (this.#isClosed || this.#client !== client) return;
+    this.#client = undefined;
+    clearTimeout(this.#timer);
+    this.#reconnecting = this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    for (let wait = 50; !this.#isClosed; wait = Math.min(wait * 2, 1_000)) {
+      try {
+        const client = await this.#connect();
+        if (this.#isClosed) {
+          await client.end();
+          return;
+        }
+        // A node that is alone stays so unless another one came in between; claims keep the log whole in any case.
+        await this.#lock(client);
+        await this.#options.look(client);
+        this.#client = client;
+        await this.#notify(HELLO);
+        this.#options.onReconnected();
+        this.#watch();
+        return;
+      } catch {
+        await delay(wait);
+      }
+    }
+  }
+}
+
+function toChange(word: string): Change {
+  const colon = word.indexOf(":");
+  return { epoch: Number(word.slice(0, colon)), runId: word.slice(colon + 1) };
+}
+
+/** Messages beside the changes. */
+const HELLO = "?";
+const HERE = "!";
+
+/** A payload has less than 8,000 bytes. */
+const PAYLOAD_CHARACTERS = 7_000;
+
+const LOCK_MS = 3_000;
+const HEAR_MS = 5_000;
+
+/** A wake is promised within this time while the database can be reached. */
+const LOOK_MS = 5_000;

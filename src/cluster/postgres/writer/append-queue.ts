@@ -1,0 +1,149 @@
+import { AgentError } from "../../../errors.ts";
+import { Unavailable } from "../../../ports/event-log.ts";
+import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, WRITERS } from "../connection/database.ts";
+import type { Database } from "../connection/database.ts";
+import { isTransient, toReason } from "../connection/trouble.ts";
+import { toFenced } from "./claims.ts";
+import type { OwnedRun } from "./claims.ts";
+import type { EncodedAppend } from "./encode-append.ts";
+
+/** An append that is to be committed. */
+export interface Job extends EncodedAppend {
+  readonly run: OwnedRun;
+  /** Called once; without an error if the append was committed. */
+  settle(error?: Error): void;
+}
+
+/** Why an append was refused: the reason, and for a fenced one the claim and the number of appends of the run. */
+type Refusal =
+  | readonly ["gone"]
+  | readonly ["conflict", message: string]
+  | readonly ["fenced", epoch: number, appends: number];
+
+/**
+ * Commits appends. Those that wait while two statements are under way go together in the next one: they share its cost and
+ * one sync of the disk.
+ */
+export class AppendQueue {
+  readonly #database: Database;
+  readonly #onTrouble: (reason: string) => void;
+  readonly #jobs: (Job & { readonly until: number })[] = [];
+  #running = 0;
+  #scheduled = false;
+  readonly #idle: (() => void)[] = [];
+
+  constructor(database: Database, onTrouble: (reason: string) => void) {
+    this.#database = database;
+    this.#onTrouble = onTrouble;
+  }
+
+  post(job: Job): void {
+    this.#jobs.push({ ...job, until: this.#database.deadline() });
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    // The appends of all runs that a turn of the event loop makes go together.
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.#pump();
+    });
+  }
+
+  /** Resolves when every append has settled. */
+  settled(): Promise<void> {
+    if (this.#running === 0 && this.#jobs.length === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+    });
+  }
+
+  #pump(): void {
+    while (this.#running < WRITERS && this.#jobs.length > 0) {
+      const jobs = this.#jobs.splice(0, countForStatement(this.#jobs));
+      // Every statement locks its runs in the same order, so that two do not wait for each other.
+      jobs.sort((a, b) => (a.run.runId < b.run.runId ? -1 : 1));
+      this.#running += 1;
+      void this.#commit(jobs).finally(() => {
+        this.#running -= 1;
+        this.#pump();
+      });
+    }
+    if (this.#running > 0 || this.#jobs.length > 0) return;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Commits appends together; never rejects. */
+  async #commit(jobs: readonly (Job & { readonly until: number })[]): Promise<void> {
+    const until = Math.max(...jobs.map((job) => job.until));
+    const items = JSON.stringify(jobs.map(({ item }) => item));
+    const bodies = jobs.map(({ body }) => body);
+    for (let wait = FIRST_WAIT_MS, attempt = 1; ; wait = Math.min(wait * 2, MOST_WAIT_MS), attempt += 1) {
+      try {
+        const [row] = await this.#database.write<{ refusals: Readonly<Record<string, Refusal>> }>(
+          appendStatement(jobs.length),
+          [items, ...bodies],
+        );
+        for (const [index, job] of jobs.entries()) settle(job, row?.refusals[index], attempt > 1);
+        return;
+      } catch (error) {
+        // The statement can be repeated: an append that has landed already has changed the number of appends.
+        if (isTransient(error) && performance.now() + wait < until) {
+          await delay(wait);
+          continue;
+        }
+        if (jobs.length > 1 && !isTransient(error)) {
+          // The fault is in one of them, so the others are committed.
+          for (const job of jobs) await this.#commit([job]);
+          return;
+        }
+        const reason = toReason(error);
+        this.#onTrouble(reason);
+        for (const job of jobs) job.settle(new Unavailable(reason, { cause: error }));
+        return;
+      }
+    }
+  }
+}
+
+function settle({ run, settle: done }: Job, refusal: Refusal | undefined, isRepeated: boolean): void {
+  if (refusal === undefined) return done();
+  switch (refusal[0]) {
+    case "gone":
+      return done(new AgentError("gone", `run ${run.runId} was removed`));
+    case "conflict":
+      return done(new AgentError("conflict", refusal[1]));
+    case "fenced": {
+      const [, epoch, appends] = refusal;
+      // The owner has one append under way, so the one more that the run has is this one, whose answer was lost.
+      const hasLanded = isRepeated && epoch === run.epoch && appends === run.appends + 1;
+      return hasLanded ? done() : done(toFenced(run.runId));
+    }
+    default:
+      return refusal satisfies never;
+  }
+}
+
+/** The number of jobs at the front that go into one statement; at least one. */
+function countForStatement(jobs: readonly Job[]): number {
+  let characters = 0;
+  for (const [index, { body }] of jobs.entries()) {
+    characters += body.length;
+    if (index > 0 && (index === STATEMENT_APPENDS || characters > STATEMENT_CHARACTERS)) return index;
+  }
+  return jobs.length;
+}
+
+/** Fewer than the 64 subtransactions that a transaction can have before other transactions get slower. */
+const STATEMENT_APPENDS = 60;
+const STATEMENT_CHARACTERS = 4 * 1024 * 1024;
+
+/** The statement with a number of bodies. */
+function appendStatement(count: number): string {
+  const known = STATEMENTS[count];
+  if (known !== undefined) return known;
+  const bodies = Array.from({ length: count }, (_, index) => `$${index + 2}`).join(", ");
+  const text = `SELECT troupe.append_1($1, VARIADIC ARRAY[${bodies}]::text[]) AS refusals`;
+  STATEMENTS[count] = text;
+  return text;
+}
+
+const STATEMENTS: string[] = [];

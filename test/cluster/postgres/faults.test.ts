@@ -1,0 +1,159 @@
+import { expect, onTestFinished, test } from "vitest";
+import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import {
+  events,
+  nextEvents,
+  requestId,
+  row,
+  runId,
+  startRun,
+} from "../../../src/testing/event-log/subject.ts";
+import { postgresLog } from "troupe/postgres";
+import { needsPostgres, ownPostgres, postgresUrl } from "../../machine/postgres.ts";
+import { newSchema, openEmpty, openSchema, query, schemaOf } from "./logs.ts";
+import { startProxy } from "./proxy.ts";
+
+needsPostgres();
+
+test("an append whose answer is lost is acknowledged once, and not written twice", async () => {
+  const proxy = await startProxy(await postgresUrl());
+  const log = await open({ url: proxy.url });
+  let cursor = await startRun(log, "run", 1);
+  for (let round = 0; round < 5; round += 1) {
+    proxy.loseAnswersTo("append_1");
+    cursor = await log.append(cursor, nextEvents(cursor, 2));
+    // One that changes neither events nor records.
+    proxy.loseAnswersTo("append_1");
+    cursor = await log.append(cursor, { events: [], records: [], run: row({ turns: round }) });
+  }
+  expect(proxy.lost).toBe(10);
+  expect(await log.run(runId("run"))).toMatchObject({ turns: 4, head: 11 });
+  log.release(cursor);
+  expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 11));
+});
+
+test("a claim, a read and a removal whose answers are lost are repeated", async () => {
+  const proxy = await startProxy(await postgresUrl());
+  const log = await open({ url: proxy.url });
+  log.release(await startRun(log, "run", 2));
+  proxy.loseAnswersTo("claim_1");
+  const { cursor } = await log.claim(runId("run"), { unlessOwnedBy: ["other"] });
+  proxy.loseAnswersTo("read_1");
+  expect((await log.read(runId("run"), { after: 0, records: true })).head).toBe(2);
+  const next = await log.append(cursor, { events: [], records: [], references: [{ thing: "secret" }] });
+  proxy.loseAnswersTo("remove_1");
+  expect(await log.remove(next)).toEqual(["secret"]);
+  expect(proxy.lost).toBe(3);
+  expect(await log.run(runId("run"))).toMatchObject({ removed: true });
+});
+
+test("connections that an operator ends in the middle of appends lose nothing and double nothing", async () => {
+  const log = await open({});
+  const ends =
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'troupe' AND query LIKE $1";
+  const runs = Array.from({ length: 20 }, (_, index) => `run-${index}`);
+  let appending = true;
+  const written = Promise.all(
+    runs.map(async (id) => {
+      let cursor = await startRun(log, id, 1);
+      for (let round = 0; round < 30; round += 1) cursor = await log.append(cursor, nextEvents(cursor, 1));
+    }),
+  ).finally(() => {
+    appending = false;
+  });
+  let ended = 0;
+  while (appending) ended += (await query(ends, [`%${schemaOf(log)}.append_1%`])).length;
+  await written;
+  expect(ended).toBeGreaterThan(0);
+  for (const id of runs) {
+    expect((await log.read(runId(id), { after: 0, records: true })).events).toEqual(events(1, 31));
+  }
+});
+
+test("while the database is away, appends wait; when it is back they go on, and readers on other nodes are woken", async () => {
+  const server = await ownPostgres();
+  const [a, b] = [await open({ url: server.url }), await open({ url: server.url })];
+  let cursor = await startRun(a, "run", 1);
+  await server.kill();
+  const waiting = a.append(cursor, nextEvents(cursor, 2));
+  const woken = new Promise<void>((resolve) => {
+    b.tail(runId("run"), resolve);
+  });
+  await server.start();
+  cursor = await waiting;
+  await woken;
+  expect(cursor.head).toBe(3);
+  await expect.poll(async () => (await b.read(runId("run"), { after: 0 })).events).toEqual(events(1, 3));
+  expect(a.health()).toEqual({ writable: true });
+});
+
+test("a database that stays away makes the log refuse appends, until it is back", async () => {
+  const server = await ownPostgres();
+  const log = await open({ url: server.url, settleMs: 300 });
+  const cursor = await startRun(log, "run", 1);
+  const other = await startRun(log, "other", 1);
+  await server.kill();
+  await expect(log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Unavailable);
+  expect(log.health()).toEqual({ writable: false, reason: "the database cannot be reached" });
+  await expect(async () => log.append(other, nextEvents(other, 1))).rejects.toBeInstanceOf(Unavailable);
+  await expect(log.run(runId("run"))).rejects.toBeInstanceOf(Unavailable);
+
+  await server.start();
+  await expect.poll(() => log.health()).toEqual({ writable: true });
+  // The outcome is unknown: the run is claimed again.
+  await expect(async () => log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Fenced);
+  const { cursor: again } = await log.claim(runId("run"));
+  expect(again.head).toBe(1);
+  expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 2 });
+});
+
+test("an append that the database refuses does not stop those of other runs", async () => {
+  const log = await open({});
+  const cursors = await Promise.all(["a", "b", "c"].map((id) => startRun(log, id, 1)));
+  const appends = cursors.map(async (cursor) => {
+    const bad = { requests: [{ requestId: requestId("a\u0000b"), phase: "queued" }] } as const;
+    return log.append(cursor, { ...nextEvents(cursor, 1), ...(cursor.runId === "b" && bad) });
+  });
+  const settled = await Promise.allSettled(appends);
+  expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  await expect.poll(() => log.health()).toEqual({ writable: true });
+  const { cursor } = await log.claim(runId("b"));
+  expect(cursor.head).toBe(1);
+  expect(await log.append(cursor, nextEvents(cursor, 1))).toMatchObject({ head: 2 });
+});
+
+test("a node that hears nothing of a new owner does not serve its old events as the newest", async () => {
+  const proxy = await startProxy(await postgresUrl());
+  const a = await open({ listenUrl: proxy.url });
+  const b = await openSchema(schemaOf(a));
+  onTestFinished(() => b.close());
+  await startRun(a, "run", 1);
+  proxy.cut();
+  const { cursor } = await b.claim(runId("run"));
+  await b.append(cursor, nextEvents(cursor, 2));
+  await expect.poll(async () => (await a.read(runId("run"), { after: 0 })).events).toEqual(events(1, 3));
+  proxy.mend();
+});
+
+test("a node that opens the log alone keeps others out, and is kept out by them", async () => {
+  const schema = newSchema();
+  const shared = await openSchema(schema);
+  await expect(openSchema(schema, { alone: true })).rejects.toMatchObject({ code: "forbidden" });
+  await shared.close();
+  const alone = await openSchema(schema, { alone: true });
+  await expect(openSchema(schema)).rejects.toMatchObject({ code: "forbidden" });
+  await alone.close();
+  const again = await openSchema(schema);
+  await again.close();
+});
+
+/** Opens an empty log, for the rest of the test. */
+async function open(options: Parameters<typeof postgresLog>[0]): Promise<EventLog> {
+  // A server of its own has no other log.
+  const isOwn =
+    options?.url !== undefined && options.url !== (await postgresUrl()) && !options.url.includes("127.0.0.1");
+  const log = isOwn ? await postgresLog(options) : await openEmpty(options);
+  onTestFinished(() => log.close());
+  return log;
+}

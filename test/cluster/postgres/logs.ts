@@ -1,0 +1,49 @@
+import { onTestFinished } from "vitest";
+import pg from "pg";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import { postgresLog } from "troupe/postgres";
+import type { PostgresLogOptions } from "troupe/postgres";
+import { postgresUrl } from "../../machine/postgres.ts";
+
+const schemas = new WeakMap<EventLog, string>();
+
+/** Opens an empty log, in a schema that is dropped after the test. */
+export async function openEmpty(options: PostgresLogOptions = {}): Promise<EventLog> {
+  return openSchema(newSchema(), options);
+}
+
+/** Opens a log in a schema. */
+export async function openSchema(schema: string, options: PostgresLogOptions = {}): Promise<EventLog> {
+  const log = await postgresLog({ url: await postgresUrl(), schema, max: 3, ...options });
+  schemas.set(log, schema);
+  return log;
+}
+
+/** The name of a new schema. */
+export function newSchema(): string {
+  count += 1;
+  const schema = `test_${process.pid}_${Date.now()}_${count}`;
+  onTestFinished(async () => {
+    await query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  });
+  return schema;
+}
+
+export function schemaOf(log: EventLog): string {
+  return schemas.get(log) ?? "";
+}
+
+/** Asks the database. */
+export async function query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+  const client = new pg.Client({ connectionString: await postgresUrl() });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text, [...values])).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+let count = 0;

@@ -1,0 +1,110 @@
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { once } from "node:events";
+import { onTestFinished } from "vitest";
+
+/** A proxy in front of a PostgreSQL server, which loses what a test wants to lose. */
+export interface Proxy {
+  /** The address of the server through the proxy. */
+  readonly url: string;
+  /** From now on no notification reaches the clients. */
+  loseNotifications(): void;
+  /** Cuts the connections on which a client has sent a text, after the server has answered; the answer is lost. */
+  loseAnswersTo(text: string): void;
+  /** The number of answers that were lost. */
+  readonly lost: number;
+  /** Cuts all connections, and refuses new ones until `mend`. */
+  cut(): void;
+  mend(): void;
+}
+
+/** Starts a proxy for the rest of the test. */
+export async function startProxy(server: string): Promise<Proxy> {
+  const target = new URL(server);
+  const directory = decodeURIComponent(target.hostname);
+  const isSocket = directory.startsWith("/");
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  let hasNotifications = true;
+  let losing: string | undefined;
+  let lost = 0;
+
+  const listener = createServer((client) => {
+    if (isCut) {
+      client.destroy();
+      return;
+    }
+    const port = Number(target.port || 5432);
+    const upstream = isSocket ? connect(`${directory}/.s.PGSQL.${port}`) : connect(port, target.hostname);
+    let isLosing = false;
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on("data", (bytes) => {
+      if (losing !== undefined && bytes.includes(losing)) isLosing = true;
+      upstream.write(bytes);
+    });
+    const split = splitMessages();
+    upstream.on("data", (bytes) => {
+      if (isLosing) {
+        // The last message of an answer: the transaction has ended.
+        if (!split(bytes).some(({ type }) => type === "Z")) return;
+        lost += 1;
+        losing = undefined;
+        client.destroy();
+        return;
+      }
+      for (const { type, message } of split(bytes))
+        if (hasNotifications || type !== "A") client.write(message);
+    });
+  });
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    listener.close();
+  });
+  const { port } = listener.address() as AddressInfo;
+  const url = new URL(server.replace(`@${target.host}`, `@127.0.0.1:${port}`));
+  return {
+    url: url.href,
+    loseNotifications() {
+      hasNotifications = false;
+    },
+    loseAnswersTo(text) {
+      losing = text;
+    },
+    get lost() {
+      return lost;
+    },
+    cut() {
+      isCut = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    mend() {
+      isCut = false;
+    },
+  };
+}
+
+/** Splits what a server sends into its messages: a letter, four bytes with the length, and the rest. */
+function splitMessages(): (bytes: Buffer) => readonly { readonly type: string; readonly message: Buffer }[] {
+  let rest = Buffer.alloc(0);
+  return (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    const messages = [];
+    while (rest.length >= 5) {
+      const length = 1 + rest.readUInt32BE(1);
+      if (rest.length < length) break;
+      messages.push({ type: String.fromCharCode(rest[0] ?? 0), message: rest.subarray(0, length) });
+      rest = rest.subarray(length);
+    }
+    return messages;
+  };
+}

@@ -1,0 +1,66 @@
+import { expect, onTestFinished, test } from "vitest";
+import { testArtifactStore } from "../../../src/testing/stores/artifact-store.ts";
+import { testSecretStore } from "../../../src/testing/stores/secret-store.ts";
+import { postgresArtifacts, postgresSecrets } from "troupe/postgres";
+import { needsPostgres, postgresUrl } from "../../machine/postgres.ts";
+import { openEmpty, openSchema, query, schemaOf } from "./logs.ts";
+
+needsPostgres();
+
+const KEY = "a key of thirty-two characters ..";
+
+testArtifactStore({
+  name: "PostgreSQL",
+  async open() {
+    const log = await openEmpty();
+    onTestFinished(() => log.close());
+    return postgresArtifacts({ url: await postgresUrl(), schema: schemaOf(log) });
+  },
+});
+
+testSecretStore({
+  name: "PostgreSQL",
+  async open() {
+    const log = await openEmpty();
+    const secrets = await postgresSecrets(KEY, { url: await postgresUrl(), schema: schemaOf(log) });
+    onTestFinished(() => Promise.all([log.close(), secrets.close()]).then(() => {}));
+    return secrets;
+  },
+});
+
+test("a large artifact is stored in chunks of 256 KiB, and read on another node", async () => {
+  const log = await openEmpty();
+  const other = await openSchema(schemaOf(log));
+  onTestFinished(() => Promise.all([log.close(), other.close()]).then(() => {}));
+  const body = Buffer.alloc(1_000_000, "0123456789");
+  const file = { artifactId: "large", name: "large", mimeType: "text/plain", body, limitBytes: 1_000_000 };
+  await log.artifacts?.().put(file);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of other.artifacts?.().read("large") ?? []) chunks.push(chunk);
+  expect(chunks.map(({ byteLength }) => byteLength)).toEqual([262_144, 262_144, 262_144, 213_568]);
+  expect(Buffer.concat(chunks).equals(body)).toBe(true);
+});
+
+test("a secret is encrypted in the database, and needs the key and the name that it was stored with", async () => {
+  const log = await openEmpty({ secretsKey: KEY });
+  const other = await openSchema(schemaOf(log), { secretsKey: "another key of as many characters" });
+  const without = await openSchema(schemaOf(log));
+  onTestFinished(() => Promise.all([log, other, without].map((node) => node.close())).then(() => {}));
+  await log.secrets?.().put({ token: "hidden", key: "also hidden" });
+  const rows = await query(`SELECT value FROM ${schemaOf(log)}.secret`);
+  expect(Buffer.concat(rows.map(({ value }) => value as Buffer)).includes("hidden")).toBe(false);
+
+  expect(await log.secrets?.().get("token")).toBe("hidden");
+  for (const node of [other, without]) {
+    await expect(node.secrets?.().get("token")).rejects.toMatchObject({
+      code: "unavailable",
+      details: { hint: expect.stringContaining("TROUPE_SECRETS_KEY") as string },
+    });
+  }
+  await expect(without.secrets?.().put({ token: "x" })).rejects.toMatchObject({ code: "unavailable" });
+  await query(
+    `UPDATE ${schemaOf(log)}.secret SET value = (SELECT value FROM ${schemaOf(log)}.secret WHERE name = 'key')`,
+  );
+  await expect(log.secrets?.().get("token")).rejects.toMatchObject({ code: "unavailable" });
+  expect(await log.secrets?.().get("key")).toBe("also hidden");
+});

@@ -1,0 +1,53 @@
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { beforeEach, inject, onTestFinished } from "vitest";
+import { findPrograms, PostgresServer } from "./postgres-server.ts";
+import { skipWithoutPostgres } from "./skip-without.ts";
+
+/** Skips each test of a file or a block on a machine without PostgreSQL. */
+export function needsPostgres(): void {
+  beforeEach(({ skip }) => {
+    if (given() === undefined && findPrograms() === undefined) skipWithoutPostgres(skip);
+  });
+}
+
+/** The address of a PostgreSQL for tests: the one of `TROUPE_TEST_POSTGRES`, or one that this test run starts. */
+export function postgresUrl(): Promise<string> {
+  return (url ??= findUrl());
+}
+
+/** A server for one test, which can kill it. */
+export async function ownPostgres(): Promise<PostgresServer> {
+  const server = new PostgresServer(findPrograms() ?? "", mkdtempSync(join(tmpdir(), "troupe-pg-")));
+  onTestFinished(() => server.remove());
+  server.create();
+  await server.start();
+  return server;
+}
+
+let url: Promise<string> | undefined;
+
+async function findUrl(): Promise<string> {
+  const known = given();
+  if (known !== undefined) return known;
+  const server = new PostgresServer(findPrograms() ?? "", inject("postgresDirectory"), inject("testRun"));
+  const started = join(server.directory, "started");
+  try {
+    mkdirSync(join(server.directory, "starting"));
+  } catch {
+    // Another test file starts it.
+    while (!existsSync(started)) await setTimeout(50);
+    return server.url;
+  }
+  server.create();
+  await server.start();
+  writeFileSync(started, "");
+  return server.url;
+}
+
+function given(): string | undefined {
+  const text = process.env["TROUPE_TEST_POSTGRES"] ?? "";
+  return text === "" ? undefined : text;
+}
