@@ -1,5 +1,5 @@
 import { fromMachine } from "troupe";
-import { emit, setup } from "xstate";
+import { assign, emit, setup } from "xstate";
 import { z } from "zod";
 
 const machine = setup({
@@ -56,3 +56,38 @@ const machine = setup({
 
 /** A machine whose states are nested and parallel, with a question and two delays. */
 export const bakery = fromMachine({ name: "bakery", purpose: "Bakes and lays the table.", machine });
+
+const sale = setup({
+  types: {
+    context: {} as {
+      readonly items: readonly string[];
+      readonly payment: string;
+      readonly card_token: string;
+    },
+    events: {} as
+      | { readonly type: "chat"; readonly input: string }
+      | { readonly type: "resume"; readonly sure: boolean },
+  },
+}).createMachine({
+  initial: "open",
+  context: { items: [], payment: "none", card_token: "tok-1234" },
+  states: {
+    open: {
+      on: {
+        chat: {
+          target: "asking",
+          actions: assign({ items: ({ event }) => [event.input], payment: "on account" }),
+        },
+      },
+    },
+    asking: {
+      tags: "wait",
+      meta: { request_keys: { sure: "Buy it?" }, schema: z.object({ sure: z.boolean() }) },
+      on: { resume: "sold" },
+    },
+    sold: { type: "final" },
+  },
+});
+
+/** A machine that keeps what was ordered in its context. */
+export const shop = fromMachine({ name: "shop", purpose: "Sells.", machine: sale });

@@ -3,7 +3,7 @@ import axe from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { broken } from "./agents.ts";
 import { useBrowser } from "./browser.ts";
-import { bakery } from "./machine.ts";
+import { bakery, shop } from "./machine.ts";
 import { startConsole } from "./server.ts";
 import type { ConsoleServer } from "./server.ts";
 
@@ -15,12 +15,18 @@ let server: ConsoleServer;
 let views: Readonly<Record<string, readonly [fragment: string, text: string]>> = {};
 
 beforeAll(async () => {
-  server = await startConsole([broken, bakery]);
+  server = await startConsole([broken, bakery, shop]);
   const atRest = { wait: "completed" };
   const waiting = await server.start("assistant", "what is 6 / 3, and pay bob that much", atRest);
   const done = await server.start("team", "octopuses", atRest);
   const failed = await server.start("broken", "the printer is on fire", atRest);
   const machine = await server.start("bakery", "bread", atRest);
+  const ordered = await server.start("shop", "a lamp", atRest);
+  const { request_id: queued } = await server.start("shop", "a chair", {
+    run_id: ordered.run_id,
+    on_busy: "enqueue",
+  });
+  await server.runtime.status(queued);
   views = {
     runs: ["#/runs", "octopuses"],
     "runs-none": ["#/runs?agent=nobody", "No run fits"],
@@ -32,6 +38,9 @@ beforeAll(async () => {
     statechart: [`#/runs/${machine.run_id}/statechart`, "Takes"],
     sequence: [`#/runs/${waiting.run_id}/sequence`, "calculator.divide"],
     actors: [`#/runs/${done.run_id}/actors`, "researcher"],
+    state: [`#/runs/${waiting.run_id}/state`, "friendly assistant"],
+    "state-past": [`#/runs/${ordered.run_id}/state?at=2`, "As of event 2"],
+    "state-machine": [`#/runs/${ordered.run_id}/state`, "on account"],
     files: [`#/runs/${done.run_id}/files`, "No file has been"],
     compare: [`#/compare/${done.run_id}/${waiting.run_id}`, "They begin to differ"],
     events: [`#/runs/${done.run_id}/events`, "15 events"],
@@ -41,6 +50,7 @@ beforeAll(async () => {
     schema: ["#/api?schema=ToolCall", "schema"],
     agents: ["#/agents", "Repeats a text"],
     agent: ["#/agents/payments?operation=pay", "amount"],
+    "agent-model": ["#/agents/assistant", "Asks the model scripted"],
     "no-run": ["#/runs/run_missing", "There is no such run"],
     "no-place": ["#/nowhere", "There is no such place"],
   };

@@ -5,10 +5,10 @@ import { useConsole } from "../app/context.ts";
 import { readAgent } from "../data/requests.ts";
 import type { Sent } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
-import { lazy } from "../parts/lazy.tsx";
 import { Refusal } from "../parts/refusal.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { withQuery } from "../places/place.ts";
+import { About } from "./about.tsx";
 import { Answer } from "./answer.tsx";
 import { Playground } from "./playground.tsx";
 
@@ -60,29 +60,8 @@ function Operations({ described }: { readonly described: AgentDescriptor }): VNo
         )}
       </section>
       <section aria-label="Answer">
-        {sent === undefined ? <About described={described} /> : <Answer key={sent.requestId} sent={sent} />}
+        {sent === undefined ? <About agent={described.name} /> : <Answer key={sent.requestId} sent={sent} />}
       </section>
-    </div>
-  );
-}
-
-const ChartPart = lazy(async () => (await import("../chart/chart.tsx")).Chart);
-
-function About({ described: { name, tools, statechart } }: { readonly described: AgentDescriptor }): VNode {
-  return (
-    <div class="form">
-      <h2>Works with</h2>
-      {tools.length === 0 ? (
-        <p class="second">It calls no tools and no other agents.</p>
-      ) : (
-        <p>{tools.join(", ")}</p>
-      )}
-      {statechart !== undefined && (
-        <>
-          <h2>Statechart</h2>
-          <ChartPart agent={name} chart={statechart} />
-        </>
-      )}
     </div>
   );
 }

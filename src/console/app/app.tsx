@@ -7,7 +7,6 @@ import { useWaits } from "../data/waits.ts";
 import type { OpenWait } from "../data/waits.ts";
 import { InboxPlace } from "../inbox/inbox-place.tsx";
 import { AgentsPlace } from "../agents/agents-place.tsx";
-import { AgentPlace } from "../agents/agent-place.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
@@ -109,7 +108,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
       return place.agent === undefined ? (
         <AgentsPlace />
       ) : (
-        <AgentPlace key={place.agent} agent={place.agent} />
+        <AgentPart key={place.agent} agent={place.agent} />
       );
     case "lost":
       return (
@@ -128,6 +127,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
 }
 
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
+const AgentPart = lazy(async () => (await import("../agents/agent-place.tsx")).AgentPlace);
 const HealthPart = lazy(async () => (await import("../health/health-place.tsx")).HealthPlace);
 const ComparePart = lazy(async () => (await import("../compare/compare-place.tsx")).ComparePlace);
 

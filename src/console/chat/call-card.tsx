@@ -1,6 +1,8 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { CallView, MessageView, RunView } from "../../client/view/run-view.ts";
+import { useConsole } from "../app/context.ts";
+import { toFragment, withQuery } from "../places/place.ts";
 import { useNow } from "../parts/clock.ts";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { SIGNS } from "../parts/state.tsx";
@@ -103,7 +105,20 @@ export function CallDetail({ call, children = false }: CallDetailProps): VNode {
         </>
       )}
       {tokens !== "" && <p class="second number">{tokens}</p>}
+      {call.kind === "model" && <PromptLink call={call} />}
     </>
+  );
+}
+
+/** Leads to what a completion was asked, if its run is open. */
+function PromptLink({ call: { key } }: { readonly call: CallView }): VNode | null {
+  const { place } = useConsole();
+  if (place.name !== "run") return null;
+  const state = withQuery({ ...place, tab: "state" }, { completion: key });
+  return (
+    <p>
+      <a href={toFragment(state)}>What it was asked →</a>
+    </p>
   );
 }
 

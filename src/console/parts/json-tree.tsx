@@ -1,39 +1,53 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { Json } from "../../protocol/json.ts";
+import { changeOf, earlierAt, removedFrom } from "./changes.ts";
+import type { Earlier } from "./changes.ts";
 
 interface JsonTreeProps {
   readonly value: Json;
   /** How many levels are open at first. Default 2. */
   readonly open?: number;
+  /** An earlier value; what is different from it is marked. */
+  readonly earlier?: Earlier | undefined;
 }
 
 /** A JSON value whose objects and lists open and close. */
-export function JsonTree({ value, open = 2 }: JsonTreeProps): VNode {
+export function JsonTree({ value, open = 2, earlier }: JsonTreeProps): VNode {
   return (
     <div class="json">
-      <Value value={value} open={open} />
+      <Value value={value} open={open} earlier={earlier} />
     </div>
   );
 }
 
-function Value({ value, open }: { readonly value: Json; readonly open: number }): VNode {
+interface ValueProps {
+  readonly value: Json;
+  readonly open: number;
+  readonly earlier: Earlier | undefined;
+}
+
+function Value({ value, open, earlier }: ValueProps): VNode {
   if (typeof value === "string") return <Text text={value} />;
   if (typeof value !== "object" || value === null) return <span class="atom">{String(value)}</span>;
   const isList = Array.isArray(value);
   const entries = Object.entries(value);
-  if (entries.length === 0) return <span class="second">{isList ? "[]" : "{}"}</span>;
-  return <Branch entries={entries} isList={isList} open={open} />;
+  const removed = removedFrom(value, earlier);
+  if (entries.length + removed.length === 0) return <span class="second">{isList ? "[]" : "{}"}</span>;
+  return <Branch entries={entries} removed={removed} isList={isList} open={open} earlier={earlier} />;
 }
 
 interface BranchProps {
   readonly entries: readonly (readonly [string, Json])[];
+  /** The keys of the earlier value that are gone. */
+  readonly removed: readonly string[];
   readonly isList: boolean;
   readonly open: number;
+  readonly earlier: Earlier | undefined;
 }
 
 /** Draws its entries when it is opened first, so that a large value costs what is looked at. */
-function Branch({ entries, isList, open }: BranchProps): VNode {
+function Branch({ entries, removed, isList, open, earlier }: BranchProps): VNode {
   const [isOpen, setOpen] = useState(open > 0);
   const [shown, setShown] = useState(PIECE);
   const [name, few] = isList ? ["list", `[${entries.length}]`] : ["object", `{${entries.length}}`];
@@ -44,10 +58,22 @@ function Branch({ entries, isList, open }: BranchProps): VNode {
       </summary>
       {isOpen && (
         <ul>
-          {entries.slice(0, shown).map(([key, value]) => (
-            <li key={key}>
+          {entries.slice(0, shown).map(([key, value]) => {
+            const before = earlier && earlierAt(earlier, key);
+            const change = before && changeOf(value, before);
+            return (
+              <li key={key} data-change={change}>
+                <span class="key">{key}: </span>
+                {change !== undefined && <span class="change">{change}</span>}{" "}
+                {/* Of what is new, each part is new. */}
+                <Value value={value} open={open - 1} earlier={change === "new" ? undefined : before} />
+              </li>
+            );
+          })}
+          {removed.map((key) => (
+            <li key={`removed ${key}`} data-change="removed">
               <span class="key">{key}: </span>
-              <Value value={value} open={open - 1} />
+              <span class="change">removed</span>
             </li>
           ))}
           {entries.length > shown && (

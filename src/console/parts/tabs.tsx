@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 interface TabsProps<Name extends string> {
   /** What the tabs are for. */
@@ -12,6 +12,11 @@ interface TabsProps<Name extends string> {
 /** A row of tabs; the arrow keys move between them. */
 export function Tabs<Name extends string>({ label, tabs, selected, onSelect }: TabsProps<Name>): VNode {
   const list = useRef<HTMLDivElement>(null);
+  // Where there is no room for all tabs, the row scrolls.
+  useEffect(() => {
+    const tab = list.current?.querySelector("[aria-selected=true]");
+    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [selected]);
   const move = (step: number): void => {
     const at = tabs.findIndex(({ name }) => name === selected);
     const next = tabs[(at + step + tabs.length) % tabs.length];

@@ -1,5 +1,13 @@
 /** A tab of a run, by its name in addresses. */
-export type RunTab = "chat" | "timeline" | "sequence" | "actors" | "statechart" | "events" | "files";
+export type RunTab =
+  | "chat"
+  | "timeline"
+  | "sequence"
+  | "actors"
+  | "statechart"
+  | "events"
+  | "state"
+  | "files";
 
 /** The tabs of a run, in the order in which they are shown. */
 export const RUN_TABS: readonly RunTab[] = [
@@ -9,6 +17,7 @@ export const RUN_TABS: readonly RunTab[] = [
   "actors",
   "statechart",
   "events",
+  "state",
   "files",
 ];
 

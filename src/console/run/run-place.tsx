@@ -99,6 +99,7 @@ const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>
   actors: lazy(async () => (await import("../actors/actors-tab.tsx")).ActorsTab),
   files: lazy(async () => (await import("../files/files-tab.tsx")).FilesTab),
   statechart: lazy(async () => (await import("../chart/chart-tab.tsx")).ChartTab),
+  state: lazy(async () => (await import("../state/state-tab.tsx")).StateTab),
   events: lazy(async () => (await import("../events/events-tab.tsx")).EventsTab),
 };
 
@@ -110,4 +111,5 @@ const LABELS: Readonly<Record<RunTab, string>> = {
   files: "Files",
   statechart: "Statechart",
   events: "Events",
+  state: "State",
 };

@@ -1,0 +1,35 @@
+import type { InspectedAgent, InspectedCompletion, InspectedRun } from "../../runtime/inspection.ts";
+import type { Server } from "./server.ts";
+
+/** An agent with everything it calls. */
+export async function readInspectedAgent(
+  server: Server,
+  agent: string,
+  signal: AbortSignal,
+): Promise<InspectedAgent> {
+  const { json } = await server.ask("GET", `/inspect/agents/${encodeURIComponent(agent)}`, { signal });
+  return json as InspectedAgent;
+}
+
+/** The state of a run as of an event; without one, now. */
+export async function readInspectedRun(
+  server: Server,
+  runId: string,
+  { at, signal }: { readonly at?: number | undefined; readonly signal: AbortSignal },
+): Promise<InspectedRun> {
+  const path = `/inspect/runs/${encodeURIComponent(runId)}`;
+  const { json } = await server.ask("GET", path, { query: { at }, signal });
+  return json as InspectedRun;
+}
+
+/** What a completion was asked. */
+export async function readInspectedCompletion(
+  server: Server,
+  requestId: string,
+  callId: string,
+  signal: AbortSignal,
+): Promise<InspectedCompletion> {
+  const path = `/inspect/completions/${encodeURIComponent(requestId)}/${encodeURIComponent(callId)}`;
+  const { json } = await server.ask("GET", path, { signal });
+  return json as InspectedCompletion;
+}
