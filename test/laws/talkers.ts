@@ -12,7 +12,7 @@ export const TALKERS = ["a", "b", "c"] as const;
 
 /**
  * Creates an actor that asks and tells others of its kind, now or later, leaves some asks, and gives some a deadline. It
- * also tells messages, and reads its own. Its longest time is five seconds, times `scale`.
+ * also tells messages, reads its own, and counts its turns. Its longest time is five seconds, times `scale`.
  */
 export function createTalker(scale = 1): Agent {
   const talker: Agent = defineAgent({
@@ -36,6 +36,8 @@ async function talk({ program, depth }: Talk, talking: Talking): Promise<unknown
   const outcomes: unknown[] = [];
   const count = depth === 0 ? 0 : 1 + random(3);
   for (let step = 0; step < count; step += 1) outcomes.push(await talkOnce(talking, program, depth, random));
+  const { memory } = talking.turn;
+  memory.set(((memory.get() as number | undefined) ?? 0) + 1);
   await talking.turn.text(JSON.stringify(outcomes));
   return { program, outcomes };
 }

@@ -48,7 +48,12 @@ export function createPlan(pick: Picker): Plan {
   const steps = hasSteps ? Array.from({ length: 1 + pick.below(3) }, () => clockStep(pick)) : [];
   return {
     retention: retained,
-    limits: { idleRuns: pick.of([0, 1, 1_000]), queuedRequests: pick.of([1, 8]) },
+    limits: {
+      idleRuns: pick.of([0, 1, 1_000]),
+      queuedRequests: pick.of([1, 8]),
+      // Few events, so that actors continue in new runs.
+      ...(pick.chance(30) && { keyedRunEvents: pick.of([4, 20]) }),
+    },
     commitIntervalMs: pick.of([0, 0, 5]),
     lossPercent: pick.of([0, 0, 5, 20]),
     clients: pick.of([1, 1, 1, 1, 2]),

@@ -15,6 +15,7 @@ import type { Invocation, Client } from "../clients/client.ts";
 import type { Shared } from "../clients/client-actions.ts";
 import { findMisconfigured } from "../clients/settings.ts";
 import { findWrongCharts } from "./verify-charts.ts";
+import { findWrongRenewals } from "./verify-renewals.ts";
 import { findUnsteered } from "./verify-guides.ts";
 import { findWrongTimes } from "./verify-cron.ts";
 import { verifyStorage } from "./verify-storage.ts";
@@ -50,6 +51,7 @@ export async function verify(
   }
   await verifyLog(rest);
   await verifyStorage(rest);
+  faults.push(...(await findWrongRenewals(rest)));
   faults.push(...checkActors(observer.runs), ...(await checkOutboxes(disk.log)));
   faults.push(...findMistimed(observer, rest.hosts.clock.backMs), ...findWrongTimes(observer));
   faults.push(...findUnsteered(observer), ...findWrongCharts(observer), ...verifyMessages(rest));
@@ -119,6 +121,7 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
   for (const event of run?.events ?? []) {
     const { forked_from: from } = event;
     if (from) kept = keptAfter.get(`${from.run_id} ${from.id}`) ?? kept;
+    if (event.type === "RunCreated" && event.continues) kept = keptAfter.get(event.continues) ?? kept;
     if (event.type !== "RequestStarted" || event.depth > 0 || from) continue;
     const requestId = event.request_id as string;
     const own = shared.programs.get(requestId);
@@ -130,6 +133,7 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
     if (truth?.end === undefined) continue;
     judged.set(requestId, kept);
     keptAfter.set(`${runId} ${truth.end.id}`, kept);
+    keptAfter.set(runId, kept);
   }
 }
 

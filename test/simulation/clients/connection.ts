@@ -42,12 +42,13 @@ export class Connection {
     }
   }
 
-  /** The same for a run that may be removed in the meantime. */
+  /** The same for a run that may be removed, or whose actor may continue in another run, in the meantime. */
   async unlessGone<Answer>(question: (runtime: Runtime) => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await this.insist(question);
     } catch (error) {
-      if (error instanceof AgentError && error.code === "gone") return undefined;
+      const isMoved = error instanceof AgentError && error.details.facts?.["renewed_to"] !== undefined;
+      if (isMoved || (error instanceof AgentError && error.code === "gone")) return undefined;
       throw error;
     }
   }
