@@ -152,6 +152,7 @@ export class Simulation {
       connect: () => hosts.connect(),
       isOwner: (process) => process === hosts.owner,
       pause,
+      wallClockMs: () => hosts.clock.nowMs,
       get patient() {
         return isPatient();
       },

@@ -178,9 +178,15 @@ export class Client {
     }
   }
 
-  /** Whether a wait was closed, or its turn is over. */
-  #isClosed({ requestId }: Invocation, waitId: number): boolean {
-    return !this.#around.observer.openWaits(requestId).includes(waitId);
+  /**
+   * Whether a wait was closed, its turn is over, or its time has passed: the delay of a state machine, which closes the
+   * wait, does not end earlier when the wall clock is set forwards.
+   */
+  #isClosed({ requestId, open }: Invocation, waitId: number): boolean {
+    const { observer, wallClockMs } = this.#around;
+    const { expires_at: expiresAt } = open.get(waitId) ?? {};
+    const isLate = expiresAt !== undefined && Date.parse(expiresAt) <= wallClockMs();
+    return isLate || !observer.openWaits(requestId).includes(waitId);
   }
 
   /** Reads one page. */
