@@ -6,7 +6,7 @@ import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
 import { toText } from "./thrown-text.ts";
-import { createLog } from "./serve/log.ts";
+import { createLog } from "./print/log.ts";
 import type { ServerOptions } from "./serve/server-options.ts";
 
 /**

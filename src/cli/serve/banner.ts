@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { styleText } from "node:util";
 import { readVersion } from "../package-version.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../print/log.ts";
 import type { ServerOptions } from "./server-options.ts";
 import type { ReadyReport } from "./server-report.ts";
 

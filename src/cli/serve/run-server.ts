@@ -4,7 +4,7 @@ import { drainOnSignals } from "../../node/signals.ts";
 import { printBanner } from "./banner.ts";
 import { collectImportedFiles } from "./imported-files.ts";
 import { loadAgents, toNoAgent } from "./load-agents.ts";
-import { createLog } from "./log.ts";
+import { createLog } from "../print/log.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { isServerCommand } from "./server-report.ts";
 import type { ServerReport } from "./server-report.ts";

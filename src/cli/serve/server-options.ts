@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
-import type { LogFormat } from "./log.ts";
+import type { LogFormat } from "../print/log.ts";
 import { WIRES } from "./wires.ts";
 import type { WireName } from "./wires.ts";
 

@@ -15,7 +15,7 @@ import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toListeners } from "./listeners.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../print/log.ts";
 import { openData } from "./open-data.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
