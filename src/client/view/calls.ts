@@ -1,6 +1,6 @@
 import { callKey } from "./fold.ts";
 import type { Draft, Fold } from "./fold.ts";
-import { placeOf } from "./event.ts";
+import { given, placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
 import { closeCall, openCall, outcomeOf } from "./open-calls.ts";
 import type { CallView } from "./run-view.ts";
@@ -54,9 +54,7 @@ export function callTool(fold: Fold, event: Sent<"ToolCall">): void {
     name: callee?.name ?? functionName,
     functionName,
     attempt,
-    ...(args !== undefined && { args }),
-    ...(callee && { callee }),
-    ...(retryOf !== undefined && { retryOf: keyIn(event, retryOf) }),
+    ...given({ args, callee, retryOf: retryOf && keyIn(event, retryOf) }),
   });
   addMessage(fold, { ...placeOf(event), id: event.id, kind: "call", call: key });
 }
@@ -68,11 +66,7 @@ export function addProgress(fold: Fold, { content = "", ...event }: Sent<"ToolTe
 
 export function endTool(fold: Fold, event: Sent<"ToolResult">): void {
   const { tool_call_id: callId, result, text_result: text } = event;
-  const end = {
-    outcome: "success",
-    ...(result !== undefined && { result }),
-    ...(text !== undefined && { text }),
-  } as const;
+  const end = { outcome: "success", ...given({ result, text }) } as const;
   closeCall(fold, keyIn(event, callId), end, momentOf(event));
 }
 
@@ -101,7 +95,7 @@ export function callModel(fold: Fold, event: Sent<"CompletionCall">): void {
 export function endModel(fold: Fold, event: Sent<"CompletionResult">): void {
   const { call_id: callId, usage = {}, result = null, error } = event;
   const outcome = error === undefined ? "success" : "error";
-  const end = { outcome, usage, result, ...(error !== undefined && { error }) } as const;
+  const end = { outcome, usage, result, ...given({ error }) } as const;
   closeCall(fold, keyIn(event, callId), end, momentOf(event));
   const turn = fold.turn(event.request_id ?? null);
   if (turn) turn.usage = addUsage(turn.usage, usage);

@@ -125,3 +125,10 @@ export function placeOf({ request_id, agent = "", depth = 0, ts = "", parent_cal
   const requestId = request_id ?? null;
   return { requestId, agent, depth, at: ts, actor: callKey(requestId ?? "", parent_call_id) };
 }
+
+/** The fields that a server has sent: those that are not undefined. */
+export function given<Fields extends object>(
+  fields: Fields,
+): { readonly [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
+}

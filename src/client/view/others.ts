@@ -1,4 +1,4 @@
-import { placeOf } from "./event.ts";
+import { given, placeOf } from "./event.ts";
 import type { Sent } from "./event.ts";
 import type { Fold } from "./fold.ts";
 import type { FileView, MachineView } from "./run-view.ts";
@@ -20,21 +20,14 @@ export function changeState(fold: Fold, event: Sent<"StateChanged">): void {
   const known = fold.view.machines.get(key);
   let taken: MachineView["steps"] = known?.steps ?? [];
   for (const { from, event: cause, to } of steps) {
-    taken = fold.added(taken, {
-      eventId: event.id,
-      at,
-      from,
-      ...(cause !== undefined && { event: cause }),
-      ...(to !== undefined && { to }),
-    });
+    taken = fold.added(taken, { eventId: event.id, at, from, ...given({ event: cause, to }) });
   }
   fold.setMachine(key, {
     agent,
-    ...(machine !== undefined && { machine }),
     value,
     status,
-    ...(chart !== undefined && { chart }),
     steps: taken,
+    ...given({ machine, chart }),
   });
 }
 
@@ -47,6 +40,6 @@ export function receive(fold: Fold, event: Sent<"MessageReceived">): void {
     messageId,
     name,
     body,
-    ...(sender !== undefined && { sender }),
+    ...given({ sender }),
   });
 }

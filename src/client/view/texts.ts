@@ -1,7 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import { callKey } from "./fold.ts";
 import type { Draft, Fold } from "./fold.ts";
-import { placeOf } from "./event.ts";
+import { given, placeOf } from "./event.ts";
 import type { Place, Sent } from "./event.ts";
 import type { MessageView } from "./run-view.ts";
 
@@ -27,8 +27,7 @@ export function addText(kind: TextMessage["kind"], fold: Fold, event: Sent<"Text
     kind,
     text: content,
     attempt,
-    ...(branch !== undefined && { branch }),
-    ...(completion !== undefined && { completion }),
+    ...given({ branch, completion }),
   });
   fold.setSpeaking(speaker, event.id);
 }

@@ -1,7 +1,7 @@
 import type { RequestId } from "../../protocol/ids.ts";
 import { callKey } from "./fold.ts";
 import type { Fold } from "./fold.ts";
-import { placeOf } from "./event.ts";
+import { given, placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
 import { addTime, closeCall, msBetween, noTimes, nothingOpen, openCall } from "./open-calls.ts";
 import { addMessage, endTexts } from "./texts.ts";
@@ -31,7 +31,7 @@ export function beginTurn(fold: Fold, event: Sent<"RequestStarted">, requestId: 
     attachments,
     root,
     startedId: event.id,
-    ...(acceptedAt !== undefined && { acceptedAt }),
+    ...given({ acceptedAt }),
     startedAt: at,
     phase: "running",
     since: at,
@@ -70,9 +70,7 @@ export function endTurn(fold: Fold, event: Sent<"RequestCompleted">): void {
     callKey(requestId),
     {
       outcome,
-      ...(error && { error: error.message, errorCode: error.code }),
-      ...(output !== undefined && { result: output }),
-      ...(typeof result === "string" && { text: result }),
+      ...given({ error: error?.message, errorCode: error?.code, result: output, text: result ?? undefined }),
     },
     { id: event.id, ts: at },
   );
@@ -84,20 +82,13 @@ export function endTurn(fold: Fold, event: Sent<"RequestCompleted">): void {
     fold.view.usage = addUsage(fold.view.usage, usage, turn.usage);
     turn.usage = usage;
   }
-  Object.assign(turn, {
-    endedId: event.id,
-    endedAt: at,
-    outcome,
-    ...(error && { error }),
-    ...(result !== undefined && { result }),
-    ...(output !== undefined && { output }),
-  });
+  Object.assign(turn, { endedId: event.id, endedAt: at, outcome, ...given({ error, result, output }) });
 }
 
 /** Keeps what a run was created with. */
 export function createRun(fold: Fold, event: Sent<"RunCreated">): void {
   const { input = null, metadata = {}, continues } = event;
-  fold.view.created = { input, metadata, ...(continues !== undefined && { continues }) };
+  fold.view.created = { input, metadata, ...given({ continues }) };
   if (fold.view.agent === "") fold.view.agent = event.agent ?? "";
 }
 

@@ -1,5 +1,5 @@
 import { beginCall, freeKey, momentOf } from "./calls.ts";
-import { placeOf } from "./event.ts";
+import { given, placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
 import type { Draft, Fold } from "./fold.ts";
 import { closeCall } from "./open-calls.ts";
@@ -21,9 +21,7 @@ export function beginWait(fold: Fold, event: Sent<"WaitForInput">): void {
     call,
     actor,
     questions,
-    ...(schema && { schema }),
-    ...(approval !== undefined && { approval }),
-    ...(expiresAt !== undefined && { expiresAt }),
+    ...given({ schema, approval, expiresAt }),
     state: "open",
     from: at,
   });
