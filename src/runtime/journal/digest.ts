@@ -6,6 +6,11 @@ export function digest(text: string): string {
   return [0x9e3779b9, 0x85ebca6b].map((seed) => hash53(text, seed).toString(36)).join("");
 }
 
+/** A hash of 53 bits of a text, to see that it is the one from before. */
+export function shortDigest(text: string): string {
+  return hash53(text, 0).toString(36);
+}
+
 function hash53(text: string, seed: number): number {
   let high = 0xdeadbeef ^ seed;
   let low = 0x41c6ce57 ^ seed;

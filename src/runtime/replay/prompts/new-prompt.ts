@@ -1,7 +1,7 @@
 import type { CallId } from "../../../protocol/ids.ts";
 import { isObject } from "../../../protocol/json.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
-import { digest } from "../../journal/digest.ts";
+import { shortDigest } from "../../journal/digest.ts";
 import type { PromptRecord } from "../../journal/records.ts";
 import { cutToFit } from "./cut-to-fit.ts";
 import type { PromptMark } from "./mark.ts";
@@ -33,7 +33,7 @@ export function newPrompt(asked: AskedPrompt, earlier: PromptMark | undefined): 
   const { messages, fields } = divide(asked.input);
   const texts = messages.map((message) => hide(JSON.stringify(message)));
   const framed = Object.entries(fields).map(([name, field]) => [name, hide(JSON.stringify(field))] as const);
-  const frame = Object.fromEntries(framed.map(([name, text]) => [name, digest(text)]));
+  const frame = Object.fromEntries(framed.map(([name, text]) => [name, shortDigest(text)]));
   const digests = chain(texts);
   const base = earlier !== undefined && earlier.parts < MOST_PARTS ? earlier : undefined;
   const keep = base !== undefined && digests[base.count] === base.digest ? base.count : 0;
@@ -73,7 +73,7 @@ function divide(input: Json): { readonly messages: readonly Json[]; readonly fie
 /** The digests of the first texts: of none, of one, of two … */
 function chain(texts: readonly string[]): readonly string[] {
   const digests = [""];
-  for (const text of texts) digests.push(digest(`${digests.at(-1) ?? ""} ${text}`));
+  for (const text of texts) digests.push(shortDigest(`${digests.at(-1) ?? ""} ${text}`));
   return digests;
 }
 
