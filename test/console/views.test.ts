@@ -45,7 +45,7 @@ beforeAll(async () => {
     compare: [`#/compare/${done.run_id}/${waiting.run_id}`, "They begin to differ"],
     events: [`#/runs/${done.run_id}/events`, "15 events"],
     inbox: ["#/inbox", "How it came here"],
-    health: ["#/health", "Durability"],
+    health: ["#/health", "Version"],
     api: ["#/api?route=postProcess", "Accepts a request"],
     schema: ["#/api?schema=ToolCall", "schema"],
     agents: ["#/agents", "Repeats a text"],

@@ -1,5 +1,18 @@
-import type { InspectedAgent, InspectedCompletion, InspectedRun } from "../../runtime/inspection.ts";
+import type {
+  InspectedAgent,
+  InspectedCompletion,
+  InspectedRun,
+  InspectedServer,
+} from "../../runtime/inspection.ts";
 import type { Server } from "./server.ts";
+
+/** The process of the server, with the version of the package. */
+export type InspectedProcess = InspectedServer & { readonly version?: string };
+
+export async function readInspectedProcess(server: Server, signal: AbortSignal): Promise<InspectedProcess> {
+  const { json } = await server.ask("GET", "/inspect", { signal });
+  return json as InspectedProcess;
+}
 
 /** An agent with everything it calls. */
 export async function readInspectedAgent(

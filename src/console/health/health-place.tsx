@@ -1,11 +1,13 @@
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { readInspectedProcess } from "../data/inspect.ts";
+import type { InspectedProcess } from "../data/inspect.ts";
 import { readText } from "../data/requests.ts";
 import { useConsole } from "../app/context.ts";
 import { useResource } from "../data/resource.ts";
 import { Refusal } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
-import { duration } from "../parts/time.ts";
+import { duration, exactTime } from "../parts/time.ts";
 import { parseMetrics, perSecond } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -18,6 +20,7 @@ interface Health {
 }
 
 interface Reading {
+  readonly process: InspectedProcess;
   readonly health: Health;
   readonly metrics: Metrics;
   readonly at: number;
@@ -27,11 +30,12 @@ interface Reading {
 export function HealthPlace(): VNode {
   const { server } = useConsole();
   const { value, error, reload } = useResource(server.url, async (signal): Promise<Reading> => {
-    const [{ json }, metrics] = await Promise.all([
+    const [process, { json }, metrics] = await Promise.all([
+      readInspectedProcess(server, signal),
       server.ask("GET", "/healthz", { signal }),
       readText(server, "/metrics", signal),
     ]);
-    return { health: json as Health, metrics: parseMetrics(metrics), at: performance.now() };
+    return { process, health: json as Health, metrics: parseMetrics(metrics), at: performance.now() };
   });
   useEffect(() => {
     const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
@@ -55,7 +59,7 @@ export function HealthPlace(): VNode {
 const AGAIN_MS = 2_000;
 
 function Facts({ now, before }: { readonly now: Reading; readonly before: Reading | undefined }): VNode {
-  const { health, metrics } = now;
+  const { process, health, metrics } = now;
   const rate = (name: string): string => {
     const value = perSecond(name, before, now);
     return value === undefined ? "…" : `${value < 10 ? value.toFixed(1) : Math.round(value)} a second`;
@@ -64,6 +68,8 @@ function Facts({ now, before }: { readonly now: Reading; readonly before: Readin
   const commits = metrics.get("troupe_commits_total") ?? 0;
   const meanMs = commits === 0 ? 0 : ((metrics.get("troupe_commit_seconds_total") ?? 0) / commits) * 1_000;
   const facts: readonly (readonly [string, string])[] = [
+    ["Version", process.version ?? "unknown"],
+    ["Started", exactTime(process.started_at)],
     ["Durability", DURABILITIES[health.durability] ?? health.durability],
     ["Running turns", String(health.active_turns)],
     ["Runs in memory", String(health.active_runs)],
