@@ -18,23 +18,25 @@ import { serveCommand } from "./serve/serve.ts";
 /** Creates the commands, in the order of the help. */
 export function createCommands(): readonly Command[] {
   return [
-    initCommand(),
-    devCommand(),
-    serveCommand(),
-    agentsCommand(),
-    describeCommand(),
-    callCommand(),
-    chatCommand(),
-    runsCommand(),
-    eventsCommand(),
-    waitsCommand(),
-    resumeCommand(),
-    cancelCommand(),
-    forkCommand(),
-    removeCommand(),
-    artifactCommand(),
-    doctorCommand(),
-    conformanceCommand(),
-    completionCommand(),
+    ...inGroup("Serve agents:", [initCommand(), devCommand(), serveCommand()]),
+    ...inGroup("Talk to a server:", [
+      agentsCommand(),
+      describeCommand(),
+      callCommand(),
+      chatCommand(),
+      runsCommand(),
+      eventsCommand(),
+      waitsCommand(),
+      resumeCommand(),
+      cancelCommand(),
+      forkCommand(),
+      removeCommand(),
+      artifactCommand(),
+    ]),
+    ...inGroup("Check and set up:", [doctorCommand(), conformanceCommand(), completionCommand()]),
   ];
+}
+
+function inGroup(heading: string, commands: readonly Command[]): readonly Command[] {
+  return commands.map((command) => command.helpGroup(heading));
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help } from "commander";
 import { AgentError, isInstance } from "../errors.ts";
 import { createCommands } from "./commands.ts";
 import { completeCommand } from "./completion/completion.ts";
@@ -13,15 +13,7 @@ import type { ServerOptions } from "./serve/server-options.ts";
  * Runs the command line. Returns when the command is done; a server keeps running until a signal stops it.
  */
 export async function runProgram(argv: readonly string[]): Promise<void> {
-  const program = new Command("troupe")
-    .enablePositionalOptions()
-    .description("Runs AI agents as actors and serves them over the Agent Protocol.")
-    .version(readVersion())
-    .showHelpAfterError("(troupe --help lists the options)");
-  for (const command of createCommands()) {
-    program.addCommand(command.copyInheritedSettings(program));
-  }
-  program.addCommand(completeCommand(program), { hidden: true });
+  const program = createProgram();
   for (const command of [program, ...program.commands]) command.exitOverride();
   // Before its options are parsed: the file may give some of them.
   program.hook("preSubcommand", (_, command) => {
@@ -40,6 +32,37 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     // Exits at once: handles that a failed start left open would keep the process alive.
     process.exit(isCommanders ? (thrown.exitCode === 0 ? 0 : EXIT.usage) : codeOf(thrown));
   }
+}
+
+const AFTER_HELP = `
+Examples:
+  troupe init my-agents
+  troupe dev --open
+  troupe call payments pay --to bob --amount 3
+  troupe help call
+
+Exit codes: 0 done, 1 the turn failed, 2 usage, 3 canceled, 4 it waits and there is no terminal to ask on,
+65 an agent file does not load, 66 unknown agent, run or request, 69 no server, or the port is taken,
+73 the data directory cannot be used, 74 the log has lost entries, 75 the data directory is in use,
+77 the token is refused, 78 the configuration is not safe, 130 left with Ctrl-C.`;
+
+/** Creates the program with its commands. */
+export function createProgram(): Command {
+  const help = new Help();
+  const program = new Command("troupe")
+    .enablePositionalOptions()
+    .description("Runs AI agents as actors and serves them over the Agent Protocol.")
+    .version(readVersion())
+    .commandsGroup("Check and set up:")
+    .helpCommand("help [command]", "Shows the help of a command.")
+    .configureHelp({
+      // The default of a flag says nothing.
+      optionDescription: (option) => help.optionDescription(option).replace(/ \(default: false\)$/, ""),
+    })
+    .showHelpAfterError("(troupe --help lists the options)")
+    .addHelpText("after", AFTER_HELP);
+  for (const command of createCommands()) program.addCommand(command.copyInheritedSettings(program));
+  return program.addCommand(completeCommand(program), { hidden: true });
 }
 
 function printText(thrown: unknown): void {

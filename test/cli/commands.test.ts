@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { afterLastTest, createProject, main, startCommand, startProgram } from "./command.ts";
+import { EXIT } from "../../src/cli/exit.ts";
 import { skipWithoutScript } from "../machine/skip-without.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -233,9 +234,17 @@ COMP_WORDS=(troupe describe pay); COMP_CWORD=2; _troupe; echo "\${COMPREPLY[@]}"
   });
 });
 
+test("the help has the commands in groups, examples and all exit codes", async () => {
+  const { stdout } = await run(["--help"]);
+  for (const heading of ["Serve agents:", "Talk to a server:", "Check and set up:", "Examples:"])
+    expect(stdout).toContain(`\n${heading}\n`);
+  const [, listed = ""] = stdout.split("Exit codes: ");
+  expect(listed.match(/\b\d+\b/g)?.map(Number)).toEqual([0, ...Object.values(EXIT)]);
+});
+
 test("the page for coding agents has each command", async () => {
   const { stdout } = await run(["--help"]);
-  const names = [...stdout.matchAll(/^ {2}([a-z]+)[ |]/gm)].map(([, name = ""]) => name);
+  const names = [...stdout.matchAll(/^ {2}([a-z]+) [[<]/gm)].map(([, name = ""]) => name);
   expect(names.length).toBeGreaterThan(15);
   const page = await readFile(join(root, "docs/llms.txt"), "utf8");
   const missing = names.filter((name) => name !== "help" && !page.includes(`npx troupe ${name}`));

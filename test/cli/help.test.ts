@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
-import { createCommands } from "../../src/cli/commands.ts";
+import { createProgram } from "../../src/cli/program.ts";
 
-test.each(createCommands().map((command) => ({ name: command.name(), command })))(
+const commands = createProgram().commands.filter((command) => command.name() !== "complete");
+
+test.each(commands.map((command) => ({ name: command.name(), command })))(
   "the help of $name has an example with options that exist",
   ({ name, command }) => {
     let help = "";
     command.configureOutput({ writeOut: (text) => void (help += text) });
     command.outputHelp();
+    expect(help).not.toContain("default: false");
     const [, examples = ""] = help.split(/^Examples?:/m);
     const lines = [...examples.matchAll(new RegExp(`\\btroupe ${name}\\b(.*)`, "g"))];
     expect(lines).not.toEqual([]);
