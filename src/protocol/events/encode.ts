@@ -8,37 +8,50 @@ export type SpeakerAddress = Omit<EventAddress, "id" | "role" | "run_id" | "ts">
   readonly run_id: RunId | null;
 };
 
-/** One agent in one turn, with the constant parts of its encoded events. */
-export interface Speaker {
+/**
+ * One agent in one turn, with the constant parts of its encoded events. A log in memory keeps it with its texts, so it
+ * has the parts of a TextOutput, the most frequent type, and cuts those of other types from them.
+ */
+export class Speaker {
   readonly address: SpeakerAddress;
-  /** From after the id up to the type. */
-  readonly prefix: string;
-  /** From after the role up to the time. */
-  readonly middle: string;
-  /** From after the time up to the body. */
-  readonly suffix: string;
-  /** From after the id up to the time, for TextOutput, the most frequent type. */
+  /** From after the id up to the time, for TextOutput. */
   readonly textOutput: string;
   /** From after the time up to the content, for TextOutput. */
   readonly content: string;
+  /** Where the type begins in `textOutput`. */
+  readonly #typeAt: number;
+
+  constructor(address: SpeakerAddress) {
+    const { run_id, request_id, agent, depth, parent_call_id } = address;
+    const names = `"run_id":${JSON.stringify(run_id)},"request_id":${JSON.stringify(request_id)}`;
+    const prefix = `,${names},"agent":${JSON.stringify(agent)},"type":"`;
+    const call = parent_call_id === undefined ? "" : `,"parent_call_id":"${parent_call_id}"`;
+    this.address = address;
+    this.#typeAt = prefix.length;
+    // `join` gives a flat string; a concatenation is a tree that V8 would flatten for every event.
+    this.textOutput = [prefix, TEXT_OUTPUT, '","depth":', depth, ',"ts":"'].join("");
+    this.content = call === "" ? PLAIN_CONTENT : ['"', call, ',"content":'].join("");
+  }
+
+  /** From after the id up to the type. */
+  get prefix(): string {
+    return this.textOutput.slice(0, this.#typeAt);
+  }
+
+  /** From after the role up to the time. */
+  get middle(): string {
+    return this.textOutput.slice(this.#typeAt + TEXT_OUTPUT.length);
+  }
+
+  /** From after the time up to the body. */
+  get suffix(): string {
+    return this.content.slice(0, 1 - PLAIN_CONTENT.length);
+  }
 }
 
 /** Prepares the constant parts of the events of one agent in one turn, at one depth and under one call. */
 export function createSpeaker(address: SpeakerAddress): Speaker {
-  const { run_id, request_id, agent, depth, parent_call_id } = address;
-  const names = `"run_id":${JSON.stringify(run_id)},"request_id":${JSON.stringify(request_id)}`;
-  const prefix = `,${names},"agent":${JSON.stringify(agent)},"type":"`;
-  const middle = `","depth":${depth},"ts":"`;
-  const call = parent_call_id === undefined ? "" : `,"parent_call_id":"${parent_call_id}"`;
-  return {
-    address,
-    prefix,
-    middle,
-    suffix: `"${call}`,
-    // `join` gives a flat string; a concatenation is a tree that V8 would flatten for every event.
-    textOutput: [prefix, TEXT_OUTPUT, middle].join(""),
-    content: ['"', call, ',"content":'].join(""),
-  };
+  return new Speaker(address);
 }
 
 /**
@@ -176,3 +189,6 @@ function typeAndRole(type: EventType): string {
 }
 
 const TEXT_OUTPUT = typeAndRole("TextOutput");
+
+/** What is between the time and the content of a TextOutput at depth 0. */
+const PLAIN_CONTENT = '","content":';

@@ -136,20 +136,20 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     const holder = aliases.get(name);
     if (holder === runId) return;
     if (holder !== undefined) {
-      runs.get(holder)?.aliases.delete(name);
+      runs.get(holder)?.aliases?.delete(name);
       tails.wake(holder);
     }
     aliases.set(name, runId);
-    run.aliases.add(name);
+    (run.aliases ??= new Set()).add(name);
   }
 
   function applyReference(runId: RunId, run: MemoryRun, { thing, dropped = false }: ReferenceMark): void {
     const holders = referrers.get(thing) ?? new Set();
     if (dropped) {
-      run.references.delete(thing);
+      run.references?.delete(thing);
       holders.delete(runId);
     } else {
-      run.references.add(thing);
+      (run.references ??= new Set()).add(thing);
       holders.add(runId);
     }
     if (holders.size > 0) referrers.set(thing, holders);
@@ -238,12 +238,12 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
 
   function remove(cursor: Cursor): readonly string[] {
     const run = owned(cursor);
-    const things = [...run.references];
+    const things = [...(run.references ?? [])];
     for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
     waiting.delete(cursor.runId);
     if (run.row !== undefined) removed.add(cursor.runId);
-    for (const alias of run.aliases) aliases.delete(alias);
+    for (const alias of run.aliases ?? []) aliases.delete(alias);
     senders.delete(cursor.runId);
     for (const requestId of run.requests) {
       requests.delete(requestId);

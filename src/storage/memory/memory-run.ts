@@ -21,9 +21,11 @@ export interface MemoryRun {
   owner?: string | undefined;
   readonly events: EventList;
   readonly records: LogRecord[];
-  readonly aliases: Set<string>;
   readonly requests: Set<RequestId>;
-  readonly references: Set<string>;
+  /** Created with the first. */
+  aliases?: Set<string>;
+  /** The things outside the log that it refers to; created with the first. */
+  references?: Set<string>;
   /** The open waits by id; created with the first. */
   waits?: Map<number, WaitEntry>;
   /** The entries of its outbox that are not done; created with the first. */
@@ -37,16 +39,14 @@ export function newRun(): MemoryRun {
     epoch: 0,
     events: new EventList(0),
     records: [],
-    aliases: new Set(),
     requests: new Set(),
-    references: new Set(),
   };
 }
 
 /** What the list of runs shows of a run beside its row. */
 export function toEntry(
   runId: RunId,
-  { events, aliases, row, requests, waits, owner }: MemoryRun,
+  { events, aliases = NO_ALIASES, row, requests, waits, owner }: MemoryRun,
   lookup: (requestId: RequestId) => RequestEntry | undefined,
 ): Omit<RunEntry, keyof RunRow> {
   const [first] = aliases.size > 1 ? [...aliases].sort() : aliases;
@@ -69,6 +69,8 @@ export function toEntry(
     ...(wakeAt !== undefined && { wakeAt }),
   };
 }
+
+const NO_ALIASES = new Set<string>();
 
 /** The size of a run's entries in characters; most characters take one byte. */
 export function sizeOf({ events, records }: MemoryRun): number {

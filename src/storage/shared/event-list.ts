@@ -8,8 +8,8 @@ export class EventList {
   /** The id of the event before the first one. */
   readonly after: number;
   readonly #items: (string | GrowingTexts)[] = [];
-  /** The id of the last event of each item. */
-  readonly #ends: number[] = [];
+  /** The id of the last event of each item; absent while each item is one event, as in a short run. */
+  #ends: number[] | undefined;
 
   constructor(after: number) {
     this.after = after;
@@ -17,7 +17,7 @@ export class EventList {
 
   /** The id of the newest event. */
   get head(): number {
-    return this.#ends.at(-1) ?? this.after;
+    return this.#endOf(this.#items.length - 1);
   }
 
   get isEmpty(): boolean {
@@ -32,12 +32,14 @@ export class EventList {
   add(events: LoggedEvents): void {
     const items = this.#items;
     const from = Math.max(items.length - 1, 0);
-    let end = this.#ends[from - 1] ?? this.after;
+    let end = this.#endOf(from - 1);
     addEvents(items, events);
     for (let index = from; index < items.length; index += 1) {
       const item = items[index];
-      end += typeof item === "object" ? countTexts(item) : 1;
-      this.#ends[index] = end;
+      const count = typeof item === "object" ? countTexts(item) : 1;
+      end += count;
+      if (count > 1) this.#ends ??= items.slice(0, index).map((_, before) => this.#endOf(before));
+      if (this.#ends !== undefined) this.#ends[index] = end;
     }
   }
 
@@ -45,7 +47,7 @@ export class EventList {
   read({ after, limit, limitBytes }: ReadOptions): LoggedEvents {
     if (after >= this.head) return NONE;
     const index = this.#indexAfter(after);
-    const skip = after - (this.#ends[index - 1] ?? this.after);
+    const skip = after - this.#endOf(index - 1);
     // The usual reader wants the newest events.
     const items = index === 0 ? this.#items : this.#items.slice(index, limit && index + limit);
     const page = firstOf(items, { skip, limit, limitBytes });
@@ -55,15 +57,21 @@ export class EventList {
     return [...page.slice(0, -1), sliceTexts(last, 0, countTexts(last))];
   }
 
+  /** The id of the last event of an item; `after` for the item before the first. */
+  #endOf(index: number): number {
+    if (this.#ends === undefined || index < 0) return this.after + index + 1;
+    return this.#ends[index] ?? this.after;
+  }
+
   /** The index of the item that contains the event after an id. */
   #indexAfter(after: number): number {
     let low = 0;
-    let high = this.#ends.length - 1;
+    let high = this.#items.length - 1;
     // The usual reader wants an event of the newest item.
-    if ((this.#ends[high - 1] ?? this.after) <= after) return high;
+    if (this.#endOf(high - 1) <= after) return high;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#ends[middle] ?? 0) <= after) low = middle + 1;
+      if (this.#endOf(middle) <= after) low = middle + 1;
       else high = middle;
     }
     return low;
