@@ -11,6 +11,7 @@ import { canPin, pinClient } from "./harness/server-process.ts";
 import { QUICK, THOROUGH } from "./harness/setup.ts";
 import type { Setup } from "./harness/setup.ts";
 import type { Trial } from "./compare/trial.ts";
+import { measureActors } from "./parts/actors/actors.ts";
 import { measureAip } from "./aip/measure.ts";
 import { measureChildCalls } from "./parts/turns/child-calls.ts";
 import { READER_TRIAL, measureIdleReaders } from "./parts/idle-readers.ts";
@@ -44,6 +45,8 @@ const PARTS: Readonly<Record<string, Part>> = {
   "many-runs": { measure: measureManyRuns },
   "run-list": { measure: measureRunList },
   calls: { measure: measureChildCalls },
+  // A turn that sends nothing to other actors must not cost more for them.
+  actors: { measure: measureActors, trials: ONE_TEXT_TRIALS },
   readers: { measure: measureIdleReaders, trials: [READER_TRIAL] },
   readiness: { measure: measureReadiness },
   waiting: { measure: measureWaiting, trials: [WAITING_TRIAL] },
@@ -73,11 +76,7 @@ if (values.against === undefined) {
   for (const { measure } of parts) results.push(...(await measure(setup)));
   console.log(`\n${toResultTable(results)}`);
 } else {
-  await pairWith(
-    values.against,
-    parts.flatMap(({ trials = [] }) => trials),
-    setup,
-  );
+  await pairWith(values.against, [...new Set(parts.flatMap(({ trials = [] }) => trials))], setup);
 }
 
 function choose(names: readonly string[] = Object.keys(PARTS)): readonly Part[] {

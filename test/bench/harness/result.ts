@@ -26,6 +26,7 @@ export const times = (value: number): string => `${value.toFixed(2)}×`;
 export const megabytes = (value: number): string => `${value.toFixed(0)} MB`;
 export const kilobytes = (bytes: number): string => `${(bytes / 1_000).toFixed(1)} kB`;
 export const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
+export const microseconds = (value: number): string => `${value.toFixed(1)} µs`;
 
 /** Formats results as a table. */
 export function toResultTable(results: readonly Result[]): string {

@@ -2,7 +2,7 @@
 // number.
 import { readFileSync, writeFileSync } from "node:fs";
 import type { RunId } from "troupe/protocol";
-import { beginTurns, memory, start } from "./runs.ts";
+import { beginAsks, beginTurns, memory, start } from "./runs.ts";
 
 const [, , what = "", directory = "", number = "0"] = process.argv;
 const [name, detail = "0"] = what.split(" ");
@@ -16,6 +16,9 @@ switch (name) {
     break;
   case "sleep":
     await begin({ agent: "sleeper", input: "sleep", count });
+    break;
+  case "ask":
+    await ask();
     break;
   case "resume":
     await resume();
@@ -35,6 +38,14 @@ async function begin(turns: Parameters<typeof beginTurns>[1]): Promise<void> {
   const runtime = start(directory);
   // Stored, so that the measurement of answers need not read the list of runs.
   writeFileSync(RUNS_FILE, JSON.stringify(await beginTurns(runtime, turns)));
+  print({ ...(await memory()), beganInMs: since(startedAt) });
+  await runtime.close();
+}
+
+/** Starts actors that ask others, and exits when all of them rest. */
+async function ask(): Promise<void> {
+  const runtime = start(directory, { idleRuns: 100 });
+  await beginAsks(runtime, count);
   print({ ...(await memory()), beganInMs: since(startedAt) });
   await runtime.close();
 }
@@ -85,7 +96,14 @@ async function recover(): Promise<void> {
   const readyMs = since(startedAt);
   const { user, system } = process.cpuUsage();
   const cpuMs = (user + system) / 1_000;
-  print({ readyMs, cpuMs, activeTurns: runtime.health().activeTurns, after: await memory() });
+  const after = await memory();
+  print({
+    readyMs,
+    cpuMs,
+    activeTurns: runtime.health().activeTurns,
+    loaded: runtime.actors().length,
+    after,
+  });
   process.exit();
 }
 

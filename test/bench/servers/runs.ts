@@ -37,9 +37,33 @@ const speaker = defineAgent({
   },
 });
 
+/** Sleeps for longer than any measurement; many ask it at once. */
+const silent = defineAgent({
+  name: "silent",
+  purpose: "Answers in thirty days.",
+  async chat(_, turn) {
+    await turn.sleep(30 * 86_400_000);
+  },
+});
+
+const inquirer = defineAgent({
+  name: "inquirer",
+  purpose: "Asks the actor with the given key, and waits for its answer.",
+  async chat(key, turn) {
+    await turn.ask(turn.actor(silent, key), "chat", { input: "" });
+  },
+});
+
+/** How many inquirers ask the same actor: as many as its mailbox holds. */
+const ASKERS = 100;
+
 /** Starts a runtime on a directory, whose log syncs every commit. */
 export function start(directory: string, limits: Partial<Limits> = {}): Runtime {
-  return createRuntime({ agents: [asker, sleeper, speaker], log: sqliteLog(directory), limits });
+  return createRuntime({
+    agents: [asker, sleeper, speaker, silent, inquirer],
+    log: sqliteLog(directory),
+    limits,
+  });
 }
 
 /**
@@ -64,6 +88,25 @@ export async function beginTurns(
   };
   await Promise.all(Array.from({ length: 200 }, lane));
   return runs;
+}
+
+/** Starts keyed actors that ask others, and waits until all of them rest on their asks. */
+export async function beginAsks(runtime: Runtime, count: number): Promise<void> {
+  let begun = 0;
+  const lane = async (): Promise<void> => {
+    while (begun < count) {
+      const index = begun;
+      begun += 1;
+      const input = `silent-${Math.floor(index / ASKERS)}`;
+      const { requestId } = await runtime.process("inquirer", {
+        type: "ChatRequest",
+        input,
+        key: `k-${index}`,
+      });
+      while ((await runtime.status(requestId)).waiting_for === undefined) await setImmediate();
+    }
+  };
+  await Promise.all(Array.from({ length: 200 }, lane));
 }
 
 /** The memory of a process, in MB of 10^6 bytes. */

@@ -1,6 +1,6 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Runtime, Turn } from "troupe";
-import { atMost } from "../../harness/result.ts";
+import { atMost, microseconds } from "../../harness/result.ts";
 import type { Result } from "../../harness/result.ts";
 import type { Setup } from "../../harness/setup.ts";
 import { median } from "../../harness/statistics.ts";
@@ -49,7 +49,7 @@ export async function measureChildCalls({ rounds, warmUpTurns }: Setup): Promise
       costs.push((await cpuOf(runtime, way)) - (await cpuOf(runtime, "plain")));
     }
     const what = `CPU of a call of a child, ${CALLS} in ${way}, memory log`;
-    results.push(atMost(what, median(costs) / CALLS, 50, (us) => `${us.toFixed(1)} µs`));
+    results.push(atMost(what, median(costs) / CALLS, 50, microseconds));
   }
   await runtime.close();
   return results;
