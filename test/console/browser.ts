@@ -10,6 +10,10 @@ export interface TabOptions {
   readonly height?: number;
   /** Messages of the browser's console that the test expects. */
   readonly expected?: RegExp;
+  /** The addresses of other origins that the page may ask. */
+  readonly others?: readonly string[];
+  /** How many pixels of the screen a pixel of the page has; 2 is a page at 200 %. */
+  readonly zoom?: number;
   /** Shares cookies and storage with another tab. */
   readonly beside?: Tab;
 }
@@ -30,7 +34,8 @@ export function useBrowser(): OpenTab {
   let browser: Promise<Browser> | undefined;
   afterAll(async () => (await browser)?.close());
 
-  return async (skip, url, { theme = "light", width = 1280, height = 800, expected, beside } = {}) => {
+  return async (skip, url, options = {}) => {
+    const { theme = "light", width = 1280, height = 800, zoom = 1, expected, beside, others = [] } = options;
     const executablePath = findBrowser();
     if (executablePath === undefined) {
       return skipWithout(skip, "needs Chromium or Chrome: install one (apt-get install chromium)");
@@ -41,11 +46,17 @@ export function useBrowser(): OpenTab {
     });
     const context =
       beside?.context ??
-      (await (await browser).newContext({ viewport: { width, height }, colorScheme: theme }));
+      (await (
+        await browser
+      ).newContext({
+        viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
+        deviceScaleFactor: zoom,
+        colorScheme: theme,
+      }));
     const page = await context.newPage();
     page.setDefaultTimeout(TIMEOUT_MS);
     const faults: string[] = [];
-    const { origin } = new URL(url);
+    const origins = [url, ...others].map((address) => new URL(address).origin);
     page.on("pageerror", (error) => faults.push(`${error.message}\n${error.stack ?? ""}`));
     page.on("console", (message) => {
       const text = message.text();
@@ -53,7 +64,8 @@ export function useBrowser(): OpenTab {
     });
     page.on("request", (request) => {
       const asked = new URL(request.url());
-      if (asked.origin !== origin && asked.protocol !== "blob:") faults.push(`a request to ${request.url()}`);
+      if (!origins.includes(asked.origin) && asked.protocol !== "blob:")
+        faults.push(`a request to ${request.url()}`);
     });
     await page.goto(url);
     return {

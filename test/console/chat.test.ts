@@ -1,12 +1,24 @@
 import type { Page } from "playwright-core";
+import { defineAgent } from "troupe";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useBrowser } from "./browser.ts";
 import { startConsole } from "./server.ts";
 import type { ConsoleServer } from "./server.ts";
 
+const more = Promise.withResolvers<void>();
+const writer = defineAgent({
+  name: "writer",
+  purpose: "Writes a part, and another one when the test says so.",
+  async chat(_, turn) {
+    await turn.text("The first part. ");
+    await more.promise;
+    await turn.text("The second part.");
+  },
+});
+
 let server: ConsoleServer;
 beforeAll(async () => {
-  server = await startConsole();
+  server = await startConsole([writer]);
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -34,12 +46,12 @@ test("a person opens the server, finds an agent, and chats with it", async ({ sk
 test("the text of an agent grows while the agent writes, and at the end it equals the log", async ({
   skip,
 }) => {
-  const { run_id: runId } = await server.start("ticker", "30 40");
+  const { run_id: runId } = await server.start("writer", "a story");
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
   const said = tab.page.locator(".prose").nth(1);
-  await said.getByText("2").waitFor();
-  const before = (await said.textContent()) ?? "";
-  await expect.poll(async () => ((await said.textContent()) ?? "").length).toBeGreaterThan(before.length);
+  await said.getByText("The first part.").waitFor();
+  expect(await said.textContent()).not.toContain("second");
+  more.resolve();
   await log(tab.page).getByText("done").waitFor();
   const answer = await fetch(`${server.url}/events/${runId}?since=0&types=TextOutput`);
   const events = (await answer.json()) as readonly { readonly type: string; readonly content?: string }[];

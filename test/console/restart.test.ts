@@ -43,6 +43,22 @@ test("a server that is killed under an open page and started again leaves no gap
   const said = logged.map(({ type, content = "" }) => (type === "TextOutput" ? content : "")).join("");
   const shown = (await page.locator(".prose").nth(1).textContent()) ?? "";
   expect(shown.replace(/\s+/g, "")).toBe(said.replace(/\s+/g, ""));
+
+  // The place of the restart is marked, between the last event before it and the first one behind it.
+  const timeline = page.getByRole("group", { name: "Timeline" });
+  await timeline.getByText("started again").waitFor();
+  await page.getByRole("tab", { name: "Events" }).click();
+  await page.getByLabel("type").selectOption("RequestCompleted");
+  await page.getByText(/^1 of \d+ events$/).waitFor();
+  expect(await page.getByRole("grid").getByText("started again").count()).toBe(0);
+  await page.getByLabel("type").selectOption("");
+  const marks = (await (await fetch(`${url}/inspect/runs/${runId}`)).json()) as {
+    readonly marks: readonly { readonly type: string; readonly after: number }[];
+  };
+  const after = marks.marks.find(({ type }) => type === "recovered")?.after ?? 0;
+  await page.getByRole("searchbox", { name: "Search in events" }).fill(`"id":${after + 1},`);
+  await page.getByRole("row", { name: /started again/ }).waitFor();
+  expect(await page.getByTitle(`started again at event ${after}`).count()).toBe(1);
   second.kill();
   await second.exited;
   await rm(data, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { CallKind, CallView, RunView } from "../../client/view/run-view.ts";
 import { CallDetail } from "../chat/call-card.tsx";
 import { useNow } from "../parts/clock.ts";
@@ -8,31 +8,28 @@ import { State } from "../parts/state.tsx";
 import { duration } from "../parts/time.ts";
 import { useVisible } from "../parts/virtual.ts";
 import { callSigns } from "../../client/view/call-signs.ts";
-import { kindWord } from "../run/kinds.ts";
+import { kindWord, nameOfCall } from "../run/kinds.ts";
+import { Mailbox } from "./mailbox.tsx";
 import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { toRows } from "../timeline/axis.ts";
 import type { TimelineRow } from "../timeline/axis.ts";
 
 /** The actors of a run as a tree: each turn, and the agents and tools that were called in it. */
-export function ActorsTab({ view, isPast, onAt }: RunTabProps): VNode {
+export function ActorsTab({ whole: view, actor, queued, isPast, onAt, onActor }: RunTabProps): VNode {
   const rows = useMemo(() => toRows(view).filter(({ call }) => isActor(call.kind)), [view]);
   const now = useNow(!isPast && view.status === "running");
-  const [selected, setSelected] = useState<string>();
   const rowPx = useMedia("(max-width: 759px)") ? 36 : 28;
   const visible = useVisible(rows.length, rowPx);
-  const chosen = selected === undefined ? undefined : view.calls.get(selected);
   const move = (step: number): void => {
-    const at = rows.findIndex(({ call }) => call.key === selected);
+    const at = rows.findIndex(({ call }) => call.key === actor?.key);
     const next = Math.max(0, Math.min(rows.length - 1, at + step));
-    setSelected(rows[next]?.call.key);
+    onActor(rows[next]?.call.key);
     visible.scrollTo(next);
   };
   return (
     <div class="timeline-tab actors">
-      <p class="tab-note second">
-        Every turn and call is an actor with a mailbox of its own. Choose one to see it.
-      </p>
+      <p class="tab-note second">Every turn and call is an actor. Choose one, and all tabs show it alone.</p>
       <div
         class="timeline"
         role="tree"
@@ -54,16 +51,15 @@ export function ActorsTab({ view, isPast, onAt }: RunTabProps): VNode {
                 row={row}
                 view={view}
                 now={now}
-                isSelected={row.call.key === selected}
-                onSelect={() => setSelected(row.call.key)}
+                isSelected={row.call.key === actor?.key}
+                onSelect={() => onActor(row.call.key)}
               />
             ))}
           </div>
         </div>
       </div>
-      {chosen !== undefined && (
-        <ActorDetail call={chosen} onAt={onAt} onClose={() => setSelected(undefined)} />
-      )}
+      {!isPast && queued.length > 0 && <Mailbox queued={queued} />}
+      {actor !== undefined && <ActorDetail call={actor} onAt={onAt} onClose={() => onActor(undefined)} />}
     </div>
   );
 }
@@ -78,8 +74,6 @@ interface ActorProps {
 
 function Actor({ row: { call, level }, view, now, isSelected, onSelect }: ActorProps): VNode {
   const state = stateOfCall(call, view);
-  const name =
-    call.kind === "turn" ? `${call.name}.${call.functionName ?? "chat"}` : (call.functionName ?? call.name);
   return (
     <div
       class="actor-row"
@@ -93,7 +87,7 @@ function Actor({ row: { call, level }, view, now, isSelected, onSelect }: ActorP
         <span class="second" aria-hidden="true">
           {callSigns[call.kind]}{" "}
         </span>
-        {name}
+        {nameOfCall(call)}
         <span class="only-read">, {kindWord(call.kind)},</span>
       </span>
       <State {...state} />

@@ -6,7 +6,6 @@ import { forgetToken, keepToken, readToken } from "../data/token.ts";
 import { useWaits } from "../data/waits.ts";
 import type { OpenWait } from "../data/waits.ts";
 import { InboxPlace } from "../inbox/inbox-place.tsx";
-import { AgentsPlace } from "../agents/agents-place.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
@@ -105,11 +104,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
     case "health":
       return <HealthPart />;
     case "agents":
-      return place.agent === undefined ? (
-        <AgentsPlace />
-      ) : (
-        <AgentPart key={place.agent} agent={place.agent} />
-      );
+      return place.agent === undefined ? <AgentsPart /> : <AgentPart key={place.agent} agent={place.agent} />;
     case "lost":
       return (
         <Empty title="There is no such place">
@@ -126,6 +121,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
   }
 }
 
+const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx")).AgentsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
 const AgentPart = lazy(async () => (await import("../agents/agent-place.tsx")).AgentPlace);
 const HealthPart = lazy(async () => (await import("../health/health-place.tsx")).HealthPlace);

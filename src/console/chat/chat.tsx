@@ -8,6 +8,8 @@ import { TurnEnd } from "./turn-end.tsx";
 
 interface ChatProps {
   readonly view: RunView;
+  /** The same with all actors. */
+  readonly whole: RunView;
   readonly runId: string;
   readonly agent: string;
   /** Set if the view is not the newest one: nothing can be sent then. */
@@ -15,7 +17,7 @@ interface ChatProps {
 }
 
 /** The conversation of a run. */
-export function Chat({ view, runId, agent, isPast }: ChatProps): VNode {
+export function Chat({ view, whole, runId, agent, isPast }: ChatProps): VNode {
   const items = useMemo(() => chatItems(view), [view]);
   const [most, setMost] = useState(PIECE);
   const list = useFollowedEnd(view);
@@ -41,7 +43,7 @@ export function Chat({ view, runId, agent, isPast }: ChatProps): VNode {
           {isEmpty && <p class="second">Nothing was said yet.</p>}
         </div>
       </div>
-      <Composer view={view} runId={runId} agent={agent} isPast={isPast} />
+      <Composer view={whole} runId={runId} agent={agent} isPast={isPast} />
     </section>
   );
 }

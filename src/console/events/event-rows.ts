@@ -1,10 +1,14 @@
+import type { CallView } from "../../client/view/run-view.ts";
 import type { Event } from "../../protocol/events/events.ts";
+import { isOfActor } from "../run/narrow.ts";
 
 /** Which events are shown. */
 export interface EventFilter {
   readonly type: string;
   readonly agent: string;
   readonly text: string;
+  /** The actor that is shown alone. */
+  readonly actor?: CallView | undefined;
 }
 
 /** What one line of the list says of an event beside its address. */
@@ -16,7 +20,7 @@ export function gistOf(event: Event): string {
 
 /** The positions of the events that fit, among the first `count`. */
 export function findRows(events: readonly Event[], count: number, filter: EventFilter): readonly number[] {
-  const { type, agent } = filter;
+  const { type, agent, actor } = filter;
   const text = filter.text.toLowerCase();
   const found: number[] = [];
   for (let at = 0; at < count; at += 1) {
@@ -24,6 +28,7 @@ export function findRows(events: readonly Event[], count: number, filter: EventF
     if (event === undefined) break;
     if (type !== "" && event.type !== type) continue;
     if (agent !== "" && event.agent !== agent) continue;
+    if (actor !== undefined && !isOfActor(event, actor)) continue;
     if (text !== "" && !JSON.stringify(event).toLowerCase().includes(text)) continue;
     found.push(at);
   }

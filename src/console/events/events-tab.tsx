@@ -5,23 +5,22 @@ import type { Json } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { Copy } from "../parts/copy.tsx";
 import { JsonTree } from "../parts/json-tree.tsx";
-import { useMedia } from "../parts/media.ts";
-import { clockTime, exactTime } from "../parts/time.ts";
-import { useVisible } from "../parts/virtual.ts";
 import { withQuery } from "../places/place.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
-import { countUpTo, findRows, gistOf } from "./event-rows.ts";
+import { countUpTo, findRows } from "./event-rows.ts";
+import { EventsGrid } from "./events-grid.tsx";
 
 /** All events of a run: filtered, with the details of one below. */
-export function EventsTab({ store, view, isPast, onAt }: RunTabProps): VNode {
+export function EventsTab({ store, view, actor, restarts, isPast, onAt }: RunTabProps): VNode {
   const { place, go } = useConsole();
   const { type = "", agent = "", text = "" } = place.query;
   const { events } = store;
   const count = countUpTo(events, view.head);
   const rows = useMemo(
-    () => findRows(events, count, { type, agent, text }),
-    [events, count, type, agent, text],
+    () => findRows(events, count, { type, agent, text, actor }),
+    [events, count, type, agent, text, actor?.key],
   );
+  const again = useMemo(() => new Set(restarts.map(({ after }) => after + 1)), [restarts]);
   const [selected, setSelected] = useState<number>();
   const chosen = selected === undefined ? undefined : events[selected];
   const change = (changes: Readonly<Record<string, string>>): void =>
@@ -44,7 +43,14 @@ export function EventsTab({ store, view, isPast, onAt }: RunTabProps): VNode {
           {rows.length === count ? `${count} events` : `${rows.length} of ${count} events`}
         </span>
       </div>
-      <Grid events={events} rows={rows} selected={selected} isLive={!isPast} onSelect={setSelected} />
+      <EventsGrid
+        events={events}
+        rows={rows}
+        again={again}
+        selected={selected}
+        isLive={!isPast}
+        onSelect={setSelected}
+      />
       {chosen !== undefined && <Detail event={chosen} onAt={onAt} onClose={() => setSelected(undefined)} />}
     </div>
   );
@@ -81,108 +87,6 @@ function useNames(events: readonly Event[], count: number, field: "type" | "agen
   return useMemo(
     () => [...new Set(events.slice(0, count).map((event) => event[field]))].sort(),
     [events, Math.min(count, 50), Math.floor(count / 1_000)],
-  );
-}
-
-interface GridProps {
-  readonly events: readonly Event[];
-  readonly rows: readonly number[];
-  readonly selected: number | undefined;
-  readonly isLive: boolean;
-  onSelect(at: number): void;
-}
-
-function Grid({ events, rows, selected, isLive, onSelect }: GridProps): VNode {
-  const rowPx = useMedia("(max-width: 759px)") ? 36 : 28;
-  const visible = useVisible(rows.length, rowPx, isLive);
-  const shown = rows.slice(visible.start, visible.end);
-  const move = (step: number): void => {
-    const at = selected === undefined ? -1 : rows.indexOf(selected);
-    const next = Math.max(0, Math.min(rows.length - 1, at + step));
-    const row = rows[next];
-    if (row === undefined) return;
-    onSelect(row);
-    visible.scrollTo(next);
-  };
-  return (
-    <div
-      class="grid"
-      role="grid"
-      aria-label="Events"
-      aria-rowcount={rows.length}
-      aria-activedescendant={selected === undefined ? undefined : `event-${events[selected]?.id ?? 0}`}
-      tabIndex={0}
-      ref={visible.ref}
-      onKeyDown={(event) => {
-        const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key];
-        if (step === undefined) return;
-        event.preventDefault();
-        event.stopPropagation();
-        move(step);
-      }}
-    >
-      <div class="grid-rows" role="presentation" style={{ height: `${visible.height}px` }}>
-        <div role="presentation" style={{ transform: `translateY(${visible.top}px)` }}>
-          {shown.map((at, index) => {
-            const event = events[at];
-            return (
-              event && (
-                <Row
-                  key={event.id}
-                  event={event}
-                  index={visible.start + index}
-                  isSelected={at === selected}
-                  onSelect={() => onSelect(at)}
-                />
-              )
-            );
-          })}
-        </div>
-      </div>
-    </div>
-  );
-}
-
-interface RowProps {
-  readonly event: Event;
-  readonly index: number;
-  readonly isSelected: boolean;
-  onSelect(): void;
-}
-
-function Row({ event, index, isSelected, onSelect }: RowProps): VNode {
-  return useMemo(
-    () => (
-      <div
-        class="event-row"
-        role="row"
-        id={`event-${event.id}`}
-        aria-rowindex={index + 1}
-        aria-selected={isSelected}
-        onClick={onSelect}
-      >
-        <span role="gridcell" class="number mono">
-          {`${event.id} `}
-        </span>
-        <time role="gridcell" class="second number mono" title={exactTime(event.ts)}>
-          {clockTime(event.ts)}
-        </time>
-        <span
-          role="gridcell"
-          class="one-line"
-          style={{ paddingInlineStart: `${Math.min(event.depth, 8) * 12}px` }}
-        >
-          {event.agent}
-        </span>
-        <span role="gridcell" class={`type ${event.role}`}>
-          {event.type}
-        </span>
-        <span role="gridcell" class="second one-line" dir="auto">
-          {gistOf(event)}
-        </span>
-      </div>
-    ),
-    [event, index, isSelected],
   );
 }
 

@@ -15,6 +15,8 @@ interface RunHeaderProps {
   readonly agent: string;
   /** The run and event that this run was forked from. */
   readonly origin: RunSummary["forked_from"];
+  /** How many requests wait for the turns before them. */
+  readonly queued: number;
   /** The newest view of the run. */
   readonly view: RunView;
   /** The view that is shown, which may be an older one. */
@@ -22,7 +24,7 @@ interface RunHeaderProps {
 }
 
 /** What a run is and does, with the button that stops it. */
-export function RunHeader({ runId, agent, origin, view, shown }: RunHeaderProps): VNode {
+export function RunHeader({ runId, agent, origin, queued, view, shown }: RunHeaderProps): VNode {
   const { server, go, say } = useConsole();
   const [isStopping, setStopping] = useState(false);
   const state = stateOfRun(view);
@@ -56,6 +58,7 @@ export function RunHeader({ runId, agent, origin, view, shown }: RunHeaderProps)
         <a href={`#/agents/${encodeURIComponent(agent)}`}>{agent === "" ? "…" : agent}</a>
       </h1>
       {state !== undefined && <State {...state} />}
+      {queued > 0 && <State name="queued" word={`${queued} queued`} />}
       <span class="facts-line second number">
         {view.turns.length === 1 ? "1 turn" : `${view.turns.length} turns`}, {timesText(view)}
         {tokens !== "" && `, ${tokens}`}

@@ -1,15 +1,20 @@
 import type { ComponentType, VNode } from "preact";
-import type { RunSummary } from "../../protocol/answers/status.ts";
+import { useMemo } from "preact/hooks";
+import type { RunStatus, RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
+import { useRunChanges } from "../data/changes.ts";
 import { useResource } from "../data/resource.ts";
+import { useRestarts } from "../data/restarts.ts";
 import { Empty } from "../parts/empty.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { useMedia } from "../parts/media.ts";
 import { Tabs } from "../parts/tabs.tsx";
 import { clockTime } from "../parts/time.ts";
-import { RUN_TABS } from "../places/place.ts";
+import { RUN_TABS, withQuery } from "../places/place.ts";
 import type { Place, RunTab } from "../places/place.ts";
 import { Chat } from "../chat/chat.tsx";
+import { nameOfCall } from "./kinds.ts";
+import { narrowTo } from "./narrow.ts";
 import { RunHeader } from "./run-header.tsx";
 import { Scrubber } from "../scrubber/scrubber.tsx";
 import { useAt } from "../scrubber/use-at.ts";
@@ -24,8 +29,10 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   const [at, setAt] = useAt();
   const isWide = useMedia("(min-width: 900px)");
   const { view: live, error, connection } = store;
-  const summary = useSummary(place.runId);
-  const agent = live.agent === "" ? (summary?.agent ?? "") : live.agent;
+  const restarts = useRestarts(server, place.runId, connection);
+  const status = useRunStatus(place.runId);
+  const agent = live.agent === "" ? (status?.agent ?? "") : live.agent;
+  const queued = status?.requests.filter((request) => request.status === "queued") ?? [];
   if (connection.state === "closed" && live.head === 0) {
     return (
       <Empty title={error?.code === "gone" ? "This run was removed" : "There is no such run"}>
@@ -42,12 +49,32 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   const first: RunTab = live.machines.size > 0 ? "statechart" : "timeline";
   const tab = isWide && place.tab === "chat" ? first : place.tab;
   const tabs = RUN_TABS.filter((name) => !isWide || name !== "chat");
-  const props: RunTabProps = { store, view, isPast, onAt: setAt };
+  const actor = view.calls.get(place.query["actor"] ?? "");
+  const own = useMemo(() => (actor === undefined ? view : narrowTo(view, actor)), [view, actor]);
+  const onActor = (key: string | undefined): void => go(withQuery(place, { actor: key }), { replace: true });
+  const props: RunTabProps = {
+    store,
+    view: own,
+    whole: view,
+    actor,
+    restarts,
+    queued,
+    isPast,
+    onAt: setAt,
+    onActor,
+  };
   const shownAt = view.head === 0 ? undefined : store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
-  const chat = <Chat view={view} runId={place.runId} agent={agent} isPast={isPast} />;
+  const chat = <Chat view={own} whole={view} runId={place.runId} agent={agent} isPast={isPast} />;
   return (
     <div class="run">
-      <RunHeader runId={place.runId} agent={agent} origin={summary?.forked_from} view={live} shown={view} />
+      <RunHeader
+        runId={place.runId}
+        agent={agent}
+        origin={status?.forked_from}
+        queued={queued.length}
+        view={live}
+        shown={view}
+      />
       <div>
         <StoreBand store={store} />
         {isPast && (
@@ -56,6 +83,14 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
             {shownAt !== undefined && ` · ${clockTime(shownAt)}`} · read-only
             <button type="button" class="button small" onClick={() => setAt(undefined)}>
               Show the newest
+            </button>
+          </div>
+        )}
+        {actor !== undefined && (
+          <div class="band" role="status">
+            only {nameOfCall(actor)}
+            <button type="button" class="button small" onClick={() => onActor(undefined)}>
+              Show everything
             </button>
           </div>
         )}
@@ -74,18 +109,28 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
           </div>
         </section>
       </div>
-      <Scrubber live={live} at={isPast ? at : undefined} onAt={setAt} />
+      <Scrubber live={live} restarts={restarts} at={isPast ? at : undefined} onAt={setAt} />
     </div>
   );
 }
 
-/** The row of a run. It says what no event does: the agent of an empty fork, and the run that it was forked from. */
-function useSummary(runId: string): RunSummary | undefined {
+/**
+ * The row of a run with its requests. It says what no event does: the agent of an empty fork, the run that it was forked
+ * from, and what is queued.
+ */
+function useRunStatus(runId: string): RunStatus | undefined {
   const { server } = useConsole();
-  return useResource(runId, async (signal) => {
+  const { value, reload } = useResource(`${server.url} ${runId}`, async (signal) => {
     const { json } = await server.ask("GET", `/runs/${encodeURIComponent(runId)}`, { signal });
-    return json as RunSummary;
-  }).value;
+    return json as RunStatus;
+  });
+  useRunChanges(server, reload, (row) => row.run_id === runId && !("removed" in row) && isOther(row, value));
+  return value;
+}
+
+/** Whether a row says something else than the one that is shown. The time of a run changes with its texts too. */
+function isOther({ queued, turns, status }: RunSummary, shown: RunStatus | undefined): boolean {
+  return queued !== shown?.queued || turns !== shown.turns || status !== shown.status;
 }
 
 function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTab, "chat"> }): VNode {

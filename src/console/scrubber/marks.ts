@@ -1,4 +1,5 @@
 import type { RunView } from "../../client/view/run-view.ts";
+import type { Restart } from "../data/restarts.ts";
 
 /** A mark on the scrubber: something happened at this event. */
 export interface Mark {
@@ -7,17 +8,15 @@ export interface Mark {
 }
 
 /** The marks of a run, in order; of very many, some evenly chosen ones. */
-export function toMarks({ turns, waits, calls }: RunView): readonly Mark[] {
+export function toMarks({ turns, waits }: RunView, restarts: readonly Restart[]): readonly Mark[] {
   const marks: Mark[] = [
     ...turns.map(({ startedId }): Mark => ({ id: startedId, kind: "turn" })),
     ...waits.map(({ waitId }): Mark => ({ id: waitId, kind: "question" })),
     ...turns.flatMap(({ endedId, outcome }): Mark[] =>
       endedId !== undefined && outcome === "error" ? [{ id: endedId, kind: "failed" }] : [],
     ),
+    ...restarts.map(({ after }): Mark => ({ id: after, kind: "restart" })),
   ];
-  for (const { attempt, startedId } of calls.values()) {
-    if (attempt > 1) marks.push({ id: startedId, kind: "restart" });
-  }
   marks.sort((a, b) => a.id - b.id);
   const step = Math.ceil(marks.length / MOST);
   return step <= 1 ? marks : marks.filter((_, at) => at % step === 0);

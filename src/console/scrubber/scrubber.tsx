@@ -1,21 +1,23 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { RunView } from "../../client/view/run-view.ts";
+import type { Restart } from "../data/restarts.ts";
 import { nextTurn, toMarks } from "./marks.ts";
 
 interface ScrubberProps {
   /** The newest view of the run. */
   readonly live: RunView;
+  readonly restarts: readonly Restart[];
   /** The event that is shown; absent while the newest is. */
   readonly at: number | undefined;
   onAt(eventId: number | undefined): void;
 }
 
 /** Chooses the event as of which a run is shown. */
-export function Scrubber({ live, at, onAt }: ScrubberProps): VNode {
+export function Scrubber({ live, restarts, at, onAt }: ScrubberProps): VNode {
   const { head } = live;
   const shown = at ?? head;
-  const marks = useMemo(() => toMarks(live), [live]);
+  const marks = useMemo(() => toMarks(live, restarts), [live, restarts]);
   const choose = (id: number): void => onAt(id >= head ? undefined : Math.max(1, id));
   return (
     <footer class="scrubber">

@@ -12,10 +12,17 @@ export function useAt(): readonly [at: number | undefined, setAt: (at: number | 
   const [at, setAt] = useState(inAddress);
   const newest = useRef(place);
   newest.current = place;
-  useEffect(() => setAt(inAddress), [inAddress]);
+  // The address follows late: when it has what was written here, the scrubber may have moved on.
+  const written = useRef(inAddress);
+  useEffect(() => {
+    if (inAddress === written.current) return;
+    written.current = inAddress;
+    setAt(inAddress);
+  }, [inAddress]);
   useEffect(() => {
     if (at === parseAt(newest.current.query["at"])) return undefined;
     const timer = setTimeout(() => {
+      written.current = at;
       go(withQuery(newest.current, { at: at === undefined ? undefined : String(at) }), { replace: true });
     }, REST_MS);
     return () => clearTimeout(timer);

@@ -20,25 +20,27 @@ export interface TimelineRow {
   readonly call: CallView;
   /** How deep it is drawn: 0 for a turn. */
   readonly level: number;
+  /** When the request of a turn was accepted, if it was queued. */
+  readonly queuedAt?: string;
 }
 
 /** The calls of a run as a tree, in the order in which they began. */
 export function toRows({ turns, calls }: RunView): readonly TimelineRow[] {
   const rows: TimelineRow[] = [];
-  const add = (key: string, level: number): void => {
+  const add = (key: string, level: number, queuedAt?: string): void => {
     const call = calls.get(key);
     if (call === undefined) return;
-    rows.push({ call, level });
+    rows.push({ call, level, ...(queuedAt !== undefined && { queuedAt }) });
     for (const child of call.children) add(child, level + 1);
   };
-  for (const { root } of turns) add(root, 0);
+  for (const { root, acceptedAt } of turns) add(root, 0, root.endsWith("/") ? acceptedAt : undefined);
   return rows;
 }
 
 /** The axis of the calls of a run, up to `now`. */
 export function toAxis(rows: readonly TimelineRow[], now: number): Axis {
-  const spans = rows.map(({ call }) => ({
-    from: Date.parse(call.startedAt),
+  const spans = rows.map(({ call, queuedAt }) => ({
+    from: Date.parse(queuedAt ?? call.startedAt),
     to: call.endedAt === undefined ? now : Date.parse(call.endedAt),
     works: isWork(call),
   }));

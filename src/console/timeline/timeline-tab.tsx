@@ -1,20 +1,21 @@
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../client/view/run-view.ts";
 import { useNow } from "../parts/clock.ts";
 import { useMedia } from "../parts/media.ts";
 import { duration } from "../parts/time.ts";
 import { useVisible } from "../parts/virtual.ts";
 import { CallDetail } from "../chat/call-card.tsx";
 import { callSigns } from "../../client/view/call-signs.ts";
-import { kindWord } from "../run/kinds.ts";
+import { kindWord, nameOfCall } from "../run/kinds.ts";
 import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { toAxis, toEventAxis, toRows } from "./axis.ts";
 import type { Axis, TimelineRow } from "./axis.ts";
+import { AxisLine, Legend, RestartLines } from "./axis-line.tsx";
 
 /** Where the time of a run went: a bar for each turn, call, completion, question and sleep. */
-export function TimelineTab({ view, store, isPast, onAt }: RunTabProps): VNode {
+export function TimelineTab({ view, store, restarts, isPast, onAt }: RunTabProps): VNode {
   const isOpen = view.turns.some(({ phase }) => phase !== "ended");
   const clock = useNow(isOpen && !isPast);
   const last = store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
@@ -29,6 +30,11 @@ export function TimelineTab({ view, store, isPast, onAt }: RunTabProps): VNode {
   const chosen = selected === undefined ? undefined : view.calls.get(selected);
   const zoomBy = (factor: number): void => setZoom((before) => Math.min(64, Math.max(1, before * factor)));
   const place = toPlace(byEvent, axis, view, now);
+  const again = restarts
+    .filter(({ after }) => after < view.head)
+    .map(({ after, at }) => {
+      return { at, share: byEvent ? toEventAxis(view.head)(after + 0.5) : axis.toShare(Date.parse(at)) };
+    });
 
   return (
     <div class="timeline-tab">
@@ -77,6 +83,7 @@ export function TimelineTab({ view, store, isPast, onAt }: RunTabProps): VNode {
               ))}
             </div>
           </div>
+          <RestartLines restarts={again} />
           {!byEvent && <AxisLine axis={axis} />}
         </div>
       </div>
@@ -100,18 +107,27 @@ export function TimelineTab({ view, store, isPast, onAt }: RunTabProps): VNode {
 }
 
 /** Where a bar begins and how wide it is, as shares of the axis. */
-type PlaceBar = (call: CallView) => { readonly left: number; readonly width: number };
+interface Bar {
+  readonly left: number;
+  readonly width: number;
+}
+
+/** The bar of a call, and the one before it of the time in which its request was queued. */
+type PlaceBar = (row: TimelineRow) => Bar & { readonly queued?: Bar };
 
 function toPlace(byEvent: boolean, axis: Axis, view: RunView, now: number): PlaceBar {
   const toEvent = toEventAxis(view.head);
-  return ({ startedId, endedId, startedAt, endedAt }) => {
+  return ({ call: { startedId, endedId, startedAt, endedAt }, queuedAt }) => {
     const [from, to] = byEvent
       ? [toEvent(startedId), toEvent(endedId ?? view.head)]
       : [
           axis.toShare(Date.parse(startedAt)),
           axis.toShare(endedAt === undefined ? now : Date.parse(endedAt)),
         ];
-    return { left: from, width: Math.max(0, to - from) };
+    const bar = { left: from, width: Math.max(0, to - from) };
+    if (queuedAt === undefined || byEvent) return bar;
+    const left = axis.toShare(Date.parse(queuedAt));
+    return { ...bar, queued: { left, width: Math.max(0, from - left) } };
   };
 }
 
@@ -124,10 +140,10 @@ interface RowProps {
   onSelect(): void;
 }
 
-function Row({ row: { call, level }, view, place, now, isSelected, onSelect }: RowProps): VNode {
+function Row({ row, view, place, now, isSelected, onSelect }: RowProps): VNode {
+  const { call, level } = row;
   const state = stateOfCall(call, view);
-  const { left, width } = place(call);
-  const name = call.functionName ?? call.name;
+  const { queued, ...bar } = place(row);
   const took = duration(callMs(call, now));
   const fill = call.kind === "wait" ? "waiting" : call.kind === "sleep" ? "sleeping" : state.name;
   const isWhole = call.children.length > 0 || call.kind === "turn";
@@ -143,54 +159,20 @@ function Row({ row: { call, level }, view, place, now, isSelected, onSelect }: R
         <span class="kind second" aria-hidden="true">
           {callSigns[call.kind]}
         </span>
-        <span class="one-line">
-          {call.kind === "turn" ? `${call.name}.${call.functionName ?? "chat"}` : name}
-        </span>
+        <span class="one-line">{nameOfCall(call)}</span>
         <span class="only-read">
           , {kindWord(call.kind)}, {state.word ?? state.name},
         </span>
       </span>
       <span class="timeline-track">
-        <span
-          class={`timeline-bar ${fill}${isWhole ? " whole" : ""}`}
-          style={{ left: `${left * 100}%`, width: `${width * 100}%` }}
-        />
+        {queued && <span class="timeline-bar queued" style={toStyle(queued)} />}
+        <span class={`timeline-bar ${fill}${isWhole ? " whole" : ""}`} style={toStyle(bar)} />
       </span>
       <span class="timeline-took second number">{took}</span>
     </button>
   );
 }
 
-function AxisLine({ axis }: { readonly axis: Axis }): VNode {
-  return (
-    <div class="timeline-axis" aria-hidden="true">
-      <div class="timeline-ticks">
-        {axis.ticks.map(({ share, ms }) => (
-          <span key={ms} class="tick" style={{ left: `${share * 100}%` }}>
-            {duration(ms)}
-          </span>
-        ))}
-        {axis.cuts.map(({ share, ms }) => (
-          <span
-            key={share}
-            class="cut"
-            title={`${duration(ms)} in which nothing worked`}
-            style={{ left: `${share * 100}%` }}
-          >
-            {"//"} {duration(ms)}
-          </span>
-        ))}
-      </div>
-    </div>
-  );
-}
-
-function Legend(): VNode {
-  return (
-    <span class="legend second" aria-hidden="true">
-      <span class="swatch done" /> worked
-      <span class="swatch waiting" /> waited
-      <span class="swatch sleeping" /> slept
-    </span>
-  );
+function toStyle({ left, width }: Bar): { readonly left: string; readonly width: string } {
+  return { left: `${left * 100}%`, width: `${width * 100}%` };
 }

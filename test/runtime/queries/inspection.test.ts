@@ -97,6 +97,23 @@ test("what happened to the process while a turn ran is between its events, with 
   expect((await working.runtime.inspection.run(first?.run_id as RunId, 1)).marks).toHaveLength(1);
 });
 
+test("a turn that continues after a long sleep was not recovered", async () => {
+  const sleeper = defineAgent({
+    name: "sleeper",
+    purpose: "Sleeps for a minute.",
+    async chat(_, turn) {
+      await turn.sleep(60_000);
+    },
+  });
+  const host = new TestHost({ agents: [sleeper] });
+  await host.ask("sleeper", chat);
+  await host.environment.advance(61_000);
+  const [first] = await host.events(asked);
+  const runId = first?.run_id as RunId;
+  expect((await host.runtime.status(asked)).status).toBe("completed");
+  expect((await host.runtime.inspection.run(runId)).marks.map(({ type }) => type)).toEqual(["accepted"]);
+});
+
 test("the context of a machine is that of its newest state as of an event", async () => {
   const machine = setup({
     types: {

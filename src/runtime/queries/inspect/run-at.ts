@@ -78,7 +78,7 @@ class RunAtVisitor implements Visitor, RunAt {
       this.#setMachine(record.scope, record.state);
     if (!isBefore) return;
     this.state = withRecord(this.state, record);
-    const mark = toMark(record);
+    const mark = toMark(record, this.marks);
     if (mark) this.marks.push(mark);
   }
 
@@ -93,7 +93,7 @@ class RunAtVisitor implements Visitor, RunAt {
   }
 }
 
-function toMark(record: PlacedRecord): InspectedMark | undefined {
+function toMark(record: PlacedRecord, before: readonly InspectedMark[]): InspectedMark | undefined {
   const { after } = record;
   switch (record.type) {
     case "Accepted": {
@@ -101,6 +101,7 @@ function toMark(record: PlacedRecord): InspectedMark | undefined {
       return { type: "accepted", after, request_id: requestId, at: new Date(acceptedAt).toISOString() };
     }
     case "RecoveryStarted":
+      if (!isRestart(record, before)) return undefined;
       return { type: "recovered", after, request_id: record.request_id, ...toTime(record.at) };
     case "Released":
       // Without a time, the turn came to rest by itself.
@@ -109,6 +110,14 @@ function toMark(record: PlacedRecord): InspectedMark | undefined {
     default:
       return undefined;
   }
+}
+
+/** Whether a turn continues because its process ended, not because a long sleep is over. */
+function isRestart(
+  { request_id: requestId, deaths = 0 }: PlacedRecord & { readonly type: "RecoveryStarted" },
+  before: readonly InspectedMark[],
+): boolean {
+  return deaths > 0 || before.findLast((mark) => mark.request_id === requestId)?.type === "released";
 }
 
 function toTime(at: number | undefined): { readonly at?: string } {

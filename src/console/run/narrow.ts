@@ -1,0 +1,48 @@
+import type { Event } from "../../protocol/events/events.ts";
+import type { CallView, RunView, TurnView } from "../../client/view/run-view.ts";
+
+/** The part of a view that belongs to one actor: a turn or a call, with everything under it. */
+export function narrowTo(view: RunView, actor: CallView): RunView {
+  const { key, depth } = actor;
+  const turn = view.turns.find(({ requestId }) => requestId === actor.requestId);
+  const messages = view.messages.filter((message) => isIn(message.actor, key));
+  const messageIds = new Set(messages.map(({ id }) => id));
+  return {
+    ...view,
+    turns: turn === undefined ? [] : [actor.kind === "turn" ? turn : toTurn(turn, actor)],
+    // What the actor says is the conversation; what its callees say is inside of the calls.
+    messages: messages.map((message) => ({ ...message, depth: message.depth - depth })),
+    calls: new Map([...view.calls].filter(([other]) => isIn(other, key))),
+    waits: view.waits.filter((wait) => isIn(wait.call, key)),
+    machines: new Map([...view.machines].filter(([other]) => isIn(other, key))),
+    files: view.files.filter(({ eventId }) => messageIds.has(eventId)),
+  };
+}
+
+/** Whether an event belongs to an actor: it is of its call, or occurred under it. */
+export function isOfActor(event: Event, { requestId, callId }: CallView): boolean {
+  if (event.request_id !== requestId) return false;
+  const { parent_call_id: parent, tool_call_id: tool, call_id: own } = event as CallIds;
+  return callId === "" || [parent, tool, own].some((id) => id !== undefined && isIn(id, callId));
+}
+
+interface CallIds {
+  readonly parent_call_id?: string;
+  readonly tool_call_id?: string;
+  readonly call_id?: string;
+}
+
+/** The turn as the root of one of its calls. The end of the turn is not that of the call. */
+function toTurn(turn: TurnView, { key }: CallView): TurnView {
+  const { endedId: _, ...open } = turn;
+  return { ...open, root: key };
+}
+
+/** Whether the key of a call is that of another one, or below it. */
+function isIn(key: string, above: string): boolean {
+  if (!key.startsWith(above)) return false;
+  return key.length === above.length || above.endsWith("/") || BELOW.has(key.charAt(above.length));
+}
+
+/** What follows the key of a call in the keys below it. */
+const BELOW: ReadonlySet<string> = new Set([".", ":", " "]);
