@@ -30,7 +30,7 @@ export class TakeOver {
 
   start(): void {
     this.#isStopped = false;
-    this.#wait(LOOK_MS);
+    this.#wait(0);
   }
 
   /** The nodes have changed. */

@@ -3,7 +3,7 @@ import type { Picker } from "../laws/program.ts";
 
 /** The kinds of faults and their times. */
 export interface Fault {
-  readonly kind: "kill" | "fail" | "rival" | "steal" | "stop" | "pause" | "apart" | "clock";
+  readonly kind: "kill" | "fail" | "rival" | "steal" | "stop" | "pause" | "apart" | "clock" | "cut";
   readonly at:
     | { readonly moment: "asked" | "written"; readonly commit: number }
     | { readonly moment: "step"; readonly step: number };
@@ -38,6 +38,8 @@ export interface Plan {
   readonly restart: boolean;
   /** Whether an agent with schedules is served. */
   readonly scheduled: boolean;
+  /** The number of nodes; 0 for one process after the other. */
+  readonly nodes: number;
 }
 
 /** Creates a plan from the values of a seed. */
@@ -61,7 +63,19 @@ export function createPlan(pick: Picker): Plan {
     faults: [...Array.from({ length: pick.of([0, 1, 1, 1, 2, 2, 3]) }, () => fault(pick)), ...steps],
     restart: pick.chance(40),
     scheduled: retained.retainMs === undefined && pick.chance(hasSteps ? 30 : 3),
+    nodes: 0,
   };
+}
+
+/** Creates a plan for several nodes at once. */
+export function createNodesPlan(pick: Picker): Plan {
+  const plan = createPlan(pick);
+  const faults = Array.from({ length: pick.of([0, 1, 1, 2, 2, 3, 4]) }, () => ({
+    ...fault(pick),
+    kind: pick.of(NODE_KINDS),
+    forMs: pick.of([0, 10, 500, 2_000, 5_000, 9_000]),
+  }));
+  return { ...plan, faults, scheduled: false, nodes: pick.of([2, 2, 3, 4]) };
 }
 
 function retention(pick: Picker): Retention {
@@ -101,5 +115,23 @@ const KINDS = [
   "steal",
   "stop",
   "pause",
+  "apart",
+] as const;
+
+/** A rival is one more node. */
+const NODE_KINDS = [
+  "kill",
+  "kill",
+  "kill",
+  "fail",
+  "rival",
+  "steal",
+  "stop",
+  "stop",
+  "pause",
+  "pause",
+  "pause",
+  "cut",
+  "cut",
   "apart",
 ] as const;

@@ -1,5 +1,4 @@
 import { Worker } from "node:worker_threads";
-import type { Lie } from "./processes/disk.ts";
 import type { Done, Work } from "./worker.ts";
 
 /** The seeds to run, and options. */
@@ -8,7 +7,8 @@ export interface SeedsOptions {
   readonly count: number;
   /** The number of threads. */
   readonly threads: number;
-  readonly lie?: Lie;
+  /** Whether several nodes are played. */
+  readonly nodes?: boolean;
   /** Called periodically with the results so far. */
   readonly progress?: (sum: Done) => void;
 }
@@ -20,13 +20,19 @@ const PORTION = 250;
 const ENOUGH = 10;
 
 /** Runs many seeds on several threads; stops early after enough failures. */
-export async function runSeeds({ from, count, threads, lie, progress }: SeedsOptions): Promise<Done> {
+export async function runSeeds({
+  from,
+  count,
+  threads,
+  nodes = false,
+  progress,
+}: SeedsOptions): Promise<Done> {
   let sum: Done = { seeds: 0, turns: 0, commits: 0, steps: 0, injectedFaults: 0, failures: [] };
   let next = from;
   const end = from + count;
   async function lane(): Promise<void> {
     const worker = new Worker(new URL("./worker.ts", import.meta.url), {
-      workerData: { lie },
+      workerData: { nodes },
       execArgv: ["--conditions=troupe-source"],
       // Simulations produce much garbage that survives one collection; a larger young generation saves a
       // tenth of the time.
@@ -49,8 +55,9 @@ export async function runSeeds({ from, count, threads, lie, progress }: SeedsOpt
 }
 
 /** A failed seed, and how to repeat it. */
-export function toReport([seed, fault]: readonly [seed: number, fault: string]): string {
-  return `seed ${seed}: ${fault}\nrepeat it with: npm run test:simulation -- --seed ${seed}`;
+export function toReport([seed, fault]: readonly [seed: number, fault: string], nodes = false): string {
+  const repeat = `npm run test:simulation --${nodes ? " --nodes" : ""} --seed ${seed}`;
+  return `seed ${seed}: ${fault}\nrepeat it with: ${repeat}`;
 }
 
 function ask(worker: Worker, work: Work): Promise<Done> {

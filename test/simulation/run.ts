@@ -1,5 +1,5 @@
 // Runs generated simulations, or repeats one of them and prints every step: npm run test:simulation --
-// [--seeds 1000000] [--from 1] [--threads 2] | --seed N
+// [--seeds 1000000] [--from 1] [--threads 2] | --seed N; with --nodes, two to four nodes share a log
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { runSeeds, toReport } from "./run-seeds.ts";
@@ -11,6 +11,7 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     threads: { type: "string", default: String(availableParallelism()) },
     seed: { type: "string" },
+    nodes: { type: "boolean", default: false },
   },
 });
 
@@ -18,7 +19,7 @@ const { values } = parseArgs({
 const LINE_EVERY = 50_000;
 
 async function runOne(seed: number): Promise<boolean> {
-  const { faults, trace } = await simulate(seed);
+  const { faults, trace } = await simulate(seed, { nodes: values.nodes });
   for (const line of trace()) console.log(line);
   for (const fault of faults) console.log(fault);
   console.log(faults.length === 0 ? `Seed ${seed} passes.` : `Seed ${seed} fails.`);
@@ -34,8 +35,9 @@ async function runMany(): Promise<boolean> {
     from: Number(values.from),
     count: Number(values.seeds),
     threads: Number(values.threads),
+    nodes: values.nodes,
     progress: (sum) => {
-      for (const failure of sum.failures.slice(reported)) console.log(toReport(failure));
+      for (const failure of sum.failures.slice(reported)) console.log(toReport(failure, values.nodes));
       reported = sum.failures.length;
       if (sum.seeds < (lines + 1) * LINE_EVERY) return;
       lines += 1;

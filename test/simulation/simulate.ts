@@ -1,8 +1,8 @@
 import { createRandom } from "../../src/testing/event-log/random.ts";
 import { toPicker } from "../laws/program.ts";
-import type { Lie } from "./processes/disk.ts";
 import { toTrace } from "./trace.ts";
 import { Simulation } from "./simulation.ts";
+import type { SimulationOptions } from "./simulation.ts";
 
 /** The result of a seed. */
 export interface Outcome {
@@ -18,8 +18,8 @@ export interface Outcome {
 }
 
 /** Runs the simulation of a seed to its end. */
-export async function simulate(seed: number, lie?: Lie): Promise<Outcome> {
-  const simulation = new Simulation(toPicker(createRandom(seed)), lie);
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Outcome> {
+  const simulation = new Simulation(toPicker(createRandom(seed)), options);
   const { observer, scheduler, faultInjector } = simulation;
   await simulation.play();
   return {

@@ -13,9 +13,20 @@ test(
   { timeout: TIMEOUT_MS },
   async () => {
     const { failures, seeds, injectedFaults } = await runSeeds({ from: 1, count: SEEDS, threads: 2 });
-    expect(failures.map(toReport)).toEqual([]);
+    expect(failures.map((failure) => toReport(failure))).toEqual([]);
     expect(seeds).toBe(SEEDS);
     expect(injectedFaults).toBeGreaterThan(SEEDS / 2);
+  },
+);
+
+test(
+  "no fault of several nodes and the network between them violates an invariant",
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const count = Math.ceil(SEEDS / 20);
+    const { failures, injectedFaults } = await runSeeds({ from: 1, count, threads: 2, nodes: true });
+    expect(failures.map((failure) => toReport(failure, true))).toEqual([]);
+    expect(injectedFaults).toBeGreaterThan(count / 2);
   },
 );
 
@@ -25,6 +36,7 @@ test("a seed gives the same simulation every time", async () => {
     const second = await simulate(seed);
     expect(second.trace()).toEqual(first.trace());
   }
+  expect((await simulate(1, { nodes: true })).trace()).toEqual((await simulate(1, { nodes: true })).trace());
 });
 
 /** One of the violations that each disk fault causes, as the checks report it. */
@@ -37,6 +49,6 @@ const lies: readonly (readonly [what: string, Lie, finding: RegExp])[] = [
 
 test.for(lies)("the checks detect that the disk %s", { timeout: TIMEOUT_MS }, async ([, lie, finding]) => {
   const found: string[] = [];
-  for (let seed = 1; seed <= 300; seed += 1) found.push(...(await simulate(seed, lie)).faults);
+  for (let seed = 1; seed <= 300; seed += 1) found.push(...(await simulate(seed, { lie })).faults);
   expect(found.join("\n")).toMatch(finding);
 });

@@ -6,12 +6,13 @@ import type { Lie } from "./processes/disk.ts";
 import { RemoteServer } from "./remote/server.ts";
 import { RemoteNetwork } from "./remote/network.ts";
 import { Hosts } from "./processes/hosts.ts";
+import { Nodes } from "./nodes/nodes.ts";
 import { ClientActions } from "./clients/client-actions.ts";
 import type { Shared } from "./clients/client-actions.ts";
 import type { SimulationAccess } from "./clients/connection.ts";
 import { FaultInjector } from "./processes/fault-injector.ts";
 import type { FaultTargets } from "./processes/fault-injector.ts";
-import { createPlan, LOOK_MS } from "./plan.ts";
+import { createNodesPlan, createPlan, LOOK_MS } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { outsider, Scheduler } from "./scheduler.ts";
 import { Settings } from "./clients/settings.ts";
@@ -28,7 +29,7 @@ export class Simulation {
   readonly scheduler: Scheduler;
   readonly plan: Plan;
   readonly disk: Disk;
-  readonly hosts: Hosts;
+  readonly hosts: Hosts | Nodes;
   readonly remoteServer: RemoteServer;
   readonly faultInjector: FaultInjector;
   readonly clients: Client[] = [];
@@ -38,10 +39,10 @@ export class Simulation {
   readonly #victims: FaultTargets;
   #patient = false;
 
-  constructor(pick: Picker, lie?: Lie) {
+  constructor(pick: Picker, { lie, nodes = false }: SimulationOptions = {}) {
     const { observer } = this;
     this.#pick = pick;
-    this.plan = createPlan(pick);
+    this.plan = nodes ? createNodesPlan(pick) : createPlan(pick);
     this.faultInjector = new FaultInjector(this.plan.faults);
     const scheduler = new Scheduler(pick, () => {
       if (observer.faults.length > 0) throw new Stopped();
@@ -54,8 +55,10 @@ export class Simulation {
       logObserver: observer,
       moment: (moment) => this.faultInjector.append(this.#victims, moment),
       ...(lie !== undefined && { lie }),
+      isShared: nodes,
     });
-    this.hosts = new Hosts({ scheduler, pick, disk: this.disk, plan: this.plan });
+    const options = { scheduler, pick, disk: this.disk, plan: this.plan };
+    this.hosts = nodes ? new Nodes(options) : new Hosts(options);
     const begun = (program: number): void => observer.did(`risky ${program}`, false);
     this.remoteServer = new RemoteServer({ scheduler, pick, begun });
     const { lossPercent } = this.plan;
@@ -65,7 +68,7 @@ export class Simulation {
       programs: new Map(),
       steps: new Map(),
       given: new Map(),
-      settings: new Settings(),
+      settings: new Settings({ isFollowed: nodes }),
       files: [],
       messages: new Map(),
       readers: [],
@@ -110,7 +113,18 @@ export class Simulation {
 
   /** Runs steps until no work is left. */
   async #rest(): Promise<void> {
-    await this.scheduler.run(MOST_STEPS);
+    await this.scheduler.run(this.#mostSteps);
+    if (this.plan.nodes === 0) return;
+    // What nodes leave behind is found only some time after they are gone.
+    for (let commits = -1; commits !== this.faultInjector.commits;) {
+      commits = this.faultInjector.commits;
+      await this.scheduler.pass(NODES_MS, this.#mostSteps);
+    }
+  }
+
+  /** The maximum number of steps; nodes beat. */
+  get #mostSteps(): number {
+    return this.plan.nodes === 0 ? MOST_STEPS : 20 * MOST_STEPS;
   }
 
   /** Advances the time over some times of the schedules; the last ones pass without a fault. */
@@ -125,7 +139,7 @@ export class Simulation {
   /** Advances the time until retention has removed every ended run. */
   async #outlive(retainMs: number): Promise<void> {
     // An unattached file is kept for a day, in which retention looks 11,000 times at runs that it must spare.
-    await this.scheduler.pass(retainMs + 5 * LOOK_MS, 4 * MOST_STEPS);
+    await this.scheduler.pass(retainMs + 5 * LOOK_MS, 4 * this.#mostSteps);
     verifyRetention(this);
     await verifyStorage(this);
   }
@@ -150,7 +164,7 @@ export class Simulation {
       observer,
       pick: this.#pick,
       connect: () => hosts.connect(),
-      isOwner: (process) => process === hosts.owner,
+      isOwner: (process) => hosts.owner === undefined || process === hosts.owner,
       pause,
       wallClockMs: () => hosts.clock.nowMs,
       get patient() {
@@ -170,11 +184,22 @@ export class Simulation {
   }
 }
 
+/** How a simulation is played. */
+export interface SimulationOptions {
+  /** A deliberate fault of the disk. */
+  readonly lie?: Lie;
+  /** Whether several nodes share the disk. */
+  readonly nodes?: boolean;
+}
+
 /** Thrown to stop at a violation. */
 class Stopped extends Error {}
 
 /** A time in which each schedule has several times. */
 const SCHEDULES_MS = 600_000;
+
+/** A time in which nodes find out what others have left. */
+const NODES_MS = 12_000;
 
 /** The maximum number of steps of a simulation. */
 const MOST_STEPS = 100_000;

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
-import type { Lie } from "./processes/disk.ts";
 import { simulate } from "./simulate.ts";
+import type { SimulationOptions } from "./simulation.ts";
 
 /** The task of a worker. */
 export interface Work {
@@ -23,7 +23,7 @@ export interface Done {
 // Many errors only mean "retry"; their stacks are recorded only when a seed is repeated.
 Error.stackTraceLimit = 0;
 
-const { lie } = workerData as { readonly lie?: Lie };
+const options = workerData as SimulationOptions;
 const unheard: string[] = [];
 process.on("unhandledRejection", (error) => void unheard.push(`unhandled rejection: ${String(error)}`));
 
@@ -31,7 +31,7 @@ async function work({ from, count }: Work): Promise<Done> {
   const done = { seeds: count, turns: 0, commits: 0, steps: 0, injectedFaults: 0 };
   const failures: (readonly [number, string])[] = [];
   for (let seed = from; seed < from + count; seed += 1) {
-    const { faults, turns, commits, steps, injectedFaults } = await simulate(seed, lie);
+    const { faults, turns, commits, steps, injectedFaults } = await simulate(seed, options);
     // Unhandled rejections are known after a turn of the event loop.
     await setImmediate();
     const [fault] = [...faults, ...unheard.splice(0)];

@@ -122,7 +122,8 @@ export class Commands {
     };
     const send = async (runId: RunId): Promise<Receipt> => {
       checkNoCycle(runId, request);
-      const reply = await this.#send(runId, { kind: "turn", accepted });
+      const isNamed = request.request_id !== undefined;
+      const reply = await this.#send(runId, { kind: "turn", accepted, ...(isNamed && { isNamed }) });
       this.#queries.remember(runId, accepted);
       return toReceipt("turn", requestId, reply);
     };
@@ -148,10 +149,18 @@ export class Commands {
 
   async #sendAgentMessage(
     agent: string,
-    { name, body, run_id: named, key }: MessageRequest,
+    { name, body, run_id: named, key, request_id: givenId }: MessageRequest,
     messageId: RequestId,
   ): Promise<Receipt> {
-    const message = { kind: "message", messageId, agent, name, body } as const;
+    const isNamed = givenId !== undefined;
+    const message = {
+      kind: "message",
+      messageId,
+      agent,
+      name,
+      body,
+      ...(isNamed && { isNamed }),
+    } as const;
     const send = async (runId: RunId, more: { readonly key?: string } = {}): Promise<Receipt> =>
       toReceipt("message", messageId, await this.#send(runId, { ...message, ...more }));
     if (named === undefined && key !== undefined) {

@@ -7,6 +7,9 @@ import { isRenewed } from "../run/renewal.ts";
 /** Instead of a result: the key has moved to another run, or is free. */
 const MOVED: unique symbol = Symbol("moved");
 
+/** How often the run of a key is created while others create and remove runs with it. */
+const CREATIONS = 3;
+
 /** Finds runs by key, and creates the run of a key once. */
 export class KeyedRuns {
   readonly #log: EventLog;
@@ -32,7 +35,7 @@ export class KeyedRuns {
   ): Promise<Result> {
     const alias = toAlias(agent, key);
     const name = `${agent} ${key}`;
-    for (;;) {
+    for (let creations = 0; ;) {
       const known = await this.#log.find(alias);
       if (known !== undefined) {
         const sent = await this.#sendTo(known, alias, send);
@@ -41,7 +44,9 @@ export class KeyedRuns {
       }
       const creating = this.#creating.get(name);
       if (creating === undefined) {
-        const sent = await this.#createOnce(name, this.#create(alias, newId(), send));
+        creations += 1;
+        const mayRepeat = creations < CREATIONS;
+        const sent = await this.#createOnce(name, this.#create(alias, newId(), send, mayRepeat));
         if (sent !== MOVED) return sent;
       } else {
         // The log decides, however it ends.
@@ -82,22 +87,22 @@ export class KeyedRuns {
     alias: RunAlias,
     runId: RunId,
     send: (runId: RunId, isNew: boolean) => Promise<Result>,
+    mayRepeat: boolean,
   ): Promise<Result | typeof MOVED> {
     try {
       return await send(runId, true);
     } catch (error) {
       // Another process may have given the key to a run in the meantime.
       const other = await this.#log.find(alias);
-      if (other === runId || (other === undefined && !isTaken(error))) throw error;
+      if (other === runId || (other === undefined && !(mayRepeat && isTaken(error)))) throw error;
       return MOVED;
     }
   }
 }
 
-/** Whether the commit of a new run failed because another run had its key. */
+/** Whether a new run was refused, perhaps because another one had its key in the meantime. */
 function isTaken(error: unknown): boolean {
-  const cause = isInstance(error, AgentError) ? error.cause : undefined;
-  return isInstance(cause, AgentError) && cause.code === "conflict";
+  return isInstance(error, AgentError) && error.code === "conflict";
 }
 
 function toAlias(agent: string, key: string): RunAlias {

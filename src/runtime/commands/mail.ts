@@ -14,7 +14,7 @@ import { isMessageName } from "../agent/resolve-operation.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
-import { Lanes } from "./lanes.ts";
+import { Lanes } from "../journal/lanes.ts";
 
 /** The pause before a request is sent again, in milliseconds; doubled each time. */
 const RETRY_MS = { first: 20, most: 1_000 };

@@ -65,11 +65,7 @@ export class Uploads {
   }
 
   #look(): void {
-    const { environment, files, router, telemetry } = this.#context;
-    if (!router.leads("uploads")) {
-      this.#came();
-      return;
-    }
+    const { environment, files, telemetry } = this.#context;
     files.store.removeUnattached(environment.now() - WAIT_MS).then(
       (kept) => {
         if (kept > 0) this.#came();

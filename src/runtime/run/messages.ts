@@ -7,7 +7,12 @@ import type { RenewedActor, Reply } from "../replay/mail-port.ts";
 
 /** Messages to the owner of a run; plain data, because they can come from another node. */
 export type Message =
-  | { readonly kind: "turn"; readonly accepted: AcceptedRequest }
+  | {
+      readonly kind: "turn";
+      readonly accepted: AcceptedRequest;
+      /** Whether its client chose the id, and so may send it to several nodes. */
+      readonly isNamed?: boolean;
+    }
   | PostMessage
   /** The answer of another actor to an ask of this one. */
   | ({ readonly kind: "reply" } & Reply)
@@ -37,6 +42,8 @@ export type Message =
 export interface AgentMessage {
   readonly kind: "message";
   readonly messageId: RequestId;
+  /** Whether its client chose the id, and so may send it to several nodes. */
+  readonly isNamed?: boolean;
   readonly agent: string;
   readonly name: string;
   readonly body: Json;

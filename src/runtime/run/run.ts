@@ -11,6 +11,7 @@ import type { LoadedRun } from "../replay/load-run.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Message, RunReceipt } from "./messages.ts";
 import type { RunContext } from "../run-context.ts";
+import { Lanes } from "../journal/lanes.ts";
 import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
@@ -37,6 +38,8 @@ export class Run implements RecorderListener {
   readonly #outbox: Outbox;
   readonly #renewal: Renewal;
   #messages = 0;
+  /** The messages whose ids their clients chose; created with the first. */
+  #arriving: Lanes | undefined;
   /** Whether the history of another run is being copied into it. */
   #copying = false;
   #isRemoved = false;
@@ -85,6 +88,11 @@ export class Run implements RecorderListener {
     const { recorder } = this.#ledger;
     if (this.#messages > 0 || !recorder.watched || !this.#outbox.isEmpty) return false;
     return (this.#ledger.phase === "idle" || this.#requests.slot.quiet) && recorder.settled;
+  }
+
+  /** The position of its newest commit. */
+  get cursor(): Cursor {
+    return this.#ledger.recorder.cursor;
   }
 
   /** When its turn must continue if it is passivated at rest, in milliseconds since 1970. */
@@ -169,16 +177,39 @@ export class Run implements RecorderListener {
     this.#context.log.release(recorder.cursor);
   }
 
-  /** Continues the open request of a run that was just loaded, unless it is at rest. */
+  /** Continues what an owner that is gone has left in a run that was just loaded: its open request, and its outbox. */
   continue(): void {
+    if (!this.#ledger.begun) return;
     this.#requests.recover({ kind: "recover" });
+    this.#outbox.recover().catch((error: unknown) => {
+      this.#context.telemetry.fault(`the outbox of run ${this.runId} could not be read`, error);
+    });
   }
 
   /** A message that may have had its effect before is answered as the first time, if it had. */
   async #answer(message: Message, isRepeated: boolean): Promise<RunReceipt> {
+    const id = this.#context.log.node === undefined ? undefined : namedId(message);
+    if (id === undefined) {
+      const known = isRepeated ? await this.#find(message) : undefined;
+      return known ?? this.#perform(message);
+    }
+    // Other nodes may send the same one at the same time.
+    this.#arriving ??= new Lanes();
+    return this.#arriving.run(id, async () => (await this.#find(message)) ?? this.#commitNow(message));
+  }
+
+  #find(message: Message): Promise<RunReceipt | undefined> {
     this.#ledger.checkThere();
-    const known = isRepeated ? await findEffect(this.#context.log, this.#ledger, message) : undefined;
-    if (known) return known;
+    return findEffect(this.#context.log, this.#ledger, message);
+  }
+
+  async #commitNow(message: Message): Promise<RunReceipt> {
+    const reply = await this.#perform(message);
+    await this.#ledger.committed();
+    return reply;
+  }
+
+  async #perform(message: Message): Promise<RunReceipt> {
     this.#ledger.checkThere();
     switch (message.kind) {
       case "turn":
@@ -267,6 +298,12 @@ export class Run implements RecorderListener {
       throw notWritten(cause);
     }
   }
+}
+
+/** The id that the client of a message chose. */
+function namedId(message: Message): RequestId | undefined {
+  if (message.kind === "turn" && message.isNamed === true) return message.accepted.requestId;
+  return message.kind === "message" && message.isNamed === true ? message.messageId : undefined;
 }
 
 /** The secrets that the configurations of a run refer to: its own, and those that its turn has called agents with. */

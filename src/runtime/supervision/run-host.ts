@@ -71,12 +71,40 @@ export class RunHost implements RouterHandler, RunListener {
       // The host may have closed while the run was loaded.
       this.#checkOpen();
       if (run === undefined) throw new AgentError("internal", `run ${runId} was unloaded; retry`);
-      return await run.deliver(message, isRepeated);
+      return await this.#deliverTo(run, message, isRepeated);
     } finally {
       entry.users -= 1;
       if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
       this.#rest(entry);
     }
+  }
+
+  /**
+   * Delivers a message to a run in memory. Without a commit nothing shows that this node still owns the run, and one that
+   * it has lost knows nothing of what has happened since; so that is asked then.
+   */
+  async #deliverTo(run: Run, message: Message, isRepeated: boolean): Promise<RunReceipt> {
+    const { cursor } = run;
+    const isSure = (): boolean => this.#context.log.node === undefined || run.cursor !== cursor;
+    try {
+      const receipt = await run.deliver(message, isRepeated);
+      if (!isSure()) await this.#checkOwned(run);
+      return receipt;
+    } catch (error) {
+      const isRefusal = error instanceof AgentError && error.code !== "unavailable";
+      if (isRefusal && !isSure()) await this.#checkOwned(run);
+      throw error;
+    }
+  }
+
+  /** Throws `unavailable` if another node owns a run, and drops it. */
+  async #checkOwned(run: Run): Promise<void> {
+    const { log } = this.#context;
+    const entry = await log.run(run.runId);
+    if (entry === undefined || entry.removed === true || entry.owner === log.node) return;
+    const cause = new Fenced(`run ${run.runId} has another owner`);
+    if (this.peek(run.runId) === run) this.failed(run, cause);
+    throw new AgentError("unavailable", cause.message, { retryAfterS: 1, cause });
   }
 
   holds(runId: RunId): boolean {

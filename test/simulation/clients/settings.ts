@@ -12,11 +12,17 @@ export type ConfigVersions = ReadonlyMap<string, number>;
 /** The configurations that clients have set: one level after the other, sometimes with a secret. */
 export class Settings {
   readonly #acknowledged = new Map<string, number>();
+  /** Whether the log tells the processes of a change only after it is acknowledged. */
+  readonly #isFollowed: boolean;
   #level = 0;
+
+  constructor({ isFollowed }: { readonly isFollowed: boolean }) {
+    this.#isFollowed = isFollowed;
+  }
 
   /** The acknowledged configurations: everything that starts later must have them. */
   get acknowledged(): ConfigVersions {
-    return new Map(this.#acknowledged);
+    return new Map(this.#isFollowed ? [] : this.#acknowledged);
   }
 
   /** Configures an agent or a run. */

@@ -1,12 +1,15 @@
 import { memoryLog } from "troupe";
 import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
 import type { Batch, Claim, Cursor, EventLog } from "../../../src/ports/event-log.ts";
-import type { ReadOptions } from "../../../src/ports/log-queries.ts";
+import type { ClaimOptions, ReadOptions } from "../../../src/ports/log-queries.ts";
+import type { NodeEntry, NodePresence } from "../../../src/ports/node-directory.ts";
+import type { MemoryLog } from "../../../src/storage/memory/log.ts";
 import type { RunId } from "../../../src/protocol/ids.ts";
 import type { Picker } from "../../laws/program.ts";
 import { copyOf, headAfter } from "./append.ts";
 import type { Append } from "./append.ts";
 import { Delays } from "./delays.ts";
+import { outsider } from "../scheduler.ts";
 import type { Doer, Scheduler } from "../scheduler.ts";
 
 /** Observes everything that becomes part of the log. */
@@ -36,6 +39,8 @@ export interface DiskOptions {
   /** Called when an append was requested, and when one is written but not acknowledged. */
   readonly moment: (moment: "asked" | "written") => void;
   readonly lie?: Lie;
+  /** Whether several nodes share it. */
+  readonly isShared?: boolean;
 }
 
 /**
@@ -46,7 +51,9 @@ export interface DiskOptions {
 export class Disk {
   readonly #options: DiskOptions;
   readonly #delays: Delays;
-  readonly #log: EventLog = memoryLog();
+  readonly #log: MemoryLog;
+  /** Until when processes are cut off from it. */
+  readonly #cuts = new Map<Doer, Promise<void>>();
   /** Requested, not yet written. */
   #queue: Append[] = [];
   /** Written, but a failed disk shows it only after it is repaired or the run is claimed. */
@@ -59,6 +66,7 @@ export class Disk {
   constructor(options: DiskOptions) {
     this.#options = options;
     this.#delays = new Delays(options.scheduler, options.pick);
+    this.#log = memoryLog({ now: () => options.scheduler.nowMs });
   }
 
   /** The log as it is, without delays. */
@@ -70,23 +78,21 @@ export class Disk {
     return this.#writable;
   }
 
-  /** Opens the log for a process and fences the previous owner. */
-  open(doer: Doer): EventLog {
-    if (this.#owner) this.#settle(this.#owner);
-    this.#owner = doer;
-    this.repair();
-    // After the processes of the last write were notified.
-    void Promise.resolve().then(() => this.#options.logObserver.opened());
-    const log = this.#log;
+  /** Opens the log for a process and fences the previous owner, or for one of several nodes. */
+  open(doer: Doer, node?: string): EventLog {
+    if (node === undefined) this.#replaceOwner(doer);
+    else this.repair();
+    const log = node === undefined ? this.#log : this.#log.openNode(node);
     const later =
       <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
       (...given: Given): Promise<Answer> =>
-        this.#delays.read(doer, () => ask(...given));
+        this.#reach(doer, () => this.#delays.read(doer, () => ask(...given)));
     return {
       ...log,
       durability: "full",
-      claim: later((runId) => this.#claim(doer, runId)),
-      append: (cursor, batch) => this.#append(doer, cursor, batch),
+      claim: later((runId, options) => this.#claim(doer, log, runId, options)),
+      append: (cursor, batch) => this.#reach(doer, () => this.#append(doer, cursor, batch)),
+      nodes: () => ({ beat: later((self) => this.#beat(log, self)) }),
       release: (cursor) => log.release(cursor),
       read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
       tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
@@ -109,12 +115,21 @@ export class Disk {
     };
   }
 
+  /** Cuts a process off: what it asks, or the answer, arrives only later. */
+  cut(doer: Doer, forMs: number): void {
+    const over = new Promise<void>((resolve) => {
+      this.#options.scheduler.timer(outsider, forMs, resolve);
+    });
+    this.#cuts.set(doer, over);
+    void over.then(() => {
+      if (this.#cuts.get(doer) === over) this.#cuts.delete(doer);
+    });
+  }
+
   /** A process has died: a part of its pending writes is written. */
   died(doer: Doer): void {
-    if (this.#owner === doer) {
-      this.#settle(doer);
-      this.#owner = undefined;
-    }
+    if (this.#owner === doer || this.#options.isShared === true) this.#settle(doer);
+    if (this.#owner === doer) this.#owner = undefined;
     this.#queue = this.#queue.filter((append) => append.doer !== doer);
   }
 
@@ -139,12 +154,38 @@ export class Disk {
     this.#log.release(cursor);
   }
 
-  async #claim(doer: Doer, runId: RunId): Promise<Claim> {
+  #replaceOwner(doer: Doer): void {
+    if (this.#owner) this.#settle(this.#owner);
+    this.#owner = doer;
+    this.repair();
+    // After the processes of the last write were notified.
+    void Promise.resolve().then(() => this.#options.logObserver.opened());
+  }
+
+  async #reach<Answer>(doer: Doer, ask: () => Promise<Answer>): Promise<Answer> {
+    const cut = this.#cuts.get(doer);
+    if (cut === undefined) return ask();
+    if (this.#options.pick.chance(50)) {
+      await cut;
+      return ask();
+    }
+    const answer = ask();
+    answer.catch(() => {});
+    await cut;
+    return answer;
+  }
+
+  async #beat(log: EventLog, self: NodePresence): Promise<readonly NodeEntry[]> {
+    if (!this.#writable) throw new Unavailable("the disk is gone");
+    return (await log.nodes?.().beat(self)) ?? [];
+  }
+
+  async #claim(doer: Doer, log: EventLog, runId: RunId, options?: ClaimOptions): Promise<Claim> {
     this.#checkOwner(doer);
     const mine = ({ cursor }: Append): boolean => cursor.runId === runId;
     for (const append of this.#hidden.filter(mine)) void this.#write(append);
     this.#hidden = this.#hidden.filter((append) => !mine(append));
-    const claim = await this.#log.claim(runId);
+    const claim = await log.claim(runId, options);
     this.#options.logObserver.claimed(claim.cursor);
     return claim;
   }
@@ -158,7 +199,7 @@ export class Disk {
   }
 
   #checkOwner(doer: Doer): void {
-    if (this.#owner !== doer) throw new Fenced("another process has opened the log");
+    if (!this.#isOwner(doer)) throw new Fenced("another process has opened the log");
   }
 
   #append(doer: Doer, cursor: Cursor, batch: Batch): Promise<Cursor> {
@@ -227,9 +268,14 @@ export class Disk {
 
   /** Whether an append comes from the owner of the log; another process is fenced. */
   #isOwners({ doer, reject }: Append): boolean {
-    if (doer === this.#owner) return true;
+    if (this.#isOwner(doer)) return true;
     this.#delays.tell(doer, () => reject(new Fenced("another process has opened the log")));
     return false;
+  }
+
+  /** Of several nodes each one writes; the claims of runs decide. */
+  #isOwner(doer: Doer): boolean {
+    return this.#options.isShared === true || this.#owner === doer;
   }
 
   async #write({ doer, cursor, batch, resolve, reject }: Append): Promise<void> {
@@ -249,8 +295,10 @@ export class Disk {
 
   /** Between processes a wake can get lost. */
   #wake(doer: Doer, wake: () => void): void {
-    const { pick, lie } = this.#options;
-    if (lie === "silent" || !doer.alive || (doer !== this.#owner && pick.chance(50))) return;
-    this.#delays.wake(doer, wake);
+    const { pick, lie, scheduler } = this.#options;
+    if (lie === "silent" || !doer.alive) return;
+    // The hint for another node is lost, and the engine looks by itself.
+    if (this.#options.isShared === true && pick.chance(10)) scheduler.timer(doer, pick.below(5_000), wake);
+    else if (this.#isOwner(doer) || pick.chance(50)) this.#delays.wake(doer, wake);
   }
 }

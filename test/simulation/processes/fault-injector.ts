@@ -3,6 +3,7 @@ import type { Picker } from "../../laws/program.ts";
 import type { Disk } from "./disk.ts";
 import type { RemoteNetwork } from "../remote/network.ts";
 import type { Hosts } from "./hosts.ts";
+import type { Nodes } from "../nodes/nodes.ts";
 import type { Fault } from "../plan.ts";
 import { outsider } from "../scheduler.ts";
 import type { Scheduler } from "../scheduler.ts";
@@ -13,7 +14,7 @@ export interface FaultTargets {
   readonly scheduler: Scheduler;
   readonly pick: Picker;
   readonly disk: Disk;
-  readonly hosts: Hosts;
+  readonly hosts: Hosts | Nodes;
   readonly remoteNetwork: RemoteNetwork;
   readonly observer: Observer;
 }
@@ -85,6 +86,9 @@ function happen(
       return;
     case "apart":
       remoteNetwork.breakFor(forMs);
+      return;
+    case "cut":
+      hosts.cut(forMs);
       return;
     case "clock":
       hosts.clock.step(forMs);

@@ -86,6 +86,11 @@ export class Hosts {
     this.#options.scheduler.timer(outsider, forMs, () => paused.resume());
   }
 
+  /** One process is not cut off from its disk. */
+  cut(forMs: number): void {
+    this.pause(forMs);
+  }
+
   /**
    * Lets another process open the log while the previous one continues for a while, sometimes suspended at
    * first.

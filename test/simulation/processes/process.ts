@@ -1,5 +1,6 @@
-import { createRuntime, localRouter } from "troupe";
+import { clusterRouter, createRuntime, localRouter } from "troupe";
 import type { Address, Agent, EventPage, FollowOptions, Limits, Runtime } from "troupe";
+import type { Transport } from "../../../src/cluster/transport.ts";
 import type { ArtifactStore } from "../../../src/ports/artifact-store.ts";
 import type { Environment } from "../../../src/ports/environment.ts";
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
@@ -24,6 +25,8 @@ export interface ProcessOptions {
   /** The intervals of its periodic work, in milliseconds; nothing else uses them. */
   readonly periods: ReadonlySet<number>;
   readonly secrets: SecretStore;
+  /** Its id and its connection to others, if it is one of several nodes. */
+  readonly node?: { readonly id: string; transport(doer: Doer): Transport };
   /** Generates ids that no other process generates. */
   readonly newId: () => string;
   /** Gets the faults that a runtime reports. */
@@ -47,25 +50,31 @@ export class Process implements Doer {
   paused = false;
 
   constructor(options: ProcessOptions) {
-    const { agents, limits, commitIntervalMs, retention, disk, fault } = options;
+    const { agents, limits, commitIntervalMs, retention, disk, node, fault } = options;
     this.#options = options;
+    const log = disk.open(this, node?.id);
+    const environment = this.#environment();
+    const report = (message: string, detail: unknown): void => fault(`${message}: ${String(detail)}`);
+    const router = node
+      ? clusterRouter({ log, transport: node.transport(this), environment, fault: report })
+      : localRouter();
     this.#runtime = createRuntime({
       agents,
       limits,
       commitIntervalMs,
       ...retention,
-      log: disk.open(this),
+      log,
       artifacts: this.#artifacts(),
       secrets: this.#secrets(),
-      environment: this.#environment(),
-      router: localRouter(),
+      environment,
+      router,
       telemetry: {
         accepted() {},
         completed() {},
         committed() {},
         dropped() {},
         failed() {},
-        fault: (message, detail) => fault(`${message}: ${String(detail)}`),
+        fault: report,
       },
     });
   }
