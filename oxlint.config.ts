@@ -68,7 +68,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "node",
-    ours: [...RUNTIME, "../http/**", "../adapters/**"],
+    ours: [...RUNTIME, "../cluster/**", "../http/**", "../adapters/**"],
     packages: ["hono", "hono/**", "@hono/node-server", "nanoid"],
     node: true,
   },

@@ -1,3 +1,5 @@
+export { httpTransport } from "./cluster/http-transport.ts";
+export type { HttpTransportOptions } from "./cluster/http-transport.ts";
 export { readConsole } from "./console.ts";
 export { nodeEnvironment } from "./environment.ts";
 export type { Listener, ListenerAddress, Listening } from "./listener.ts";

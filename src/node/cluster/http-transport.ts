@@ -1,0 +1,151 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Transport } from "../../cluster/transport.ts";
+import { AgentError } from "../../errors.ts";
+import { toProblem } from "../../http/messages/problem.ts";
+import type { Json } from "../../protocol/json.ts";
+import { readBody } from "./read-body.ts";
+import { Signer, SIGNATURE } from "./signature.ts";
+
+/** The maximum size of a message between nodes, and of its answer. */
+const LIMIT_BYTES = 32 * 1_048_576;
+
+/** The longest wait for an answer, in milliseconds. A node that dies is noticed before. */
+const ANSWER_MS = 120_000;
+
+/** How long a node that stops waits for the answers to messages, in milliseconds. */
+const STOP_MS = 5_000;
+
+const PATH = "/messages";
+
+/** What `httpTransport` takes. */
+export interface HttpTransportOptions {
+  /** Where other nodes reach this one: `http://HOST:PORT`. */
+  readonly url: string;
+  /** A text that all nodes have and nobody else. Required unless the address is one of this machine only. */
+  readonly secret?: string;
+  /** The address to listen on. Default: the host of the URL. */
+  readonly host?: string;
+  /** Gets what other nodes send wrongly, for example with another secret. */
+  readonly fault?: (message: string) => void;
+}
+
+/**
+ * Messages between nodes over HTTP, on a listener of their own. Each message and each answer is signed with the secret
+ * and has a time, so that nobody else can send one, or send an old one again.
+ */
+export function httpTransport({ url, secret, host, fault = () => {} }: HttpTransportOptions): Transport {
+  const address = parseAddress(url);
+  const isOpen = !isLoopback(host ?? address.hostname);
+  if (isOpen && (secret === undefined || secret === ""))
+    throw new AgentError(
+      "invalid_request",
+      `nodes at ${url} need a secret, because other machines reach it`,
+      {
+        hint: "give all nodes the same secret, or use an address of 127.0.0.1",
+      },
+    );
+  const signer = new Signer(secret ?? "");
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    receive: (message: Json) => Promise<Json>,
+  ): Promise<void> {
+    try {
+      if (request.method !== "POST" || request.url !== PATH)
+        throw new AgentError(
+          "not_found",
+          "here nodes send messages to each other; clients use another address",
+        );
+      const body = await readBody(request, LIMIT_BYTES);
+      const signature = request.headers[SIGNATURE];
+      const given = typeof signature === "string" ? signature : undefined;
+      const refusal = signer.refusal(given, body, Date.now());
+      if (given === undefined || refusal !== undefined) {
+        fault(`${refusal}; give all nodes the same secret, and set their clocks`);
+        throw new AgentError("unauthorized", refusal ?? "the message has no signature");
+      }
+      const text = JSON.stringify(await receive(parseJson(body)));
+      const headers = { "content-type": "application/json", [SIGNATURE]: signer.signAnswer(given, text) };
+      response.writeHead(200, headers).end(text);
+    } catch (thrown) {
+      const { status, headers, body } = toProblem(thrown);
+      // What was not read of the request cannot be followed by another one.
+      const all = { ...headers, "content-type": "application/problem+json", connection: "close" };
+      response.writeHead(status, all).end(body);
+    }
+  }
+
+  return {
+    url,
+    async listen(receive) {
+      const server = createServer((request, response) => void answer(request, response, receive));
+      await start(server, Number(address.port), host ?? address.hostname.replaceAll(/^\[|\]$/g, ""), url);
+      return () => stop(server);
+    },
+
+    async send(to, message, signal) {
+      const body = JSON.stringify(message);
+      const signature = signer.sign(body, Date.now());
+      const response = await fetch(new URL(PATH, to), {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json", [SIGNATURE]: signature },
+        redirect: "error",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+      });
+      const text = await response.text();
+      if (response.status === 200 && signer.isAnswer(signature, response.headers.get(SIGNATURE), text))
+        return JSON.parse(text) as Json;
+      const answered = `node ${to} has answered a message with status ${response.status}`;
+      fault(response.status === 200 ? `${answered} and a wrong signature` : answered);
+      throw new AgentError("unavailable", answered, { retryAfterS: 1 });
+    },
+  };
+}
+
+function parseAddress(url: string): URL {
+  const address = URL.canParse(url) ? new URL(url) : undefined;
+  const isPlain = address?.protocol === "http:" && address.pathname === "/" && address.search === "";
+  if (address !== undefined && isPlain && address.port !== "") return address;
+  throw new AgentError("invalid_request", `${url} is not the address of a node`, {
+    hint: "write http://HOST:PORT",
+  });
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function parseJson(body: string): Json {
+  try {
+    return JSON.parse(body) as Json;
+  } catch (cause) {
+    throw new AgentError("invalid_request", "the message of another node is not JSON", { cause });
+  }
+}
+
+function start(server: Server, port: number, host: string, url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => {
+      const hint =
+        cause.code === "EADDRINUSE" ? "another process listens there; choose another port" : cause.code;
+      const details = { cause, ...(hint !== undefined && { hint }) };
+      reject(new AgentError("unavailable", `this node cannot listen on ${url}`, details));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+/** Ends when the messages under way are answered, or after some time. */
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.closeAllConnections(), STOP_MS);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,135 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { clusterRouter, createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
+import type { Runtime, Transport } from "troupe";
+import { httpTransport, nodeEnvironment } from "troupe/node";
+import type { HttpTransportOptions } from "troupe/node";
+import { collect } from "troupe/testing";
+import { expect, onTestFinished, test } from "vitest";
+import type { Json } from "../../src/protocol/json.ts";
+
+/** A port that nothing listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return port;
+}
+
+async function transport(options: Partial<HttpTransportOptions> = {}): Promise<Transport> {
+  return httpTransport({ url: `http://127.0.0.1:${await freePort()}`, ...options });
+}
+
+/** Listens for the duration of a test. */
+async function listen(to: Transport, receive: (message: Json) => Promise<Json>): Promise<void> {
+  const stop = await to.listen(receive);
+  onTestFinished(stop);
+}
+
+const never = new AbortController().signal;
+
+test("a message goes to the node with the address, and its answer comes back", async () => {
+  const [a, b] = [await transport({ secret: "s" }), await transport({ secret: "s" })];
+  await listen(b, async (message) => ({ got: message }));
+  expect(await a.send(b.url, { text: "é€😀" }, never)).toEqual({ got: { text: "é€😀" } });
+});
+
+test("a node with another secret is refused, and both sides learn it", async () => {
+  const faults: string[] = [];
+  const fault = (message: string): void => void faults.push(message);
+  const [a, b] = [await transport({ secret: "one", fault }), await transport({ secret: "two", fault })];
+  let received = 0;
+  await listen(b, async () => (received += 1));
+  await expect(a.send(b.url, null, never)).rejects.toMatchObject({ code: "unavailable" });
+  expect(received).toBe(0);
+  expect(faults).toEqual([
+    expect.stringContaining("give all nodes the same secret"),
+    expect.stringContaining("status 401"),
+  ]);
+});
+
+test("an old message that is sent again is refused", async () => {
+  const b = await transport({ secret: "s" });
+  await listen(b, async () => "taken");
+  const { Signer } = await import("../../src/node/cluster/signature.ts");
+  const send = async (at: number): Promise<number> => {
+    const headers = { "x-troupe-signature": new Signer("s").sign("{}", at) };
+    return (await fetch(`${b.url}/messages`, { method: "POST", body: "{}", headers })).status;
+  };
+  expect(await send(Date.now() - 10_000)).toBe(200);
+  expect(await send(Date.now() - 120_000)).toBe(401);
+});
+
+test("what is not a message of a node gets a problem", async () => {
+  const b = await transport();
+  await listen(b, async () => null);
+  const post = (body: string): Promise<Response> => fetch(`${b.url}/messages`, { method: "POST", body });
+  expect((await fetch(b.url)).status).toBe(404);
+  const unsigned = await post("{}");
+  expect([unsigned.status, await unsigned.json()]).toEqual([401, expect.objectContaining({ status: 401 })]);
+  const large = await post("x".repeat(33 * 1_048_576)).then(
+    ({ status }) => status,
+    // The connection is closed while the rest is being sent.
+    () => 413,
+  );
+  expect(large).toBe(413);
+});
+
+test("an address that other machines reach needs a secret", () => {
+  for (const url of ["http://10.0.0.1:4200", "http://node.example:4200", "http://[::]:4200"])
+    expect(() => httpTransport({ url })).toThrow("need a secret");
+  expect(() => httpTransport({ url: "http://127.0.0.1:4200", host: "0.0.0.0" })).toThrow("need a secret");
+  expect(httpTransport({ url: "http://10.0.0.1:4200", secret: "s" }).url).toBe("http://10.0.0.1:4200");
+  for (const url of ["", "10.0.0.1:4200", "https://a:1", "http://a", "http://a:1/path"])
+    expect(() => httpTransport({ url, secret: "s" })).toThrow("is not the address of a node");
+});
+
+test("an address that is in use is named", async () => {
+  const a = await transport();
+  await listen(a, async () => null);
+  await expect(httpTransport({ url: a.url }).listen(async () => null)).rejects.toMatchObject({
+    code: "unavailable",
+    details: { hint: "another process listens there; choose another port" },
+  });
+});
+
+test("two nodes on one log answer for each other over HTTP, and one continues when the other stops", async () => {
+  const log = memoryLog();
+  const artifacts = memoryArtifacts();
+  const counter = defineAgent({
+    name: "counter",
+    purpose: "Counts the turns of its run.",
+    chat: (_input, turn) => {
+      const count = Number(turn.memory.get() ?? 0) + 1;
+      turn.memory.set(count);
+      return String(count);
+    },
+  });
+  const start = async (node: string): Promise<Runtime> => {
+    const nodeLog = log.openNode(node);
+    const environment = nodeEnvironment();
+    const own = await transport({ secret: "s" });
+    const router = clusterRouter({ log: nodeLog, transport: own, environment });
+    return createRuntime({ agents: [counter], log: nodeLog, artifacts, router });
+  };
+  const [a, b] = [await start("a"), await start("b")];
+  await Promise.all([a.ready(), b.ready()]);
+  const count = async (runtime: Runtime): Promise<unknown> => {
+    const events = await collect(runtime, "counter", { type: "ChatRequest", input: "", key: "one" });
+    const end = events.at(-1);
+    return end?.type === "RequestCompleted" ? end.result : end;
+  };
+  expect(await count(a)).toBe("1");
+  // Both see the beats of each other soon.
+  await expect.poll(() => b.health().figures !== undefined && b.health().router.ready).toBe(true);
+  expect(await count(b)).toBe("2");
+  expect(await count(a)).toBe("3");
+  await a.close();
+  expect(await count(b)).toBe("4");
+  await b.close();
+});
