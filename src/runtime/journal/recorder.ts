@@ -64,6 +64,9 @@ export class Recorder {
   #stale = 0;
   /** The batch that is being committed. */
   #inFlight: OpenBatch | undefined;
+  /** The number of commits that were begun, and of the newest one that succeeded. */
+  #commits = 0;
+  #succeeded = 0;
   /** The start of that commit. */
   #startedMs = 0;
   #scheduled = false;
@@ -104,6 +107,16 @@ export class Recorder {
   /** The cursor of the newest commit. */
   get cursor(): Cursor {
     return this.#cursor;
+  }
+
+  /** A position in the order of commits; `provesOwner` tells whether one that was begun after it has succeeded. */
+  get commits(): number {
+    return this.#commits;
+  }
+
+  /** Whether this run has been written to since a position, which only its owner can do. */
+  provesOwner(since: number): boolean {
+    return this.#succeeded > since;
   }
 
   /** Whether everything recorded is committed. */
@@ -280,6 +293,7 @@ export class Recorder {
     if (pending.toSnapshot) pending.snapshot = pending.toSnapshot();
     this.#pending = undefined;
     this.#inFlight = pending;
+    this.#commits += 1;
     this.#startedMs = environment.monotonic();
     const appended = log.append(this.#cursor, pending);
     if (appended instanceof Promise) appended.then(this.#succeed, this.#fail);
@@ -291,6 +305,7 @@ export class Recorder {
     const committed = this.#inFlight;
     const events = cursor.head - this.#cursor.head;
     this.#cursor = cursor;
+    this.#succeeded = this.#commits;
     this.#inFlight = undefined;
     telemetry.committed(events, environment.monotonic() - this.#startedMs);
     committed?.done?.resolve();

@@ -90,9 +90,9 @@ export class Run implements RecorderListener {
     return (this.#ledger.phase === "idle" || this.#requests.slot.quiet) && recorder.settled;
   }
 
-  /** The position of its newest commit. */
-  get cursor(): Cursor {
-    return this.#ledger.recorder.cursor;
+  /** The order of its commits. */
+  get commits(): Pick<Recorder, "commits" | "provesOwner"> {
+    return this.#ledger.recorder;
   }
 
   /** When its turn must continue if it is passivated at rest, in milliseconds since 1970. */

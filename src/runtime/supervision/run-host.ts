@@ -84,8 +84,8 @@ export class RunHost implements RouterHandler, RunListener {
    * it has lost knows nothing of what has happened since; so that is asked then.
    */
   async #deliverTo(run: Run, message: Message, isRepeated: boolean): Promise<RunReceipt> {
-    const { cursor } = run;
-    const isSure = (): boolean => this.#context.log.node === undefined || run.cursor !== cursor;
+    const { commits: since } = run.commits;
+    const isSure = (): boolean => this.#context.log.node === undefined || run.commits.provesOwner(since);
     try {
       const receipt = await run.deliver(message, isRepeated);
       if (!isSure()) await this.#checkOwned(run);
