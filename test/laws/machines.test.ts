@@ -1,4 +1,4 @@
-import { fromMachine, operation } from "troupe";
+import { agentActor, askActor, defineAgent, fromMachine, operation } from "troupe";
 import type { Request } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { assign, fromPromise, setup } from "xstate";
@@ -15,11 +15,44 @@ const inner = setup({ actors: { deed: fromPromise(async () => 7) } }).createMach
   },
 });
 
-/** Regions, nested states, a machine inside the machine, delays, a question, and operations from outside. */
+const helper = defineAgent({
+  name: "helper",
+  purpose: "Says its input twice.",
+  chat: (input) => `${input}${input}`,
+});
+
+/** Another actor, which counts how often it was asked. */
+const counter = defineAgent({
+  name: "counter",
+  purpose: "Counts.",
+  operations: (own) => ({
+    count: own({
+      input: z.object({}),
+      async run(_input, turn): Promise<number> {
+        const count = ((turn.memory.get() as number | undefined) ?? 0) + 1;
+        turn.memory.set(count);
+        return count;
+      },
+    }),
+  }),
+});
+
+/** Regions, nested states, a machine inside the machine, actors, delays, a question, and operations from outside. */
 const machine = setup({
   types: { context: {} as { readonly notes: readonly string[] } },
-  actors: { inner, price: fromPromise(async () => 3) },
+  actors: {
+    inner,
+    price: fromPromise(async () => 3),
+    help: agentActor(helper, "chat"),
+    count: askActor(counter, "count"),
+  },
   actions: {
+    result: assign({
+      notes: ({ context, event }) => [
+        ...context.notes,
+        JSON.stringify((event as unknown as { readonly output: unknown }).output),
+      ],
+    }),
     note: assign({
       notes: ({ context, event }) => [
         ...context.notes,
@@ -51,6 +84,27 @@ const machine = setup({
               onDone: "done",
             },
             done: { type: "final" },
+          },
+        },
+        others: {
+          initial: "resting",
+          states: {
+            resting: { after: { 500: "calling" } },
+            calling: {
+              invoke: {
+                src: "help",
+                input: { input: "ab" },
+                onDone: { target: "asking", actions: "result" },
+              },
+            },
+            asking: {
+              invoke: {
+                src: "count",
+                input: { actor: "shop", input: {} },
+                onDone: { target: "over", actions: "result" },
+              },
+            },
+            over: { type: "final" },
           },
         },
         right: {
@@ -106,7 +160,10 @@ interface Played {
 
 /** Plays the machine to its end; the process dies at a commit, before or after it is written. */
 async function play(commit: number, written: boolean): Promise<Played> {
-  const host = new TestHost({ agents: [agent], commitFaults: [{ commit, kind: "crash", written }] });
+  const host = new TestHost({
+    agents: [agent, helper, counter],
+    commitFaults: [{ commit, kind: "crash", written }],
+  });
   const revive = async (): Promise<void> => {
     if (host.crashed) await host.restart();
   };
@@ -125,7 +182,8 @@ async function play(commit: number, written: boolean): Promise<Played> {
   };
   await send(begin);
   await send(note("one"));
-  await pass(1_000);
+  await pass(600);
+  await pass(400);
   await send(note("two"));
   await pass(2_000);
   await pass(1_000);
@@ -144,7 +202,15 @@ async function play(commit: number, written: boolean): Promise<Played> {
 test("a machine that is crashed at any commit shows the states of one that never crashed", async () => {
   const { commits, ...calm } = await play(0, true);
   expect(calm.output).toEqual({
-    notes: ["begin", "xstate.done.actor.0.(machine).working.left.pricing", "one", "two", "resume"],
+    notes: [
+      "begin",
+      "xstate.done.actor.0.(machine).working.left.pricing",
+      "one",
+      '{"output":"abab"}',
+      "1",
+      "two",
+      "resume",
+    ],
   });
   for (let commit = 1; commit <= commits; commit += 1) {
     for (const written of [false, true]) {
