@@ -26,7 +26,12 @@ export function createChart(performer: Performer, talker: Agent): Agent {
         | { readonly type: "abort" }
         | { readonly type: "resume" },
     },
-    actors: { part: agentActor(performer, "perform"), talk: askActor(talker, "talk" as never) },
+    actors: {
+      part: agentActor(performer, "perform", {
+        retry: { attempts: 2, backoffMs: 300, on: ["tool_error"] },
+      }),
+      talk: askActor(talker, "talk" as never),
+    },
     actions: {
       note: assign({
         notes: ({ context, event }) =>
