@@ -102,13 +102,13 @@ const SHOWN_SLEEP_MS = 1_000;
 
 /**
  * Wakes an actor after a time. A restart does not reset that time. If the clock was set back in the meantime, the
- * sleep ends after the time that the code asked for, at the latest.
+ * sleep ends after the time that the code asked for, at the latest. Returns a function that ends it now.
  */
 export function sleep(
   caller: Actor,
   { callId, logged }: { readonly callId: CallId; readonly logged: boolean },
   ms: number,
-): void {
+): () => void {
   const { turn, speaker } = caller;
   const { recorder, journal } = turn;
   const { environment } = turn.context;
@@ -121,10 +121,12 @@ export function sleep(
   if (!logged && ms >= SHOWN_SLEEP_MS)
     recorder.event(speaker, { type: "Sleeping", call_id: callId, until: toTimestamp(until) });
   turn.slept(open, until);
-  if (turn.ended) return;
-  stop = environment.timer(Math.max(until - now, 0), () => {
+  const end = (): void => {
+    stop();
     if (!turn.calls.accepts(open)) return;
     recorder.record({ type: "Woke", call_id: callId });
     turn.calls.conclude(open, { ok: true, value: null });
-  });
+  };
+  if (!turn.ended) stop = environment.timer(Math.max(until - now, 0), end);
+  return end;
 }

@@ -79,11 +79,10 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#end = end;
     this.#events = new MachineEvents(turn, actor, run.charts);
     this.#transitions = new Transitions(actor.turn.context.environment);
-    this.#waits = new MachineWaits(
-      this,
-      (values) => this.#machine.send({ ...values, type: "resume" }),
-      (stateId) => this.#timers.firstEnd(leavingEvents(run.machine, stateId)),
-    );
+    this.#waits = new MachineWaits(this, (values) => this.#machine.send({ ...values, type: "resume" }), {
+      endOf: (stateId) => this.#timers.firstEnd(leavingEvents(run.machine, stateId)),
+      endPast: () => this.#timers.endPast(),
+    });
     this.#timers = new MachineTimers(this);
     this.#promises = new MachinePromises(this, run.effect);
     this.#restored = actor.turn.journal.machines.get(scope.path);

@@ -178,10 +178,7 @@ export class Client {
     }
   }
 
-  /**
-   * Whether a wait was closed, its turn is over, or its time has passed: the delay of a state machine, which closes the
-   * wait, does not end earlier when the wall clock is set forwards.
-   */
+  /** Whether a wait was closed, its turn is over, or its time has passed, so that it is about to be closed. */
   #isClosed({ requestId, open }: Invocation, waitId: number): boolean {
     const { observer, wallClockMs } = this.#around;
     const { expires_at: expiresAt } = open.get(waitId) ?? {};

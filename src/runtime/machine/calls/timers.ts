@@ -15,12 +15,20 @@ interface Delay {
   isCleared: boolean;
 }
 
+/** The end of a delay. */
+interface DelayEnd {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Ends it now. */
+  readonly end: () => void;
+}
+
 /** The clock of a machine: its delays are sleeps of the turn, and continue after a restore. */
 export class MachineTimers implements MachineClock {
   readonly #calls: MachineCalls;
   readonly #open = new Map<CallId, MachineTimer>();
-  /** The ends of the delays, in milliseconds since 1970. */
-  readonly #ends = new Map<CallId, number>();
+  /** The ends of the delays. */
+  readonly #ends = new Map<CallId, DelayEnd>();
   #root: AnyActorRef | undefined;
   /** What the scheduler of XState sets a timer for; the timer's callback alone does not identify it. */
   #scheduled: Omit<MachineTimer, "callId" | "ms"> | undefined;
@@ -46,10 +54,16 @@ export class MachineTimers implements MachineClock {
     for (const { callId, event, target } of this.#open.values()) {
       const { type } = event;
       if (target !== undefined || typeof type !== "string" || !events.has(type)) continue;
-      const end = this.#ends.get(callId);
-      if (end !== undefined && (first === undefined || end < first)) first = end;
+      const { at } = this.#ends.get(callId) ?? {};
+      if (at !== undefined && (first === undefined || at < first)) first = at;
     }
     return first;
+  }
+
+  /** Ends the delays whose time has passed; their timers are late if the wall clock was set forwards. */
+  endPast(): void {
+    const now = this.#calls.actor.turn.context.environment.now();
+    for (const { at, end } of this.#ends.values()) if (at <= now) end();
   }
 
   /** Follows the scheduler of a machine that has not started yet. */
@@ -95,13 +109,16 @@ export class MachineTimers implements MachineClock {
       delay.callId = callId;
       const { environment } = actor.turn.context;
       this.#open.set(callId, { callId, ms, id, event, ...place });
-      this.#ends.set(callId, actor.turn.journal.wakeTimes.get(callId) ?? environment.now() + ms);
+      const at = actor.turn.journal.wakeTimes.get(callId) ?? environment.now() + ms;
+      this.#ends.set(callId, { at, end() {} });
       actor.turn.deliveries.expect(callId, (outcome) => {
         this.#open.delete(callId);
         this.#ends.delete(callId);
         if (outcome.ok && !this.#calls.ended) fire();
       });
-      if (!actor.turn.journal.outcomes.has(callId)) sleep(actor, { callId, logged: known !== undefined }, ms);
+      if (actor.turn.journal.outcomes.has(callId)) return;
+      const end = sleep(actor, { callId, logged: known !== undefined }, ms);
+      if (this.#ends.has(callId)) this.#ends.set(callId, { at, end });
     };
     if (known === undefined) this.#calls.afterTransition(start);
     else start();

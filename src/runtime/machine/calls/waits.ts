@@ -10,19 +10,15 @@ import { toJsonSchema } from "../../agent/definition/schema.ts";
 export class MachineWaits {
   readonly #calls: MachineCalls;
   readonly #answered: (values: JsonObject) => void;
-  readonly #endOf: (stateId: string) => number | undefined;
+  readonly #delays: StateDelays;
   /** The open waits by the id of their state. */
   readonly #open = new Map<string, CallId>();
 
-  /** `answered` is called with each answer; `endOf` tells when a delay leaves a state. */
-  constructor(
-    calls: MachineCalls,
-    answered: (values: JsonObject) => void,
-    endOf: (stateId: string) => number | undefined,
-  ) {
+  /** `answered` is called with each answer. */
+  constructor(calls: MachineCalls, answered: (values: JsonObject) => void, delays: StateDelays) {
     this.#calls = calls;
     this.#answered = answered;
-    this.#endOf = endOf;
+    this.#delays = delays;
   }
 
   get size(): number {
@@ -74,9 +70,9 @@ export class MachineWaits {
       questions,
       schema,
       ...(jsonSchema && { jsonSchema }),
-      ...(isNew && { expiresAt: this.#endOf(stateId) }),
+      ...(isNew && { expiresAt: this.#delays.endOf(stateId) }),
       // The delay of the machine ends the wait.
-      expire: () => {},
+      expire: () => this.#delays.endPast(),
     });
   }
 
@@ -84,6 +80,14 @@ export class MachineWaits {
   #close(callId: CallId): void {
     if (!expirePast(this.#calls.actor, callId)) this.#calls.drop(callId);
   }
+}
+
+/** The delays of the machine. */
+export interface StateDelays {
+  /** When a delay leaves a state, in milliseconds since 1970. */
+  endOf(stateId: string): number | undefined;
+  /** Ends the delays whose time has passed. */
+  endPast(): void;
 }
 
 /** The questions in a state's `meta`. */
