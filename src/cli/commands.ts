@@ -3,6 +3,7 @@ import { completionCommand } from "./completion/completion.ts";
 import { conformanceCommand } from "./conformance.ts";
 import { devCommand } from "./dev/dev.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
+import { migrateCommand } from "./migrate.ts";
 import { initCommand } from "./init/init.ts";
 import { agentsCommand, describeCommand } from "./lists/agents.ts";
 import { eventsCommand } from "./lists/events.ts";
@@ -33,7 +34,12 @@ export function createCommands(): readonly Command[] {
       removeCommand(),
       artifactCommand(),
     ]),
-    ...inGroup("Check and set up:", [doctorCommand(), conformanceCommand(), completionCommand()]),
+    ...inGroup("Check and set up:", [
+      doctorCommand(),
+      migrateCommand(),
+      conformanceCommand(),
+      completionCommand(),
+    ]),
   ];
 }
 

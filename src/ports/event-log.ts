@@ -409,6 +409,8 @@ export interface LogHealth {
   readonly writable: boolean;
   /** The reason, in a sentence without file paths. */
   readonly reason?: string;
+  /** What can lose acknowledged events at present, each in a sentence that names the fix. */
+  readonly warnings?: readonly string[];
 }
 
 /** A cursor of an older claim was used: the run has another owner now. Nothing was appended. */

@@ -1,8 +1,9 @@
 import { styleText } from "node:util";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { EXIT } from "../exit.ts";
 import { checkAgents } from "./agents.ts";
 import { checkData } from "./data.ts";
+import { checkDatabase } from "./database.ts";
 import type { Finding } from "./finding.ts";
 import { checkModel, checkNode, checkPackages } from "./machine.ts";
 import { checkServer } from "./server.ts";
@@ -13,6 +14,7 @@ export function doctorCommand(): Command {
     .description("Checks this machine, the project and the server, and names what mends each fault.")
     .option("--agents <directory>", "directory of the agent files", "agents")
     .option("--data <directory>", "directory for runs and artifacts", ".troupe")
+    .addOption(new Option("--log <url>", "the PostgreSQL database of the runs").env("TROUPE_LOG"))
     .option("--url <url>", "address of the server")
     .option("--json", "print one finding a line as JSON", false)
     .addHelpText(
@@ -30,15 +32,16 @@ Examples:
 interface Options {
   readonly agents: string;
   readonly data: string;
+  readonly log?: string;
   readonly url?: string;
   readonly json: boolean;
 }
 
-async function run({ agents, data, url, json }: Options): Promise<void> {
+async function run({ agents, data, log = "", url, json }: Options): Promise<void> {
   const checks: (() => Finding[] | Promise<Finding[]>)[] = [
     checkNode,
     () => checkAgents(agents),
-    () => checkData(data),
+    () => (log === "" ? checkData(data) : checkDatabase(log)),
     () => checkServer(url, data),
     checkModel,
     checkPackages,

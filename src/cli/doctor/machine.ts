@@ -54,6 +54,7 @@ const OPTIONAL = {
   "@modelcontextprotocol/client": "tools of MCP servers",
   "@grpc/grpc-js": "the AIP protocol",
   "@grpc/proto-loader": "the AIP protocol",
+  pg: "a log in PostgreSQL",
 } as const;
 
 /** The version of a package as the project's files would import it. */

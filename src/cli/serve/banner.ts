@@ -2,6 +2,7 @@ import { relative } from "node:path";
 import { styleText } from "node:util";
 import { readVersion } from "../package-version.ts";
 import type { Log } from "../print/log.ts";
+import { withoutPassword } from "./open-database.ts";
 import type { ServerOptions } from "./server-options.ts";
 import type { ReadyReport } from "./server-report.ts";
 
@@ -13,25 +14,35 @@ export function printBanner(served: Served, options: ServerOptions, log: Log): v
   const { url, agents, listeners } = served;
   const version = readVersion();
   if (options.logFormat === "text") console.log(toBanner(served, options, version));
-  else log.info("serving", { url, agents, version, data: options.data, wires: options.wires, listeners });
+  else log.info("serving", { url, agents, version, data: placeOf(options), wires: options.wires, listeners });
 }
 
 function toBanner(
   { url, agents, defaultAgent, listeners }: Served,
-  { data, durability, wires, console: hasConsole }: ServerOptions,
+  options: ServerOptions,
   version: string,
 ): string {
+  const { log, durability, wires, console: hasConsole } = options;
   const names = agents.map((name) => (name === defaultAgent ? `${name} (default)` : name));
   const kept =
-    durability === "full" ? "every event fsynced" : "relaxed: a power failure may lose the newest events";
+    log !== undefined
+      ? "in PostgreSQL"
+      : durability === "full"
+        ? "every event fsynced"
+        : "relaxed: a power failure may lose the newest events";
   return [
     `${styleText("bold", `troupe ${version}`)}  ${styleText("cyan", url)}`,
     ...(hasConsole ? [`console       ${url}/ in a browser`] : []),
     `agents        ${names.join(", ")}`,
-    `data          ${shortPath(data)} (${kept})`,
+    `data          ${placeOf(options)} (${kept})`,
     `wires         ${["native", ...wires].join(", ")}`,
     ...listeners.map(({ name, address }) => `${name.padEnd(13)} ${address}`),
   ].join("\n");
+}
+
+/** Where the runs are kept. */
+function placeOf({ log, data }: ServerOptions): string {
+  return log === undefined ? shortPath(data) : withoutPassword(log);
 }
 
 /** A path relative to the working directory, if that is shorter. */

@@ -6,6 +6,7 @@ import type { SecretStore } from "../../ports/secret-store.ts";
 import { DamagedLog, DirectoryInUse } from "../../storage/sqlite/format/errors.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
+import { openDatabase } from "./open-database.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { PID_NOTE, writeNote } from "./write-note.ts";
 
@@ -16,8 +17,14 @@ export interface Data {
   readonly secrets: SecretStore;
 }
 
-/** Opens or creates the data directory of a server. */
-export function openData({ data, durability, acceptLoss }: ServerOptions): Data {
+/** Opens the database of a server, or opens or creates its data directory. */
+export async function openData(options: ServerOptions): Promise<Data> {
+  if (options.log === undefined) return openDirectory(options);
+  const log = await openDatabase(options.log, options);
+  return { log, artifacts: log.artifacts(), secrets: log.secrets() };
+}
+
+function openDirectory({ data, durability, acceptLoss }: ServerOptions): Data {
   try {
     const log = sqliteLog(data, { durability, acceptLoss });
     writeNote(join(data, PID_NOTE), String(process.pid));

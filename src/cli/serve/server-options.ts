@@ -12,6 +12,10 @@ export interface ServerOptions {
   readonly agents: string;
   readonly data: string;
   readonly durability: "full" | "relaxed";
+  /** The URL of a database for the runs, in place of the data directory. */
+  readonly log?: string;
+  /** Whether the database is used although another node may have it open. */
+  readonly single: boolean;
   readonly allowedHost: readonly string[];
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
@@ -52,6 +56,16 @@ export function addServerOptions(command: Command): Command {
     )
     .option("--agents <directory>", "directory of the agent files", "agents")
     .option("--data <directory>", "directory for runs and artifacts", ".troupe")
+    .addOption(
+      withVariable(
+        "TROUPE_LOG",
+        new Option(
+          "--log <url>",
+          "keep the runs in this PostgreSQL database: postgres://user@host:5432/database",
+        ),
+      ),
+    )
+    .option("--single", "use the database of --log although another node may have it open", false)
     .addOption(
       new Option(
         "--durability <degree>",
@@ -98,6 +112,11 @@ export function toArguments(options: ServerOptions): string[] {
     `--agents=${resolve(options.agents)}`,
     `--data=${resolve(options.data)}`,
     `--durability=${options.durability}`,
+    // The process inherits the variable, which may have a password.
+    ...(options.log === undefined || options.log === process.env["TROUPE_LOG"]
+      ? []
+      : [`--log=${options.log}`]),
+    ...(options.single ? ["--single"] : []),
     `--log-format=${options.logFormat}`,
     ...options.allowedHost.map((name) => `--allowed-host=${name}`),
     ...options.allowedOrigin.map((origin) => `--allowed-origin=${origin}`),

@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { localRouter } from "../../cluster/local-router.ts";
@@ -40,7 +41,8 @@ export async function startServer(
     createMetrics({ log: (message, thrown, facts) => lines.fault(message, thrown, { ...facts }) }),
     lines,
   );
-  const { log, artifacts, secrets } = openData(options);
+  const { log, artifacts, secrets } = await openData(options);
+  for (const warning of log.health().warnings ?? []) lines.fault(warning);
   const runtime = createRuntime({
     agents,
     log,
@@ -55,12 +57,22 @@ export async function startServer(
   superviseProcess(runtime, { telemetry: metrics });
   try {
     const server = await listen(runtime, options, metrics);
-    writeNote(join(options.data, URL_NOTE), server.url);
+    noteUrl(options, server.url);
     await runtime.ready();
     return { runtime, server };
   } catch (thrown) {
     await runtime.close({ drainMs: 0 });
     throw thrown;
+  }
+}
+
+/** Notes where the server is, for the other commands. With a database it needs no data directory otherwise. */
+function noteUrl({ data, log }: ServerOptions, url: string): void {
+  try {
+    if (log !== undefined) mkdirSync(data, { recursive: true, mode: 0o700 });
+    writeNote(join(data, URL_NOTE), url);
+  } catch (thrown) {
+    if (log === undefined) throw thrown;
   }
 }
 

@@ -27,8 +27,11 @@ export interface PostgresLogOptions extends PostgresConnection {
   readonly secretsKey?: string;
   /** The id of this node, which is new at each start. Default: a random id. */
   readonly node?: string;
-  /** Refuses to open while another node has the log open, and keeps other nodes with this option out. Default false. */
-  readonly alone?: boolean;
+  /**
+   * Which other nodes may have the log open: with `one` none, with `several` those that say the same. With `any` the log is
+   * opened in any case; claims keep it whole then too. Default `several`.
+   */
+  readonly nodes?: "one" | "several" | "any";
   /** Creates the tables, or brings them to the current version. Default true. */
   readonly migrate?: boolean;
   /** How long a lost connection is restored before a statement fails with `Unavailable`. Default 15,000. */

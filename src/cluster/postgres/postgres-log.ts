@@ -16,7 +16,7 @@ import { readServer } from "./connection/server.ts";
 import type { Server } from "./connection/server.ts";
 import { toOpenError } from "./connection/open-error.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
-import { secretsIn } from "./secrets.ts";
+import { checkKey, secretsIn } from "./secrets.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { Change } from "./wakes/wake-channel.ts";
@@ -31,7 +31,7 @@ export type PostgresLog = EventLog & Required<Pick<EventLog, "artifacts" | "node
 
 /** Opens a log in a PostgreSQL database, which several nodes can have open. Creates its tables if needed. */
 export async function postgresLog(options: PostgresLogOptions = {}): Promise<PostgresLog> {
-  const { node = newNode(), alone = false, cacheBytes = 16 * 1024 * 1024, listenUrl } = options;
+  const { node = newNode(), nodes = "several", cacheBytes = 16 * 1024 * 1024, listenUrl } = options;
   const database = await Database.connect(options);
   const rows = new Rows(database);
   const secrets = secretsIn(database, options.secretsKey);
@@ -42,6 +42,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   const releases = new Releases(database);
   let closing: Promise<void> | undefined;
   let trouble: string | undefined;
+  let warnings: readonly string[] = [];
   let probe: NodeJS.Timeout | undefined;
   let changed: Change[] = [];
 
@@ -54,12 +55,15 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     database,
     node,
     url: listenUrl,
-    lock: alone ? "alone" : "shared",
+    nodes,
     onChanged,
     onReconnected() {
       for (const runId of Array.from(tails.runIds)) tails.wake(runId);
     },
-    look: async (client) => onChanged(await lost.look(client, claims.runIds)),
+    async look(client) {
+      onChanged(await lost.look(client, claims.runIds));
+      ({ warnings } = await readServer(database));
+    },
   });
 
   const { durability } = await open().catch(async (error: unknown) => {
@@ -71,7 +75,9 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     const server = await readServer(database);
     if (options.migrate === false) await checkVersion(database);
     else await migrate(database);
+    if (options.secretsKey !== undefined) await checkKey(secrets);
     await channel.open();
+    ({ warnings } = server);
     return server;
   }
 
@@ -249,7 +255,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   function health(): LogHealth {
     if (closing !== undefined) return CLOSED;
-    return trouble === undefined ? WRITABLE : { writable: false, reason: trouble };
+    return {
+      writable: trouble === undefined,
+      ...(trouble !== undefined && { reason: trouble }),
+      ...(warnings.length > 0 && { warnings }),
+    };
   }
 
   async function close(): Promise<void> {
@@ -321,5 +331,4 @@ function newNode(): string {
 
 const PROBE_MS = 500;
 
-const WRITABLE = { writable: true };
 const CLOSED = { writable: false, reason: "the log is closed" };

@@ -56,6 +56,16 @@ export function secretsIn(database: Database, secretsKey: string | undefined): S
   };
 }
 
+/** Refuses a key that is not the one of the stored secrets. */
+export async function checkKey(secrets: SecretStore): Promise<void> {
+  const [name] = await secrets.names();
+  if (name === undefined) return;
+  await secrets.get(name).catch((error: unknown) => {
+    if (!(error instanceof AgentError)) throw error;
+    throw new AgentError("invalid_request", error.message, error.details);
+  });
+}
+
 /** A key of 32 bytes from a text of any form. */
 function toKey(text: string): Buffer {
   if (text.length < KEY_CHARACTERS) {

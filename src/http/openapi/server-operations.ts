@@ -6,11 +6,17 @@ import type { RouteOperations } from "./parts.ts";
 /** The name and the path of an agent. */
 const pair: JsonObject = { type: "array", prefixItems: [text, text], minItems: 2, maxItems: 2 };
 
+const warnings: JsonObject = {
+  type: "array",
+  items: text,
+  description: "What can lose acknowledged events at present.",
+};
+
 const health = object(
   {
     status: { const: "ok" },
     durability: { ...text, description: "What a commit survives." },
-    log: object({ writable: flag, reason: text }, ["writable"]),
+    log: object({ writable: flag, reason: text, warnings }, ["writable"]),
     active_runs: whole,
     active_turns: whole,
   },
@@ -48,7 +54,7 @@ export const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   readiness: operation({
     summary: "Returns whether the server accepts requests.",
     responses: {
-      "200": json(object({ status: { const: "ok" } }, ["status"]), "The server accepts requests."),
+      "200": json(object({ status: { const: "ok" }, warnings }, ["status"]), "The server accepts requests."),
     },
   }),
   metrics: operation({

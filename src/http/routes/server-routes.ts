@@ -61,7 +61,7 @@ export function serverHandlers(
         throw new AgentError("unavailable", router.reason ?? "the other nodes are not known yet");
       if (!log.writable)
         throw new AgentError("unavailable", log.reason ?? "the log cannot be written at present");
-      return reply(c, JSON.stringify({ status: "ok" }));
+      return reply(c, JSON.stringify({ status: "ok", warnings: log.warnings }));
     },
 
     async metrics(c) {

@@ -139,9 +139,9 @@ test("a node that hears nothing of a new owner does not serve its old events as 
 test("a node that opens the log alone keeps others out, and is kept out by them", async () => {
   const schema = newSchema();
   const shared = await openSchema(schema);
-  await expect(openSchema(schema, { alone: true })).rejects.toMatchObject({ code: "forbidden" });
+  await expect(openSchema(schema, { nodes: "one" })).rejects.toMatchObject({ code: "forbidden" });
   await shared.close();
-  const alone = await openSchema(schema, { alone: true });
+  const alone = await openSchema(schema, { nodes: "one" });
   await expect(openSchema(schema)).rejects.toMatchObject({ code: "forbidden" });
   await alone.close();
   const again = await openSchema(schema);

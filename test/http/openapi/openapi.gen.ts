@@ -1432,6 +1432,7 @@ export interface operations {
                         log: {
                             writable: boolean;
                             reason?: string;
+                            warnings?: string[];
                         };
                         active_runs: number;
                         active_turns: number;
@@ -1459,6 +1460,7 @@ export interface operations {
                     "application/json": {
                         /** @constant */
                         status: "ok";
+                        warnings?: string[];
                     };
                 };
             };

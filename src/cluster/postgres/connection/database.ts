@@ -4,6 +4,7 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import type { PostgresConnection } from "../options.ts";
 import { loadPg } from "./load-pg.ts";
 import type { Pg } from "./load-pg.ts";
+import { readService } from "./service.ts";
 import { isTransient, toReason } from "./trouble.ts";
 
 /** A value of a statement. */
@@ -66,7 +67,9 @@ export class Database {
   }
 
   static async connect(options: PostgresConnection & { readonly settleMs?: number }): Promise<Database> {
-    return new Database(await loadPg(), options);
+    const service = readService(options);
+    const { url: _url, ...others } = options;
+    return new Database(await loadPg(), service === undefined ? options : { ...service, ...others });
   }
 
   get isClosed(): boolean {

@@ -7,7 +7,7 @@ import { TABLES } from "./tables.ts";
 const MIGRATIONS: readonly string[] = [TABLES + FUNCTIONS];
 
 /** The number of the schema that this version needs. */
-const SCHEMA_VERSION: number = MIGRATIONS.length;
+export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
 /** The schema before and after a migration. */
 export interface Migrated {
@@ -43,7 +43,7 @@ export function migrate(database: Database): Promise<Migrated> {
 
 /** Refuses a database whose tables are not of the current version. */
 export async function checkVersion(database: Database): Promise<void> {
-  const version = await readVersion(database, { query: (text, values) => database.once(text, values) });
+  const version = await findVersion(database);
   if (version === SCHEMA_VERSION) return;
   throw new AgentError(
     "invalid_request",
@@ -52,7 +52,11 @@ export async function checkVersion(database: Database): Promise<void> {
   );
 }
 
-/** The number of the schema; 0 if there is none. */
+/** The number of the schema of a database; 0 if there is none. */
+export function findVersion(database: Database): Promise<number> {
+  return readVersion(database, { query: (text, values) => database.once(text, values) });
+}
+
 async function readVersion(database: Database, { query }: Transaction): Promise<number> {
   const table = `${database.schema}.migration`;
   const [{ exists } = { exists: false }] = await query<{ exists: boolean }>(

@@ -17,8 +17,8 @@ export interface WakeChannelOptions {
   readonly node: string;
   /** The address of the connection, if it is another one. */
   readonly url?: string | undefined;
-  /** Keeps other nodes out that open the log for themselves; fails if one has it, or if others have it already. */
-  readonly lock: "alone" | "shared";
+  /** Which other nodes may have the log open. */
+  readonly nodes: "one" | "several" | "any";
   /** Runs were changed by another node. */
   onChanged(changes: readonly Change[]): void;
   /** The channel was silent for a time: any run can have changed. */
@@ -48,7 +48,7 @@ export class WakeChannel {
 
   /** Connects; fails if the connection hears nothing, or if the log is open elsewhere. */
   async open(): Promise<void> {
-    const { database, node, lock } = this.#options;
+    const { database, node, nodes } = this.#options;
     const client = await this.#connect();
     this.#client = client;
     try {
@@ -62,10 +62,10 @@ export class WakeChannel {
       if (!isFree) {
         throw new AgentError(
           "forbidden",
-          lock === "alone"
+          nodes === "one"
             ? "another node has the log in this database open"
             : "another node has opened the log in this database for itself alone",
-          { hint: "stop the other node, or let all nodes share the log" },
+          { hint: "stop the other node, or open the log on all nodes for several nodes" },
         );
       }
       const heard = new Promise<boolean>((resolve) => {
@@ -121,10 +121,11 @@ export class WakeChannel {
     return client;
   }
 
-  /** Takes the lock that tells a node alone from nodes together; it lasts as long as the connection. */
+  /** Takes the lock that tells one node from several; it lasts as long as the connection. */
   async #lock(client: Client): Promise<boolean> {
-    const { lock } = this.#options;
-    const take = lock === "alone" ? "pg_try_advisory_lock" : "pg_try_advisory_lock_shared";
+    const { nodes } = this.#options;
+    if (nodes === "any") return true;
+    const take = nodes === "one" ? "pg_try_advisory_lock" : "pg_try_advisory_lock_shared";
     const { rows } = await client.query<{ taken: boolean }>(
       `SELECT ${take}(hashtextextended($1, 0)) AS taken`,
       [`troupe serves ${this.#options.database.schema}`],

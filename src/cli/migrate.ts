@@ -1,0 +1,30 @@
+import { Command, Option } from "commander";
+import { migratePostgres } from "../cluster/postgres/inspect.ts";
+import { EXIT, Exit } from "./exit.ts";
+import { explained, toConnection } from "./serve/open-database.ts";
+
+/** `troupe migrate`: brings the tables of a database to the version of this package. */
+export function migrateCommand(): Command {
+  return new Command("migrate")
+    .description("Creates the tables of a log in a PostgreSQL database, or brings them to this version.")
+    .addOption(
+      new Option("--log <url>", "the database: postgres://user@host:5432/database").env("TROUPE_LOG"),
+    )
+    .addHelpText(
+      "after",
+      "\nA server does the same when it starts, if its user may create tables.\n\nExample:\n  troupe migrate --log postgres://owner@db.internal/agents",
+    )
+    .action(run);
+}
+
+async function run({ log }: { readonly log?: string }): Promise<void> {
+  if (log === undefined || log === "") {
+    throw new Exit(EXIT.usage, "migrate needs a database", "use --log postgres://user@host:5432/database");
+  }
+  const { from, to } = await explained(() => migratePostgres(toConnection(log)));
+  console.log(
+    from === to
+      ? `The database has schema ${to} already.`
+      : `The database has schema ${to} now; it had ${from}.`,
+  );
+}

@@ -1,0 +1,53 @@
+import { Database } from "./connection/database.ts";
+import { toOpenError } from "./connection/open-error.ts";
+import { readServer } from "./connection/server.ts";
+import type { PostgresConnection } from "./options.ts";
+import { findVersion, migrate, SCHEMA_VERSION } from "./schema/migrate.ts";
+import type { Migrated } from "./schema/migrate.ts";
+
+/** A database as it is before a log is opened in it. */
+export interface InspectedPostgres {
+  /** Where it is, without the password. */
+  readonly address: string;
+  /** The number of its schema; 0 if it has none. */
+  readonly schema: number;
+  /** The number of the schema that this version of the package needs. */
+  readonly needed: number;
+  /** What can lose acknowledged events, each in a sentence that names the fix. */
+  readonly warnings: readonly string[];
+}
+
+/** Looks at a database without changing it; fails with an explanation if no log can be opened in it. */
+export function inspectPostgres(options: PostgresConnection): Promise<InspectedPostgres> {
+  return using(options, async (database) => {
+    const { warnings } = await readServer(database);
+    return {
+      address: database.address,
+      schema: await findVersion(database),
+      needed: SCHEMA_VERSION,
+      warnings,
+    };
+  });
+}
+
+/** Creates the tables of a log, or brings them to the current version. */
+export function migratePostgres(options: PostgresConnection): Promise<Migrated> {
+  return using(options, async (database) => {
+    await readServer(database);
+    return migrate(database);
+  });
+}
+
+async function using<Result>(
+  options: PostgresConnection,
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const database = await Database.connect(options);
+  try {
+    return await work(database);
+  } catch (error) {
+    throw toOpenError(error, database);
+  } finally {
+    await database.close();
+  }
+}

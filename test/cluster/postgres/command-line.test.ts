@@ -1,0 +1,178 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { expect, test } from "vitest";
+import { needsPostgres, ownPostgres, postgresUrl } from "../../machine/postgres.ts";
+import { agentSaying, createProject, startCommand } from "../../cli/command.ts";
+import { startProxy } from "./proxy.ts";
+
+needsPostgres();
+
+const KEY = "a key of thirty-two characters ..";
+
+test("a server keeps its runs in a database, and another one shows them after it has stopped", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const env = { TROUPE_LOG: await newDatabase(), TROUPE_SECRETS_KEY: KEY };
+  const first = startCommand(["serve", "--port=0"], { cwd, env });
+  const [url] = await first.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const call = startCommand(["chat", "speaker", "hi", "--url", url], { cwd });
+  expect(await call.exited).toBe(0);
+  expect(call.output()).toContain("hello");
+
+  const second = startCommand(["serve", "--port=0"], { cwd, env });
+  expect(await second.exited).toBe(78);
+  expect(second.output()).toContain("troupe: another node has the log in this database open");
+  first.kill();
+  expect(await first.exited).toBe(0);
+
+  const third = startCommand(["serve", "--port=0"], { cwd, env });
+  const [again] = await third.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const runs = startCommand(["runs", "--url", again], { cwd });
+  expect(await runs.exited).toBe(0);
+  expect(runs.output()).toContain("speaker");
+
+  const fourth = startCommand(["serve", "--port=0", "--single"], { cwd, env });
+  await fourth.match(/http:\/\/127\.0\.0\.1:\d+/);
+});
+
+test("each wrong database is refused with a line that names the fix, and never with the password", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const good = await newDatabase();
+  const wrong: readonly (readonly [env: Readonly<Record<string, string>>, code: number, lines: RegExp])[] = [
+    [
+      { TROUPE_LOG: "mysql://u:hidden@h/d" },
+      78,
+      /is not the URL of a PostgreSQL database\nuse --log postgres:/,
+    ],
+    [
+      { TROUPE_LOG: "postgres://u:hidden@127.0.0.1:1/d" },
+      69,
+      /cannot be reached: d at 127\.0\.0\.1:1 as u: ECONNREFUSED\nstart it/,
+    ],
+    [{ TROUPE_LOG: good.replace(/\w+$/, "nowhere") }, 78, /no such database: nowhere at .*\ncreate it/],
+    [
+      { TROUPE_LOG: good.replace("troupe@", "stranger:hidden@") },
+      78,
+      /refuses the user or the password: .* as stranger\nset PGPASSWORD/,
+    ],
+    [
+      { TROUPE_LOG: good, TROUPE_SECRETS_KEY: "short" },
+      78,
+      /key of the secrets has fewer than 32 characters\nmake one/,
+    ],
+    [{ TROUPE_LOG: "postgres://?service=unknown" }, 78, /no service "unknown".*\nadd a section \[unknown\]/],
+  ];
+  for (const [env, code, lines] of wrong) {
+    const server = startCommand(["serve", "--port=0"], { cwd, env });
+    expect(await server.exited).toBe(code);
+    expect(server.output()).toMatch(lines);
+    expect(server.output()).not.toContain("hidden");
+  }
+  const visible = startCommand(["serve", "--port=0", "--log=postgres://u:hidden@h/d"], { cwd });
+  expect(await visible.exited).toBe(78);
+  expect(visible.output()).toMatch(/--log has a password.*\nset the URL as TROUPE_LOG/);
+  expect(visible.output()).not.toContain("hidden");
+});
+
+test("a role without rights, and a newer schema, are refused; troupe migrate mends the first", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const owner = await newDatabase();
+  const role = `plain_${Date.now()}`;
+  await ask(owner, `CREATE ROLE ${role} LOGIN`);
+  const plain = owner.replace("troupe@", `${role}@`);
+  const refused = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: plain } });
+  expect(await refused.exited).toBe(78);
+  expect(refused.output()).toMatch(/lacks rights in the database: .*\nrun `troupe migrate`/);
+
+  const migrate = startCommand(["migrate", "--log", owner], { cwd });
+  expect(await migrate.exited).toBe(0);
+  expect(migrate.output()).toContain("The database has schema 1 now; it had 0.");
+  await ask(
+    owner,
+    `GRANT USAGE ON SCHEMA troupe TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA troupe TO ${role};
+    GRANT ALL ON ALL SEQUENCES IN SCHEMA troupe TO ${role}; GRANT ALL ON ALL FUNCTIONS IN SCHEMA troupe TO ${role}`,
+  );
+  const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: plain } });
+  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+  expect(await startCommand(["chat", "speaker", "hi", "--url", url], { cwd }).exited).toBe(0);
+  server.kill();
+  await server.exited;
+  await ask(owner, `REASSIGN OWNED BY ${role} TO troupe; DROP OWNED BY ${role}; DROP ROLE ${role}`);
+
+  await ask(owner, "INSERT INTO troupe.migration VALUES (99, now())");
+  const newer = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: owner } });
+  expect(await newer.exited).toBe(78);
+  expect(newer.output()).toMatch(
+    /has schema 99, and this version of troupe knows 1 and older\nnpm install troupe@latest/,
+  );
+});
+
+test("a connection that hears no notifications is refused, as behind a pooler", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const direct = await newDatabase();
+  const pooler = await startProxy(direct);
+  pooler.loseNotifications();
+  const refused = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: pooler.url } });
+  expect(await refused.exited).toBe(78);
+  expect(refused.output()).toMatch(/hears no notifications, as behind a pooler.*\n.*TROUPE_LOG_LISTEN/);
+  const env = { TROUPE_LOG: pooler.url, TROUPE_LOG_LISTEN: direct };
+  await startCommand(["serve", "--port=0"], { cwd, env }).match(/http:\/\/127\.0\.0\.1:\d+/);
+});
+
+test("a server whose commits are not synced says so when it starts, when it is ready, and to the doctor", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const own = await ownPostgres();
+  await ask(own.url, "ALTER ROLE troupe SET synchronous_commit = off");
+  const env = { TROUPE_LOG: own.url };
+  const server = startCommand(["serve", "--port=0"], { cwd, env });
+  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const warning = "synchronous_commit is off: a crash of the server loses acknowledged events; set it to on";
+  expect(server.output()).toContain(warning);
+  const ready = await fetch(`${url}/readyz`);
+  expect(await ready.json()).toEqual({ status: "ok", warnings: [warning] });
+  expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ durability: "relaxed" });
+  const doctor = startCommand(["doctor", "--json"], { cwd, env });
+  expect(await doctor.exited).toBe(1);
+  expect(doctor.output()).toContain('"fix":"set it to on"');
+});
+
+test("a service file gives the address", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const { hostname, port, pathname } = new URL(await newDatabase());
+  const file = join(cwd, "services");
+  const host = decodeURIComponent(hostname);
+  const lines = [
+    "# ours",
+    "[agents]",
+    `host=${host}`,
+    `port=${port || 5432}`,
+    `dbname=${pathname.slice(1)}`,
+    "user=troupe",
+  ];
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  const env = { TROUPE_LOG: "postgres://?service=agents", PGSERVICEFILE: file };
+  const server = startCommand(["serve", "--port=0"], { cwd, env });
+  await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+  expect(server.output()).toContain("(in PostgreSQL)");
+});
+
+/** Creates an empty database and returns its URL. */
+async function newDatabase(): Promise<string> {
+  const server = await postgresUrl();
+  count += 1;
+  const name = `cli_${process.pid}_${Date.now()}_${count}`;
+  await ask(server, `CREATE DATABASE ${name}`);
+  return server.replace(/\/\w+$/, `/${name}`);
+}
+
+async function ask(url: string, text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
+  }
+}
+
+let count = 0;
