@@ -17,7 +17,8 @@ export default defineConfig({
       // Hundreds of processes are started; each of them would compile the same modules again.
       NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/troupe-tests"),
     },
-    // The files that a worker runs share its modules: loading them again for each file took a fourth of the time.
+    // The files that a worker runs share its modules and globals, so a test undoes what it changes of them. Loading the
+    // modules again for each file took a fourth of the time.
     isolate: false,
     // The tests wait for servers half of the time, so one file more than there are cores runs at once.
     maxWorkers: availableParallelism() + 1,

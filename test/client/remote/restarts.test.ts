@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { createClient } from "troupe/client";
 import type { Event } from "troupe/protocol";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { payments } from "../../../agents/payments.ts";
 import { ticker } from "../../../agents/ticker.ts";
 import { ofType } from "../../agents/events.ts";
@@ -14,9 +14,13 @@ const NEAR = fileURLToPath(new URL("near-server.ts", import.meta.url));
 const COUNT = "30 15";
 const NUMBERS = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`);
 
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
 test("a remote agent that is requested directly continues when its local server is killed and restarted", async () => {
   await using there = await start({ agents: [ticker] });
-  process.env["TROUPE_REMOTE"] = `${there.url}/ticker`;
+  vi.stubEnv("TROUPE_REMOTE", `${there.url}/ticker`);
   await using here = await ServerProcess.create(NEAR);
   await using way = await FaultProxy.start(await here.start());
   const events: Event[] = [];
@@ -33,7 +37,7 @@ test("a remote agent that is requested directly continues when its local server 
 test("a call continues when both servers are killed, one after the other", async () => {
   await using there = await ServerProcess.create();
   await using wayThere = await FaultProxy.start(await there.start());
-  process.env["TROUPE_REMOTE"] = `${wayThere.url}/ticker`;
+  vi.stubEnv("TROUPE_REMOTE", `${wayThere.url}/ticker`);
   await using here = await ServerProcess.create(NEAR);
   await using way = await FaultProxy.start(await here.start());
   const events: Event[] = [];
@@ -49,7 +53,7 @@ test("a call continues when both servers are killed, one after the other", async
 
 test("a question is still open after its asker was killed, and its answer arrives once", async () => {
   await using there = await start({ agents: [payments] });
-  process.env["TROUPE_REMOTE"] = `${there.url}/payments`;
+  vi.stubEnv("TROUPE_REMOTE", `${there.url}/payments`);
   await using here = await ServerProcess.create(NEAR);
   await using way = await FaultProxy.start(await here.start());
   const asked = createClient(way.url).agent("payments").chat("pay 3 to bob");
