@@ -113,8 +113,8 @@ function Callee({ callee }: { readonly callee: InspectedCallee }): VNode {
               {description}
             </p>
           )}
-          {input !== undefined && <JsonTree value={{ input }} open={2} />}
-          {output !== undefined && <JsonTree value={{ output }} open={1} />}
+          {input !== undefined && <JsonTree value={{ input }} open={4} />}
+          {output !== undefined && <JsonTree value={{ output }} open={2} />}
         </div>
       ))}
       {served && (

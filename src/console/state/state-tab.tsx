@@ -33,8 +33,10 @@ function State({ view, isPast }: RunTabProps): VNode {
   return (
     <div class="state-tab" aria-busy={Math.abs(at) !== view.head}>
       <p class="tab-note second">
-        {isPast ? `As of event ${now.at}.` : `As of now, event ${now.at}.`}
-        {began !== undefined && ` Marked is what has changed since the turn began at event ${began}.`}
+        As of event {now.at}.
+        {began !== undefined &&
+          began < now.at &&
+          ` Marked is what has changed since the turn began at event ${began}.`}
         {!isPast && (now.in_memory ? " The run is in memory." : " The run is not in memory.")}
       </p>
       <Memory now={now} before={before} />

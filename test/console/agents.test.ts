@@ -1,0 +1,51 @@
+import { defineAgent, defineTool } from "troupe";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { useBrowser } from "./browser.ts";
+import { startConsole } from "./server.ts";
+import type { ConsoleServer } from "./server.ts";
+
+const send = defineTool({
+  name: "send_letter",
+  description: "Sends a letter.",
+  input: z.object({ address: z.string() }),
+  run: () => "sent",
+});
+
+const clerk = defineAgent({
+  name: "clerk",
+  purpose: "Writes letters.",
+  tools: [send],
+  chat: () => "ok",
+});
+
+let server: ConsoleServer;
+beforeAll(async () => {
+  server = await startConsole([clerk]);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const open = useBrowser();
+
+test("an agent is shown with its tools, the agents it works with, and those that call it", async ({
+  skip,
+}) => {
+  await using tab = await open(skip, `${server.url}/#/agents/assistant`);
+  const { page } = tab;
+  await page.getByText("Asks the model scripted").waitFor();
+  await page.getByText("It calls no tools.").waitFor();
+  const others = page.getByRole("list", { name: "Works with" });
+  await others.getByText("calculator", { exact: true }).first().click();
+  await others.getByRole("heading", { name: "divide" }).waitFor();
+  await others.getByRole("link", { name: "Open calculator" }).click();
+  await page.getByRole("heading", { level: 1, name: "calculator" }).waitFor();
+  await page.getByText("It calls no other agents.").waitFor();
+  await page.getByRole("link", { name: "assistant" }).click();
+  await expect.poll(() => page.url()).toContain("#/agents/assistant");
+
+  await page.evaluate('location.hash = "#/agents/clerk"');
+  const tools = page.getByRole("list", { name: "Tools" });
+  await tools.getByText("not repeated after a crash").waitFor();
+  await tools.getByText("send_letter", { exact: true }).first().click();
+  await tools.getByText("address").first().waitFor();
+});
