@@ -215,7 +215,10 @@ class Performance {
       case "text":
         return turn.text(call.content).then(() => call.content);
       case "model":
-        return turn.complete({ model: this.#model(call), input: null });
+        return turn.complete({
+          model: this.#model(call),
+          input: { messages: ["ask", JSON.stringify(call)] },
+        });
       case "remote":
         return turn.call(this.#cast.remote ?? this.#cast.agent, "perform", { program: call.program });
       default: {

@@ -5,6 +5,7 @@ import type { History } from "./history.ts";
 import { Model } from "./model.ts";
 import type { Expected, Given, Kept } from "./model.ts";
 import type { Programs } from "./program.ts";
+import { checkPrompts } from "./verify-prompts.ts";
 
 /** Compares what a turn did, so far or to its end, with its programs. */
 export function compareWithPrograms(
@@ -55,6 +56,7 @@ export function checkInvariants(history: History): readonly string[] {
     const said = saidIn(events) || (end.output === null ? "" : JSON.stringify(end.output));
     if ((end.result ?? "") !== said) faults.push(`its result is ${String(end.result)}, not ${said}`);
   }
+  faults.push(...checkPrompts(history));
   return faults;
 }
 
