@@ -47,7 +47,9 @@ function Prompt({ call: { requestId, callId, attempt } }: { readonly call: CallV
   );
   if (error?.code === "not_found") {
     return (
-      <p class="second">The log has no prompt of it. Prompts are kept unless the server has turned it off.</p>
+      <p class="second">
+        The log has no prompt of it: an agent on another server has asked the model, or prompts are not kept.
+      </p>
     );
   }
   if (error !== undefined) return <Refusal error={error} />;
