@@ -1,9 +1,9 @@
 import { defineAgent, defineTool } from "troupe";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { useBrowser } from "./browser.ts";
-import { startConsole } from "./server.ts";
-import type { ConsoleServer } from "./server.ts";
+import { useBrowser } from "./harness/browser.ts";
+import { startConsole } from "./harness/server.ts";
+import type { ConsoleServer } from "./harness/server.ts";
 
 const send = defineTool({
   name: "send_letter",

@@ -1,8 +1,8 @@
 import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { useBrowser } from "./browser.ts";
-import { startConsole } from "./server.ts";
+import { useBrowser } from "./harness/browser.ts";
+import { startConsole } from "./harness/server.ts";
 
 const open = useBrowser();
 

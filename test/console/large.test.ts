@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { useBrowser } from "./browser.ts";
-import type { Tab } from "./browser.ts";
-import { flood } from "./agents.ts";
-import { startConsole } from "./server.ts";
+import { useBrowser } from "./harness/browser.ts";
+import type { Tab } from "./harness/browser.ts";
+import { flood } from "./harness/agents.ts";
+import { startConsole } from "./harness/server.ts";
 
 const open = useBrowser();
 

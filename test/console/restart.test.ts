@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { startCommand } from "../cli/command.ts";
 import type { RunningCommand } from "../cli/command.ts";
-import { useBrowser } from "./browser.ts";
+import { useBrowser } from "./harness/browser.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const open = useBrowser();

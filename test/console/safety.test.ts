@@ -1,9 +1,9 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useBrowser } from "./browser.ts";
-import { startConsole } from "./server.ts";
-import type { ConsoleServer } from "./server.ts";
+import { useBrowser } from "./harness/browser.ts";
+import { startConsole } from "./harness/server.ts";
+import type { ConsoleServer } from "./harness/server.ts";
 
 let server: ConsoleServer;
 let foreign: { readonly url: string; readonly close: () => void };

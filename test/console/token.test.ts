@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { useBrowser } from "./browser.ts";
-import { startConsole } from "./server.ts";
+import { useBrowser } from "./harness/browser.ts";
+import { startConsole } from "./harness/server.ts";
 
 const open = useBrowser();
 const token = "a-token-of-this-test";

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import axe from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { broken } from "./agents.ts";
-import { useBrowser } from "./browser.ts";
-import { bakery, shop } from "./machine.ts";
-import { startConsole } from "./server.ts";
-import type { ConsoleServer } from "./server.ts";
+import { broken } from "./harness/agents.ts";
+import { useBrowser } from "./harness/browser.ts";
+import { bakery, shop } from "./harness/machine.ts";
+import { startConsole } from "./harness/server.ts";
+import type { ConsoleServer } from "./harness/server.ts";
 
 /** A folder for screenshots of all views; none are kept by default. */
 const screenshots = process.env["SCREENSHOTS"];

@@ -13,7 +13,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import { payments } from "../../agents/payments.ts";
 import { bundle } from "../client/bundle.ts";
-import { useBrowser } from "../console/browser.ts";
+import { useBrowser } from "../console/harness/browser.ts";
 import { findBlocks } from "../docs/blocks.ts";
 
 const CHAT = new URL("chat-page.ts", import.meta.url);

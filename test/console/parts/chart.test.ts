@@ -5,7 +5,7 @@ import { layoutChart } from "../../../src/console/chart/layout.ts";
 import type { ChartLayout, StateBox } from "../../../src/console/chart/layout.ts";
 import { activePaths, allStates, possibleEvents } from "../../../src/console/chart/states.ts";
 import type { Statechart } from "../../../src/protocol/answers/statechart.ts";
-import { bakery } from "../machine.ts";
+import { bakery } from "../harness/machine.ts";
 
 const runtime = createRuntime({ agents: [order, bakery] });
 

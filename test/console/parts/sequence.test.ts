@@ -3,7 +3,7 @@ import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { project } from "../../../src/client/view/project.ts";
 import { toSequence } from "../../../src/console/sequence/messages.ts";
-import { outer } from "../agents.ts";
+import { outer } from "../harness/agents.ts";
 
 test("the sequence has a lifeline for each actor, and each message between two of them in its order", async () => {
   const runtime = createRuntime({ agents: [outer] });

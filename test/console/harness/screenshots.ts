@@ -4,10 +4,10 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
-import { createClient } from "../../src/client/index.ts";
+import { createClient } from "../../../src/client/index.ts";
 import { findBrowser } from "./find-browser.ts";
 
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, "docs/images");
 const SIZE = { width: 1120, height: 760 };
 

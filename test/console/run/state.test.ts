@@ -1,9 +1,9 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useBrowser } from "./browser.ts";
-import { shop } from "./machine.ts";
-import { startConsole } from "./server.ts";
-import type { ConsoleServer } from "./server.ts";
+import { useBrowser } from "../harness/browser.ts";
+import { shop } from "../harness/machine.ts";
+import { startConsole } from "../harness/server.ts";
+import type { ConsoleServer } from "../harness/server.ts";
 
 let server: ConsoleServer;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { chromium } from "playwright-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll } from "vitest";
 import { findBrowser } from "./find-browser.ts";
-import { skipWithout } from "../machine/skip-without.ts";
+import { skipWithout } from "../../machine/skip-without.ts";
 
 export interface TabOptions {
   readonly theme?: "light" | "dark";

@@ -1,11 +1,11 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { activePaths } from "../../src/console/chart/states.ts";
-import type { Json } from "../../src/protocol/json.ts";
-import { useBrowser } from "./browser.ts";
-import { bakery } from "./machine.ts";
-import { startConsole } from "./server.ts";
-import type { ConsoleServer } from "./server.ts";
+import { activePaths } from "../../../src/console/chart/states.ts";
+import type { Json } from "../../../src/protocol/json.ts";
+import { useBrowser } from "../harness/browser.ts";
+import { bakery } from "../harness/machine.ts";
+import { startConsole } from "../harness/server.ts";
+import type { ConsoleServer } from "../harness/server.ts";
 
 let server: ConsoleServer;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useBrowser } from "./browser.ts";
-import { startConsole } from "./server.ts";
-import type { ConsoleServer } from "./server.ts";
+import { useBrowser } from "../harness/browser.ts";
+import { startConsole } from "../harness/server.ts";
+import type { ConsoleServer } from "../harness/server.ts";
 
 let server: ConsoleServer;
 beforeAll(async () => {

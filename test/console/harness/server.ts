@@ -2,14 +2,14 @@ import { createRuntime } from "troupe";
 import type { Agent, Runtime } from "troupe";
 import { readConsole, serve } from "troupe/node";
 import type { ServeOptions } from "troupe/node";
-import { assistant } from "../../agents/assistant.ts";
-import { calculator } from "../../agents/calculator.ts";
-import { echo } from "../../agents/echo.ts";
-import { interviewer } from "../../agents/interviewer.ts";
-import { order } from "../../agents/order.ts";
-import { payments } from "../../agents/payments.ts";
-import { team } from "../../agents/team.ts";
-import { ticker } from "../../agents/ticker.ts";
+import { assistant } from "../../../agents/assistant.ts";
+import { calculator } from "../../../agents/calculator.ts";
+import { echo } from "../../../agents/echo.ts";
+import { interviewer } from "../../../agents/interviewer.ts";
+import { order } from "../../../agents/order.ts";
+import { payments } from "../../../agents/payments.ts";
+import { team } from "../../../agents/team.ts";
+import { ticker } from "../../../agents/ticker.ts";
 
 /** A server with the console. */
 export interface ConsoleServer extends AsyncDisposable {

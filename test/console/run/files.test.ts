@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { useBrowser } from "./browser.ts";
-import { startConsole } from "./server.ts";
-import type { ConsoleServer } from "./server.ts";
+import { useBrowser } from "../harness/browser.ts";
+import { startConsole } from "../harness/server.ts";
+import type { ConsoleServer } from "../harness/server.ts";
 
 const open = useBrowser();
 
