@@ -18,7 +18,7 @@ export function StateTab(props: RunTabProps): VNode {
   return props.view.head === 0 ? <div aria-busy="true" /> : <State {...props} />;
 }
 
-function State({ view, isPast }: RunTabProps): VNode {
+function State({ view, actor, isPast }: RunTabProps): VNode {
   const { server } = useConsole();
   const { runId } = view;
   const at = useThrottled(isPast ? view.head : -view.head, READ_MS);
@@ -39,7 +39,7 @@ function State({ view, isPast }: RunTabProps): VNode {
           ` Marked is what has changed since the turn began at event ${began}.`}
         {!isPast && (now.in_memory ? " The run is in memory." : " The run is not in memory.")}
       </p>
-      <Memory now={now} before={before} />
+      <Memory now={now} before={before} agents={actor && agentsIn(view)} />
       <Machines now={now} before={before} view={view} />
       <Mailbox now={now} />
       <Configuration now={now} before={before} />
@@ -51,17 +51,31 @@ function State({ view, isPast }: RunTabProps): VNode {
 /** The pause between two readings while the scrubber moves or the run goes on. */
 const READ_MS = 500;
 
+/** The agents of a view that is narrowed to an actor. */
+function agentsIn({ calls }: RunView): ReadonlySet<string> {
+  return new Set([...calls.values()].map(({ name }) => name));
+}
+
 interface PartProps {
   readonly now: InspectedRun;
   readonly before: InspectedRun | undefined;
 }
 
-function Memory({ now, before }: PartProps): VNode {
-  const agents = Object.entries(now.memory);
+interface MemoryProps extends PartProps {
+  /** The agents that are shown; all by default. */
+  readonly agents: ReadonlySet<string> | undefined;
+}
+
+function Memory({ now, before, agents }: MemoryProps): VNode {
+  const shown = Object.entries(now.memory).filter(([agent]) => agents?.has(agent) !== false);
   return (
     <Part title="Memory">
-      {agents.length === 0 && <p class="second">No agent has remembered anything.</p>}
-      {agents.map(([agent, value]) => (
+      {shown.length === 0 && (
+        <p class="second">
+          {agents === undefined ? "No agent has remembered anything." : "It has remembered nothing."}
+        </p>
+      )}
+      {shown.map(([agent, value]) => (
         <Named key={agent} name={agent} value={value} before={before && { value: before.memory[agent] }} />
       ))}
     </Part>

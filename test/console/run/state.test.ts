@@ -1,4 +1,5 @@
 import type { Page } from "playwright-core";
+import type { Event } from "troupe/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useBrowser } from "../harness/browser.ts";
 import { shop } from "../harness/machine.ts";
@@ -57,6 +58,13 @@ test("memory, mailbox and prompts of a run are those as of the chosen event", as
   await page.keyboard.press("ArrowLeft");
   await memory.getByText("No agent has remembered anything.").waitFor();
   await page.getByText(`As of event ${end - 1}.`).waitFor();
+
+  // Of one actor, only its own state.
+  const call = events.map((text) => JSON.parse(text) as Event).find(({ type }) => type === "ToolCall");
+  const actor = call?.type === "ToolCall" ? `${call.request_id}/${call.tool_call_id}` : "";
+  await page.evaluate(`location.hash = "#/runs/${runId}/state?at=${end}&actor=${actor}"`);
+  await memory.getByText("It has remembered nothing.").waitFor();
+  expect(await prompt.count()).toBe(0);
 });
 
 test("a completion in the timeline leads to what it was asked", async ({ skip }) => {
