@@ -26,6 +26,7 @@ import { measureRunList } from "./parts/run-list.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
 import { measureWires } from "./parts/turns/wires.ts";
+import { measurePostgres } from "./postgres/measure.ts";
 import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
@@ -53,6 +54,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   wires: { measure: measureWires },
   aip: { measure: measureAip },
   tasks: { measure: measureTasks },
+  postgres: { measure: measurePostgres },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
 

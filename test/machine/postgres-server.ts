@@ -20,18 +20,31 @@ export function findPrograms(): string | undefined {
   return folders.find((folder) => ["postgres", "initdb"].every((program) => canRun(join(folder, program))));
 }
 
+/** How a server runs. */
+export interface ServerSetting {
+  /** The process whose end ends the server. Default: this one. */
+  readonly owner?: number;
+  /** Whether commits are synced to the disk, as outside of tests. Default false. */
+  readonly isSynced?: boolean;
+}
+
 /** A PostgreSQL server of the tests, with a directory of its own and a socket in it. */
 export class PostgresServer {
   readonly directory: string;
   readonly #programs: string;
   readonly #owner: number;
+  readonly #isSynced: boolean;
   #process: ChildProcess | undefined;
 
-  /** The server ends with the process that is its owner. */
-  constructor(programs: string, directory: string, owner: number = process.pid) {
+  constructor(
+    programs: string,
+    directory: string,
+    { owner = process.pid, isSynced = false }: ServerSetting = {},
+  ) {
     this.#programs = programs;
     this.directory = directory;
     this.#owner = owner;
+    this.#isSynced = isSynced;
   }
 
   get url(): string {
@@ -49,7 +62,7 @@ export class PostgresServer {
   /** Starts the server and resolves when it accepts connections. */
   async start(): Promise<void> {
     const settings = [
-      "fsync=off",
+      `fsync=${this.#isSynced ? "on" : "off"}`,
       "listen_addresses=",
       `unix_socket_directories=${this.directory}`,
       "max_connections=300",
@@ -107,6 +120,7 @@ export class PostgresServer {
     const { pid } = this;
     if (pid === undefined) return;
     const ended = this.#process?.exitCode === null ? once(this.#process, "exit") : undefined;
+    this.#process?.ref();
     process.kill(pid, signal);
     await ended;
   }

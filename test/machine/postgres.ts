@@ -32,7 +32,9 @@ let url: Promise<string> | undefined;
 async function findUrl(): Promise<string> {
   const known = given();
   if (known !== undefined) return known;
-  const server = new PostgresServer(findPrograms() ?? "", inject("postgresDirectory"), inject("testRun"));
+  const server = new PostgresServer(findPrograms() ?? "", inject("postgresDirectory"), {
+    owner: inject("testRun"),
+  });
   const started = join(server.directory, "started");
   try {
     mkdirSync(join(server.directory, "starting"));

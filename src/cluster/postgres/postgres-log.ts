@@ -109,23 +109,16 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     // What this node does not hold it may take: the claim is its own, whose answer was lost.
     const spared = unlessOwnedBy.filter((other) => other !== node);
     await claims.fence(runId);
-    for (;;) {
-      const { holder, epoch } = await rows.claim(runId, { node, spared, channel: channel.name });
-      if (holder !== null) throw new Owned(runId, holder);
-      // A query of its own: it sees what the earlier owner appended while the claim waited for it.
-      const claimed = await rows.claimed(runId, epoch);
-      // Another node has claimed it in between; the newest claim gets the run.
-      if (claimed === undefined) continue;
-      const { appends, head, records, stored, removed, entry, snapshot } = claimed;
-      const run = { runId, epoch, appends, head, records, stored, removed, row: entry ?? {} };
-      cache.drop(runId);
-      claims.take({ ...run, pending: undefined, isHeld: true });
-      return {
-        cursor: { runId, epoch, head, records },
-        ...(entry && { run: entry }),
-        ...(snapshot && { snapshot }),
-      };
-    }
+    const claimed = await rows.claim(runId, { node, spared, channel: channel.name });
+    if ("holder" in claimed) throw new Owned(runId, claimed.holder);
+    const { entry, snapshot, ...run } = claimed;
+    cache.drop(runId);
+    claims.take({ ...run, runId, row: entry ?? {}, pending: undefined, isHeld: true });
+    return {
+      cursor: { runId, epoch: run.epoch, head: run.head, records: run.records },
+      ...(entry && { run: entry }),
+      ...(snapshot && { snapshot }),
+    };
   }
 
   async function append(cursor: Cursor, batch: Batch): Promise<Cursor> {

@@ -10,11 +10,12 @@ import { createInterface } from "node:readline";
 import { TREE } from "../compare/checkout.ts";
 
 /** The servers that can be measured. */
-export type ServerName = "memory" | "durable" | "bare-hono" | "bare-node" | "raw-socket";
+export type ServerName = "memory" | "durable" | "postgres" | "bare-hono" | "bare-node" | "raw-socket";
 
 const FOLDERS: Readonly<Record<ServerName, string>> = {
   memory: "memory",
   durable: "durable",
+  postgres: "postgres",
   "bare-hono": "servers/bare-hono",
   "bare-node": "servers/bare-node",
   "raw-socket": "servers/raw-socket",
@@ -30,7 +31,7 @@ export interface ServerOptions {
   readonly paceMs?: number;
   /** The checkout to run. Default: this one. */
   readonly tree?: string;
-  /** The log directory of a durable server. Default: a temporary one. */
+  /** The log directory of a durable server, by default a temporary one, or the URL of the database. */
   readonly data?: string;
   /** Whether to measure the delay of the event loop. */
   readonly watchLoop?: boolean;

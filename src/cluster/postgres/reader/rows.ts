@@ -23,16 +23,30 @@ import { toListSql, toWaitsSql } from "./list-sql.ts";
 import { REQUEST, RUN, SNAPSHOT, toOutbox, toRequest, toRun, toSnapshot, toWait } from "./row-types.ts";
 import type { OutboxColumns, RequestColumns, RunColumns, SnapshotColumns, WaitColumns } from "./row-types.ts";
 
+/** Who claims a run, and what it leaves to others. */
+export interface NewClaim {
+  readonly node: string;
+  readonly spared: readonly string[];
+  /** Where the earlier owner hears of it. */
+  readonly channel: string;
+}
+
 /** A run as its owner needs it. */
-export interface ClaimedRow {
+export interface ClaimedRow extends OwnColumns {
+  readonly epoch: number;
+  readonly entry: RunEntry | undefined;
+  readonly snapshot: Snapshot | undefined;
+}
+
+interface OwnColumns {
   readonly appends: number;
   readonly head: number;
   readonly records: number;
   readonly stored: boolean;
   readonly removed: boolean;
-  readonly entry: RunEntry | undefined;
-  readonly snapshot: Snapshot | undefined;
 }
+
+type ClaimColumns = RunColumns & SnapshotColumns & OwnColumns;
 
 /** Finds runs and requests in a database. */
 export class Rows {
@@ -50,40 +64,27 @@ export class Rows {
     return row && toRun(row);
   }
 
-  /** Claims a run, unless one of the spared nodes holds it. */
+  /** Claims a run, unless one of the spared nodes holds it; returns that one then. */
   async claim(
     runId: RunId,
-    {
-      node,
-      spared,
-      channel,
-    }: { readonly node: string; readonly spared: readonly string[]; readonly channel: string },
-  ): Promise<{ readonly holder: string | null; readonly epoch: number }> {
-    const [row] = await this.#database.ask<{ holder: string | null; claim: number | null }>(
+    { node, spared, channel }: NewClaim,
+  ): Promise<ClaimedRow | { readonly holder: string }> {
+    const [row] = await this.#database.ask<{ holder: string | null; claim: number; claimed: ClaimColumns }>(
       "SELECT * FROM troupe.claim_1($1, $2, $3, $4)",
       [runId, node, spared, channel],
     );
-    return { holder: row?.holder ?? null, epoch: row?.claim ?? 0 };
-  }
-
-  /** The row of a run that was just claimed; `undefined` if the claim was replaced since. */
-  async claimed(runId: RunId, epoch: number): Promise<ClaimedRow | undefined> {
-    const [row] = await this.#database.ask<
-      RunColumns & SnapshotColumns & Omit<ClaimedRow, "entry" | "snapshot">
-    >(`SELECT ${RUN}, ${SNAPSHOT}, appends, records FROM troupe.run WHERE id = $1 AND epoch = $2`, [
-      runId,
-      epoch,
-    ]);
-    if (row === undefined) return undefined;
-    const { appends, head, records, stored, removed } = row;
+    if (row === undefined || row.holder !== null) return { holder: row?.holder ?? "" };
+    const { claim: epoch, claimed } = row;
+    const { appends, head, records, stored, removed } = claimed;
     return {
+      epoch,
       appends,
       head,
       records,
       stored,
       removed,
-      entry: stored ? toRun(row) : undefined,
-      snapshot: toSnapshot(row),
+      entry: stored ? toRun(claimed) : undefined,
+      snapshot: toSnapshot(claimed),
     };
   }
 

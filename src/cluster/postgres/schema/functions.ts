@@ -163,10 +163,10 @@ BEGIN
   END IF;
 END $$;
 
--- Claims a run for a node; returns the claim, or the owner if it is one of those that the claim spares. An owner that loses its run hears
+-- Claims a run for a node; returns the claim and the row, or the owner if it is one of those that the claim spares. An owner that loses its run hears
 -- of it with the claim, before the new one has written anything.
 CREATE FUNCTION troupe.claim_1(run_id text, node text, unless_owned_by text[], channel text,
-  OUT holder text, OUT claim bigint)
+  OUT holder text, OUT claim bigint, OUT claimed json)
 LANGUAGE plpgsql AS $$
 DECLARE
   earlier text;
@@ -181,6 +181,17 @@ BEGIN
   IF earlier <> node THEN
     PERFORM pg_notify(channel, format('%s %s:%s', node, claim, run_id));
   END IF;
+  -- A statement of its own: it sees what the earlier owner appended while this claim waited for it.
+  SELECT row_to_json(own) INTO claimed FROM (
+    SELECT run.id, owner, stored, removed, agent, status, created_at, updated_at, turns, metadata, initial_input, started,
+      last_turn, usage, head, appends, records, snapshot, snapshot_head, snapshot_records,
+      CASE WHEN status > 0 THEN (SELECT count(*) FROM troupe.wait WHERE wait.run = run.id) END AS open_waits,
+      CASE WHEN status > 0 THEN
+        (SELECT count(*) FROM troupe.request WHERE request.run = run.id AND phase = 0) END AS queued,
+      CASE WHEN status > 0 THEN (SELECT wake_at FROM troupe.request WHERE request.id = run.started) END AS wake_at,
+      (SELECT min(name) FROM troupe.alias WHERE alias.run = run.id) AS alias
+      FROM troupe.run WHERE run.id = run_id
+  ) AS own;
 END $$;
 
 -- Releases claims: pairs of a run and its epoch. A run without an append leaves nothing behind.
