@@ -187,23 +187,18 @@ export class Run implements RecorderListener {
   }
 
   /** A message that may have had its effect before is answered as the first time, if it had. */
-  async #answer(message: Message, isRepeated: boolean): Promise<RunReceipt> {
+  #answer(message: Message, isRepeated: boolean): Promise<RunReceipt> {
     const id = this.#context.log.node === undefined ? undefined : namedId(message);
-    if (id === undefined) {
-      const known = isRepeated ? await this.#find(message) : undefined;
-      return known ?? this.#perform(message);
-    }
+    if (id === undefined) return isRepeated ? this.#answerOnce(message) : this.#perform(message);
     // Other nodes may send the same one at the same time.
     this.#arriving ??= new Lanes();
-    return this.#arriving.run(id, async () => (await this.#find(message)) ?? this.#commitNow(message));
+    return this.#arriving.run(id, () => this.#answerOnce(message));
   }
 
-  #find(message: Message): Promise<RunReceipt | undefined> {
+  async #answerOnce(message: Message): Promise<RunReceipt> {
     this.#ledger.checkThere();
-    return findEffect(this.#context.log, this.#ledger, message);
-  }
-
-  async #commitNow(message: Message): Promise<RunReceipt> {
+    const known = await findEffect(this.#context.log, this.#ledger, message);
+    if (known) return known;
     const reply = await this.#perform(message);
     await this.#ledger.committed();
     return reply;

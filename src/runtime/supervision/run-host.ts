@@ -46,22 +46,24 @@ export class RunHost implements RouterHandler, RunListener {
   }
 
   /** Delivers a message to a run, which stays in memory until it has replied. */
-  async deliver(runId: RunId, message: Json, options: DeliverOptions = {}): Promise<Json> {
+  deliver(runId: RunId, message: Json, { isRepeated = false }: DeliverOptions = {}): Promise<Json> {
+    const given = message as unknown as Message;
+    const answer = isRepeated ? this.#deliverAgain(runId, given) : this.#deliver(runId, given, false);
+    return answer as Promise<unknown> as Promise<Json>;
+  }
+
+  /** Delivers a message that may have had its effect before. */
+  async #deliverAgain(runId: RunId, message: Message): Promise<RunReceipt> {
     try {
-      return (await this.#deliver(runId, message as unknown as Message, options)) as unknown as Json;
+      return await this.#deliver(runId, message, true);
     } catch (error) {
-      const { kind } = message as unknown as Message;
-      const isDone = options.isRepeated === true && kind === "remove" && isGone(error);
+      const isDone = message.kind === "remove" && error instanceof AgentError && error.code === "gone";
       if (!isDone) throw error;
-      return toRunReceipt(runId, 0) as unknown as Json;
+      return toRunReceipt(runId, 0);
     }
   }
 
-  async #deliver(
-    runId: RunId,
-    message: Message,
-    { isRepeated = false }: DeliverOptions,
-  ): Promise<RunReceipt> {
+  async #deliver(runId: RunId, message: Message, isRepeated: boolean): Promise<RunReceipt> {
     this.#checkOpen();
     const entry = this.#entry(runId);
     entry.users += 1;
@@ -71,7 +73,8 @@ export class RunHost implements RouterHandler, RunListener {
       // The host may have closed while the run was loaded.
       this.#checkOpen();
       if (run === undefined) throw new AgentError("internal", `run ${runId} was unloaded; retry`);
-      return await this.#deliverTo(run, message, isRepeated);
+      const isShared = this.#context.log.node !== undefined;
+      return await (isShared ? this.#deliverTo(run, message, isRepeated) : run.deliver(message, isRepeated));
     } finally {
       entry.users -= 1;
       if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
@@ -85,7 +88,7 @@ export class RunHost implements RouterHandler, RunListener {
    */
   async #deliverTo(run: Run, message: Message, isRepeated: boolean): Promise<RunReceipt> {
     const { commits: since } = run.commits;
-    const isSure = (): boolean => this.#context.log.node === undefined || run.commits.provesOwner(since);
+    const isSure = (): boolean => run.commits.provesOwner(since);
     try {
       const receipt = await run.deliver(message, isRepeated);
       if (!isSure()) await this.#checkOwned(run);
@@ -112,6 +115,8 @@ export class RunHost implements RouterHandler, RunListener {
   }
 
   takeOver(options: TakeOverOptions): Promise<number> {
+    // A node that has joined gets its share of the runs that are idle.
+    if (options.hasChanged) for (const { run } of this.#quiet) if (run?.quiet === true) this.drop(run);
     return this.#recovery.takeOver(options);
   }
 
@@ -235,10 +240,6 @@ export class RunHost implements RouterHandler, RunListener {
     entry.run = undefined;
     if (wakeAt !== undefined) this.#recovery.sleeps(wakeAt);
   }
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof AgentError && error.code === "gone";
 }
 
 /**
