@@ -30,7 +30,9 @@ export type Lie =
   /** A process keeps writing after another one has opened the log. */
   | "unfenced"
   /** No wake is sent. */
-  | "silent";
+  | "silent"
+  /** A new process finds nothing to deliver to other actors. */
+  | "forgetful";
 
 export interface DiskOptions {
   readonly scheduler: Scheduler;
@@ -106,7 +108,7 @@ export class Disk {
       asleep: later(log.asleep),
       resting: later(log.resting),
       waits: later(log.waits),
-      outbox: later(log.outbox),
+      outbox: later(this.#options.lie === "forgetful" ? async () => [] : log.outbox),
       snapshot: later(log.snapshot),
       unreferenced: later(log.unreferenced),
       remove: later((cursor) => this.#remove(doer, cursor)),
