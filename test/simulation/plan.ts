@@ -75,7 +75,10 @@ export function createNodesPlan(pick: Picker): Plan {
     kind: pick.of(NODE_KINDS),
     forMs: pick.of([0, 10, 500, 2_000, 5_000, 9_000]),
   }));
-  return { ...plan, faults, scheduled: false, nodes: pick.of([2, 2, 3, 4]) };
+  const steps = plan.faults.filter(({ kind }) => kind === "clock");
+  // The times of schedules are far apart, in which nodes beat often.
+  const scheduled = plan.scheduled && pick.chance(25);
+  return { ...plan, faults: [...faults, ...steps], scheduled, nodes: pick.of([2, 2, 3, 4]) };
 }
 
 function retention(pick: Picker): Retention {

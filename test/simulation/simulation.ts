@@ -129,9 +129,9 @@ export class Simulation {
 
   /** Advances the time over some times of the schedules; the last ones pass without a fault. */
   async #passSchedules(): Promise<void> {
-    await this.scheduler.pass(SCHEDULES_MS, MOST_STEPS);
+    await this.scheduler.pass(SCHEDULES_MS, this.#mostSteps);
     this.faultInjector.stop();
-    await this.scheduler.pass(SCHEDULES_MS, MOST_STEPS);
+    await this.scheduler.pass(SCHEDULES_MS, this.#mostSteps);
     // A request whose time is just now may be on its way.
     this.observer.faults.push(...findMissedTimes(this.observer, this.hosts.clock.nowMs - 5_000));
   }

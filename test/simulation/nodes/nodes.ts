@@ -104,8 +104,8 @@ export class Nodes {
       artifacts: this.artifacts.store,
       secrets: this.secrets,
       clock: this.clock,
-      periods: PERIODS,
-      agents: stage.agents,
+      periods: plan.scheduled ? WITH_SCHEDULES : PERIODS,
+      agents: plan.scheduled ? [...stage.agents, stage.clerk] : stage.agents,
       node: { id, transport: (doer) => this.#network.transport(id, doer) },
       newId: () => String((this.#ids += 1)).padStart(21, "0"),
       fault: (message) => void this.reported.push(`${id}: ${message}`),
@@ -117,3 +117,6 @@ export class Nodes {
 
 /** Retention, beats, looks for runs whose owners are gone, and those for files that no run has, for a day. */
 const PERIODS: ReadonlySet<number> = new Set([LOOK_MS, 300, 3_000, 3_600_000]);
+
+/** A schedule compares the wall clock with its times after a minute at the latest. */
+const WITH_SCHEDULES: ReadonlySet<number> = new Set([...PERIODS, 60_000]);
