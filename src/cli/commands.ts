@@ -14,6 +14,7 @@ import { callCommand } from "./requests/call.ts";
 import { cancelCommand } from "./requests/cancel.ts";
 import { chatCommand } from "./requests/chat.ts";
 import { resumeCommand } from "./requests/resume.ts";
+import { nodesCommand } from "./nodes.ts";
 import { serveCommand } from "./serve/serve.ts";
 
 /** Creates the commands, in the order of the help. */
@@ -37,6 +38,7 @@ export function createCommands(): readonly Command[] {
     ...inGroup("Check and set up:", [
       doctorCommand(),
       migrateCommand(),
+      nodesCommand(),
       conformanceCommand(),
       completionCommand(),
     ]),

@@ -7,6 +7,7 @@ import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
 import type { Answer, Envelope } from "./envelope.ts";
+import { greet, isGreeting } from "./greet.ts";
 import { Membership } from "./membership.ts";
 import { Placement } from "./placement.ts";
 import { RecentAnswers } from "./recent-answers.ts";
@@ -43,6 +44,7 @@ class ClusterRouter implements Router {
   readonly #environment: Environment;
   readonly #membership: Membership;
   readonly #placement: Placement;
+  readonly #fault: NonNullable<ClusterRouterOptions["fault"]>;
   readonly #takeOver: TakeOver;
   readonly #recent = new RecentAnswers();
   readonly #underWay = new Set<Promise<unknown>>();
@@ -58,6 +60,7 @@ class ClusterRouter implements Router {
       });
     this.#transport = transport;
     this.#environment = environment;
+    this.#fault = fault;
     this.#membership = new Membership({
       directory,
       node,
@@ -99,7 +102,10 @@ class ClusterRouter implements Router {
     const stopListening = await this.#transport.listen((data) => this.#receive(data));
     try {
       await this.#membership.join(handler.agents);
+      await greet(this.#membership, this.#transport, this.#environment, this.#fault);
     } catch (error) {
+      await this.#membership.say("left");
+      this.#membership.stop();
       await stopListening();
       throw error;
     }
@@ -179,6 +185,7 @@ class ClusterRouter implements Router {
 
   /** Answers a message of another node. */
   async #receive(data: Json): Promise<Json> {
+    if (isGreeting(data)) return null;
     const envelope = parseEnvelope(data);
     const answer = await this.#recent.once(envelope.id, () => this.#answer(envelope));
     return answerToWire(answer);

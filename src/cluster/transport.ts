@@ -10,7 +10,8 @@ export interface Transport {
 
   /**
    * Sends a message to a node and resolves with its answer. Rejects if the node cannot be reached, if the answer is lost,
-   * or when the signal aborts; the message may have arrived in each case.
+   * or when the signal aborts; the message may have arrived in each case. Rejects with `unauthorized` if the node takes no
+   * messages of this one.
    */
   send(url: string, message: Json, signal: AbortSignal): Promise<Json>;
 }

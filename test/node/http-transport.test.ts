@@ -45,7 +45,7 @@ test("a node with another secret is refused, and both sides learn it", async () 
   const [a, b] = [await transport({ secret: "one", fault }), await transport({ secret: "two", fault })];
   let received = 0;
   await listen(b, async () => (received += 1));
-  await expect(a.send(b.url, null, never)).rejects.toMatchObject({ code: "unavailable" });
+  await expect(a.send(b.url, null, never)).rejects.toMatchObject({ code: "unauthorized" });
   expect(received).toBe(0);
   expect(faults).toEqual([
     expect.stringContaining("give all nodes the same secret"),

@@ -22,7 +22,7 @@ function toBanner(
   options: ServerOptions,
   version: string,
 ): string {
-  const { log, durability, wires, console: hasConsole } = options;
+  const { log, cluster, durability, wires, console: hasConsole } = options;
   const names = agents.map((name) => (name === defaultAgent ? `${name} (default)` : name));
   const kept =
     log !== undefined
@@ -35,6 +35,7 @@ function toBanner(
     ...(hasConsole ? [`console       ${url}/ in a browser`] : []),
     `agents        ${names.join(", ")}`,
     `data          ${placeOf(options)} (${kept})`,
+    ...(cluster === undefined ? [] : [`other nodes   reach this one at ${cluster}`]),
     `wires         ${["native", ...wires].join(", ")}`,
     ...listeners.map(({ name, address }) => `${name.padEnd(13)} ${address}`),
   ].join("\n");

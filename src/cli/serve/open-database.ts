@@ -6,7 +6,10 @@ import { EXIT, Exit } from "../exit.ts";
 import type { ServerOptions } from "./server-options.ts";
 
 /** Opens the log in the database of a server. */
-export async function openDatabase(url: string, { single, durability }: ServerOptions): Promise<PostgresLog> {
+export async function openDatabase(
+  url: string,
+  { single, cluster, durability }: ServerOptions,
+): Promise<PostgresLog> {
   if (durability === "relaxed") {
     throw new Exit(
       EXIT.refused,
@@ -21,7 +24,7 @@ export async function openDatabase(url: string, { single, durability }: ServerOp
   return explained(() =>
     postgresLog({
       ...connection,
-      nodes: single ? "any" : "one",
+      nodes: single ? "any" : cluster === undefined ? "one" : "several",
       ...(secretsKey && { secretsKey }),
       ...(listenUrl && { listenUrl }),
     }),

@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly log?: string;
   /** Whether the database is used although another node may have it open. */
   readonly single: boolean;
+  /** Where the other nodes that use the database reach this one: `http://HOST:PORT`. */
+  readonly cluster?: string;
   readonly allowedHost: readonly string[];
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
@@ -62,6 +64,15 @@ export function addServerOptions(command: Command): Command {
         new Option(
           "--log <url>",
           "keep the runs in this PostgreSQL database: postgres://user@host:5432/database",
+        ),
+      ),
+    )
+    .addOption(
+      withVariable(
+        "TROUPE_CLUSTER",
+        new Option(
+          "--cluster <url>",
+          "share the database with other nodes, which reach this one at http://HOST:PORT",
         ),
       ),
     )
@@ -116,6 +127,7 @@ export function toArguments(options: ServerOptions): string[] {
     ...(options.log === undefined || options.log === process.env["TROUPE_LOG"]
       ? []
       : [`--log=${options.log}`]),
+    ...(options.cluster === undefined ? [] : [`--cluster=${options.cluster}`]),
     ...(options.single ? ["--single"] : []),
     `--log-format=${options.logFormat}`,
     ...options.allowedHost.map((name) => `--allowed-host=${name}`),

@@ -1,7 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { localRouter } from "../../cluster/local-router.ts";
 import { toAgentError } from "../../errors.ts";
 import { createMetrics } from "../../http/metrics/metrics.ts";
 import type { Metrics } from "../../http/metrics/metrics.ts";
@@ -18,6 +17,8 @@ import { EXIT, Exit } from "../exit.ts";
 import { toListeners } from "./listeners.ts";
 import type { Log } from "../print/log.ts";
 import { openData } from "./open-data.ts";
+import { explained } from "./open-database.ts";
+import { toOpenRouter } from "./open-router.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
 import { URL_NOTE, writeNote } from "./write-note.ts";
@@ -41,6 +42,7 @@ export async function startServer(
     createMetrics({ log: (message, thrown, facts) => lines.fault(message, thrown, { ...facts }) }),
     lines,
   );
+  const openRouter = toOpenRouter(options, lines);
   const { log, artifacts, secrets } = await openData(options);
   for (const warning of log.health().warnings ?? []) lines.fault(warning);
   const runtime = createRuntime({
@@ -48,7 +50,7 @@ export async function startServer(
     log,
     artifacts,
     secrets,
-    router: localRouter(),
+    router: openRouter(log),
     environment: nodeEnvironment(),
     telemetry: metrics,
     ...(retainDays !== undefined && { retainMs: retainDays * DAY_MS }),
@@ -58,7 +60,7 @@ export async function startServer(
   try {
     const server = await listen(runtime, options, metrics);
     noteUrl(options, server.url);
-    await runtime.ready();
+    await explained(() => runtime.ready());
     return { runtime, server };
   } catch (thrown) {
     await runtime.close({ drainMs: 0 });

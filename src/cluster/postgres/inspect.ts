@@ -1,8 +1,10 @@
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
 import { readServer } from "./connection/server.ts";
+import { listNodes } from "./nodes.ts";
+import type { ListedNode } from "./nodes.ts";
 import type { PostgresConnection } from "./options.ts";
-import { findVersion, migrate, SCHEMA_VERSION } from "./schema/migrate.ts";
+import { checkVersion, findVersion, migrate, SCHEMA_VERSION } from "./schema/migrate.ts";
 import type { Migrated } from "./schema/migrate.ts";
 
 /** A database as it is before a log is opened in it. */
@@ -35,6 +37,15 @@ export function migratePostgres(options: PostgresConnection): Promise<Migrated> 
   return using(options, async (database) => {
     await readServer(database);
     return migrate(database);
+  });
+}
+
+/** The nodes that share the log of a database, with what they own. */
+export function listPostgresNodes(options: PostgresConnection): Promise<readonly ListedNode[]> {
+  return using(options, async (database) => {
+    await readServer(database);
+    await checkVersion(database);
+    return listNodes(database);
   });
 }
 

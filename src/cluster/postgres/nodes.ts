@@ -12,6 +12,32 @@ export function postgresNodes(database: Database): NodeDirectory {
   };
 }
 
+/** A node with the runs that it owns. */
+export interface ListedNode extends NodeEntry {
+  /** The number of runs that it has claimed. */
+  readonly runs: number;
+  /** The number of those whose turns run, wait or sleep. */
+  readonly open: number;
+}
+
+/** Lists the nodes of the last hour, those with the newest beat first. */
+export async function listNodes(database: Database): Promise<readonly ListedNode[]> {
+  const rows = await database.once<NodeColumns & { readonly runs: number; readonly open: number }>(LIST);
+  return rows.map(({ runs, open, ...row }) => ({ ...toEntry(row), runs, open }));
+}
+
+const LIST = `
+  SELECT node.id, node.facts, node.age, coalesce(owned.runs, 0) AS runs, coalesce(owned.open, 0) AS open
+    FROM (
+      SELECT id, facts, greatest(0, extract(epoch FROM clock_timestamp() - beat) * 1000)::float8 AS age
+        FROM troupe.node WHERE beat >= now() - interval '1 hour'
+    ) AS node
+    LEFT JOIN (
+      SELECT owner, count(*)::int AS runs, count(started)::int AS open FROM troupe.run
+        WHERE owner IS NOT NULL GROUP BY owner
+    ) AS owned ON owned.owner = node.id
+    ORDER BY node.age, node.id`;
+
 const BEAT = `
   WITH own AS (
     INSERT INTO troupe.node (id, facts, beat) VALUES ($1, $2, clock_timestamp())

@@ -100,6 +100,10 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
         return JSON.parse(text) as Json;
       const answered = `node ${to} has answered a message with status ${response.status}`;
       fault(response.status === 200 ? `${answered} and a wrong signature` : answered);
+      if (response.status === 401)
+        throw new AgentError("unauthorized", `node ${to} refuses the messages of this node`, {
+          hint: "give all nodes the same secret, and set their clocks",
+        });
       throw new AgentError("unavailable", answered, { retryAfterS: 1 });
     },
   };

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
 import { expect, test } from "vitest";
-import { needsPostgres, ownPostgres, postgresUrl } from "../../machine/postgres.ts";
+import { needsPostgres, ownPostgres } from "../../machine/postgres.ts";
 import { agentSaying, createProject, startCommand } from "../../cli/command.ts";
+import { ask, newDatabase } from "./databases.ts";
 import { startProxy } from "./proxy.ts";
 
 needsPostgres();
@@ -155,24 +155,3 @@ test("a service file gives the address", async () => {
   await server.match(/http:\/\/127\.0\.0\.1:\d+/);
   expect(server.output()).toContain("(in PostgreSQL)");
 });
-
-/** Creates an empty database and returns its URL. */
-async function newDatabase(): Promise<string> {
-  const server = await postgresUrl();
-  count += 1;
-  const name = `cli_${process.pid}_${Date.now()}_${count}`;
-  await ask(server, `CREATE DATABASE ${name}`);
-  return server.replace(/\/\w+$/, `/${name}`);
-}
-
-async function ask(url: string, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(text);
-  } finally {
-    await client.end();
-  }
-}
-
-let count = 0;

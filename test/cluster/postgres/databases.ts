@@ -1,0 +1,24 @@
+import pg from "pg";
+import { postgresUrl } from "../../machine/postgres.ts";
+
+/** Creates an empty database and returns its URL. */
+export async function newDatabase(): Promise<string> {
+  const server = await postgresUrl();
+  count += 1;
+  const name = `cli_${process.pid}_${Date.now()}_${count}`;
+  await ask(server, `CREATE DATABASE ${name}`);
+  return server.replace(/\/\w+$/, `/${name}`);
+}
+
+/** Runs a statement in a database. */
+export async function ask(url: string, text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
+  }
+}
+
+let count = 0;

@@ -1,0 +1,149 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createProject, main, startCommand } from "../../cli/command.ts";
+import type { RunningCommand } from "../../cli/command.ts";
+import { needsPostgres } from "../../machine/postgres.ts";
+import { canRunBlocks, findBlocks, root, runBlock } from "../../docs/blocks.ts";
+import { skipWithoutCurl } from "../../machine/skip-without.ts";
+import { newDatabase } from "./databases.ts";
+
+needsPostgres();
+
+const PAYMENTS = `
+import { defineAgent } from "troupe";
+export const payments = defineAgent({
+  name: "payments",
+  version: "7",
+  purpose: "Pays after a question.",
+  async chat(input, turn) {
+    const { approved } = await turn.waitForInput({ approved: "Pay?" });
+    await turn.text(approved === "yes" ? "paid " + input : "kept");
+  },
+});
+`;
+
+test("a payment asked on one node is answered on another one after the first is killed", async () => {
+  const nodes = await startNodes(2);
+  const [first, second] = nodes;
+  const call = startCommand(["chat", "payments", "bob", "--url", first?.url ?? ""], nodes);
+  expect(await call.exited).toBe(4);
+  const [requestId = ""] = /req_[\w-]+/.exec(call.output()) ?? [];
+
+  const listed = startCommand(["nodes", "--json"], nodes);
+  expect(await listed.exited).toBe(0);
+  const rows = listed
+    .output()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as object);
+  expect(rows).toHaveLength(2);
+  expect(rows).toContainEqual(
+    expect.objectContaining({
+      url: first?.address,
+      state: "active",
+      runs: 1,
+      agents: { payments: { version: "7", compatible: [] } },
+    }),
+  );
+
+  first?.server.kill("SIGKILL");
+  await first?.server.exited;
+  const answer = startCommand(["resume", requestId, "approved=yes", "--url", second?.url ?? ""], nodes);
+  expect(await answer.exited).toBe(0);
+  const events = startCommand(["events", requestId, "--url", second?.url ?? "", "--json"], nodes);
+  expect(await events.exited).toBe(0);
+  expect(events.output().match(/"content":"paid bob"/g)).toHaveLength(1);
+  expect(events.output().match(/"type":"RequestCompleted"/g)).toHaveLength(1);
+});
+
+test("two nodes on one database work as the README shows", async ({ skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const [block = ""] = findBlocks("README.md", "## Two nodes on one database", "sh");
+  const cwd = await createProject({});
+  let script = block
+    .replace("postgres://localhost/agents", await newDatabase())
+    .replaceAll("npx troupe serve", `${process.execPath} ${main} serve --agents=${join(root, "agents")}`);
+  for (const port of ["4101", "4102", "4201", "4202"])
+    script = script.replaceAll(port, new URL(await freeAddress()).port);
+  const said = await runBlock(`${script}\nkill -9 $(jobs -p)`, "", cwd);
+  expect(said).toContain('"request_keys":{"approved":"Pay 5 to eve?"}');
+  expect(said).toContain('"output":{"receipt":"eve:5"}');
+});
+
+test("a node that the others cannot have beside them is refused with a line that names the fix", async () => {
+  const nodes = await startNodes(1, { TROUPE_CLUSTER_SECRET: "one secret" });
+  const free = await freeAddress();
+  const wrong: readonly (readonly [
+    options: readonly string[],
+    env: Readonly<Record<string, string>>,
+    line: RegExp,
+  ])[] = [
+    [
+      [`--cluster=${free}`],
+      { TROUPE_CLUSTER_SECRET: "another" },
+      /refuses the messages of this node\n.*same secret/,
+    ],
+    [[`--cluster=${nodes[0]?.address}`], {}, /cannot listen on .*\n.*choose another port/],
+    [["--cluster=nowhere"], {}, /nowhere is not the address of a node\nwrite http:\/\/HOST:PORT/],
+    [
+      ["--cluster=http://0.0.0.0:9"],
+      { TROUPE_CLUSTER_SECRET: "" },
+      /need a secret.*\nset TROUPE_CLUSTER_SECRET/,
+    ],
+    [[`--cluster=${free}`, "--single"], {}, /--single is for one node, --cluster for several/],
+    [[], {}, /another node has the log in this database open/],
+    [[`--cluster=${free}`], { TROUPE_LOG: "" }, /--cluster needs a database that the nodes share\nuse --log/],
+  ];
+  for (const [options, env, line] of wrong) {
+    const server = startCommand(["serve", "--port=0", ...options], {
+      cwd: nodes.cwd,
+      env: { ...nodes.env, TROUPE_CLUSTER_SECRET: "one secret", ...env },
+    });
+    expect([69, 78]).toContain(await server.exited);
+    expect(server.output()).toMatch(line);
+  }
+});
+
+interface Node {
+  readonly server: RunningCommand;
+  /** Where clients reach it. */
+  readonly url: string;
+  /** Where other nodes reach it. */
+  readonly address: string;
+}
+
+interface Nodes extends ReadonlyArray<Node> {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Starts nodes that share a new database. */
+async function startNodes(count: number, more: Readonly<Record<string, string>> = {}): Promise<Nodes> {
+  const cwd = await createProject({ "agents/payments.ts": PAYMENTS });
+  const env = { TROUPE_LOG: await newDatabase(), ...more };
+  const nodes: Node[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const address = await freeAddress();
+    const server = startCommand(["serve", "--port=0", `--cluster=${address}`, `--data=.node-${at}`], {
+      cwd,
+      env,
+    });
+    const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+    nodes.push({ server, url, address });
+  }
+  return Object.assign(nodes, { cwd, env });
+}
+
+async function freeAddress(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return `http://127.0.0.1:${port}`;
+}
