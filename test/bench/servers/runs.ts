@@ -37,7 +37,7 @@ const speaker = defineAgent({
   },
 });
 
-/** Sleeps for longer than any measurement; many ask it at once. */
+/** Sleeps for longer than any measurement. */
 const silent = defineAgent({
   name: "silent",
   purpose: "Answers in thirty days.",
@@ -53,9 +53,6 @@ const inquirer = defineAgent({
     await turn.ask(turn.actor(silent, key), "chat", { input: "" });
   },
 });
-
-/** How many inquirers ask the same actor: as many as its mailbox holds. */
-const ASKERS = 100;
 
 /** Starts a runtime on a directory, whose log syncs every commit. */
 export function start(directory: string, limits: Partial<Limits> = {}): Runtime {
@@ -97,7 +94,7 @@ export async function beginAsks(runtime: Runtime, count: number): Promise<void> 
     while (begun < count) {
       const index = begun;
       begun += 1;
-      const input = `silent-${Math.floor(index / ASKERS)}`;
+      const input = `silent-${index}`;
       const { requestId } = await runtime.process("inquirer", {
         type: "ChatRequest",
         input,
