@@ -76,8 +76,18 @@ export class Recorder {
   /** Creates the error for callers that wait for a commit; `undefined` until the recorder stops. */
   #stopped: (() => unknown) | undefined;
 
+  /** The microtasks for which the next commit, as long as it has only texts, waits for the end of the turn. */
+  #patience = 0;
+
   // Created once, because a new function per commit would be garbage.
-  readonly #commitNow = (): void => this.#commit();
+  readonly #commitNow = (): void => {
+    if (this.#patience > 0 && this.#pending?.urgent === false) {
+      this.#patience -= 1;
+      void RESOLVED.then(this.#commitNow);
+    } else {
+      this.#commit();
+    }
+  };
   readonly #commitGathered = (): void => {
     this.#gathers = false;
     const mayCommit = this.#inFlight === undefined && this.#stopped === undefined;
@@ -274,6 +284,7 @@ export class Recorder {
   #commitSoon(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
+    this.#patience = END_MICROTASKS;
     // A microtask later, so that everything recorded at once is one batch.
     void RESOLVED.then(this.#commitNow);
   }
@@ -339,5 +350,8 @@ export function isRetry(event: EventBody): boolean {
 export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set(["Queued", "Begun", "Prompt"]);
 
 const RESOLVED = Promise.resolve();
+
+/** How many microtasks after its last text the end of a turn is recorded, if the handler does not await the text. */
+const END_MICROTASKS = 3;
 
 const NO_SECRETS: readonly string[] = [];

@@ -2,6 +2,7 @@ import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
+import { asked, chat, TestHost } from "../test-host.ts";
 
 /**
  * A runtime that collects texts for 5 ms, with some runs of an agent that sends three texts and then its
@@ -79,4 +80,25 @@ test("a closing runtime does not wait for texts", async () => {
   const { environment, close } = await talk({ runs: 2, last: "nothing" });
   await close();
   expect(environment.timers).toBe(0);
+});
+
+test("the end of a turn is in the commit of its last texts, unless the handler awaits them", async () => {
+  const speaker = defineAgent({
+    name: "speaker",
+    purpose: "Says two texts at the end.",
+    async chat(input, turn) {
+      await turn.sleep(0);
+      void turn.text("one ");
+      const said = turn.text("two");
+      if (input === "awaited") await said;
+    },
+  });
+  const commitsOf = async (input: string): Promise<number> => {
+    const host = new TestHost({ agents: [speaker] });
+    await host.ask("speaker", { ...chat, input });
+    await host.environment.advance(0);
+    expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success", result: "one two" });
+    return host.commits;
+  };
+  expect(await commitsOf("awaited")).toBe((await commitsOf("not awaited")) + 1);
 });
