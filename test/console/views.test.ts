@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import axe from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { broken } from "./harness/agents.ts";
+import { broken, vast } from "./harness/agents.ts";
 import { useBrowser } from "./harness/browser.ts";
 import { bakery, shop } from "./harness/machine.ts";
 import { startConsole } from "./harness/server.ts";
@@ -15,7 +15,7 @@ let server: ConsoleServer;
 let views: Readonly<Record<string, readonly [fragment: string, text: string]>> = {};
 
 beforeAll(async () => {
-  server = await startConsole([broken, bakery, shop]);
+  server = await startConsole([broken, bakery, shop, vast]);
   const atRest = { wait: "completed" };
   const waiting = await server.start("assistant", "what is 6 / 3, and pay bob that much", atRest);
   const done = await server.start("team", "octopuses", atRest);
@@ -27,6 +27,7 @@ beforeAll(async () => {
     on_busy: "enqueue",
   });
   await server.runtime.status(queued);
+  const huge = await server.start(vast.name, LONG_INPUT, atRest);
   views = {
     runs: ["#/runs", "octopuses"],
     "runs-none": ["#/runs?agent=nobody", "No run fits"],
@@ -51,6 +52,15 @@ beforeAll(async () => {
     agents: ["#/agents", "Repeats a text"],
     agent: ["#/agents/payments?operation=pay", "amount"],
     "agent-model": ["#/agents/assistant", "Asks the model scripted"],
+    huge: [`#/runs/${huge.run_id}`, "Donau"],
+    "huge-timeline": [`#/runs/${huge.run_id}/timeline`, "worked"],
+    "huge-sequence": [`#/runs/${huge.run_id}/sequence`, "You"],
+    "huge-actors": [`#/runs/${huge.run_id}/actors`, "Donau"],
+    "huge-actor": [`#/runs/${huge.run_id}/actors?actor=${huge.request_id}%2F`, "only a-name"],
+    "huge-events": [`#/runs/${huge.run_id}/events`, "Donau"],
+    "huge-state": [`#/runs/${huge.run_id}/state`, "event"],
+    "huge-files": [`#/runs/${huge.run_id}/files`, "Preview"],
+    "huge-agent": [`#/agents/${vast.name}`, "Message to"],
     "no-run": ["#/runs/run_missing", "There is no such run"],
     "no-place": ["#/nowhere", "There is no such place"],
   };
@@ -59,29 +69,41 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const open = useBrowser();
 
-test.for([
-  ["light", 1280, 800],
-  ["dark", 360, 740],
-] as const)(
-  "every view in the %s theme, %d pixels wide, is accessible and nothing in it sticks out",
-  async ([theme, width, height], { skip }) => {
+const LONG_INPUT = `${"word ".repeat(80)}${"w".repeat(300)} \u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd`;
+
+/** The other two are looked at with the screenshots. */
+const looks = [
+  ["light", 1280, 800, 1],
+  ["dark", 360, 740, 1],
+  ["light", 1280, 800, 2],
+  ["dark", 1280, 800, 1],
+  ["light", 360, 740, 1],
+] as const;
+
+test.for(looks.slice(0, screenshots === undefined ? 3 : looks.length))(
+  "every view in the %s theme, %d by %d pixels at zoom %d, is accessible, and nothing sticks out or overlaps",
+  async ([theme, width, height, zoom], { skip }) => {
     // A run that does not exist is answered with 404, which the browser reports.
-    await using tab = await open(skip, server.url, { theme, width, height, expected: /404/ });
+    await using tab = await open(skip, server.url, { theme, width, height, zoom, expected: /404/ });
     const { page } = tab;
     await page.evaluate(axe.source);
     for (const [name, [fragment, text]] of Object.entries(views)) {
       await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
       await page.getByRole("main").getByText(text).first().waitFor();
       if (screenshots !== undefined) {
-        await page.screenshot({ path: join(screenshots, `${name}-${theme}-${width}.png`) });
+        await page.screenshot({ path: join(screenshots, `${name}-${theme}-${width / zoom}.png`) });
       }
       const found: unknown = await page.evaluate(LOOK);
-      expect.soft(found, `${name}, ${theme}, ${width}`).toEqual({ faults: [], wide: [], small: [] });
+      const good = { faults: [], wide: [], small: [], over: [] };
+      expect.soft(found, `${name}, ${theme}, ${width / zoom}`).toEqual(good);
     }
   },
 );
 
-/** What assistive technology would stumble over, what is wider than the page, and text that is too small. */
+/**
+ * What assistive technology would stumble over, what is wider than the page, text that is too small, and texts that are
+ * drawn over each other.
+ */
 const LOOK = `(async () => {
   const { violations } = await axe.run(document, { resultTypes: ["violations"] });
   const faults = violations
@@ -99,5 +121,43 @@ const LOOK = `(async () => {
     .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ""))
     .filter((element) => parseFloat(getComputedStyle(element).fontSize) < 12)
     .map((element) => element.outerHTML.slice(0, 120));
-  return { faults, wide, small };
+  const clip = (rect, element) => {
+    let { left, top, right, bottom } = rect;
+    for (let above = element; above !== null; above = above.parentElement) {
+      if (getComputedStyle(above).overflow === "visible") continue;
+      const box = above.getBoundingClientRect();
+      [left, top] = [Math.max(left, box.left), Math.max(top, box.top)];
+      [right, bottom] = [Math.min(right, box.right), Math.min(bottom, box.bottom)];
+    }
+    return { left, top, right, bottom };
+  };
+  const texts = shown
+    .filter((element) => element.closest("[data-chart], .only-read, option") === null)
+    .flatMap((element) => [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim() !== ""))
+    .flatMap((node) => {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      return [...range.getClientRects()].map((rect) => ({ node, ...clip(rect, node.parentElement) }));
+    })
+    .filter(({ left, top, right, bottom }) => right - left > 4 && bottom - top > 4);
+  // What has a background of its own hides what is under it.
+  const hides = (element, other) => {
+    for (let above = element; above !== null && !above.contains(other); above = above.parentElement) {
+      const { backgroundColor: colour } = getComputedStyle(above);
+      if (colour !== "transparent" && !colour.endsWith(", 0)")) return true;
+    }
+    return false;
+  };
+  const over = [];
+  for (const [at, a] of texts.entries()) {
+    for (const b of texts.slice(at + 1)) {
+      const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (a.node === b.node || width < 3 || height < 5) continue;
+      const [one, other] = [a.node.parentElement, b.node.parentElement];
+      if (hides(one, other) || hides(other, one)) continue;
+      over.push(a.node.data.slice(0, 40) + " over " + b.node.data.slice(0, 40));
+    }
+  }
+  return { faults, wide, small, over: over.slice(0, 5) };
 })()`;

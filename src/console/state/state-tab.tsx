@@ -31,7 +31,13 @@ function State({ view, actor, isPast }: RunTabProps): VNode {
   );
   if (now === undefined) return error === undefined ? <div aria-busy="true" /> : <Refusal error={error} />;
   return (
-    <div class="state-tab" aria-busy={Math.abs(at) !== view.head}>
+    <div
+      class="state-tab"
+      tabIndex={0}
+      role="group"
+      aria-label="State"
+      aria-busy={Math.abs(at) !== view.head}
+    >
       <p class="tab-note second">
         As of event {now.at}.
         {began !== undefined &&

@@ -25,15 +25,18 @@ export function RestartLines({ restarts }: RestartLinesProps): VNode {
 
 /** The times of the axis, and the pauses that are cut out of it. */
 export function AxisLine({ axis }: { readonly axis: Axis }): VNode {
+  const { cuts } = axis;
+  // A time that the length of a pause would cover is left out.
+  const ticks = axis.ticks.filter((tick) => cuts.every((cut) => Math.abs(cut.share - tick.share) > NEAR));
   return (
     <div class="timeline-axis" aria-hidden="true">
       <div class="timeline-ticks">
-        {axis.ticks.map(({ share, ms }) => (
+        {ticks.map(({ share, ms }) => (
           <span key={ms} class="tick" style={{ left: `${share * 100}%` }}>
             {duration(ms)}
           </span>
         ))}
-        {axis.cuts.map(({ share, ms }) => (
+        {cuts.map(({ share, ms }) => (
           <span
             key={share}
             class="cut"
@@ -47,6 +50,9 @@ export function AxisLine({ axis }: { readonly axis: Axis }): VNode {
     </div>
   );
 }
+
+/** The width of a label, as a share of the axis. */
+const NEAR = 0.16;
 
 /** What the bars mean. */
 export function Legend(): VNode {

@@ -1,5 +1,6 @@
 import { defineAgent } from "troupe";
 import type { Agent } from "troupe";
+import { z } from "zod";
 
 /** Throws an error with the text that it is sent. */
 export const broken: Agent = defineAgent({
@@ -42,5 +43,30 @@ export const outer: Agent = defineAgent({
   tools: [middle],
   async chat(input, turn) {
     await turn.text((await turn.call(middle, "chat", { input })).output);
+  },
+});
+
+const LONG_NAME = "a-name-that-has-as-many-letters-as-the-server-lets-an-agent-hav";
+const LONG_WORD = "Donaudampfschifffahrtsgesellschaftskapit\u00e4nskaj\u00fctenschl\u00fcsselloch".repeat(5);
+const HEBREW =
+  "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd, 42 \u05d5\u05de\u05d9\u05dc\u05d4 English \u05d1\u05d0\u05de\u05e6\u05e2.";
+
+/** Its name, texts, question and values are as long as they can be, and some run from right to left. */
+export const vast: Agent = defineAgent({
+  name: LONG_NAME,
+  purpose: `${HEBREW} ${LONG_WORD}`,
+  async chat(input, turn) {
+    const table = `| ${LONG_WORD} | b |\n| - | - |\n| c | ${HEBREW} |`;
+    await turn.text(`${HEBREW}\n\n${LONG_WORD}\n\n- ${LONG_WORD}\n- \`${LONG_WORD}\`\n\n${table}\n\n`);
+    await turn.text(`\`\`\`\n${LONG_WORD}\n\`\`\`\n\n# ${LONG_WORD}\n\n`);
+    const data = new TextEncoder().encode(LONG_WORD);
+    await turn.artifact({ name: `${LONG_WORD.slice(0, 120)}.txt`, mimeType: "text/plain", data });
+    await turn.effect(LONG_WORD, () => ({ [LONG_WORD]: { [LONG_WORD]: [LONG_WORD, HEBREW, input] } }));
+    const question = z.object({
+      [LONG_WORD.slice(0, 60)]: z.string().describe(LONG_WORD),
+      answer: z.enum([HEBREW, LONG_WORD, "short"]).describe(HEBREW),
+      agreed: z.boolean().describe(LONG_WORD),
+    });
+    return JSON.stringify(await turn.waitForInput(question));
   },
 });
