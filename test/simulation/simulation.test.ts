@@ -5,8 +5,8 @@ import { simulate } from "./simulate.ts";
 
 /** The number of simulations; `npm run test:simulation` runs any number. */
 const SEEDS = Number(process.env["TROUPE_SIMULATION_SEEDS"] ?? 2_000);
-// Thirty times the duration on a quiet machine.
-const TIMEOUT_MS = 60_000 + SEEDS * 30;
+// A hundred times the duration on a quiet machine.
+const TIMEOUT_MS = 120_000 + SEEDS * 100;
 
 test(
   "no fault of processes and their disk violates an invariant, and every simulation ends",
