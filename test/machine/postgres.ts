@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { beforeEach, inject, onTestFinished } from "vitest";
+import type { TestContext } from "vitest";
 import { findPrograms, PostgresServer } from "./postgres-server.ts";
 import { skipWithoutPostgres } from "./skip-without.ts";
 
@@ -18,9 +19,10 @@ export function postgresUrl(): Promise<string> {
   return (url ??= findUrl());
 }
 
-/** A server for one test, which can kill it. */
-export async function ownPostgres(): Promise<PostgresServer> {
-  const server = new PostgresServer(findPrograms() ?? "", mkdtempSync(join(tmpdir(), "troupe-pg-")));
+/** A server for one test, which can kill it; skips the test if PostgreSQL is only on another machine. */
+export async function ownPostgres({ skip }: Pick<TestContext, "skip">): Promise<PostgresServer> {
+  const programs = findPrograms() ?? skipWithoutPostgres(skip);
+  const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")));
   onTestFinished(() => server.remove());
   server.create();
   await server.start();

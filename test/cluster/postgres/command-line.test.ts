@@ -51,7 +51,7 @@ test("each wrong database is refused with a line that names the fix, and never w
     ],
     [{ TROUPE_LOG: good.replace(/\w+$/, "nowhere") }, 78, /no such database: nowhere at .*\ncreate it/],
     [
-      { TROUPE_LOG: good.replace("troupe@", "stranger:hidden@") },
+      { TROUPE_LOG: withUser(good, "stranger:hidden") },
       78,
       /refuses the user or the password: .* as stranger\nset PGPASSWORD/,
     ],
@@ -79,7 +79,7 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
   const owner = await newDatabase();
   const role = `plain_${Date.now()}`;
   await ask(owner, `CREATE ROLE ${role} LOGIN`);
-  const plain = owner.replace("troupe@", `${role}@`);
+  const plain = withUser(owner, role);
   const refused = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: plain } });
   expect(await refused.exited).toBe(78);
   expect(refused.output()).toMatch(/lacks rights in the database: .*\nrun `troupe migrate`/);
@@ -119,9 +119,9 @@ test("a connection that hears no notifications is refused, as behind a pooler", 
   await startCommand(["serve", "--port=0"], { cwd, env }).match(/http:\/\/127\.0\.0\.1:\d+/);
 });
 
-test("a server whose commits are not synced says so when it starts, when it is ready, and to the doctor", async () => {
+test("a server whose commits are not synced says so when it starts, when it is ready, and to the doctor", async (context) => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
-  const own = await ownPostgres();
+  const own = await ownPostgres(context);
   await ask(own.url, "ALTER ROLE troupe SET synchronous_commit = off");
   const env = { TROUPE_LOG: own.url };
   const server = startCommand(["serve", "--port=0"], { cwd, env });
@@ -155,3 +155,8 @@ test("a service file gives the address", async () => {
   await server.match(/http:\/\/127\.0\.0\.1:\d+/);
   expect(server.output()).toContain("(in PostgreSQL)");
 });
+
+/** The same address for another user. */
+function withUser(url: string, user: string): string {
+  return url.replace(/\/\/[^@]*@/, `//${user}@`);
+}

@@ -71,8 +71,8 @@ test("connections that an operator ends in the middle of appends lose nothing an
   }
 });
 
-test("while the database is away, appends wait; when it is back they go on, and readers on other nodes are woken", async () => {
-  const server = await ownPostgres();
+test("while the database is away, appends wait; when it is back they go on, and readers on other nodes are woken", async (context) => {
+  const server = await ownPostgres(context);
   const [a, b] = [await open({ url: server.url }), await open({ url: server.url })];
   let cursor = await startRun(a, "run", 1);
   await server.kill();
@@ -88,8 +88,8 @@ test("while the database is away, appends wait; when it is back they go on, and 
   expect(a.health()).toEqual({ writable: true });
 });
 
-test("a database that stays away makes the log refuse appends, until it is back", async () => {
-  const server = await ownPostgres();
+test("a database that stays away makes the log refuse appends, until it is back", async (context) => {
+  const server = await ownPostgres(context);
   const log = await open({ url: server.url, settleMs: 300 });
   const cursor = await startRun(log, "run", 1);
   const other = await startRun(log, "other", 1);
@@ -134,6 +134,15 @@ test("a node that hears nothing of a new owner does not serve its old events as 
   await b.append(cursor, nextEvents(cursor, 2));
   await expect.poll(async () => (await a.read(runId("run"), { after: 0 })).events).toEqual(events(1, 3));
   proxy.mend();
+});
+
+test("nodes that open an empty database at once create its tables once", async () => {
+  const schema = newSchema();
+  const logs = await Promise.all(Array.from({ length: 4 }, () => openSchema(schema)));
+  onTestFinished(() => Promise.all(logs.map((log) => log.close())).then(() => {}));
+  expect(await query(`SELECT version FROM ${schema}.migration`)).toEqual([{ version: 1 }]);
+  for (const [index, log] of logs.entries()) await startRun(log, `run-${index}`, 1);
+  expect((await logs[0]?.list({ limit: 9, byCreation: true }))?.runs).toHaveLength(4);
 });
 
 test("a node that opens the log alone keeps others out, and is kept out by them", async () => {
