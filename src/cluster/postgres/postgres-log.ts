@@ -168,10 +168,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       ]);
       // After a lost answer the repeated statement finds the run removed.
       if (row?.done !== true && (await rows.run(run.runId))?.removed !== true) throw toFenced(run.runId);
-      lose(run);
       wakeLater(run);
       return await rows.unreferenced(things);
     } finally {
+      // It is removed, or what it is now is unknown.
+      lose(run);
       settled();
     }
   }
@@ -240,9 +241,9 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     await claims.get(runId)?.pending;
   }
 
-  /** The row of a run with the number of acknowledged events, to agree with `read`. */
+  /** The row of an own run with the number of acknowledged events, to agree with `read`. */
   function acknowledged(entry: RunEntry): RunEntry {
-    const head = claims.get(entry.runId)?.head ?? entry.head;
+    const head = entry.owner === node ? (claims.get(entry.runId)?.head ?? entry.head) : entry.head;
     return head === entry.head || entry.removed === true ? entry : { ...entry, head };
   }
 

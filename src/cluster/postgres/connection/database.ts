@@ -5,7 +5,7 @@ import type { PostgresConnection } from "../options.ts";
 import { loadPg } from "./load-pg.ts";
 import type { Pg } from "./load-pg.ts";
 import { readService } from "./service.ts";
-import { isTransient, toReason } from "./trouble.ts";
+import { isInvalidValue, isTransient, toReason } from "./trouble.ts";
 
 /** A value of a statement. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[];
@@ -86,6 +86,7 @@ export class Database {
       } catch (error) {
         if (error instanceof AgentError) throw error;
         this.#checkOpen();
+        if (isInvalidValue(error)) throw toInvalid(error);
         if (!isTransient(error) || performance.now() + wait > until) {
           throw new Unavailable(`the log cannot be read here: ${toReason(error)}`, { cause: error });
         }
@@ -182,6 +183,14 @@ export class Database {
     // Not a fault: a stopping server still has readers.
     if (this.isClosed) throw new AgentError("unavailable", "the log is closed", { retryAfterS: 1 });
   }
+}
+
+/** What a client has sent is at fault, and not the log. */
+export function toInvalid(cause: unknown): AgentError {
+  return new AgentError("invalid_request", "a text has characters that the database cannot store", {
+    hint: "leave out U+0000 and halves of surrogate pairs",
+    cause,
+  });
 }
 
 function toUnavailable(error: unknown): never {

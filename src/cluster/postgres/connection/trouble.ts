@@ -15,6 +15,11 @@ export function isTransient(error: unknown): boolean {
   return error instanceof Error && !(error instanceof TypeError || error instanceof RangeError);
 }
 
+/** Whether a value of the statement was at fault, for example a text with the character U+0000. */
+export function isInvalidValue(error: unknown): boolean {
+  return stateOf(error)?.startsWith("22") ?? false;
+}
+
 /** Why the log takes no appends, in a sentence without addresses, paths or values. */
 export function toReason(error: unknown): string {
   const state = stateOf(error);

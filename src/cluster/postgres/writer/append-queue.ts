@@ -1,8 +1,8 @@
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
-import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, WRITERS } from "../connection/database.ts";
+import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, toInvalid, WRITERS } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
-import { isTransient, toReason } from "../connection/trouble.ts";
+import { isInvalidValue, isTransient, toReason } from "../connection/trouble.ts";
 import { toFenced } from "./claims.ts";
 import type { OwnedRun } from "./claims.ts";
 import type { EncodedAppend } from "./encode-append.ts";
@@ -93,6 +93,10 @@ export class AppendQueue {
         if (jobs.length > 1 && !isTransient(error)) {
           // The fault is in one of them, so the others are committed.
           for (const job of jobs) await this.#commit([job]);
+          return;
+        }
+        if (isInvalidValue(error)) {
+          for (const job of jobs) job.settle(toInvalid(error));
           return;
         }
         const reason = toReason(error);
