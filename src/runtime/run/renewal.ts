@@ -68,7 +68,13 @@ export class Renewal {
   async #continueIn(to: RunId): Promise<void> {
     const { agent, key, runId } = this.#ledger;
     if (agent === undefined || key === undefined) return;
-    await this.#context.mail.continueIn(to, { source: runId, agent, key });
+    try {
+      await this.#context.mail.continueIn(to, { source: runId, agent, key });
+    } catch (error) {
+      // Only a removal takes the key from a run that has not given it to the new one.
+      const isRemoved = isInstance(error, AgentError) && error.code === "conflict";
+      throw isRemoved ? new AgentError("gone", `run ${runId} was removed`, { cause: error }) : error;
+    }
     this.#ledger.unname();
   }
 }

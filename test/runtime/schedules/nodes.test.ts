@@ -1,49 +1,17 @@
 import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
 import { manualEnvironment } from "troupe/testing";
-import type { Event, RunId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
 import type { EventLog } from "../../../src/ports/event-log.ts";
-import type { Router, RouterHandler } from "../../../src/ports/router.ts";
 import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
 import { createRandom } from "../../../src/testing/event-log/random.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
+import { Routers } from "../routers.ts";
 import { scheduled } from "./agents.ts";
 
 const NODES = 3;
 const MINUTE_MS = 60_000;
-
-/** The routers of several nodes. A run is owned by the node that was sent its first message, until it moves. */
-class Routers {
-  readonly #handlers: RouterHandler[] = [];
-  readonly #owners = new Map<RunId, number>();
-
-  router(node: number): Router {
-    return {
-      send: (runId, message) => {
-        const owner = this.#owners.get(runId) ?? node;
-        this.#owners.set(runId, owner);
-        const handler = this.#handlers[owner];
-        if (handler === undefined) throw new Error("the owner of a run has not started");
-        return handler.deliver(runId, message);
-      },
-      serve: async (handler) => {
-        this.#handlers[node] = handler;
-        return async () => {};
-      },
-      drain: async () => {},
-      isMine: async () => true,
-      leads: () => true,
-      members: () => [],
-      health: () => ({ ready: true }),
-    };
-  }
-
-  /** Moves all runs to a node; their owner before does not notice. */
-  move(node: number): void {
-    for (const runId of this.#owners.keys()) this.#owners.set(runId, node);
-  }
-}
 
 interface Cluster {
   readonly runtimes: readonly Runtime[];
