@@ -4,7 +4,7 @@ import { printBanner } from "../serve/banner.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isInstance } from "../../errors.ts";
 import { ENV_FILE, readEnvFile } from "./env-file.ts";
-import { toNoAgent, toUnreadable } from "../serve/load-agents.ts";
+import { toNoAgent, toUnreadable } from "../agent-files/load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { Facts } from "../print/log.ts";
 import { openBrowser } from "./open-browser.ts";

@@ -1,7 +1,7 @@
 import { join, relative } from "node:path";
 import { isInstance } from "../../errors.ts";
 import { Exit } from "../exit.ts";
-import { listAgentFiles, loadAgentFile, loadAgents } from "../serve/load-agents.ts";
+import { listAgentFiles, loadAgentFile, loadAgents } from "../agent-files/load-agents.ts";
 import type { Finding } from "./finding.ts";
 
 /** Loads each agent file, and then all of them together as a server does. */

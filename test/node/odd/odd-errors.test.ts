@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { afterLastTest, createProject, startCommand } from "../cli/command.ts";
-import type { RunningCommand } from "../cli/command.ts";
+import { afterLastTest, createProject, startCommand } from "../../cli/command.ts";
+import type { RunningCommand } from "../../cli/command.ts";
 import { oddValues } from "./odd-values.ts";
-import { chat } from "./server.ts";
+import { chat } from "../server.ts";
 
 let server: RunningCommand;
 let url = "";
