@@ -54,3 +54,14 @@ test.for(lies)("the checks detect that the disk %s", { timeout: TIMEOUT_MS }, as
     found.push(...(await simulate(seed, { lie })).faults);
   expect(found.join("\n")).toMatch(finding);
 });
+
+test.for(lies.slice(0, 2))(
+  "with several nodes, the checks detect that the disk %s",
+  { timeout: TIMEOUT_MS },
+  async ([, lie]) => {
+    const found: string[] = [];
+    for (let seed = 1; seed <= 40; seed += 1)
+      found.push(...(await simulate(seed, { lie, nodes: true })).faults);
+    expect(found.length).toBeGreaterThan(20);
+  },
+);
