@@ -1,5 +1,6 @@
-import { defineAgent } from "troupe";
+import { defineAgent, fromMachine } from "troupe";
 import { expect, test } from "vitest";
+import { setup } from "xstate";
 import { z } from "zod";
 import { useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
@@ -17,12 +18,30 @@ const CORPUS = [
   "</textarea><script>window.hacked = 1</script>",
 ];
 
+/** A machine whose states and events are named like code of a page. A dot would separate two states. */
+const [STATE, NEXT] = ["<script>hacked = 1</script>", '<img src=x onerror="hacked = 1">'] as const;
+const machine = fromMachine({
+  name: "machine",
+  purpose: "Has hostile names.",
+  machine: setup({}).createMachine({
+    initial: STATE,
+    states: {
+      [STATE]: { on: { chat: NEXT }, description: NEXT },
+      [NEXT]: { on: { '"><iframe srcdoc="<script>parent.hacked=1</script>">': STATE } },
+    },
+  }),
+});
+
 /** Says, asks, returns and throws what would run in a page that trusted it. */
 const hostile = defineAgent({
   name: "hostile",
   purpose: CORPUS[1] ?? "",
   async chat(input, turn) {
     for (const text of CORPUS) await turn.text(`${text}\n\n`);
+    const [script = "", image = ""] = CORPUS;
+    await turn.effect(image, () => ({ [script]: CORPUS }));
+    const data = new TextEncoder().encode(script);
+    await turn.artifact({ name: image.replaceAll("/", " "), mimeType: "text/html", data });
     await turn.waitForInput(
       z.object({
         [CORPUS[0] ?? ""]: z.string().describe(CORPUS[1] ?? ""),
@@ -34,16 +53,33 @@ const hostile = defineAgent({
 });
 
 test("nothing that an agent or a client says runs in the page, or is fetched by it", async ({ skip }) => {
-  await using server = await startConsole([hostile]);
+  await using server = await startConsole([hostile, machine]);
   const { run_id: runId } = await server.start("hostile", CORPUS.join("\n"), { wait: "completed" });
   await using tab = await open(skip, `${server.url}/#/agents/hostile`);
   const { page } = tab;
   await page.getByText("onerror").first().waitFor();
-  for (const place of ["", "/timeline", "/actors", "/events", "/statechart", "/files"]) {
+  for (const place of [
+    "",
+    "/timeline",
+    "/sequence",
+    "/actors",
+    "/events",
+    "/state",
+    "/statechart",
+    "/files",
+  ]) {
     await page.evaluate(`location.hash = "#/runs/${runId}${place}"`);
     await page.getByRole("log").getByText("<script>").first().waitFor();
     await page.getByRole("button", { name: "Answer", exact: true }).waitFor();
   }
+  const { run_id: moved } = await server.start("machine", "go");
+  for (const place of ["statechart", "state", "events"]) {
+    await page.evaluate(`location.hash = "#/runs/${moved}/${place}"`);
+    const texts = page.getByRole("tabpanel").getByText("hacked").filter({ visible: true });
+    await texts.first().waitFor();
+  }
+  await page.evaluate('location.hash = "#/agents/machine"');
+  await page.getByText("Has hostile names").first().waitFor();
   await page.evaluate('location.hash = "#/runs"');
   await page.getByText("<script>").first().waitFor();
   await page.evaluate('location.hash = "#/inbox"');
