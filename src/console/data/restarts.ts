@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import type { Connection } from "../../client/store/run-store.ts";
+import type { RunStore } from "../../client/store/run-store.ts";
 import { readInspectedRun } from "./inspect.ts";
 import { useResource } from "./resource.ts";
 import type { Server } from "./server.ts";
@@ -15,11 +15,19 @@ export interface Restart {
  * The restarts of a run. They depend on the process, so that no event has them. They are read with each new connection
  * to the run, because a restart ends the one before.
  */
-export function useRestarts(server: Server, runId: string, { state, since }: Connection): readonly Restart[] {
-  const newest = useRef(0);
-  if (state === "live") newest.current = since;
-  const { value } = useResource(`${server.url} ${runId} ${newest.current}`, async (signal) => {
-    if (newest.current === 0) return undefined;
+export function useRestarts(
+  server: Server,
+  runId: string,
+  { connection: { state, since }, view: { head } }: Pick<RunStore, "connection" | "view">,
+): readonly Restart[] {
+  // A turn continues some time after the server is reached again, and before its next event.
+  const newest = useRef({ since: 0, head: 0, hasGrown: true });
+  const { current: seen } = newest;
+  if (state === "live" && since !== seen.since) newest.current = { since, head, hasGrown: seen.since === 0 };
+  else if (!seen.hasGrown && head > seen.head) newest.current = { ...seen, hasGrown: true };
+  const { since: begun, hasGrown } = newest.current;
+  const { value } = useResource(`${server.url} ${runId} ${begun} ${hasGrown}`, async (signal) => {
+    if (begun === 0) return undefined;
     const { marks } = await readInspectedRun(server, runId, { signal });
     return marks.flatMap(({ type, after, at }) =>
       type === "recovered" && at !== undefined ? [{ after, at }] : [],

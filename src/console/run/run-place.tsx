@@ -29,7 +29,7 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   const [at, setAt] = useAt();
   const isWide = useMedia("(min-width: 900px)");
   const { view: live, error, connection } = store;
-  const restarts = useRestarts(server, place.runId, connection);
+  const restarts = useRestarts(server, place.runId, store);
   const status = useRunStatus(place.runId);
   const agent = live.agent === "" ? (status?.agent ?? "") : live.agent;
   const queued = status?.requests.filter((request) => request.status === "queued") ?? [];
