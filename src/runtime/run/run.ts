@@ -18,7 +18,7 @@ import { notWritten, RunLedger } from "../activation/run-ledger.ts";
 import { recordNote } from "./run-updates.ts";
 import { Outbox } from "./outbox.ts";
 import { Renewal } from "./renewal.ts";
-import { RequestQueue } from "./request-queue.ts";
+import { RequestQueue } from "./requests/request-queue.ts";
 
 /** The host of a run. */
 export interface RunListener {

@@ -1,11 +1,11 @@
-import type { GivenAnswer } from "../activation/turn-input.ts";
-import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import { requestIdOf, typeOf } from "../../protocol/events/encode.ts";
-import type { Event } from "../../protocol/events/events.ts";
-import { countEvents } from "../../protocol/events/texts.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { canonical } from "../../protocol/requests/canonical.ts";
+import type { GivenAnswer } from "../../activation/turn-input.ts";
+import { AgentError } from "../../../errors.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import { requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
+import type { Event } from "../../../protocol/events/events.ts";
+import { countEvents } from "../../../protocol/events/texts.ts";
+import type { RequestId, RunId } from "../../../protocol/ids.ts";
+import { canonical } from "../../../protocol/requests/canonical.ts";
 
 /** The wait that an answer is for: the named one, or the only one; `undefined` if it is not open. */
 export function pickWait<

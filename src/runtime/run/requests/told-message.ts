@@ -1,7 +1,7 @@
-import type { Agent } from "../agent/agent.ts";
-import { isMessageName } from "../agent/resolve-operation.ts";
-import type { AcceptedRequest } from "../journal/records.ts";
-import type { AgentMessage } from "./messages.ts";
+import type { Agent } from "../../agent/agent.ts";
+import { isMessageName } from "../../agent/resolve-operation.ts";
+import type { AcceptedRequest } from "../../journal/records.ts";
+import type { AgentMessage } from "../messages.ts";
 
 /** A tell as a message, if it names one; `undefined` for a request that starts a turn. */
 export function toToldMessage(

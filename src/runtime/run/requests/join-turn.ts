@@ -1,15 +1,15 @@
-import { copyJson } from "../../protocol/json.ts";
-import { CHAT } from "../agent/agent.ts";
-import type { Agent } from "../agent/agent.ts";
-import { errorMessage } from "../agent/error-message.ts";
-import type { MachineRequest } from "../agent/machine-port.ts";
-import { parseWith } from "../agent/definition/schema.ts";
-import { endRequest } from "../activation/end-request.ts";
-import { isFromActor } from "../activation/mailbox.ts";
-import type { RunLedger } from "../activation/run-ledger.ts";
-import type { TurnInput } from "../activation/turn-input.ts";
-import type { AcceptedRequest } from "../journal/records.ts";
-import type { RunContext } from "../run-context.ts";
+import { copyJson } from "../../../protocol/json.ts";
+import { CHAT } from "../../agent/agent.ts";
+import type { Agent } from "../../agent/agent.ts";
+import { errorMessage } from "../../agent/error-message.ts";
+import type { MachineRequest } from "../../agent/machine-port.ts";
+import { parseWith } from "../../agent/definition/schema.ts";
+import { endRequest } from "../../activation/end-request.ts";
+import { isFromActor } from "../../activation/mailbox.ts";
+import type { RunLedger } from "../../activation/run-ledger.ts";
+import type { TurnInput } from "../../activation/turn-input.ts";
+import type { AcceptedRequest } from "../../journal/records.ts";
+import type { RunContext } from "../../run-context.ts";
 
 /** A request of an operation, and the agent whose machine it is for. */
 export interface AskedMachine extends MachineRequest {
