@@ -8,8 +8,8 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json console.config.ts ./
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
-# What ./agents import beside the dependencies of troupe itself.
-RUN npm install --no-save --save-prod --omit=dev --ignore-scripts pdf-lib@1.17.1
+# What ./agents import beside the dependencies of troupe itself, and what --log needs.
+RUN npm install --no-save --save-prod --omit=dev --ignore-scripts pdf-lib@1.17.1 pg@8.23.1
 
 FROM node:24-slim
 WORKDIR /app
