@@ -54,7 +54,7 @@ export class Recovery {
     await this.#wakeTimer.start();
     await this.#redeliver();
     void this.#examineResting();
-    await this.#cleanUp();
+    if (this.#leads) await this.#cleanUp();
     this.#hasStarted = true;
   }
 
@@ -70,7 +70,7 @@ export class Recovery {
     await inLanes(own, (runId) => sendRecover(this.#context, runId));
     await this.#wakeTimer.look(query);
     await this.#redeliver(query);
-    if (hasChanged) await this.#cleanUp();
+    if (hasChanged && this.#leads) await this.#cleanUp();
     return own.length;
   }
 
@@ -164,7 +164,10 @@ export class Recovery {
     }
   }
 
-  /** A configuration whose commit failed may still be in the log. */
+  /**
+   * A configuration whose commit failed may still be in the log. What this node has left itself it removes; what nodes
+   * that are gone have left, one node removes.
+   */
   async #readAgain(): Promise<void> {
     await loadConfigurations(this.#context);
     await this.#cleanUp();
@@ -172,8 +175,11 @@ export class Recovery {
 
   /** Removes what a crash or a failed commit has left: runs that were being copied or removed, and secrets. */
   async #cleanUp(): Promise<void> {
-    if (!this.#context.router.leads("clean-up")) return;
     await removeUnfinishedRuns(this.#context, this.#runs);
     await this.#context.secrets.sweep();
+  }
+
+  get #leads(): boolean {
+    return this.#context.router.leads("clean-up");
   }
 }

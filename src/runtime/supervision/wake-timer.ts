@@ -41,6 +41,8 @@ export class WakeTimer {
   async look(query: OwnerQuery): Promise<void> {
     const { log, environment } = this.#context;
     const notAfter = environment.now();
+    // The clock may have been set back.
+    this.#wokenMs = Math.min(this.#wokenMs, notAfter);
     await this.#wake(await log.asleep({ notAfter, ...query }));
     await this.#setNext(notAfter);
   }
