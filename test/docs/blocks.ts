@@ -44,7 +44,7 @@ export function readTypeScript(path: string): string[] {
 /** Runs a block of shell commands against a server, in a directory, and returns its output. */
 export async function runBlock(script: string | undefined, address: string, cwd: string): Promise<string> {
   const own = script?.replaceAll("localhost:4100", address) ?? "echo there is no such block";
-  const { stdout } = await promisify(execFile)("bash", ["-uc", own], { cwd }).catch(
+  const { stdout } = await promisify(execFile)("bash", ["--norc", "-uc", own], { cwd }).catch(
     (error: unknown) => error as { readonly stdout: string },
   );
   return stdout;

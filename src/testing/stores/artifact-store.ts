@@ -146,9 +146,9 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
         store.attach([id], "run-3"),
         store.attach([id], "run-2"),
       ]);
-      expect((await store.get(id))?.runIds).toEqual(["run-1", "run-2", "run-3"]);
+      expect((await store.get(id))?.runIds.toSorted()).toEqual(["run-1", "run-2", "run-3"]);
       await store.put({ ...file(id), runId: "run-1" });
-      expect((await store.get(id))?.runIds).toEqual(["run-1", "run-2", "run-3"]);
+      expect((await store.get(id))?.runIds.toSorted()).toEqual(["run-1", "run-2", "run-3"]);
 
       await Promise.all([store.removeRun("run-1"), store.removeRun("run-3")]);
       expect((await store.get(id))?.runIds).toEqual(["run-2"]);

@@ -22,7 +22,7 @@ test("the commands of the page work as described", async ({ skip }) => {
   const outputs: string[] = [];
   for (const script of blocks) {
     const own = script.replaceAll("localhost:4100", address);
-    outputs.push((await promisify(execFile)("bash", ["-euc", own])).stdout);
+    outputs.push((await promisify(execFile)("bash", ["--norc", "-euc", own])).stdout);
   }
   const [look = "", asking = ""] = outputs;
   expect(look).toContain('["/echo","/payments"]');

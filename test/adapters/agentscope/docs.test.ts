@@ -23,6 +23,7 @@ test("the commands of the page work as described", async ({ skip }) => {
   const outputs: string[] = [];
   for (const script of blocks) {
     const { stdout } = await promisify(execFile)("bash", [
+      "--norc",
       "-euc",
       script.replaceAll("localhost:4100", address),
     ]);

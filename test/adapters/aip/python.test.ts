@@ -144,7 +144,7 @@ test("the commands of the page work as described", async () => {
     .join("\n")
     .replaceAll("127.0.0.1:50051", here.gateway.address)
     .replaceAll("node_modules/troupe", root);
-  const { stdout } = await promisify(execFile)("bash", ["-euc", script], { cwd });
+  const { stdout } = await promisify(execFile)("bash", ["--norc", "-euc", script], { cwd });
   expect(stdout.replaceAll(/ +$/gm, "")).toBe(printed);
   await rm(cwd, { recursive: true });
 });

@@ -20,7 +20,7 @@ test("the commands of the page work as described", async ({ skip }) => {
   const outputs: string[][] = [];
   for (const block of blocks) {
     const script = block.replaceAll("localhost:4100", address);
-    const { stdout } = await promisify(execFile)("bash", ["-euc", script]);
+    const { stdout } = await promisify(execFile)("bash", ["--norc", "-euc", script]);
     outputs.push(stdout.trim().split("\n"));
   }
   const [[step, task, list] = [], [asked, refused, paid, steps] = [], [files, bytes] = []] = outputs;

@@ -80,7 +80,7 @@ async function growthPerCall(toCall: (turn: Turn) => Promise<unknown>): Promise<
 }
 
 const WARM_UP = 1_000;
-const CALLS = 10_000;
+const CALLS = 20_000;
 
 test("a turn keeps nothing of a dropped call", async () => {
   const careless = defineAgent({
