@@ -53,7 +53,9 @@ export function toConnection(url: string): PostgresConnection {
 
 /** The URL as people may see it. */
 export function withoutPassword(url: string): string {
-  return url.replace(/(:\/\/[^:@/]*):[^@]*@/, "$1:…@").replaceAll(/([?&]password=)[^&]*/g, "$1…");
+  // A password can have a @ of its own, and the scheme can be missing.
+  const user = url.includes("://") ? /(:\/\/[^:@/]*):(?:[^/?#]*|.*?)@/ : /^([^:@/]*):.*@/;
+  return url.replace(user, "$1:…@").replaceAll(/([?&]password=)[^&]*/g, "$1…");
 }
 
 /** Turns what a database refuses into an exit with a line that names the fix. */
