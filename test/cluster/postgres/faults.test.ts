@@ -33,6 +33,28 @@ test("an append whose answer is lost is acknowledged once, and not written twice
   expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 11));
 });
 
+test("appends whose answer is lost are acknowledged, also if the repeated statement is refused as a whole", async () => {
+  const proxy = await startProxy(await postgresUrl());
+  const log = await open({ url: proxy.url });
+  const [one, two] = [await startRun(log, "one", 1), await startRun(log, "two", 1)];
+  const schema = schemaOf(log);
+  await query(`CREATE SEQUENCE ${schema}.statement`);
+  await query(`ALTER FUNCTION ${schema}.append_1 RENAME TO append_all`);
+  // The numbers of a sequence stay also when a statement fails.
+  await query(`CREATE FUNCTION ${schema}.append_1(items jsonb, VARIADIC bodies text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
+    BEGIN
+      IF nextval('${schema}.statement') = 2 THEN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END IF;
+      RETURN ${schema}.append_all(items, VARIADIC bodies);
+    END $$`);
+  proxy.loseAnswersTo("append_1");
+  const cursors = await Promise.all(
+    [one, two].map(async (cursor) => log.append(cursor, nextEvents(cursor, 2))),
+  );
+
+  expect(cursors).toMatchObject([{ head: 3 }, { head: 3 }]);
+  expect((await log.read(runId("two"), { after: 0 })).events).toEqual(events(1, 3));
+});
+
 test("a claim, a read and a removal whose answers are lost are repeated", async () => {
   const proxy = await startProxy(await postgresUrl());
   const log = await open({ url: proxy.url });

@@ -71,8 +71,8 @@ export class AppendQueue {
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Commits appends together; never rejects. */
-  async #commit(jobs: readonly (Job & { readonly until: number })[]): Promise<void> {
+  /** Commits appends together; never rejects. `wasTried`: they were sent before, and may have landed. */
+  async #commit(jobs: readonly (Job & { readonly until: number })[], wasTried = false): Promise<void> {
     const until = Math.max(...jobs.map((job) => job.until));
     const items = JSON.stringify(jobs.map(({ item }) => item));
     const bodies = jobs.map(({ body }) => body);
@@ -82,7 +82,7 @@ export class AppendQueue {
           appendStatement(jobs.length),
           [items, ...bodies],
         );
-        for (const [index, job] of jobs.entries()) settle(job, row?.refusals[index], attempt > 1);
+        for (const [index, job] of jobs.entries()) settle(job, row?.refusals[index], wasTried || attempt > 1);
         return;
       } catch (error) {
         // The statement can be repeated: an append that has landed already has changed the number of appends.
@@ -92,7 +92,7 @@ export class AppendQueue {
         }
         if (jobs.length > 1 && !isTransient(error)) {
           // The fault is in one of them, so the others are committed.
-          for (const job of jobs) await this.#commit([job]);
+          for (const job of jobs) await this.#commit([job], wasTried || attempt > 1);
           return;
         }
         if (isInvalidValue(error)) {
