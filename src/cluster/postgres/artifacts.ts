@@ -27,7 +27,7 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       // A body that fits into one chunk is read before its transaction begins.
       const first = await chunks.next();
       const second = await chunks.next();
-      return database.transact(async (transaction) => {
+      return database.upload(async (transaction) => {
         // Locks the artifact, so that two that store it follow one another.
         await transaction.query(
           `INSERT INTO troupe.artifact (id, created_at, name, mime_type, size) VALUES ($1, $2, '', $3, 0)

@@ -41,6 +41,32 @@ test("a large artifact is stored in chunks of 256 KiB, and read on another node"
   expect(Buffer.concat(chunks).equals(body)).toBe(true);
 });
 
+test("slow uploads leave the other connections to the log", async () => {
+  const log = await openEmpty({ max: 2, settleMs: 0 });
+  const rest = Promise.withResolvers<void>();
+  onTestFinished(() => {
+    rest.resolve();
+    return log.close();
+  });
+  const upload = async (artifactId: string): Promise<void> => {
+    const slow = Promise.withResolvers<void>();
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield Buffer.alloc(600_000);
+      slow.resolve();
+      await rest.promise;
+    }
+    const file = { artifactId, name: "slow", mimeType: "text/plain", body: body(), limitBytes: 1_000_000 };
+    uploads.push(log.artifacts?.().put(file));
+    await slow.promise;
+  };
+  const uploads: unknown[] = [];
+  await Promise.all([upload("one"), upload("two")]);
+
+  expect(await log.list({ limit: 1 })).toEqual({ runs: [] });
+  rest.resolve();
+  expect(await Promise.all(uploads)).toMatchObject([{ sizeBytes: 600_000 }, { sizeBytes: 600_000 }]);
+});
+
 test("a secret is encrypted in the database, and needs the key and the name that it was stored with", async () => {
   const log = await openEmpty({ secretsKey: KEY });
   const other = await openSchema(schemaOf(log), { secretsKey: "another key of as many characters" });

@@ -24,6 +24,8 @@ export class Database {
   readonly #settleMs: number;
   readonly #readers: Pool;
   readonly #writers: Pool;
+  /** Of their own, so that slow uploads leave the others to claims, queries and beats. */
+  readonly #uploaders: Pool;
   readonly schema: string;
   #closing: Promise<unknown> | undefined;
 
@@ -63,6 +65,7 @@ export class Database {
       types: toTypes(pg),
     };
     this.#readers = this.#pool({ max, query_timeout: QUERY_MS });
+    this.#uploaders = this.#pool({ max, query_timeout: QUERY_MS });
     this.#writers = this.#pool({ max: WRITERS, query_timeout: WRITE_MS });
   }
 
@@ -106,9 +109,18 @@ export class Database {
   }
 
   /** One attempt of a transaction. What the database reports becomes `Unavailable`. */
-  async transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+  transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#transact(this.#readers, work);
+  }
+
+  /** A transaction that lasts as long as somebody else sends something. */
+  upload<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#transact(this.#uploaders, work);
+  }
+
+  async #transact<Result>(pool: Pool, work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     this.#checkOpen();
-    const client = await this.#readers.connect().catch(toUnavailable);
+    const client = await pool.connect().catch(toUnavailable);
     let failure: Error | undefined;
     const fail = (error: Error): void => {
       failure = error;
@@ -161,7 +173,9 @@ export class Database {
   }
 
   close(): Promise<unknown> {
-    return (this.#closing ??= Promise.all([this.#readers.end(), this.#writers.end()]));
+    return (this.#closing ??= Promise.all(
+      [this.#readers, this.#writers, this.#uploaders].map((pool) => pool.end()),
+    ));
   }
 
   async #run<Row extends object>(
