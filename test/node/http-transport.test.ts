@@ -53,16 +53,17 @@ test("a node with another secret is refused, and both sides learn it", async () 
   ]);
 });
 
-test("an old message that is sent again is refused", async () => {
+test("a message that is old, or was sent to another node, is refused", async () => {
   const b = await transport({ secret: "s" });
   await listen(b, async () => "taken");
   const { Signer } = await import("../../src/node/cluster/signature.ts");
-  const send = async (at: number): Promise<number> => {
-    const headers = { "x-troupe-signature": new Signer("s").sign("{}", at) };
+  const send = async (at: number, to = b.url): Promise<number> => {
+    const headers = { "x-troupe-signature": new Signer("s").sign("{}", to, at) };
     return (await fetch(`${b.url}/messages`, { method: "POST", body: "{}", headers })).status;
   };
   expect(await send(Date.now() - 10_000)).toBe(200);
   expect(await send(Date.now() - 120_000)).toBe(401);
+  expect(await send(Date.now(), "http://127.0.0.1:4200")).toBe(401);
 });
 
 test("what is not a message of a node gets a problem", async () => {
@@ -87,6 +88,9 @@ test("an address that other machines reach needs a secret", () => {
   expect(httpTransport({ url: "http://10.0.0.1:4200", secret: "s" }).url).toBe("http://10.0.0.1:4200");
   for (const url of ["", "10.0.0.1:4200", "https://a:1", "http://a", "http://a:1/path"])
     expect(() => httpTransport({ url, secret: "s" })).toThrow("is not the address of a node");
+  expect(() => httpTransport({ url: "http://me:hidden@a:1", secret: "s" })).toThrow(
+    "has no user and no password",
+  );
 });
 
 test("an address that is in use is named", async () => {

@@ -31,8 +31,9 @@ export interface HttpTransportOptions {
 }
 
 /**
- * Messages between nodes over HTTP, on a listener of their own. Each message and each answer is signed with the secret
- * and has a time, so that nobody else can send one, or send an old one again.
+ * Messages between nodes over HTTP, on a listener of their own. Each message is signed with the secret, the address of its
+ * receiver and its time, and each answer with its message. So another program cannot send one, send one to another node, or
+ * send one again after a minute; before, the router recognizes its id.
  */
 export function httpTransport({ url, secret, host, fault = () => {} }: HttpTransportOptions): Transport {
   const address = parseAddress(url);
@@ -61,7 +62,7 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
       const body = await readBody(request, LIMIT_BYTES);
       const signature = request.headers[SIGNATURE];
       const given = typeof signature === "string" ? signature : undefined;
-      const refusal = signer.refusal(given, body, Date.now());
+      const refusal = signer.refusal(given, body, url, Date.now());
       if (given === undefined || refusal !== undefined) {
         fault(`${refusal}; give all nodes the same secret, and set their clocks`);
         throw new AgentError("unauthorized", refusal ?? "the message has no signature");
@@ -87,7 +88,7 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
 
     async send(to, message, signal) {
       const body = JSON.stringify(message);
-      const signature = signer.sign(body, Date.now());
+      const signature = signer.sign(body, to, Date.now());
       const response = await fetch(new URL(PATH, to), {
         method: "POST",
         body,
@@ -111,6 +112,10 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
 
 function parseAddress(url: string): URL {
   const address = URL.canParse(url) ? new URL(url) : undefined;
+  if (address !== undefined && address.username + address.password !== "")
+    throw new AgentError("invalid_request", "the address of a node has no user and no password", {
+      hint: "write http://HOST:PORT, and give all nodes the same secret",
+    });
   const isPlain = address?.protocol === "http:" && address.pathname === "/" && address.search === "";
   if (address !== undefined && isPlain && address.port !== "") return address;
   throw new AgentError("invalid_request", `${url} is not the address of a node`, {

@@ -14,16 +14,16 @@ export class Signer {
     this.#secret = secret;
   }
 
-  /** The signature of a message, with its time. */
-  sign(body: string, now: number): string {
-    return `${now}.${this.#hash(`${now}.${body}`)}`;
+  /** The signature of a message to the node with an address, with its time. */
+  sign(body: string, to: string, now: number): string {
+    return `${now}.${this.#hash(`${now} ${to} ${body}`)}`;
   }
 
-  /** Why a message is refused; `undefined` for one of a node with the same secret. */
-  refusal(signature: string | undefined, body: string, now: number): string | undefined {
+  /** Why a message to this node is refused; `undefined` for one of a node with the same secret. */
+  refusal(signature: string | undefined, body: string, own: string, now: number): string | undefined {
     if (signature === undefined) return "the message of another node has no signature";
     const at = Number(signature.slice(0, signature.indexOf(".")));
-    if (!isEqual(signature, `${at}.${this.#hash(`${at}.${body}`)}`))
+    if (!isEqual(signature, `${at}.${this.#hash(`${at} ${own} ${body}`)}`))
       return "the signature of a message of another node is wrong";
     if (Math.abs(now - at) <= MOST_APART_MS) return undefined;
     const seconds = Math.round(Math.abs(now - at) / 1_000);
