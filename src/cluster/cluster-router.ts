@@ -2,7 +2,7 @@ import { AgentError, toAgentError } from "../errors.ts";
 import type { Environment } from "../ports/environment.ts";
 import { Fenced, Owned } from "../ports/event-log.ts";
 import type { EventLog } from "../ports/event-log.ts";
-import type { Router, RouterFigures, RouterHandler } from "../ports/router.ts";
+import type { Router, RouterFigures, RouterHandler, SendOptions } from "../ports/router.ts";
 import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
@@ -76,14 +76,14 @@ class ClusterRouter implements Router {
     });
   }
 
-  async send(runId: RunId, message: Json): Promise<Json> {
+  async send(runId: RunId, message: Json, { from }: SendOptions = {}): Promise<Json> {
     const handler = this.#serving;
     const envelope = { id: this.#environment.newId(), runId, message };
     const giveUpMs = this.#environment.monotonic() + GIVE_UP_MS;
     let isRepeated = false;
     let target = handler.holds(runId) ? this.#self : undefined;
     for (let pauseMs = RETRY_MS.first; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
-      const answer = await this.#ask(target, { ...envelope, isRepeated });
+      const answer = await this.#ask(target, { ...envelope, isRepeated }, from);
       if (answer.type === "reply") return answer.reply;
       if (answer.type === "error") throw answer.error;
       isRepeated ||= answer.isUncertain === true;
@@ -155,16 +155,27 @@ class ClusterRouter implements Router {
   }
 
   /** Sends a message once: to a node, or to where the run is. */
-  async #ask(known: string | undefined, envelope: Envelope): Promise<Answer> {
+  async #ask(known: string | undefined, envelope: Envelope, from: RunId | undefined): Promise<Answer> {
     let target = known;
     try {
       target ??= await this.#placement.locate(envelope.runId);
+      if (from !== undefined && this.#membership.wasAway) await this.#checkSender(from);
     } catch (error) {
       return { type: "error", error: notReadable(error) };
     }
     if (target === this.#self) return this.#deliver(envelope);
     const member = target === undefined ? undefined : this.#membership.find(target);
     return member === undefined ? { type: "moved" } : this.#forward(member, envelope);
+  }
+
+  /**
+   * Throws if another node has taken over the run that sends a message, while this node was away. That node has sent the
+   * message too, and perhaps acted on a refusal: the message must not arrive after that.
+   */
+  async #checkSender(from: RunId): Promise<void> {
+    if ((await this.#placement.ownerOf(from)) === this.#self) return;
+    const cause = new Fenced(`run ${from} was taken over by another node`);
+    throw new AgentError("unavailable", cause.message, { retryAfterS: 1, cause });
   }
 
   async #forward({ node, url }: { node: string; url: string }, envelope: Envelope): Promise<Answer> {

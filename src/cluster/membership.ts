@@ -10,6 +10,9 @@ const BEAT_MS = 300;
 /** A node without a beat for this long is dead, in milliseconds. */
 const DEAD_MS = 1_500;
 
+/** How long after it was away a node may still have messages of before, in milliseconds: a router gives them up then. */
+const AWAY_MS = 10_000;
+
 export interface MembershipOptions {
   readonly directory: NodeDirectory;
   readonly node: string;
@@ -21,7 +24,7 @@ export interface MembershipOptions {
 
 /**
  * The nodes that share the log, as this one knows them. Ages are those of the engine's clock. After a pause of this
- * process or of the engine, this node judges nobody dead until it has heard of the others for as long as death takes:
+ * process or of the engine, this node judges no node dead until it has heard of the others for as long as death takes:
  * it is more likely that it was away itself.
  */
 export class Membership {
@@ -30,6 +33,9 @@ export class Membership {
   #rows: readonly NodeEntry[] = [];
   /** When the rows were read, by this node's monotonic clock. */
   #readMs = -Infinity;
+  /** When the newest beat that was answered was sent, and when this node last heard that it was away. */
+  #sentMs: number;
+  #backMs = -Infinity;
   /** Since when each beat has come in time; `undefined` while one is missing. */
   #soundSinceMs: number | undefined;
   #members: readonly Member[] = [];
@@ -45,6 +51,7 @@ export class Membership {
     const { node, url } = options;
     this.#options = options;
     this.#self = { node, url, state: "joining", agents: {} };
+    this.#sentMs = options.environment.monotonic();
   }
 
   /** Joins the other nodes. Resolves when they are known and this node takes runs; rejects if it is stopped before. */
@@ -124,6 +131,12 @@ export class Membership {
     return pickFor(task, names) === this.#self.node;
   }
 
+  /** Whether this node was away a short time ago, so that others may have taken over its runs. */
+  get wasAway(): boolean {
+    const now = this.#options.environment.monotonic();
+    return now - this.#sentMs > DEAD_MS || now - this.#backMs < AWAY_MS;
+  }
+
   /** Calls `gone` when a node is dead or has left, until the returned function is called. */
   onceGone(node: string, gone: () => void): () => void {
     if (this.#stopped || !this.isAlive(node)) {
@@ -155,10 +168,13 @@ export class Membership {
     const sentMs = environment.monotonic();
     try {
       const rows = await directory.beat(this.#self);
-      const lateMs = environment.monotonic() - this.#readMs;
+      const now = environment.monotonic();
+      const lateMs = now - this.#readMs;
+      if (now - this.#sentMs > DEAD_MS) this.#backMs = now;
+      this.#sentMs = sentMs;
       this.#rows = rows;
       // A slow answer was true when it was sent.
-      this.#readMs = environment.monotonic();
+      this.#readMs = now;
       if (lateMs > DEAD_MS || this.#soundSinceMs === undefined) this.#soundSinceMs = sentMs;
       this.#update();
       return true;

@@ -34,9 +34,14 @@ export class Placement {
     );
   }
 
+  /** The owner of a run in the log, alive or not. */
+  async ownerOf(runId: RunId): Promise<string | undefined> {
+    return (await this.#log.run(runId))?.owner;
+  }
+
   /** The living owner of a run, if that is another node. */
   async otherOwner(runId: RunId): Promise<string | undefined> {
-    const owner = (await this.#log.run(runId))?.owner;
+    const owner = await this.ownerOf(runId);
     if (owner === undefined || owner === this.#membership.self.node) return undefined;
     return this.#membership.isAlive(owner) ? owner : undefined;
   }

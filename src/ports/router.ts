@@ -10,7 +10,7 @@ import type { NodeAgent, NodePresence } from "./node-directory.ts";
  */
 export interface Router {
   /** Sends a message to the run's owner; assigns an owner if there is none. Throws only AgentErrors. */
-  send(runId: RunId, message: Json): Promise<Json>;
+  send(runId: RunId, message: Json, options?: SendOptions): Promise<Json>;
 
   /**
    * Registers this node as a possible owner of runs until the returned function is called. Resolves when the other nodes
@@ -68,6 +68,15 @@ export interface RouterFigures {
   readonly fenced: number;
   /** The age of the newest beat of this node, in milliseconds. */
   readonly beatAgeMs: number;
+}
+
+/** How a message is sent. */
+export interface SendOptions {
+  /**
+   * The run that sends it. If this node has lost that run to another one, the message is not sent: the error
+   * `unavailable` has `Fenced` as its cause.
+   */
+  readonly from?: RunId;
 }
 
 /** How a message is delivered. */

@@ -8,6 +8,7 @@ import type { Transport } from "../../src/cluster/transport.ts";
 import type { Environment } from "../../src/ports/environment.ts";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import type { Router } from "../../src/ports/router.ts";
+import type { SecretStore } from "../../src/ports/secret-store.ts";
 import type { Json } from "../../src/protocol/json.ts";
 import { toEncoded } from "../../src/protocol/events/texts.ts";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
@@ -22,6 +23,8 @@ export interface ClusterNode {
   readonly log: EventLog;
   /** Ends the process of the node between two steps. */
   kill(): void;
+  /** Holds back all answers of the log to this node, until the returned function is called. */
+  cut(): () => void;
 }
 
 /** Several nodes on one log in memory, with a manual clock. */
@@ -29,7 +32,7 @@ export class ClusterHost {
   readonly environment: ManualEnvironment;
   readonly #log: MemoryLog;
   readonly #artifacts = memoryArtifacts();
-  readonly #secrets = memorySecrets();
+  readonly secrets: SecretStore = memorySecrets();
   readonly #receivers = new Map<string, (message: Json) => Promise<Json>>();
   readonly faults: string[] = [];
   /** Called before each message between nodes; an error loses the message, or its answer. */
@@ -54,13 +57,14 @@ export class ClusterHost {
     const life = new Lifetime();
     const id = `node-${(this.#count += 1)}`;
     const environment = this.#environmentOf(life);
-    const log = whileAlive(this.#log.openNode(id), life);
+    const line: Line = { isWhole: undefined };
+    const log = whileAlive(this.#log.openNode(id), life, line);
     const router = clusterRouter({ log, transport: this.#transport(id, life), environment });
     const runtime = createRuntime({
       agents,
       log,
       artifacts: this.#artifacts,
-      secrets: this.#secrets,
+      secrets: this.secrets,
       router,
       environment,
       telemetry: {
@@ -82,6 +86,14 @@ export class ClusterHost {
       kill: () => {
         life.end();
         this.#receivers.delete(id);
+      },
+      cut: () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        line.isWhole = promise;
+        return () => {
+          line.isWhole = undefined;
+          resolve();
+        };
       },
     };
   }
@@ -146,12 +158,23 @@ export class ClusterHost {
   }
 }
 
-/** A log whose answers never arrive once its process has ended. */
-function whileAlive(log: MemoryLog, life: Lifetime): EventLog {
+/** The connection of a node to the log; `isWhole` is set while it is cut, and resolves when it is whole again. */
+interface Line {
+  isWhole: Promise<void> | undefined;
+}
+
+/** A log whose answers wait while the connection is cut, and never arrive once its process has ended. */
+function whileAlive(log: MemoryLog, life: Lifetime, line: Line): EventLog {
+  const arrived = async <Answer>(asked: Promise<Answer>): Promise<Answer> => {
+    if (line.isWhole === undefined) return asked;
+    asked.catch(() => {});
+    await line.isWhole;
+    return asked;
+  };
   const until =
     <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
     (...given: Given): Promise<Answer> =>
-      life.alive ? life.whileAlive(ask(...given)) : new Promise(() => {});
+      life.alive ? life.whileAlive(arrived(ask(...given))) : new Promise(() => {});
   const directory = log.nodes?.();
   return {
     ...log,

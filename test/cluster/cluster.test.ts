@@ -2,6 +2,7 @@ import { defineAgent, operation } from "troupe";
 import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import type { Json } from "../../src/protocol/json.ts";
 import { ClusterHost } from "./cluster-host.ts";
 
 /** Says what it is given, after an answer or a sleep. */
@@ -130,4 +131,42 @@ test("a configuration is followed on the other nodes", async () => {
   const runId = await host.ask(b, "reader", chat("?"));
   await host.pass(100);
   expect((await host.events(runId)).at(-1)).toMatchObject({ result: JSON.stringify(args) });
+});
+
+test("a node that was away does not send the tell of a turn that another node has taken over", async () => {
+  const host = new ClusterHost();
+  let cut = (): void => {};
+  const teller = defineAgent({
+    name: "teller",
+    purpose: "Tells the clerk something.",
+    chat: async (_input, turn) => {
+      const told = turn.tell(turn.actor(clerk, "desk"), "sleep", 1);
+      // The ToolCall is written, but this node does not get the answer.
+      cut();
+      await told;
+    },
+  });
+  const [a, b] = [await host.start([teller, clerk]), await host.start([teller, clerk])];
+  await host.pass(2_000);
+  const desk = await host.ask(b, "clerk", chat("open", { key: "desk" }));
+  let mend = (): void => {};
+  cut = () => {
+    cut = () => {};
+    mend = a.cut();
+  };
+  const runId = await host.ask(a, "teller", chat("tell"));
+  await host.pass(6_000);
+  expect((await host.events(runId)).at(-1)).toMatchObject({ finish_reason: "success" });
+  expect(await host.log.run(runId)).toMatchObject({ owner: b.id, status: "idle" });
+
+  const sent: Json[] = [];
+  host.lose.message = (message) => {
+    sent.push(message);
+    return false;
+  };
+  mend();
+  await host.pass(12_000);
+  expect(sent).toEqual([]);
+  const started = (await host.events(desk)).filter(({ type }) => type === "RequestStarted");
+  expect(started).toHaveLength(2);
 });

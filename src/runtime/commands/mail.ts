@@ -1,5 +1,7 @@
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
+import { Fenced } from "../../ports/event-log.ts";
+import type { SendOptions } from "../../ports/router.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { Pauses } from "../journal/pauses.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -67,14 +69,16 @@ export class ActorMail implements Mail {
 
   /** Sends a request until it is accepted or refused. */
   async #post(letter: Letter): Promise<Posted | undefined> {
-    const { environment } = this.#context;
+    const { environment, log } = this.#context;
     let { isRepeated } = letter;
     let fullUntil = letter.expiresAt;
     for (let pauseMs = RETRY_MS.first; letter.isWanted(); pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
       try {
-        return await this.#send(letter.accepted, { isRepeated });
+        return await this.#send(letter.accepted, { isRepeated, from: letter.from });
       } catch (thrown) {
-        const { code } = toAgentError(thrown);
+        const { cause, code } = toAgentError(thrown);
+        // The node that has taken the sender over sends it.
+        if (cause instanceof Fenced && log.node !== undefined) return undefined;
         fullUntil ??= environment.now() + FULL_MS;
         if (!AGAIN.has(code) || (code === "overloaded" && environment.now() >= fullUntil)) throw thrown;
         isRepeated ||= code !== "overloaded";
@@ -86,7 +90,7 @@ export class ActorMail implements Mail {
 
   async #send(
     accepted: AcceptedRequest,
-    { isRepeated, isCanceled = false }: { readonly isRepeated: boolean; readonly isCanceled?: boolean },
+    { isRepeated, isCanceled = false, ...options }: PostOptions,
   ): Promise<Posted> {
     const { agents, environment, log } = this.#context;
     const { agent: name, requestId, request } = accepted;
@@ -98,15 +102,15 @@ export class ActorMail implements Mail {
     // A request that was accepted before belongs to its run, also if another run has the key now.
     const entry = isRepeated ? await log.lookup(requestId) : undefined;
     if (entry?.removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
-    if (entry) return this.#deliver(entry.runId, message);
+    if (entry) return this.#deliver(entry.runId, message, options);
     if (!isCanceled) await this.#check(agents.get(name), accepted);
     const { key, run_id: runId } = request;
     if (key === undefined) {
       await this.#checkRun(name, runId);
-      return this.#deliver(runId as RunId, message);
+      return this.#deliver(runId as RunId, message, options);
     }
     const newId = (): RunId => `run_${environment.newId()}` as RunId;
-    return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message));
+    return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message, options));
   }
 
   /** Throws unless the actor can take what it is sent: a request, or for a tell also a message. */
@@ -117,10 +121,10 @@ export class ActorMail implements Mail {
     return checkMessage(this.#context, agent, { type: "Message", name, body });
   }
 
-  async #deliver(runId: RunId, message: PostMessage): Promise<Posted> {
+  async #deliver(runId: RunId, message: PostMessage, options: SendOptions): Promise<Posted> {
     const { callId, request } = message.accepted;
     if (callId !== undefined && message.isCanceled !== true) checkNoCycle(runId, request);
-    await sendMessage(this.#context.router, runId, message);
+    await sendMessage(this.#context.router, runId, message, options);
     return { runId };
   }
 
@@ -130,6 +134,14 @@ export class ActorMail implements Mail {
     if (run?.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
     if (run?.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
+}
+
+/** How a request is sent to its actor. */
+interface PostOptions extends SendOptions {
+  /** Whether it may have been sent before. */
+  readonly isRepeated: boolean;
+  /** Whether it is only to be canceled. */
+  readonly isCanceled?: boolean;
 }
 
 /** Throws `would_deadlock` for a request to a run that waits for the end of this request. */

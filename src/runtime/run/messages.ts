@@ -1,7 +1,7 @@
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Router } from "../../ports/router.ts";
+import type { Router, SendOptions } from "../../ports/router.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { RenewedActor, Reply } from "../replay/mail-port.ts";
 
@@ -140,8 +140,13 @@ export interface RunReceipt {
 }
 
 /** Sends a message to the owner of a run. */
-export async function sendMessage(router: Router, runId: RunId, message: Message): Promise<RunReceipt> {
-  return (await router.send(runId, message as unknown as Json)) as unknown as RunReceipt;
+export async function sendMessage(
+  router: Router,
+  runId: RunId,
+  message: Message,
+  options?: SendOptions,
+): Promise<RunReceipt> {
+  return (await router.send(runId, message as unknown as Json, options)) as unknown as RunReceipt;
 }
 
 /** Creates the reply to a message that was not answered before. */
