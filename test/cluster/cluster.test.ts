@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Json } from "../../src/protocol/json.ts";
 import { ClusterHost } from "./cluster-host.ts";
+import type { ClusterNode } from "./cluster-host.ts";
 
 /** Says what it is given, after an answer or a sleep. */
 const clerk = defineAgent({
@@ -169,4 +170,17 @@ test("a node that was away does not send the tell of a turn that another node ha
   expect(sent).toEqual([]);
   const started = (await host.events(desk)).filter(({ type }) => type === "RequestStarted");
   expect(started).toHaveLength(2);
+});
+
+test("a new configuration removes the secret that it replaces, also one that another node has set", async () => {
+  const host = new ClusterHost();
+  const [a, b] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const configure = (node: ClusterNode, token: string): Promise<unknown> =>
+    host.settle(node.runtime.process("clerk", { type: "ConfigureRequest", args: { token } }));
+  await configure(a, "one");
+  await host.pass(1_000);
+  await configure(b, "two");
+  await host.pass(1_000);
+  expect(await host.secrets.names()).toHaveLength(1);
 });

@@ -27,7 +27,7 @@ import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
 import { checkWith } from "../agent/definition/schema.ts";
-import { withoutSecrets } from "../secrets/config-secrets.ts";
+import { secretsIn, withoutSecrets } from "../secrets/config-secrets.ts";
 import { isMessage, readEvent } from "../replay/accepted.ts";
 import { toJson } from "../journal/json-limits.ts";
 
@@ -281,7 +281,7 @@ export class Commands {
 
   /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
   async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<RunReceipt> {
-    const { environment, secrets } = this.#context;
+    const { agents, environment, secrets } = this.#context;
     const runId = named ?? configRunId(agent);
     const version = `secret_${environment.newId()}`;
     const kept = withoutSecrets(args, version);
@@ -289,14 +289,15 @@ export class Commands {
     // Tried first without secrets, so that a refused configuration stores none.
     if (Object.keys(kept.secrets).length > 0) await this.#send(runId, { ...message, isTrial: true });
     if (named !== undefined) return secrets.store(kept.secrets, () => this.#send(runId, message));
-    let replaced: readonly string[] = [];
+    const replaced = [...secretsIn(agents.configOf(agent) ?? null)];
     const reply = await secrets.store(kept.secrets, async () => {
       const written = await this.#send(runId, message);
-      replaced = await loadConfiguration(this.#context, agent);
+      // With several nodes, what follows the configurations may have read this one before.
+      replaced.push(...(await loadConfiguration(this.#context, agent)));
       return written;
     });
     // Another change may have replaced the values of this one already.
-    await secrets.collect([...replaced, ...Object.keys(kept.secrets)]);
+    await secrets.collect([...new Set([...replaced, ...Object.keys(kept.secrets)])]);
     return reply;
   }
 

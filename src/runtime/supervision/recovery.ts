@@ -70,7 +70,8 @@ export class Recovery {
     await inLanes(own, (runId) => sendRecover(this.#context, runId));
     await this.#wakeTimer.look(query);
     await this.#redeliver(query);
-    if (hasChanged && this.#leads) await this.#cleanUp();
+    // A node that was away may not know the newest configurations, and would keep the secrets of older ones.
+    if (hasChanged && this.#leads) await this.#readAgain();
     return own.length;
   }
 
