@@ -118,8 +118,13 @@ export class Simulation {
     // What nodes leave behind is found only some time after they are gone.
     for (let commits = -1; commits !== this.faultInjector.commits;) {
       commits = this.faultInjector.commits;
-      await this.scheduler.pass(NODES_MS, this.#mostSteps);
+      await this.scheduler.pass(NODES_MS + this.#lookMs, this.#mostSteps);
     }
+  }
+
+  /** The time in which a node that started last looks for runs to remove because of their size. */
+  get #lookMs(): number {
+    return this.plan.retention.retainBytes === undefined ? 0 : LOOK_MS;
   }
 
   /** The maximum number of steps; nodes beat. */
