@@ -56,5 +56,10 @@ export function corsOf(c: Context<AppEnv>): Readonly<Record<string, string>> | u
   return c.get("cors");
 }
 
-/** Tells Node's adapter that the answer was already sent. */
-export const ALREADY_SENT: Response = new Response(null, { headers: { "x-hono-already-sent": "true" } });
+/**
+ * Tells Node's adapter that the answer was already sent. A clone is always a Response of the platform: the adapter does not
+ * look at the headers of its own kind, which is the global one in a program that has used the adapter before.
+ */
+export const ALREADY_SENT: Response = new Response(null, {
+  headers: { "x-hono-already-sent": "true" },
+}).clone();
