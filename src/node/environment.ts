@@ -31,10 +31,13 @@ function startTimer(ms: number, fire: () => void): () => void {
   return () => clearTimeout(timeout);
 
   function next(): NodeJS.Timeout {
-    const left = end - performance.now();
-    if (left <= LONGEST_MS) return setTimeout(fire, Math.max(left, 0));
-    return setTimeout(() => {
-      timeout = next();
-    }, LONGEST_MS);
+    const left = Math.ceil(end - performance.now());
+    return setTimeout(ring, Math.min(left, LONGEST_MS));
+  }
+
+  // Node counts from the start of the tick, so its timer may ring before the time.
+  function ring(): void {
+    if (performance.now() < end) timeout = next();
+    else fire();
   }
 }

@@ -21,6 +21,19 @@ test("a timer can be longer than Node's timers", () => {
   expect(fire).toHaveBeenCalledOnce();
 });
 
+test("no timer fires before its time", async () => {
+  const { monotonic, timer } = nodeEnvironment();
+  const late = Array.from({ length: 200 }, async (_, index) => {
+    const ms = 1 + index / 10;
+    const start = monotonic();
+    await new Promise<void>((resolve) => {
+      timer(ms, resolve);
+    });
+    return monotonic() - start - ms;
+  });
+  expect(Math.min(...(await Promise.all(late)))).toBeGreaterThanOrEqual(0);
+});
+
 test("a stopped timer does not fire, at any time", () => {
   vi.useFakeTimers();
   const fire = vi.fn<() => void>();
