@@ -11,6 +11,12 @@ import aip_pb2 as pb
 import aip_pb2_grpc as rpc
 
 
+def say(line):
+    """Prints a line with one write: calls run in several threads, and the parts of their lines must not mix."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 class Gateway(rpc.GatewayServiceServicer):
     def __init__(self):
         self.nodes = {}
@@ -24,12 +30,12 @@ class Gateway(rpc.GatewayServiceServicer):
                 context.abort(grpc.StatusCode.ALREADY_EXISTS, f"Address [{info.address}] already registered.")
             self.nodes[info.agent_id] = info
         grpc.channel_ready_future(grpc.insecure_channel(info.address)).result(timeout=5)
-        print(f"registered {info.agent_id}", flush=True)
+        say(f"registered {info.agent_id}")
         return pb.RegisterAgentResponse(success=True, peers=self.peers())
 
     def DeregisterNode(self, request, context):
         gone = self.nodes.pop(request.node_id, None)
-        print(f"left {request.node_id}", flush=True)
+        say(f"left {request.node_id}")
         return pb.DeregisterNodeResponse(success=gone is not None)
 
     def Heartbeat(self, request, context):
@@ -65,6 +71,6 @@ server = grpc.server(futures.ThreadPoolExecutor(max_workers=32))
 rpc.add_GatewayServiceServicer_to_server(Gateway(), server)
 port = server.add_insecure_port("127.0.0.1:0")
 server.start()
-print(f"127.0.0.1:{port}", flush=True)
+say(f"127.0.0.1:{port}")
 sys.stdin.read()
 server.stop(0)
