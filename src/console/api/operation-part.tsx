@@ -6,6 +6,7 @@ import { useConsole } from "../app/context.ts";
 import { parseJson } from "../forms/draft.ts";
 import { Copy } from "../parts/copy.tsx";
 import { toCurl } from "../parts/curl.ts";
+import { toBody, toShellBody } from "./body.ts";
 import { exampleOf } from "./example.ts";
 import { BodyField, ParameterField } from "./fields.tsx";
 import { resolveSchema } from "./operations.ts";
@@ -14,7 +15,7 @@ import { ReplyPart } from "./reply-part.tsx";
 import { missingIn, toRequest } from "./request.ts";
 import { SchemaLinks } from "./schema-part.tsx";
 import { sendRequest } from "./send.ts";
-import type { ApiBody, ApiReply } from "./send.ts";
+import type { ApiReply } from "./send.ts";
 
 interface OperationPartProps {
   readonly operation: ApiOperation;
@@ -37,7 +38,7 @@ export function OperationPart({ operation, schemas, agents }: OperationPartProps
   const [reply, setReply] = useState<ApiReply>();
   const sending = useRef<AbortController>(null);
   const [isSending, setSending] = useState(false);
-  // What is left behind stops: a stream would hold one of the connections of the browser.
+  // A request ends with the page that shows it: a stream would hold one of the connections of the browser.
   useEffect(() => () => sending.current?.abort(), []);
 
   const request = toRequest(operation, { agent, values });
@@ -140,7 +141,8 @@ export function OperationPart({ operation, schemas, agents }: OperationPartProps
             text={toCurl({
               method,
               url: `${server.url}${request.path}`,
-              ...(body?.schema !== undefined && { body: { type: "application/json", text: toLine(text) } }),
+              headers: request.headers,
+              body: toShellBody(body, text, file),
               isStream,
               hasToken: server.token !== undefined,
             })}
@@ -165,18 +167,6 @@ export function OperationPart({ operation, schemas, agents }: OperationPartProps
       </dl>
     </section>
   );
-}
-
-function toBody(content: ApiOperation["body"], text: string, file: File | undefined): ApiBody {
-  if (content === undefined) return undefined;
-  if (content.schema !== undefined) return { type: "application/json", content: text };
-  return file && { type: file.type === "" ? "application/octet-stream" : file.type, content: file };
-}
-
-/** A JSON text on one line; a text that is no JSON stays as it is. */
-function toLine(text: string): string {
-  const value = parseJson(text);
-  return value === undefined ? text : JSON.stringify(value);
 }
 
 /** The name of a schema, or of those that it is made of. */

@@ -6,11 +6,11 @@ export interface ApiReply {
   readonly status: number;
   readonly statusText: string;
   readonly type: string;
-  /** The headers that say where to go on. */
+  /** The headers that a next request needs. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** The body as far as it has come, at most its last part; absent if it is no text. */
+  /** What was received of the body, at most its last part; absent if it is no text. */
   readonly text?: string;
-  /** The bytes that have come. */
+  /** The bytes of the body that were received. */
   readonly bytes: number;
   readonly isComplete: boolean;
   readonly tookMs: number;
@@ -19,7 +19,7 @@ export interface ApiReply {
 /** The body of a request. */
 export type ApiBody = { readonly type: string; readonly content: string | Blob } | undefined;
 
-/** Sends a request and shows its answer as it comes. Throws if there is none. */
+/** Sends a request and reports its answer with each part that is received. Throws if there is none. */
 export async function sendRequest(
   server: Server,
   request: ApiRequest,

@@ -2,24 +2,39 @@
 export interface ShellRequest {
   readonly method: string;
   readonly url: string;
-  /** The body as text, and its type. */
-  readonly body?: { readonly type: string; readonly text: string };
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The type of the body, and its text or the name of its file. */
+  readonly body?: ShellBody | undefined;
   /** Whether the answer comes piece by piece. */
   readonly isStream?: boolean;
-  /** Whether the server wants a token. The command takes it from the environment, and never contains it. */
+  /** Whether the server requires a token. The command takes it from the environment, and never contains it. */
   readonly hasToken?: boolean;
 }
 
+export type ShellBody =
+  | { readonly type: string; readonly text: string }
+  | { readonly type: string; readonly file: string };
+
 /** A request as a command for a shell. */
-export function toCurl({ method, url, body, isStream = false, hasToken = false }: ShellRequest): string {
+export function toCurl(request: ShellRequest): string {
+  const { method, url, headers = {}, body, isStream = false, hasToken = false } = request;
   const isUsual = method === (body === undefined ? "GET" : "POST");
   return [
     isStream ? "curl -N" : "curl",
     ...(isUsual ? [] : [`-X ${method}`]),
     quote(url),
     ...(hasToken ? ['-H "authorization: Bearer $TROUPE_TOKEN"'] : []),
-    ...(body === undefined ? [] : [`-H ${quote(`content-type: ${body.type}`)}`, `-d ${quote(body.text)}`]),
+    ...Object.entries(headers).map(toHeader),
+    ...(body === undefined ? [] : [toHeader(["content-type", body.type]), toData(body)]),
   ].join(" ");
+}
+
+function toHeader([name, value]: readonly [name: string, value: string]): string {
+  return `-H ${quote(`${name}: ${value}`)}`;
+}
+
+function toData(body: ShellBody): string {
+  return "file" in body ? `--data-binary ${quote(`@${body.file}`)}` : `-d ${quote(body.text)}`;
 }
 
 /** A text as one word of a shell. */

@@ -55,3 +55,14 @@ test("a command for a shell quotes what it contains, and takes the token from th
     "curl -N 'http://localhost/'",
   );
 });
+
+test("a command for a shell has the headers and the file of the request", () => {
+  const url = "http://localhost/getevents/run_1";
+  expect(toCurl({ method: "GET", url, headers: { "Last-Event-ID": "7" } })).toBe(
+    `curl '${url}' -H 'Last-Event-ID: 7'`,
+  );
+  const upload = { method: "POST", url: "http://localhost/artifacts?name=a" };
+  expect(toCurl({ ...upload, body: { type: "text/plain", file: "it's.txt" } })).toBe(
+    `curl '${upload.url}' -H 'content-type: text/plain' --data-binary '@it'\\''s.txt'`,
+  );
+});
