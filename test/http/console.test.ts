@@ -117,6 +117,10 @@ test("what operators see is there with the console only, and only for its own pa
   expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([200, foreign.origin]);
   const refused = await shown.request("/inspect", { headers: foreign });
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+  const problem = (await refused.json()) as { readonly detail: string; readonly hint: string };
+  expect(problem.detail).toContain("/inspect");
+  // The option allowedOrigins, which other refusals name, already has the origin.
+  expect(problem.hint).toBe("open the console at the address of the server");
   expect(
     (await shown.request("/inspect", { headers: { origin: "http://localhost", host: "localhost" } })).status,
   ).toBe(200);

@@ -52,7 +52,8 @@ export interface Guard {
 /**
  * Refuses requests that another site may have caused: from a browser that reached the server under a foreign
  * name (421), or from a page of another origin (403). Programs other than browsers send no origin and pass. Then
- * it checks the token, except for requests that are public. Throws `forbidden` or `invalid_request` for options that are not safe or never match.
+ * it checks the token, except for requests that are public. Throws `forbidden` or `invalid_request` for options that
+ * are not safe or never match.
  */
 export function createGuard(
   { allowedHosts = [], allowedOrigins = [], token, trustProxy = false }: GuardOptions,
@@ -64,6 +65,7 @@ export function createGuard(
   const origins = createOriginCheck(
     allowedOrigins,
     wires.flatMap(({ headers = {} }) => headers),
+    isOwn,
   );
   const checkToken = token === undefined ? undefined : createTokenCheck(token, { trustProxy });
 
@@ -80,7 +82,7 @@ export function createGuard(
     const host = hostOf(c, trustProxy);
     // Monitoring reads each instance by its address. DNS rebinding needs a name.
     if (!forHealth) hosts.check(c, host, () => path === "/metrics" || isOpen(c));
-    if (origins.check(c, host, isOwn) === "preflight") return replyEmpty(c, origins.preflight);
+    if (origins.check(c, host) === "preflight") return replyEmpty(c, origins.preflight);
     if (checkToken !== undefined && !forHealth && !isOpen(c) && !isPublic(c)) await checkToken(c);
     const expected = c.req.header("expect");
     if (expected !== undefined && !CONTINUE.test(expected)) {

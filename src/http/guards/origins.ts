@@ -6,11 +6,8 @@ import { quoted } from "./quoted.ts";
 
 /** The pages that may use a server. */
 export interface OriginCheck {
-  /**
-   * What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. Where
-   * `isOwn` is true, pages of allowed origins are refused too.
-   */
-  check(c: Context<AppEnv>, host: string, isOwn: (c: Context<AppEnv>) => boolean): "preflight" | "served";
+  /** What the server does with a request of a web page: refuse it by throwing, answer a preflight, or serve it. */
+  check(c: Context<AppEnv>, host: string): "preflight" | "served";
   /** The headers of the answer to a preflight. */
   readonly preflight: Readonly<Record<string, string>>;
 }
@@ -22,12 +19,13 @@ export interface CrossOriginHeaders {
 }
 
 /**
- * Creates the check of the page that sent a request. Pages of allowed origins may also read the answer. Programs other
- * than browsers send no origin and pass.
+ * Creates the check of the page that sent a request. Pages of allowed origins may also read the answer, except where
+ * `isOwn` is true. Programs other than browsers send no origin and pass.
  */
 export function createOriginCheck(
   allowedOrigins: readonly string[],
-  more: readonly CrossOriginHeaders[] = [],
+  more: readonly CrossOriginHeaders[],
+  isOwn: (c: Context<AppEnv>) => boolean,
 ): OriginCheck {
   const allowed = new Set(allowedOrigins.map(toOrigin));
   const cors = {
@@ -37,11 +35,7 @@ export function createOriginCheck(
     vary: "Origin",
   };
 
-  function check(
-    c: Context<AppEnv>,
-    host: string,
-    isOwn: (c: Context<AppEnv>) => boolean,
-  ): "preflight" | "served" {
+  function check(c: Context<AppEnv>, host: string): "preflight" | "served" {
     const origin = c.req.header("origin");
     if (origin === undefined) {
       const site = c.req.header("sec-fetch-site");
@@ -56,10 +50,10 @@ export function createOriginCheck(
       return asks ? "preflight" : "served";
     }
     if (origin === `http://${host}` || origin === `https://${host}`) return "served";
-    const what = allowed.has(origin)
-      ? `${quoted(pathIn(c))}, which is for the server's own pages`
-      : "this server";
-    throw new AgentError("forbidden", `pages of ${quoted(origin)} may not use ${what}`, { hint: HINT });
+    const [what, hint] = allowed.has(origin)
+      ? [`${quoted(pathIn(c))}, which is for the server's own pages`, OWN_HINT]
+      : ["this server", HINT];
+    throw new AgentError("forbidden", `pages of ${quoted(origin)} may not use ${what}`, { hint });
   }
 
   const preflight = {
@@ -74,6 +68,7 @@ const SENDABLE = ["content-type", "authorization", "last-event-id"];
 const READABLE = ["Location", "Link", "Retry-After", "Idempotent-Replayed"];
 
 const HINT = "allow the page's origin with --allowed-origin or the option allowedOrigins";
+const OWN_HINT = "open the console at the address of the server";
 
 /** An entry as browsers send it: `https://app.example`, without a path. */
 function toOrigin(entry: string): string {
