@@ -129,16 +129,21 @@ function begin(context: Context, key: string, operation: string, input: Fields):
   return context.start("member", { type: "OperationRequest", operation, input, key });
 }
 
-/** The status of a turn when it waits for something. No event says that an ask was accepted, so it is read again. */
+/**
+ * The status of a turn when it waits for something. No event says that its ask was accepted, so it is read again until
+ * the time limit of a wait. A server in the same process works between two reads.
+ */
 async function statusAtRest(context: Context, turn: StartedTurn): Promise<Fields> {
-  let status: Fields = {};
-  for (let time = 0; time < STATUS_READS && !isObject(status["waiting_for"]); time += 1)
-    status = await context.status(turn);
-  check(isObject(status["waiting_for"]), "waiting_for", status);
-  return status;
+  const end = performance.now() + context.http.timeoutMs;
+  for (;;) {
+    const status = await context.status(turn);
+    if (isObject(status["waiting_for"])) return status;
+    check(performance.now() < end, `waiting_for within ${context.http.timeoutMs} ms`, status);
+    await new Promise((resolve) => {
+      setTimeout(resolve);
+    });
+  }
 }
-
-const STATUS_READS = 2_000;
 
 /** The events of the turn that a call of an actor started. */
 async function turnOf(context: Context, call: WireEvent): Promise<WireEvent[]> {

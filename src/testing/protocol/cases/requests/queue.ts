@@ -14,11 +14,7 @@ export const queue: readonly Case[] = [
     async run(context) {
       const first = await context.start("ticker", "10 10");
       const second = await context.enqueue(first, "3 1");
-      const { created_at: acceptedAt } = await context.status(second);
-      const later = await context.read(second);
-      checkEqual(textOf(later), "1\n2\n3\n", "the text of the second");
-      checkEqual(later[0]?.["accepted_at"], acceptedAt, "accepted_at of a queued request");
-      checkEqual(first.started["accepted_at"], undefined, "accepted_at of one that started at once");
+      checkEqual(textOf(await context.read(second)), "1\n2\n3\n", "the text of the second");
       const events = await context.history(first);
       checkGapless(events, 1);
       const order = events.map(({ request_id }) => request_id);
@@ -68,6 +64,21 @@ export const queue: readonly Case[] = [
       check(Number(refused.headers.get("retry-after")) > 0, "a Retry-After", [...refused.headers]);
       for (const turn of queued) bodyOf(await context.cancel(turn, { wait: true }), 200);
       bodyOf(await context.cancel(busy, { wait: true }), 200);
+    },
+  },
+  {
+    id: "52d",
+    title: "the start of a queued request says when it was accepted, and one that starts at once does not",
+    needs: ["ticker"],
+    async run(context) {
+      const busy = await context.startSlow();
+      const queued = await context.enqueue(busy, "3 1");
+      const { created_at: acceptedAt } = await context.status(queued);
+      await context.cancel(busy, { wait: true });
+      const [start] = await context.read(queued);
+      checkEqual(start?.["accepted_at"], acceptedAt, "accepted_at of the queued request");
+      check(typeof acceptedAt === "string", "a created_at in the status", acceptedAt);
+      checkEqual(busy.started["accepted_at"], undefined, "accepted_at of the one that started at once");
     },
   },
   {
