@@ -9,8 +9,14 @@ import type { Event, Runtime } from "troupe";
 import { createClient, remoteAgent } from "troupe/client";
 import { createApp } from "troupe/http";
 import { serve } from "troupe/node";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+
+/** Hono's adapter replaces them by its own, as in a program of a user. */
+const { Request: ownRequest, Response: ownResponse } = globalThis;
+afterAll(() => {
+  Object.assign(globalThis, { Request: ownRequest, Response: ownResponse });
+});
 
 const writer = defineAgent({
   name: "writer",
