@@ -100,6 +100,20 @@ test("a node that drains gives its runs to the others, and is not ready", async 
   expect((await host.events(asleep)).at(-1)).toMatchObject({ output: "rested" });
 });
 
+test("a turn that its node loses by mistake is continued there", async () => {
+  const host = new ClusterHost();
+  const [a] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const runId = await host.ask(a, "clerk", { type: "OperationRequest", operation: "sleep", input: 400 });
+  // Fences the run in memory, although no other node has it.
+  await a.log.claim(runId);
+  await host.pass(3_000);
+
+  expect(host.faults).toEqual([expect.stringContaining(`run ${runId} was unloaded`)]);
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
+  expect((await host.events(runId)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "rested" });
+});
+
 test("a message whose answer is lost has its effect once", async () => {
   const host = new ClusterHost();
   const [a, b] = [await host.start([clerk]), await host.start([clerk])];

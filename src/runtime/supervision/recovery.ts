@@ -75,10 +75,19 @@ export class Recovery {
     return own.length;
   }
 
-  /** Drops a run that another owner has claimed; that one continues it. */
+  /** Has a run that this process has lost continued, unless another node owns it, which continues it itself. */
   lost(runId: RunId): void {
+    const { log } = this.#context;
+    const recover = (): void => this.recoverLater(runId);
     // Without nodes nothing says who has it, and whether that process is still there.
-    if (this.#context.log.node === undefined) this.recoverLater(runId);
+    if (log.node === undefined) {
+      recover();
+      return;
+    }
+    // An engine may report a loss by mistake; no other node continues a run that this one still owns.
+    log.run(runId).then((run) => {
+      if (run?.owner === log.node) recover();
+    }, recover);
   }
 
   /**
