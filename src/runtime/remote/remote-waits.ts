@@ -8,7 +8,7 @@ import { handwrittenSchema } from "../agent/definition/handwritten-schema.ts";
 import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { Wait } from "../replay/turn-journal.ts";
-import { addWait, expireWait, recordWait } from "../turn/turn-waits.ts";
+import { addWait, endWait, expireWait, recordWait } from "../turn/turn-waits.ts";
 
 /** The interval at which the other server is asked about a wait that should have expired, in milliseconds. */
 const DUE_MS = 1_000;
@@ -65,15 +65,12 @@ export class RemoteWaits {
     const { turn } = this.#actor;
     const wait = turn.waits.get(callId);
     if (wait === undefined) return;
-    turn.calls.settle(
-      wait.call,
+    const { waitId: wait_id } = wait;
+    endWait(
+      turn,
+      wait,
       { ok: true, value: values },
-      {
-        type: "ResumeWithInput",
-        wait_id: wait.waitId,
-        request_keys: values,
-      },
-      turn.speaker,
+      { type: "ResumeWithInput", wait_id, request_keys: values },
     );
   }
 

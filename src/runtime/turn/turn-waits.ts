@@ -3,6 +3,7 @@ import type { EventBody } from "../../protocol/events/events.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Recorded } from "../journal/recorder.ts";
 import { EXPIRED } from "../replay/turn-journal.ts";
+import type { Outcome } from "../replay/turn-journal.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import { checkAnswer } from "../scheduler/open-waits.ts";
 import type { ActiveTurn } from "./active-turn.ts";
@@ -44,16 +45,20 @@ export async function answerWait(
     request_keys: values,
     ...(resumeId !== undefined && { resume_id: resumeId }),
   };
-  const recorded = turn.calls.settle(wait.call, { ok: true, value: values }, body, turn.speaker);
-  turn.waits.lastResume = recorded.id;
-  return recorded;
+  return endWait(turn, wait, { ok: true, value: values }, body);
 }
 
 /** Ends a wait without an answer, because its time limit has passed. */
 export function expireWait(turn: ActiveTurn, wait: LiveWait): void {
   if (!turn.calls.accepts(wait.call)) return;
-  const body: EventBody = { type: "WaitExpired", wait_id: wait.waitId };
-  turn.waits.lastResume = turn.calls.settle(wait.call, EXPIRED, body, turn.speaker).id;
+  endWait(turn, wait, EXPIRED, { type: "WaitExpired", wait_id: wait.waitId });
+}
+
+/** Records the end of a wait. The current segment of the request begins with it. */
+export function endWait(turn: ActiveTurn, { call }: LiveWait, outcome: Outcome, body: EventBody): Recorded {
+  const recorded = turn.calls.settle(call, outcome, body, turn.speaker);
+  turn.waits.lastResume = recorded.id;
+  return recorded;
 }
 
 /** Whether the time limit of a wait has passed. A wait whose timer is late ends now. */

@@ -319,6 +319,12 @@ describe("questions of a remote agent", () => {
       "RequestCompleted",
     ]);
     expect(events.at(-1)).toMatchObject({ result: "declined" });
+    // As after an answer that was given here, a new stream begins with the answer.
+    const feed = await near.runtime.follow(await near.runtime.resolve(requestOf(asked)), {});
+    const shown: string[] = [];
+    for await (const page of feed.pages)
+      shown.push(...page.events.map((text) => (JSON.parse(text) as Event).type));
+    expect(shown).toEqual(["ResumeWithInput", "TextOutput", "RequestCompleted"]);
   });
 });
 
