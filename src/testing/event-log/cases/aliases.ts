@@ -16,8 +16,10 @@ export function testAliases(subject: EventLogSubject): void {
 
     test("two agents can give the same alias to a run each", async () => {
       const log = await openFor(subject);
-      const [first, second] = ["first", "second"].map((agent) => ({ agent, name: "name" }) as const);
-      if (first === undefined || second === undefined) return;
+      const [first, second] = [
+        { agent: "first", name: "name" },
+        { agent: "second", name: "name" },
+      ] as const;
       const one = await startRun(log, "one", 1);
       const two = await startRun(log, "two", 1);
       const named = await log.append(one, { events: [], records: [], alias: first });

@@ -68,12 +68,12 @@ export function testOwners(subject: EventLogSubject): void {
           requests: [{ requestId: requestId(`runs-${id}`), phase: "running", ...at }, sleeps],
           outbox: [{ requestId: requestId(`reply-${id}`), kind: "reply", event: 1 }],
         });
-        if (id === "nobody") node.release(next);
+        if (id === "released") node.release(next);
       };
       await start(a, "a");
       await start(b, "b");
-      await start(a, "nobody");
-      await expect.poll(async () => (await b.run(runId("nobody")))?.owner).toBeUndefined();
+      await start(a, "released");
+      await expect.poll(async () => (await b.run(runId("released")))?.owner).toBeUndefined();
       const ids = (entries: readonly { readonly runId: string }[]): readonly string[] =>
         entries.map((entry) => entry.runId).toSorted();
       for (const log of [a, b]) {
@@ -86,17 +86,17 @@ export function testOwners(subject: EventLogSubject): void {
           ];
         };
         const each = (...wanted: string[]): readonly (readonly string[])[] => [wanted, wanted, wanted];
-        expect(await listed()).toEqual(each("a", "b", "nobody"));
-        expect(await listed([])).toEqual(each("a", "b", "nobody"));
-        expect(await listed([a.node])).toEqual(each("b", "nobody"));
-        expect(await listed(["unknown", a.node, b.node])).toEqual(each("nobody"));
+        expect(await listed()).toEqual(each("a", "b", "released"));
+        expect(await listed([])).toEqual(each("a", "b", "released"));
+        expect(await listed([a.node])).toEqual(each("b", "released"));
+        expect(await listed(["unknown", a.node, b.node])).toEqual(each("released"));
         expect(ids(await log.asleep({ limit: 1, notOwnedBy: [a.node] }))).toHaveLength(1);
       }
     });
   });
 }
 
-/** Waits until what a node has sent before has been done: a release is answered by nothing. */
+/** Waits until a node has done what it was asked before; a release has no answer. */
 async function settle(log: EventLog): Promise<void> {
   const { cursor } = await log.claim(runId("settle"));
   log.release(cursor);
