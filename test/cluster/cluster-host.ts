@@ -35,7 +35,7 @@ export class ClusterHost {
   readonly secrets: SecretStore = memorySecrets();
   readonly #receivers = new Map<string, (message: Json) => Promise<Json>>();
   readonly faults: string[] = [];
-  /** Called before each message between nodes; an error loses the message, or its answer. */
+  /** Whether a message between nodes is lost, or its answer. */
   readonly lose: { message: (message: Json) => boolean; answer: (message: Json) => boolean } = {
     message: () => false,
     answer: () => false,
@@ -47,7 +47,7 @@ export class ClusterHost {
     this.#log = memoryLog({ now: this.environment.monotonic });
   }
 
-  /** The log as it is, for a look. */
+  /** The log as it is, without the connection of a node. */
   get log(): EventLog {
     return this.#log;
   }
@@ -111,11 +111,11 @@ export class ClusterHost {
     promise.then(end, end);
     await this.environment.idle();
     for (let ms = 0; !settled && ms < mostMs; ms += 50) await this.environment.advance(50);
-    if (!settled) throw new Error("nothing has come");
+    if (!settled) throw new Error(`the promise is not settled after ${mostMs} ms`);
     return promise;
   }
 
-  /** Lets time pass until nothing is left to do soon. */
+  /** Lets time pass. */
   pass(ms: number): Promise<void> {
     return this.environment.advance(ms);
   }

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { clusterRouter, createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
-import type { Runtime, Transport } from "troupe";
+import type { Router, Runtime, Transport } from "troupe";
 import { httpTransport, nodeEnvironment } from "troupe/node";
 import type { HttpTransportOptions } from "troupe/node";
 import { collect } from "troupe/testing";
@@ -114,14 +114,14 @@ test("two nodes on one log answer for each other over HTTP, and one continues wh
       return String(count);
     },
   });
-  const start = async (node: string): Promise<Runtime> => {
+  const start = async (node: string): Promise<readonly [runtime: Runtime, router: Router]> => {
     const nodeLog = log.openNode(node);
     const environment = nodeEnvironment();
     const own = await transport({ secret: "s" });
     const router = clusterRouter({ log: nodeLog, transport: own, environment });
-    return createRuntime({ agents: [counter], log: nodeLog, artifacts, router });
+    return [createRuntime({ agents: [counter], log: nodeLog, artifacts, router }), router];
   };
-  const [a, b] = [await start("a"), await start("b")];
+  const [[a, ofA], [b, ofB]] = [await start("a"), await start("b")];
   await Promise.all([a.ready(), b.ready()]);
   const count = async (runtime: Runtime): Promise<unknown> => {
     const events = await collect(runtime, "counter", { type: "ChatRequest", input: "", key: "one" });
@@ -129,9 +129,13 @@ test("two nodes on one log answer for each other over HTTP, and one continues wh
     return end?.type === "RequestCompleted" ? end.result : end;
   };
   expect(await count(a)).toBe("1");
-  // Both see the beats of each other soon.
-  await expect.poll(() => b.health().figures !== undefined && b.health().router.ready).toBe(true);
+  const known = (): unknown => [ofA, ofB].map((router) => router.members().map(({ isAlive }) => isAlive));
+  await expect.poll(known).toEqual([
+    [true, true],
+    [true, true],
+  ]);
   expect(await count(b)).toBe("2");
+  expect(ofB.figures?.().forwarded).toBe(1);
   expect(await count(a)).toBe("3");
   await a.close();
   expect(await count(b)).toBe("4");
