@@ -76,24 +76,25 @@ test("connections that an operator ends in the middle of appends lose nothing an
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'troupe' AND query LIKE $1";
   const runs = Array.from({ length: 20 }, (_, index) => `run-${index}`);
   let appending = true;
+  let ended = 0;
   const written = Promise.all(
     runs.map(async (id) => {
       let cursor = await startRun(log, id, 1);
-      for (let round = 0; round < 30; round += 1) cursor = await log.append(cursor, nextEvents(cursor, 1));
+      for (let round = 0; round < 30 || ended === 0; round += 1)
+        cursor = await log.append(cursor, nextEvents(cursor, 1));
+      return cursor;
     }),
   ).finally(() => {
     appending = false;
   });
-  let ended = 0;
   while (appending) ended += (await query(ends, [`%${schemaOf(log)}.append_1%`])).length;
-  await written;
-  expect(ended).toBeGreaterThan(0);
-  for (const id of runs) {
-    expect((await log.read(runId(id), { after: 0, records: true })).events).toEqual(events(1, 31));
+  for (const { runId: id, head } of await written) {
+    expect(head).toBeGreaterThanOrEqual(31);
+    expect((await log.read(id, { after: 0, records: true })).events).toEqual(events(1, head));
   }
 });
 
-test("while the database is away, appends wait; when it is back they go on, and readers on other nodes are woken", async (context) => {
+test("while the database is away, appends wait; when it is back they continue, and readers on other nodes are woken", async (context) => {
   const server = await ownPostgres(context);
   const [a, b] = [await open({ url: server.url }), await open({ url: server.url })];
   let cursor = await startRun(a, "run", 1);
@@ -130,7 +131,7 @@ test("a database that stays away makes the log refuse appends, until it is back"
   expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 2 });
 });
 
-test("a text that the database cannot store is refused, and the log and the run go on", async () => {
+test("a text that the database cannot store is refused, and the log and the run continue", async () => {
   const log = await open({});
   const cursors = await Promise.all(["a", "b", "c"].map((id) => startRun(log, id, 1)));
   const appends = cursors.map(async (cursor) => {
