@@ -1,7 +1,5 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import { findFreeUrl } from "../machine/free-port.ts";
 import { agentSaying, createProject, startCommand } from "./command.ts";
 
 test("reports for each case whether the server passes", async () => {
@@ -19,7 +17,7 @@ test("reports for each case whether the server passes", async () => {
 
 test("reports in two lines that no server answers, with the exit code of wrong usage", async () => {
   const cwd = await createProject({});
-  const url = await addressWithoutServer();
+  const url = await findFreeUrl();
 
   const suite = startCommand(["conformance", url], { cwd });
 
@@ -31,13 +29,3 @@ test("reports in two lines that no server answers, with the exit code of wrong u
     "start the server, or correct the URL",
   ]);
 });
-
-/** The URL of a port that was free a moment ago. */
-async function addressWithoutServer(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return `http://127.0.0.1:${port}`;
-}

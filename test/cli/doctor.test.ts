@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { findFreeUrl } from "../machine/free-port.ts";
 import { agentSaying, createProject, startCommand } from "./command.ts";
 
 interface Finding {
@@ -36,7 +37,7 @@ test("each fault is named with what mends it", async () => {
     "agents/bad.ts": "export const = 1;",
     ".env": "TROUPE_MODEL=qwen\n",
   });
-  const url = await findClosedUrl();
+  const url = await findFreeUrl();
   const { code, findings } = await runDoctor(cwd, ["--url", url]);
   expect(code).toBe(1);
   const faults = findings.filter(({ ok }) => !ok);
@@ -98,15 +99,6 @@ async function runDoctor(
     .split("\n")
     .filter((line) => line.startsWith("{"));
   return { code, findings: lines.map((line) => JSON.parse(line) as Finding) };
-}
-
-/** An address at which nothing listens any more. */
-async function findClosedUrl(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), "close");
-  return `http://127.0.0.1:${port}`;
 }
 
 function messageOf(findings: readonly Finding[], subject: string): string | undefined {

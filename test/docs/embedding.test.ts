@@ -1,14 +1,12 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { symlink } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { defaultLimits } from "../../src/runtime/limits.ts";
 import { chat, createProject, startProgram } from "../cli/command.ts";
+import { findFreePort } from "../machine/free-port.ts";
 import { findBlocks, root } from "./blocks.ts";
 
 test.each(["Hono", "Express", "Fastify"])(
@@ -50,11 +48,3 @@ test("the guide lists every limit with its default", () => {
   );
   expect(Object.fromEntries(rows)).toEqual(defaultLimits);
 });
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), "close");
-  return port;
-}

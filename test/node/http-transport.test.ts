@@ -1,5 +1,3 @@
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { clusterRouter, createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
 import type { Router, Runtime, Transport } from "troupe";
 import { httpTransport, nodeEnvironment } from "troupe/node";
@@ -7,22 +5,10 @@ import type { HttpTransportOptions } from "troupe/node";
 import { collect } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
 import type { Json } from "../../src/protocol/json.ts";
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
-}
+import { findFreeUrl } from "../machine/free-port.ts";
 
 async function transport(options: Partial<HttpTransportOptions> = {}): Promise<Transport> {
-  return httpTransport({ url: `http://127.0.0.1:${await freePort()}`, ...options });
+  return httpTransport({ url: await findFreeUrl(), ...options });
 }
 
 /** Listens for the duration of a test. */

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { calculator } from "../../../agents/calculator.ts";
 import { echo } from "../../../agents/echo.ts";
 import type { Messages } from "../../../src/adapters/aip/wire/messages.ts";
+import { findFreePort } from "../../machine/free-port.ts";
 import type { Client } from "./peers/client.ts";
 import { ManualClock } from "./peers/manual-clock.ts";
 import { startNode } from "./peers/node.ts";
@@ -210,10 +211,7 @@ test("10 subscribers get the changes of nodes in order", async () => {
 test("25 a node that cannot be reached is refused soon, and can register later", async () => {
   await using started = await start([echo]);
   await using node = await startNode();
-  const free = createServer().listen(0, "127.0.0.1");
-  await once(free, "listening");
-  const { port } = free.address() as AddressInfo;
-  await once(free.close(), "close");
+  const port = await findFreePort();
   const before = performance.now();
   await expect(
     registerAgent(started.client, { agent_id: "far", address: `127.0.0.1:${port}` }),

@@ -2,11 +2,10 @@ import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, readdirSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { cpus } from "node:os";
 import { createInterface } from "node:readline";
+import { findFreePort } from "../../machine/free-port.ts";
 import { TREE } from "../compare/checkout.ts";
 
 /** The servers that can be measured. */
@@ -95,7 +94,7 @@ export class ServerProcess implements AsyncDisposable {
       environment = {},
     }: ServerOptions = {},
   ): Promise<ServerProcess> {
-    const port = await findPort();
+    const port = await findFreePort();
     const file = join(tree, "test/bench", FOLDERS[name], "server.ts");
     const command = [process.execPath, "--expose-gc", "--disable-warning=ExperimentalWarning", file];
     const [program = "", ...args] = canPin ? ["taskset", "-c", "0", ...command] : command;
@@ -145,13 +144,3 @@ export class ServerProcess implements AsyncDisposable {
 }
 
 type Lines = AsyncIterator<string, undefined>;
-
-/** A free port. */
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}

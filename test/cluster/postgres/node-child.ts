@@ -1,10 +1,9 @@
 // One of several nodes on one PostgreSQL, as a process: node-child.ts OPTIONS_JSON. It prints its address as a line of JSON.
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { clusterRouter, createRuntime, defineAgent, operation } from "troupe";
 import { httpTransport, nodeEnvironment, serve } from "troupe/node";
 import { postgresLog } from "troupe/postgres";
 import { z } from "zod";
+import { findFreeUrl } from "../../machine/free-port.ts";
 
 const { url, schema } = JSON.parse(process.argv[2] ?? "") as {
   readonly url: string;
@@ -39,16 +38,9 @@ const shop = defineAgent({
   chat: (input) => input,
 });
 
-const port = await new Promise<number>((resolve) => {
-  const server = createServer();
-  server.listen(0, "127.0.0.1", () => {
-    const { port: free } = server.address() as AddressInfo;
-    server.close(() => resolve(free));
-  });
-});
 const environment = nodeEnvironment();
 const log = await postgresLog({ url, schema, max: 3 });
-const transport = httpTransport({ url: `http://127.0.0.1:${port}`, secret: "shared" });
+const transport = httpTransport({ url: await findFreeUrl(), secret: "shared" });
 const runtime = createRuntime({
   agents: [shop],
   log,

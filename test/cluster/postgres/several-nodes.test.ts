@@ -1,9 +1,8 @@
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject, main, startCommand } from "../../cli/command.ts";
 import type { RunningCommand } from "../../cli/command.ts";
+import { findFreePort, findFreeUrl } from "../../machine/free-port.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
 import { canRunBlocks, findBlocks, root, runBlock } from "../../docs/blocks.ts";
 import { skipWithoutCurl } from "../../machine/skip-without.ts";
@@ -65,7 +64,7 @@ test("two nodes on one database work as the README shows", async ({ skip }) => {
     .replace("postgres://localhost/agents", await newDatabase())
     .replaceAll("npx troupe serve", `${process.execPath} ${main} serve --agents=${join(root, "agents")}`);
   for (const port of ["4101", "4102", "4201", "4202"])
-    script = script.replaceAll(port, new URL(await freeAddress()).port);
+    script = script.replaceAll(port, String(await findFreePort()));
   const said = await runBlock(`${script}\nkill -9 $(jobs -p)`, "", cwd);
   expect(said).toContain('"request_keys":{"approved":"Pay 5 to eve?"}');
   expect(said).toContain('"output":{"receipt":"eve:5"}');
@@ -73,7 +72,7 @@ test("two nodes on one database work as the README shows", async ({ skip }) => {
 
 test("a node that the others cannot have beside them is refused with a line that names the fix", async () => {
   const nodes = await startNodes(1, { TROUPE_CLUSTER_SECRET: "one secret" });
-  const free = await freeAddress();
+  const free = await findFreeUrl();
   const wrong: readonly (readonly [
     options: readonly string[],
     env: Readonly<Record<string, string>>,
@@ -124,7 +123,7 @@ async function startNodes(count: number, more: Readonly<Record<string, string>> 
   const env = { TROUPE_LOG: await newDatabase(), ...more };
   const nodes: Node[] = [];
   for (let at = 0; at < count; at += 1) {
-    const address = await freeAddress();
+    const address = await findFreeUrl();
     const server = startCommand(["serve", "--port=0", `--cluster=${address}`, `--data=.node-${at}`], {
       cwd,
       env,
@@ -133,16 +132,4 @@ async function startNodes(count: number, more: Readonly<Record<string, string>> 
     nodes.push({ server, url, address });
   }
   return Object.assign(nodes, { cwd, env });
-}
-
-async function freeAddress(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return `http://127.0.0.1:${port}`;
 }
