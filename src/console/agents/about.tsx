@@ -3,7 +3,7 @@ import type { InspectedAgent, InspectedCallee } from "../../runtime/inspection.t
 import { useConsole } from "../app/context.ts";
 import { readInspectedAgent } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { Refusal } from "../parts/refusal.tsx";
 

@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { parseJson } from "../forms/draft.ts";
 import { Copy } from "../parts/copy.tsx";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { sizeText } from "../parts/size.ts";
 import { State } from "../parts/state.tsx";
 import { duration } from "../parts/time.ts";

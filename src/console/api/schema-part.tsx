@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import type { Fields, Json } from "../../protocol/json.ts";
 import { Copy } from "../parts/copy.tsx";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { referencesIn } from "./operations.ts";
 
 interface SchemaPartProps {

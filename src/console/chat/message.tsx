@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { MessageView, RunView } from "../../client/view/run-view.ts";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { Markdown } from "../parts/markdown/markdown.tsx";
 import { clockTime, exactTime } from "../parts/time.ts";
 import { CallCard } from "./call-card.tsx";

@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { RunView, TurnView } from "../../client/view/run-view.ts";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { Markdown } from "../parts/markdown/markdown.tsx";
 import { State } from "../parts/state.tsx";
 import { hasOutput, unsaidResult } from "./chat-items.ts";

@@ -1,9 +1,9 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Event } from "../../protocol/events/events.ts";
-import { useMedia } from "../parts/media.ts";
+import { useMedia } from "../parts/hooks/media.ts";
 import { clockTime, exactTime } from "../parts/time.ts";
-import { useVisible } from "../parts/virtual.ts";
+import { useVisible } from "../parts/hooks/virtual.ts";
 import { gistOf } from "./event-rows.ts";
 
 interface GridProps {

@@ -4,7 +4,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { Copy } from "../parts/copy.tsx";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { withQuery } from "../places/place.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { countUpTo, findRows } from "./event-rows.ts";

@@ -7,7 +7,7 @@ import { useResource } from "../data/resource.ts";
 import { useRestarts } from "../data/restarts.ts";
 import { Empty } from "../parts/empty.tsx";
 import { lazy } from "../parts/lazy.tsx";
-import { useMedia } from "../parts/media.ts";
+import { useMedia } from "../parts/hooks/media.ts";
 import { Tabs } from "../parts/tabs.tsx";
 import { clockTime } from "../parts/time.ts";
 import { RUN_TABS, withQuery } from "../places/place.ts";

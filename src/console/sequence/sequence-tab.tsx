@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { useVisible } from "../parts/virtual.ts";
+import { useVisible } from "../parts/hooks/virtual.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { toSequence } from "./messages.ts";
 import type { SequenceMessage } from "./messages.ts";

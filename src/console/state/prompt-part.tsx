@@ -6,7 +6,7 @@ import type { InspectedCompletion } from "../../runtime/inspection.ts";
 import { useConsole } from "../app/context.ts";
 import { readInspectedCompletion } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { Refusal } from "../parts/refusal.tsx";
 import { withQuery } from "../places/place.ts";
 

@@ -6,9 +6,9 @@ import type { InspectedMachine, InspectedRun } from "../../runtime/inspection.ts
 import { useConsole } from "../app/context.ts";
 import { readInspectedRun } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
-import { JsonTree } from "../parts/json-tree.tsx";
+import { JsonTree } from "../json/json-tree.tsx";
 import { Refusal } from "../parts/refusal.tsx";
-import { useThrottled } from "../parts/throttled.ts";
+import { useThrottled } from "../parts/hooks/throttled.ts";
 import { exactTime } from "../parts/time.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { PromptPart } from "./prompt-part.tsx";

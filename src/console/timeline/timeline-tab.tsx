@@ -1,10 +1,10 @@
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { RunView } from "../../client/view/run-view.ts";
-import { useNow } from "../parts/clock.ts";
-import { useMedia } from "../parts/media.ts";
+import { useNow } from "../parts/hooks/clock.ts";
+import { useMedia } from "../parts/hooks/media.ts";
 import { duration } from "../parts/time.ts";
-import { useVisible } from "../parts/virtual.ts";
+import { useVisible } from "../parts/hooks/virtual.ts";
 import { CallDetail } from "../chat/call-card.tsx";
 import { callSigns } from "../../client/view/call-signs.ts";
 import { kindWord, nameOfCall } from "../run/kinds.ts";

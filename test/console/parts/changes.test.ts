@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changeOf, earlierAt, removedFrom } from "../../../src/console/parts/changes.ts";
+import { changeOf, earlierAt, removedFrom } from "../../../src/console/json/changes.ts";
 
 test("a part of a value is new, changed or equal to that of the value before", () => {
   const before = { value: { kept: [1, 2], changed: { a: 1 }, gone: null } };
