@@ -21,7 +21,7 @@ export type ArtifactId = Branded<"ArtifactId">;
  */
 export type CallId = Branded<"CallId">;
 
-/** Whether a call, or a speaker under it, belongs to another call. */
+/** Whether an id is that of a call, or of a call or a scope below it. */
 export function isUnder(callId: string, above: CallId): boolean {
   if (!callId.startsWith(above)) return false;
   const next = callId[above.length];

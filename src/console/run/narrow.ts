@@ -1,4 +1,5 @@
 import type { Event } from "../../protocol/events/events.ts";
+import { isUnder } from "../../protocol/ids.ts";
 import type { CallView, RunView, TurnView } from "../../client/view/run-view.ts";
 
 /** The part of a view that belongs to one actor: a turn or a call, with everything under it. */
@@ -10,7 +11,7 @@ export function narrowTo(view: RunView, actor: CallView): RunView {
   return {
     ...view,
     turns: turn === undefined ? [] : [actor.kind === "turn" ? turn : toTurn(turn, actor)],
-    // What the actor says is the conversation; what its callees say is inside of the calls.
+    // What the actor says is the conversation; what its callees say is inside the calls.
     messages: messages.map((message) => ({ ...message, depth: message.depth - depth })),
     calls: new Map([...view.calls].filter(([other]) => isIn(other, key))),
     waits: view.waits.filter((wait) => isIn(wait.call, key)),
@@ -19,11 +20,11 @@ export function narrowTo(view: RunView, actor: CallView): RunView {
   };
 }
 
-/** Whether an event belongs to an actor: it is of its call, or occurred under it. */
+/** Whether an event belongs to an actor: to its call, or to a call below it. */
 export function isOfActor(event: Event, { requestId, callId }: CallView): boolean {
   if (event.request_id !== requestId) return false;
   const { parent_call_id: parent, tool_call_id: tool, call_id: own } = event as CallIds;
-  return callId === "" || [parent, tool, own].some((id) => id !== undefined && isIn(id, callId));
+  return callId === "" || [parent, tool, own].some((id) => id !== undefined && isUnder(id, callId));
 }
 
 interface CallIds {
@@ -38,11 +39,8 @@ function toTurn(turn: TurnView, { key }: CallView): TurnView {
   return { ...open, root: key };
 }
 
-/** Whether the key of a call is that of another one, or below it. */
+/** Whether the key of a call or a machine is that of a call, or below it. */
 function isIn(key: string, above: string): boolean {
-  if (!key.startsWith(above)) return false;
-  return key.length === above.length || above.endsWith("/") || BELOW.has(key.charAt(above.length));
+  // The key of a turn ends with `/`; what follows the space in the key of a machine is its place.
+  return above.endsWith("/") ? key.startsWith(above) : isUnder(key, above) || key.startsWith(`${above} `);
 }
-
-/** What follows the key of a call in the keys below it. */
-const BELOW: ReadonlySet<string> = new Set([".", ":", " "]);
