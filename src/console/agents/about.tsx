@@ -5,6 +5,7 @@ import { readInspectedAgent } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
 import { JsonTree } from "../json/json-tree.tsx";
 import { lazy } from "../parts/lazy.tsx";
+import { Links } from "../parts/links.tsx";
 import { Refusal } from "../parts/refusal.tsx";
 
 const ChartPart = lazy(async () => (await import("../chart/chart.tsx")).Chart);
@@ -27,14 +28,7 @@ export function About({ agent }: { readonly agent: string }): VNode {
         <>
           <h2>Called by</h2>
           <p>
-            {callers.map((name, index) => (
-              <>
-                {index > 0 && ", "}
-                <a key={name} href={`#/agents/${encodeURIComponent(name)}`}>
-                  {name}
-                </a>
-              </>
-            ))}
+            <Links names={callers} toHref={toHref} />
           </p>
         </>
       )}
@@ -119,9 +113,13 @@ function Callee({ callee }: { readonly callee: InspectedCallee }): VNode {
       ))}
       {served && (
         <p>
-          <a href={`#/agents/${encodeURIComponent(agent)}`}>Open {agent} →</a>
+          <a href={toHref(agent)}>Open {agent} →</a>
         </p>
       )}
     </details>
   );
+}
+
+function toHref(agent: string): string {
+  return `#/agents/${encodeURIComponent(agent)}`;
 }

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
@@ -153,12 +154,12 @@ export function OperationPart({ operation, schemas, agents }: OperationPartProps
       <h3>Answers</h3>
       <dl class="facts">
         {answers.map(({ status, description: meaning, content }) => (
-          <>
-            <dt key={`${status} name`}>{status}</dt>
-            <dd key={status}>
+          <Fragment key={status}>
+            <dt>{status}</dt>
+            <dd>
               {meaning} <SchemaLinks names={namesOf(content?.schema, schemas)} />
             </dd>
-          </>
+          </Fragment>
         ))}
         <dt>4xx, 5xx</dt>
         <dd>

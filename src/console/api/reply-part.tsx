@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import type { VNode } from "preact";
 import { parseJson } from "../forms/draft.ts";
 import { Copy } from "../parts/copy.tsx";
@@ -23,12 +24,12 @@ export function ReplyPart({ reply }: { readonly reply: ApiReply }): VNode {
       {headers.length > 0 && (
         <dl class="facts">
           {headers.map(([name, value]) => (
-            <>
-              <dt key={`${name} name`}>{name}</dt>
-              <dd key={name}>
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd>
                 <code>{value}</code>
               </dd>
-            </>
+            </Fragment>
           ))}
         </dl>
       )}

@@ -2,6 +2,7 @@ import type { VNode } from "preact";
 import type { Fields, Json } from "../../protocol/json.ts";
 import { Copy } from "../parts/copy.tsx";
 import { JsonTree } from "../json/json-tree.tsx";
+import { Links } from "../parts/links.tsx";
 import { referencesIn } from "./operations.ts";
 
 interface SchemaPartProps {
@@ -33,16 +34,5 @@ export function SchemaPart({ name, schemas }: SchemaPartProps): VNode {
 
 /** Links to schemas. */
 export function SchemaLinks({ names }: { readonly names: readonly string[] }): VNode {
-  return (
-    <>
-      {names.map((name, at) => (
-        <>
-          {at > 0 && ", "}
-          <a key={name} href={`#/api?schema=${encodeURIComponent(name)}`}>
-            {name}
-          </a>
-        </>
-      ))}
-    </>
-  );
+  return <Links names={names} toHref={(name) => `#/api?schema=${encodeURIComponent(name)}`} />;
 }

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { readInspectedProcess } from "../data/inspect.ts";
@@ -82,10 +83,10 @@ function Facts({ now, before }: { readonly now: Reading; readonly before: Readin
   return (
     <dl class="facts number">
       {facts.map(([name, text]) => (
-        <>
-          <dt key={`${name} name`}>{name}</dt>
-          <dd key={name}>{text}</dd>
-        </>
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </Fragment>
       ))}
     </dl>
   );
