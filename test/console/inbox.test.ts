@@ -21,7 +21,7 @@ test("a question of a called agent is counted in the title, answered in the Inbo
   await page.getByRole("region", { name: "Question" }).getByText("Pay 2 to bob?").waitFor();
   await expect.poll(() => page.title()).toBe("(1) troupe");
   await page.getByRole("button", { name: "Yes" }).click();
-  await page.getByText("Nobody is waiting for you").waitFor();
+  await page.getByText("No agent waits for an answer").waitFor();
   await expect.poll(() => page.title()).toBe("troupe");
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
 });

@@ -85,7 +85,7 @@ function toWords(value: Json | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Whether somebody is writing a text at the moment. */
+/** Whether a field that contains a text has the focus. */
 function isTyping(): boolean {
   const active = document.activeElement;
   const isField = active instanceof HTMLInputElement || active instanceof HTMLTextAreaElement;

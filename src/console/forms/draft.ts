@@ -3,7 +3,7 @@ import type { Json } from "../../protocol/json.ts";
 import { resolve, toShape } from "./shape.ts";
 
 /**
- * What somebody has typed into a form so far, by kind of field: the text of a text, number or JSON field, `undefined`
+ * What a person has typed into a form so far, by kind of field: the text of a text, number or JSON field, `undefined`
  * for a field that is not filled.
  */
 export type Draft =

@@ -25,8 +25,8 @@ export function InboxPlace({ place, waits }: InboxPlaceProps): VNode {
   const chosen = waits.find((wait) => nameOf(wait) === wanted) ?? waits[0];
   if (chosen === undefined) {
     return (
-      <Empty title="Nobody is waiting for you">
-        <p>When an agent asks a question, it is listed here until somebody answers, also after a restart.</p>
+      <Empty title="No agent waits for an answer">
+        <p>When an agent asks a question, it is listed here until it is answered, also after a restart.</p>
         <p>
           <a href="#/runs">All runs →</a>
         </p>

@@ -12,7 +12,7 @@ export function useAt(): readonly [at: number | undefined, setAt: (at: number | 
   const [at, setAt] = useState(inAddress);
   const newest = useRef(place);
   newest.current = place;
-  // The address follows late: when it has what was written here, the scrubber may have moved on.
+  // The address is written after a pause; when it changes to what was written here, the scrubber can be elsewhere.
   const written = useRef(inAddress);
   useEffect(() => {
     if (inAddress === written.current) return;

@@ -54,7 +54,7 @@ function State({ view, actor, isPast }: RunTabProps): VNode {
   );
 }
 
-/** The pause between two readings while the scrubber moves or the run goes on. */
+/** The pause between two readings while the scrubber moves or the run continues. */
 const READ_MS = 500;
 
 /** The agents of a view that is narrowed to an actor. */
