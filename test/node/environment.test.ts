@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterEach, expect, test, vi } from "vitest";
 import { currentTurn, nodeEnvironment } from "../../src/node/environment.ts";
 import { isId } from "../../src/protocol/ids.ts";
@@ -32,6 +34,19 @@ test("no timer fires before its time", async () => {
     return monotonic() - start - ms;
   });
   expect(Math.min(...(await Promise.all(late)))).toBeGreaterThanOrEqual(0);
+});
+
+test("a timer whose time has passed fires, and the process prints no warning", async () => {
+  const program = `import { nodeEnvironment } from "troupe/node";
+    nodeEnvironment().timer(-6, () => console.log("fired"));`;
+  const flags = [
+    "--conditions=troupe-source",
+    "--disable-warning=ExperimentalWarning",
+    "--input-type=module",
+  ];
+  // Node prints the warning once in a process.
+  const printed = await promisify(execFile)(process.execPath, [...flags, "--eval", program]);
+  expect(printed).toEqual({ stdout: "fired\n", stderr: "" });
 });
 
 test("a stopped timer does not fire, at any time", () => {
