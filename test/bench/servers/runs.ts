@@ -37,27 +37,18 @@ const speaker = defineAgent({
   },
 });
 
-/** Sleeps for longer than any measurement. */
-const silent = defineAgent({
-  name: "silent",
-  purpose: "Answers in thirty days.",
-  async chat(_, turn) {
-    await turn.sleep(30 * 86_400_000);
-  },
-});
-
 const inquirer = defineAgent({
   name: "inquirer",
   purpose: "Asks the actor with the given key, and waits for its answer.",
   async chat(key, turn) {
-    await turn.ask(turn.actor(silent, key), "chat", { input: "" });
+    await turn.ask(turn.actor(sleeper, key), "chat", { input: "" });
   },
 });
 
 /** Starts a runtime on a directory, whose log syncs every commit. */
 export function start(directory: string, limits: Partial<Limits> = {}): Runtime {
   return createRuntime({
-    agents: [asker, sleeper, speaker, silent, inquirer],
+    agents: [asker, sleeper, speaker, inquirer],
     log: sqliteLog(directory),
     limits,
   });
@@ -94,7 +85,7 @@ export async function beginAsks(runtime: Runtime, count: number): Promise<void> 
     while (begun < count) {
       const index = begun;
       begun += 1;
-      const input = `silent-${index}`;
+      const input = `sleeper-${index}`;
       const { requestId } = await runtime.process("inquirer", {
         type: "ChatRequest",
         input,

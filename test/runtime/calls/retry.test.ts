@@ -6,6 +6,7 @@ import { ofType, textsOf } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
 import { atEveryCrash } from "./crashes.ts";
 import { outcomeOf } from "./outcome.ts";
+import { createShaky } from "./shaky.ts";
 
 const nothing = z.object({});
 
@@ -289,16 +290,7 @@ test.each([
 });
 
 test("an ask is retried as a request of its own", async () => {
-  let count = 0;
-  const shaky = defineAgent({
-    name: "shaky",
-    purpose: "Fails at first.",
-    chat() {
-      count += 1;
-      if (count < 3) throw new Error(`no ${count}`);
-      return "yes";
-    },
-  });
+  const shaky = createShaky(2);
   const retry = { attempts: 3, backoffMs: 10, on: ["tool_error"] } as const;
   const asker = defineAgent({
     name: "asker",

@@ -7,6 +7,7 @@ import type { PromiseActorLogic } from "xstate";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
 import { atEveryCrash } from "../calls/crashes.ts";
+import { createShaky } from "../calls/shaky.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
 
 /** A tool that fails a number of times and says with which key it was called. */
@@ -99,16 +100,7 @@ test("the retry of a tool's definition holds for its actor, and the last failure
 });
 
 test("an ask of an actor is retried as a request of its own", async () => {
-  let count = 0;
-  const shaky = defineAgent({
-    name: "shaky",
-    purpose: "Fails at first.",
-    chat() {
-      count += 1;
-      if (count < 3) throw new Error(`no ${count}`);
-      return "yes";
-    },
-  });
+  const shaky = createShaky(2);
   const retry = { attempts: 3, backoffMs: 10, on: ["tool_error"] } as const;
   const asker = invoking(askActor(shaky, "chat", { retry }) as never, { actor: "one", input: { input: "" } });
   const host = new TestHost({ agents: [asker, shaky] });
