@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { CommitFault } from "../runtime/test-host.ts";
-import { mustDiverge } from "./verify-turn.ts";
+import { mustDiverge } from "./checks/verify-turn.ts";
 import { simulate } from "./simulate.ts";
 import type { Report, Simulation } from "./simulate.ts";
 

@@ -8,9 +8,9 @@ import { createAgents } from "./agents.ts";
 import type { Outside } from "./agents.ts";
 import { isParked, openWaits, readHistory } from "./history.ts";
 import type { History } from "./history.ts";
-import { checkActors, checkOutboxes } from "./actors.ts";
-import { checkEffects, checkInvariants, compareWithPrograms } from "./verify-turn.ts";
-import { checkActorTurn, findAbandoned, isAtRest, readActors, readRuns } from "./actor-runs.ts";
+import { checkActors, checkOutboxes } from "./checks/actors.ts";
+import { checkEffects, checkInvariants, compareWithPrograms } from "./checks/verify-turn.ts";
+import { checkActorTurn, findAbandoned, isAtRest, readActors, readRuns } from "./checks/actor-runs.ts";
 import { checkMessages, MESSAGES } from "./messages.ts";
 import { Model } from "./model.ts";
 import type { Kept } from "./model.ts";
@@ -189,7 +189,7 @@ class Client {
       }
       if (await isAtRest(log)) return;
       const next = environment.nextTimerMs;
-      if (next === undefined || move > MOST_MOVES) this.faults.push("an actor does not come to rest");
+      if (next === undefined || move > MOST_MOVES) this.faults.push("an actor has work that does not end");
       else await environment.advance(next);
     }
   }

@@ -1,8 +1,8 @@
 import type { Event } from "../../../src/protocol/events/events.ts";
-import { checkActors } from "../../laws/actors.ts";
-import type { ActorLog } from "../../laws/actors.ts";
-import { findMistimed } from "../../laws/schedules.ts";
-import type { ScheduleLogs } from "../../laws/schedules.ts";
+import { checkActors } from "../../laws/checks/actors.ts";
+import type { ActorLog } from "../../laws/checks/actors.ts";
+import { findMistimed } from "../../laws/checks/schedules.ts";
+import type { ScheduleLogs } from "../../laws/checks/schedules.ts";
 import { findWrongMessages } from "./verify-messages.ts";
 import type { Evidence, Violation } from "./verify-log.ts";
 

@@ -1,6 +1,6 @@
 import type { LogRecord } from "../../../src/ports/event-log.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
-import type { ActorLog } from "../../laws/actors.ts";
+import type { ActorLog } from "../../laws/checks/actors.ts";
 import { toEntries } from "../../laws/history.ts";
 import { checkMessages } from "../../laws/messages.ts";
 

@@ -1,11 +1,11 @@
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { TIMER_AGENT } from "../../../src/runtime/agent/definition/timer-agent.ts";
-import { checkActors, checkOutboxes } from "../../laws/actors.ts";
-import { findMistimed } from "../../laws/schedules.ts";
+import { checkActors, checkOutboxes } from "../../laws/checks/actors.ts";
+import { findMistimed } from "../../laws/checks/schedules.ts";
 import { isParked, toEntries } from "../../laws/history.ts";
 import { checkMessages } from "../../laws/messages.ts";
-import { checkInvariants, compareWithPrograms } from "../../laws/verify-turn.ts";
+import { checkInvariants, compareWithPrograms } from "../../laws/checks/verify-turn.ts";
 import { Model } from "../../laws/model.ts";
 import type { Kept } from "../../laws/model.ts";
 import type { Programs } from "../../laws/program.ts";

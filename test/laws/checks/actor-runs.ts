@@ -1,12 +1,12 @@
-import type { EventLog } from "../../src/ports/event-log.ts";
-import type { Event } from "../../src/protocol/events/events.ts";
-import { toEncoded } from "../../src/protocol/events/texts.ts";
-import type { AcceptedRequest } from "../../src/runtime/journal/records.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import type { Event } from "../../../src/protocol/events/events.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
+import type { AcceptedRequest } from "../../../src/runtime/journal/records.ts";
 import type { ActorLog } from "./actors.ts";
-import { toHistory } from "./history.ts";
-import type { History } from "./history.ts";
-import { Model } from "./model.ts";
-import type { Programs } from "./program.ts";
+import { toHistory } from "../history.ts";
+import type { History } from "../history.ts";
+import { Model } from "../model.ts";
+import type { Programs } from "../program.ts";
 import { checkInvariants, compareWithPrograms } from "./verify-turn.ts";
 
 /** A turn of an actor that another turn has asked or told. */

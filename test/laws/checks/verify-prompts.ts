@@ -1,4 +1,4 @@
-import type { History } from "./history.ts";
+import type { History } from "../history.ts";
 
 /** Every completion, except those of agents on other servers, has the record of its prompt before its first attempt, and each such record continues an earlier one. */
 export function checkPrompts({ entries }: History): readonly string[] {

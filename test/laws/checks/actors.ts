@@ -1,7 +1,7 @@
-import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
-import type { Event, EventType } from "../../src/protocol/events/events.ts";
-import { toEntries } from "./history.ts";
-import type { AcceptedRequest } from "../../src/runtime/journal/records.ts";
+import type { EventLog, LogRecord } from "../../../src/ports/event-log.ts";
+import type { Event, EventType } from "../../../src/protocol/events/events.ts";
+import { toEntries } from "../history.ts";
+import type { AcceptedRequest } from "../../../src/runtime/journal/records.ts";
 
 type Typed<Type extends EventType> = Event & { readonly type: Type };
 

@@ -1,10 +1,10 @@
-import type { Event } from "../../src/protocol/events/events.ts";
-import type { CallId } from "../../src/protocol/ids.ts";
-import { countSpared, isCut, isInside } from "./history.ts";
-import type { History } from "./history.ts";
-import { Model } from "./model.ts";
-import type { Expected, Given, Kept } from "./model.ts";
-import type { Programs } from "./program.ts";
+import type { Event } from "../../../src/protocol/events/events.ts";
+import type { CallId } from "../../../src/protocol/ids.ts";
+import { countSpared, isCut, isInside } from "../history.ts";
+import type { History } from "../history.ts";
+import { Model } from "../model.ts";
+import type { Expected, Given, Kept } from "../model.ts";
+import type { Programs } from "../program.ts";
 import { checkPrompts } from "./verify-prompts.ts";
 
 /** Compares what a turn did, so far or to its end, with its programs. */

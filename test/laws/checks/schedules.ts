@@ -1,6 +1,6 @@
-import type { Event } from "../../src/protocol/events/events.ts";
-import { TIMER_AGENT } from "../../src/runtime/agent/definition/timer-agent.ts";
-import type { TimedRequest } from "../../src/runtime/agent/definition/timer-agent.ts";
+import type { Event } from "../../../src/protocol/events/events.ts";
+import { TIMER_AGENT } from "../../../src/runtime/agent/definition/timer-agent.ts";
+import type { TimedRequest } from "../../../src/runtime/agent/definition/timer-agent.ts";
 
 type ToolCall = Event & { readonly type: "ToolCall" };
 
