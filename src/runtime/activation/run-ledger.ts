@@ -14,7 +14,7 @@ import type { Recorded, Recorder } from "../journal/recorder.ts";
 import { RunSystem } from "../scheduler/run-system.ts";
 import { toPromptMark } from "../replay/prompts/mark.ts";
 import type { PromptMark } from "../replay/prompts/mark.ts";
-import { evolve, toSnapshot } from "../replay/run-state.ts";
+import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
 import { addUsage } from "../replay/turn-journal.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
@@ -134,7 +134,7 @@ export class RunLedger {
 
   /** The request whose turn has started and not ended. */
   get started(): OpenRequest | undefined {
-    return this.#state.open.find(({ turn }) => turn !== undefined);
+    return startedOf(this.#state);
   }
 
   /** The speaker of the events of a request, or of those that belong to none. */

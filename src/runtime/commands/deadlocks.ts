@@ -29,9 +29,9 @@ interface Ask {
 }
 
 /**
- * Finds actors that wait for each other through their queues: A asks B while the turn of B asks A. When a turn comes to
- * rest on asks alone, it reads from the index which turns it waits for. If none of them can continue, now and a second
- * later, the youngest ask of a cycle fails with `would_deadlock`.
+ * Finds actors that wait for each other through their queues: A asks B while the turn of B asks A. When a turn rests on
+ * asks alone, the turns that it waits for are read from the index. If none of them can continue, now and a second later,
+ * the youngest ask of a cycle fails with `would_deadlock`.
  */
 export class Deadlocks {
   readonly #context: Omit<HostContext, "mail">;

@@ -4,7 +4,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
-import { checkKept, isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
+import { checkKept, isMessage, readAccepted, readAcknowledged, readMessage } from "../replay/accepted.ts";
 import { readRenewed } from "../run/renewal.ts";
 
 /** What must be equal in a retry. */
@@ -83,16 +83,9 @@ export class IdempotencyGuard {
   }
 
   async #replay(entry: RequestEntry): Promise<Receipt> {
-    const { requestId, runId, started, accepted } = entry;
-    const event = started === undefined ? undefined : await readEvent(this.#log, entry, started);
-    return {
-      requestId,
-      runId,
-      kind: isMessage(entry) ? "message" : "turn",
-      replayed: true,
-      after: started === undefined ? accepted.after : started - 1,
-      ...(event !== undefined && { event }),
-    };
+    const { requestId, runId } = entry;
+    const kind = isMessage(entry) ? "message" : "turn";
+    return { requestId, runId, kind, replayed: true, ...(await readAcknowledged(this.#log, entry)) };
   }
 }
 

@@ -106,8 +106,8 @@ export type RecordBody =
   /** More turns run now beside a turn that has made no progress since it was continued. */
   | { readonly type: "Accompanied"; readonly request_id: RequestId }
   /**
-   * The process released a running turn properly, at a time in milliseconds since 1970, or the turn came to rest; the next
-   * recovery does not count.
+   * The process released a running turn properly, at a time in milliseconds since 1970; without a time, the turn began to
+   * rest. The next recovery does not count.
    */
   | { readonly type: "Released"; readonly request_id: RequestId; readonly at?: number }
   /** A turn sleeps until a time. */

@@ -2,19 +2,22 @@ import type { EventLog } from "../../ports/event-log.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
-/** The first page has one event, because the newest event usually fits. */
-const PAGES = { first: 1, most: 1_000 };
+/** The first page is small, because one of the newest events usually fits. */
+const PAGES = { first: 8, most: 1_000 };
 
-/** The newest event of a run that fits, and its id; reads backwards. */
+/**
+ * The newest event of a run that fits, and its id; reads backwards. `from` and `to` are the ids of the first and the last
+ * event to read; by default, those of the run.
+ */
 export async function findLast(
   log: EventLog,
   runId: RunId,
   fits: (text: string) => boolean,
+  { from = 1, to }: { readonly from?: number | undefined; readonly to?: number | undefined } = {},
 ): Promise<{ readonly id: number; readonly text: string } | undefined> {
-  const run = await log.run(runId);
-  let end = run?.head ?? 0;
-  for (let size = PAGES.first; end > 0; size = PAGES.most) {
-    const start = Math.max(end - size, 0);
+  let end = to ?? (await log.run(runId))?.head ?? 0;
+  for (let size = PAGES.first; end >= from; size = PAGES.most) {
+    const start = Math.max(end - size, from - 1);
     const events = toEncoded((await log.read(runId, { after: start, limit: end - start })).events);
     const index = events.findLastIndex(fits);
     const text = events[index];

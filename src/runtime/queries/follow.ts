@@ -52,7 +52,7 @@ class LogReader implements FeedReader {
   #isPaused = false;
   #hasEnded = false;
   #stopTail: (() => void) | undefined;
-  #woken: SweptReader | undefined;
+  #swept: SweptReader | undefined;
 
   constructor(range: FollowRange, sink: PageSink) {
     const { log, address, after, forever } = range;
@@ -70,7 +70,7 @@ class LogReader implements FeedReader {
     }
     signal?.addEventListener("abort", this.stop);
     this.#stopTail = log.tail(address.runId, this.wake);
-    this.#woken = readerSweep?.add(this.wake);
+    this.#swept = readerSweep?.add(this.wake);
     this.wake();
   }
 
@@ -181,7 +181,7 @@ class LogReader implements FeedReader {
     this.#hasEnded = true;
     this.#stopTail?.();
     this.#range.signal?.removeEventListener("abort", this.stop);
-    if (this.#woken) this.#range.readerSweep?.remove(this.#woken);
+    if (this.#swept) this.#range.readerSweep?.remove(this.#swept);
     this.#sink.end(error);
   }
 }

@@ -4,9 +4,7 @@ import type { EventOf } from "../../protocol/events/event-schemas.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
 import type { Agent } from "../agent/agent.ts";
 import { acceptedBy } from "../agent/accepted-operations.ts";
-
-/** The number of events read at a time. */
-const PAGE = 1_000;
+import { findLast } from "./find-last.ts";
 
 /** The state of the machine that a request runs, as of its newest event, and the operations that it takes now. */
 export async function machineStatus(
@@ -24,24 +22,22 @@ export async function machineStatus(
   return { state, ...(isOpen && { accepts: acceptedBy(statechart, state, Object.keys(operations)) }) };
 }
 
-/** The newest StateChanged of the requested agent's machine; reads backwards. */
+/** The newest StateChanged of the requested agent's machine. */
 async function newestChange(
   log: EventLog,
   { runId, requestId, started, completed }: RequestEntry,
 ): Promise<EventOf<"StateChanged"> | undefined> {
   if (started === undefined) return undefined;
-  let end = completed ?? (await log.run(runId))?.head ?? 0;
-  while (end >= started) {
-    const after = Math.max(end - PAGE, started - 1);
-    const { events } = await log.read(runId, { after, limit: end - after });
-    for (const text of events.toReversed()) {
-      if (typeof text !== "string" || typeOf(text) !== "StateChanged") continue;
-      if (depthOf(text) !== 0 || requestIdOf(text) !== requestId) continue;
-      const change = JSON.parse(text) as EventOf<"StateChanged">;
-      // Not the state of a machine inside the agent's machine.
-      if (change.machine === undefined) return change;
-    }
-    end = after;
-  }
-  return undefined;
+  const isOfAgent = (text: string): boolean =>
+    typeOf(text) === "StateChanged" &&
+    depthOf(text) === 0 &&
+    requestIdOf(text) === requestId &&
+    // Not the state of a machine inside the agent's machine.
+    toChange(text).machine === undefined;
+  const found = await findLast(log, runId, isOfAgent, { from: started, to: completed });
+  return found && toChange(found.text);
+}
+
+function toChange(text: string): EventOf<"StateChanged"> {
+  return JSON.parse(text) as EventOf<"StateChanged">;
 }

@@ -1,10 +1,10 @@
 import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
 import { requestIdOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestStatus, WaitingFor } from "../../protocol/answers/status.ts";
 import { CHAT } from "../agent/agent.ts";
 import { isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
+import { findLast } from "./find-last.ts";
 
 /** The status of a request in the protocol's form. */
 export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus> {
@@ -74,25 +74,14 @@ function toInput({ wait_id, expires_at }: WaitEvent): WaitingFor {
   return { kind: "input", wait_id, ...(expires_at !== undefined && { expires_at }) };
 }
 
-/** The number of events read at a time to find the newest one of a request. */
-const NEWEST = 8;
-
 /** The id of the newest event of a request. Uploads can be newer in its run, but belong to no request. */
-async function newestEvent(log: EventLog, { runId, requestId, started = 1 }: RequestEntry): Promise<number> {
-  let end = (await log.run(runId))?.head ?? 0;
-  while (end >= started) {
-    const after = Math.max(end - NEWEST, started - 1);
-    const events = toEncoded((await log.read(runId, { after, limit: end - after })).events);
-    const index = events.findLastIndex((text) => requestIdOf(text) === requestId);
-    if (index !== -1) return after + index + 1;
-    end = after;
-  }
-  return 0;
+async function newestEvent(log: EventLog, { runId, requestId, started }: RequestEntry): Promise<number> {
+  const isOfRequest = (text: string): boolean => requestIdOf(text) === requestId;
+  return (await findLast(log, runId, isOfRequest, { from: started }))?.id ?? 0;
 }
 
 async function completion(log: EventLog, entry: RequestEntry): Promise<Partial<RequestStatus>> {
   const text = await readEvent(log, entry, entry.completed ?? 0);
-  if (text === undefined) return {};
   const event = JSON.parse(text) as Event & { readonly type: "RequestCompleted" };
   return {
     finish_reason: event.finish_reason,

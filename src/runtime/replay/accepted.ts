@@ -54,6 +54,19 @@ export async function readEvent(
   return text;
 }
 
+/** The event that acknowledges a request, absent while it is queued, and the id of the event before it. */
+export interface Acknowledged {
+  readonly after: number;
+  readonly event?: string;
+}
+
+/** Reads how a request was acknowledged; `gone` if its run was removed since the lookup. */
+export async function readAcknowledged(log: EventLog, entry: RequestEntry): Promise<Acknowledged> {
+  const { started, accepted } = entry;
+  if (started === undefined) return { after: accepted.after };
+  return { after: started - 1, event: await readEvent(log, entry, started) };
+}
+
 function goneWithRun(requestId: RequestId): AgentError {
   return new AgentError("gone", `the run of request ${requestId} was removed`);
 }

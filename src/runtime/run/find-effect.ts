@@ -5,7 +5,7 @@ import { countEvents } from "../../protocol/events/texts.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
-import { readEvent } from "../replay/accepted.ts";
+import { readAcknowledged } from "../replay/accepted.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Message, RunReceipt } from "./messages.ts";
 
@@ -66,10 +66,7 @@ async function findRequest(
   await ledger.committed();
   const entry = await log.lookup(requestId);
   if (entry === undefined || entry.runId !== ledger.runId) return undefined;
-  const { started, accepted } = entry;
-  const event = started === undefined ? undefined : await readEvent(log, entry, started);
-  const after = started === undefined ? accepted.after : started - 1;
-  return { ...toRunReceipt(ledger.runId, after, { requestId, event }), replayed: true };
+  return { requestId, runId: ledger.runId, replayed: true, ...(await readAcknowledged(log, entry)) };
 }
 
 /** The id of the event of an upload. */

@@ -6,12 +6,12 @@ import { isUnder } from "../../protocol/ids.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { LiveWait } from "./call-tree.ts";
 import { checkWith } from "../agent/definition/schema.ts";
-import { LazyMap } from "../lazy.ts";
+import { LazyMap, LazySet } from "../lazy.ts";
 
 /** The open waits of a turn: live ones, and those of the log that the replayed code has not reached yet. */
 export class OpenWaits {
   /** The client-chosen ids of the answers. */
-  readonly resumeIds: Set<string>;
+  readonly resumeIds: LazySet<string>;
   /** The id of the newest ResumeWithInput or WaitExpired, 0 for none. */
   lastResume: number;
   readonly #live = new LazyMap<CallId, LiveWait>();
@@ -20,7 +20,7 @@ export class OpenWaits {
 
   constructor({ waits, resumeIds, lastResume }: TurnJournal) {
     this.#unreplayed = new LazyMap(waits);
-    this.resumeIds = new Set(resumeIds);
+    this.resumeIds = new LazySet(resumeIds);
     this.lastResume = lastResume;
   }
 
