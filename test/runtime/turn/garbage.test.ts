@@ -13,19 +13,24 @@ const echo = defineAgent({ name: "echo", purpose: "Says what it hears.", chat: (
 test("an ended turn leaves little garbage that needs a full garbage collection", async () => {
   const runtime = createRuntime({ agents: [echo], limits: { idleRuns: 0 } });
   await takeTurns(runtime, 1_000);
+  const trials: number[] = [];
+  for (let trial = 0; trial < 3; trial += 1) trials.push(await oldGarbagePerTurn(runtime));
+  // The least, because objects of other tests in this process can become garbage during a trial.
+  expect(Math.min(...trials)).toBeLessThan(6_000);
+  await runtime.close();
+});
+
+/** The bytes per turn that only a full garbage collection frees. */
+async function oldGarbagePerTurn(runtime: Runtime): Promise<number> {
   collectGarbage();
   await takeTurns(runtime, TURNS);
-
   // Twice: objects that survive the first collection are checked again.
   collectGarbage({ type: "minor" });
   collectGarbage({ type: "minor" });
   const young = process.memoryUsage().heapUsed;
   collectGarbage();
-  const whole = process.memoryUsage().heapUsed;
-
-  expect((young - whole) / TURNS).toBeLessThan(6_000);
-  await runtime.close();
-});
+  return (young - process.memoryUsage().heapUsed) / TURNS;
+}
 
 const TURNS = 500;
 
