@@ -7,6 +7,7 @@ import type { AppOptions } from "../http/app.ts";
 import { createMetrics } from "../http/metrics/metrics.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { answerClientError, refuseConnect } from "./client-error.ts";
+import { CONNECTION_TIMEOUTS } from "./connection-timeouts.ts";
 import { createListener } from "./request-listener.ts";
 import { startListeners } from "./listener.ts";
 import type { Listener, ListenerAddress } from "./listener.ts";
@@ -108,15 +109,8 @@ export async function serve(
 
 const GRACE_MS = 1_000;
 
-/** Far below Node's defaults: a deliberately slow client must not occupy connections. */
 const SETTINGS = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 5_000,
-  connectionsCheckingInterval: 1_000,
-  maxHeaderSize: 8_192,
-  keepAlive: true,
-  keepAliveInitialDelay: 30_000,
+  ...CONNECTION_TIMEOUTS,
   // The guard checks it; Node's own answer has no body.
   requireHostHeader: false,
   rejectNonStandardBodyWrites: true,

@@ -4,11 +4,15 @@ import type { Transport } from "../../cluster/transport.ts";
 import { AgentError } from "../../errors.ts";
 import { toProblem } from "../../http/messages/problem.ts";
 import type { Json } from "../../protocol/json.ts";
+import { CONNECTION_TIMEOUTS } from "../connection-timeouts.ts";
 import { readBody } from "./read-body.ts";
 import { Signer, SIGNATURE } from "./signature.ts";
 
 /** The maximum size of a message between nodes, and of its answer. */
 const LIMIT_BYTES = 32 * 1_048_576;
+
+/** The most connections of other nodes. One more is closed, and its message is sent again. */
+const MOST_CONNECTIONS = 2_000;
 
 /** The longest wait for an answer, in milliseconds. A node that dies is noticed before. */
 const ANSWER_MS = 120_000;
@@ -18,11 +22,13 @@ const STOP_MS = 5_000;
 
 const PATH = "/messages";
 
+const FIX = "give all nodes the same secret, and set their clocks";
+
 /** What `httpTransport` takes. */
 export interface HttpTransportOptions {
   /** Where other nodes reach this one: `http://HOST:PORT`. */
   readonly url: string;
-  /** A text that all nodes have and nobody else. Required unless the address is one of this machine only. */
+  /** A text that only the nodes have. Required unless the address is one of this machine only. */
   readonly secret?: string;
   /** The address to listen on. Default: the host of the URL. */
   readonly host?: string;
@@ -31,9 +37,9 @@ export interface HttpTransportOptions {
 }
 
 /**
- * Messages between nodes over HTTP, on a listener of their own. Each message is signed with the secret, the address of its
- * receiver and its time, and each answer with its message. So another program cannot send one, send one to another node, or
- * send one again after a minute; before, the router recognizes its id.
+ * Messages between nodes over HTTP, on a listener of their own. The signature of a message covers the address of its
+ * receiver and its time, and that of an answer covers its message. So another program cannot send a message, and cannot send
+ * a copy of one to another node or after a minute. Before that, the router recognizes the id of the copy.
  */
 export function httpTransport({ url, secret, host, fault = () => {} }: HttpTransportOptions): Transport {
   const address = parseAddress(url);
@@ -59,14 +65,15 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
           "not_found",
           "here nodes send messages to each other; clients use another address",
         );
-      const body = await readBody(request, LIMIT_BYTES);
       const signature = request.headers[SIGNATURE];
       const given = typeof signature === "string" ? signature : undefined;
-      const refusal = signer.refusal(given, body, url, Date.now());
-      if (given === undefined || refusal !== undefined) {
-        fault(`${refusal}; give all nodes the same secret, and set their clocks`);
-        throw new AgentError("unauthorized", refusal ?? "the message has no signature");
-      }
+      // Checked before the body is read, which only a node may send.
+      if (given === undefined) throw refused("a message of another node has no signature", FIX);
+      const refusal = signer.refusal(given, url, Date.now());
+      if (refusal !== undefined) throw refused(refusal, FIX);
+      const body = await readBody(request, LIMIT_BYTES);
+      if (!signer.isOf(given, body))
+        throw refused("the body of a message of another node is not the signed one");
       const text = JSON.stringify(await receive(parseJson(body)));
       const headers = { "content-type": "application/json", [SIGNATURE]: signer.signAnswer(given, text) };
       response.writeHead(200, headers).end(text);
@@ -78,10 +85,19 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
     }
   }
 
+  function refused(reason: string, fix?: string): AgentError {
+    fault(fix === undefined ? reason : `${reason}; ${fix}`);
+    return new AgentError("unauthorized", reason);
+  }
+
   return {
     url,
     async listen(receive) {
-      const server = createServer((request, response) => void answer(request, response, receive));
+      const server = createServer(
+        CONNECTION_TIMEOUTS,
+        (request, response) => void answer(request, response, receive),
+      );
+      server.maxConnections = MOST_CONNECTIONS;
       await start(server, Number(address.port), host ?? address.hostname.replaceAll(/^\[|\]$/g, ""), url);
       return () => stop(server);
     },
@@ -103,7 +119,7 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
       fault(response.status === 200 ? `${answered} and a wrong signature` : answered);
       if (response.status === 401)
         throw new AgentError("unauthorized", `node ${to} refuses the messages of this node`, {
-          hint: "give all nodes the same secret, and set their clocks",
+          hint: FIX,
         });
       throw new AgentError("unavailable", answered, { retryAfterS: 1 });
     },

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
 
 /** How far the clocks of two nodes may differ, in milliseconds; an older message is not taken. */
 const MOST_APART_MS = 60_000;
@@ -6,7 +6,10 @@ const MOST_APART_MS = 60_000;
 /** The header with the signature of a message or an answer. */
 export const SIGNATURE = "x-troupe-signature";
 
-/** Signs and checks the messages between nodes with a secret that all of them have. */
+/**
+ * Signs and checks the messages between nodes with a secret that all of them have. A signature contains the hash of its
+ * message, so that a node can refuse a message before it reads it.
+ */
 export class Signer {
   readonly #secret: string;
 
@@ -16,18 +19,22 @@ export class Signer {
 
   /** The signature of a message to the node with an address, with its time. */
   sign(body: string, to: string, now: number): string {
-    return `${now}.${this.#hash(`${now} ${to} ${body}`)}`;
+    return this.#toSignature(now, digest(body), to);
   }
 
-  /** Why a message to this node is refused; `undefined` for one of a node with the same secret. */
-  refusal(signature: string | undefined, body: string, own: string, now: number): string | undefined {
-    if (signature === undefined) return "the message of another node has no signature";
-    const at = Number(signature.slice(0, signature.indexOf(".")));
-    if (!isEqual(signature, `${at}.${this.#hash(`${at} ${own} ${body}`)}`))
+  /** Why a message to this node is refused; `undefined` if a node with the same secret has signed it for this one. */
+  refusal(signature: string, own: string, now: number): string | undefined {
+    const [at = "", digestOfBody = ""] = signature.split(".");
+    if (!isEqual(signature, this.#toSignature(Number(at), digestOfBody, own)))
       return "the signature of a message of another node is wrong";
-    if (Math.abs(now - at) <= MOST_APART_MS) return undefined;
-    const seconds = Math.round(Math.abs(now - at) / 1_000);
-    return `a message of another node is ${seconds} s away from the time of this one`;
+    const apartMs = Math.abs(now - Number(at));
+    if (apartMs <= MOST_APART_MS) return undefined;
+    return `a message of another node is ${Math.round(apartMs / 1_000)} s away from the time of this one`;
+  }
+
+  /** Whether a signature that was not refused is that of a message. */
+  isOf(signature: string, body: string): boolean {
+    return signature.split(".")[1] === digest(body);
   }
 
   /** The signature of an answer, which belongs to one message. */
@@ -39,9 +46,17 @@ export class Signer {
     return answer !== null && isEqual(answer, this.signAnswer(signature, body));
   }
 
+  #toSignature(at: number, digestOfBody: string, to: string): string {
+    return `${at}.${digestOfBody}.${this.#hash(`${at} ${to} ${digestOfBody}`)}`;
+  }
+
   #hash(text: string): string {
     return createHmac("sha256", this.#secret).update(text).digest("hex");
   }
+}
+
+function digest(text: string): string {
+  return hash("sha256", text);
 }
 
 /** Compares in a time that does not depend on the texts. */
