@@ -103,7 +103,7 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["api", "inspection", "lazy", "limits", "run-context"],
+    shared: ["api", "feeds", "inspection", "lazy", "limits", "lists", "run-context"],
     rooms: {
       secrets: [],
       agent: ["secrets"],

@@ -1,6 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { RunId } from "../protocol/ids.ts";
-import type { RunDetails, Runtime } from "../runtime/api.ts";
+import type { Runtime } from "../runtime/api.ts";
+import type { RunDetails } from "../runtime/lists.ts";
 import { RunProjection } from "./run-projection.ts";
 
 /** A run at one moment. It may change with the next reading of the run, so it must not be kept. */

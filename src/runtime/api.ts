@@ -6,11 +6,11 @@ import type { Inspection } from "./inspection.ts";
 import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
-import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { EventType, FinishReason } from "../protocol/events/events.ts";
-import type { LoggingLevel, Request } from "../protocol/requests/requests.ts";
-import type { RequestStatus, RunPhase, RunRequest, RunSummary } from "../protocol/answers/status.ts";
+import type { Request } from "../protocol/requests/requests.ts";
+import type { RequestStatus, RunPhase, RunRequest } from "../protocol/answers/status.ts";
+import type { Address, ReadEventsOptions, EventPage, FollowOptions, Feed, AnswersOptions } from "./feeds.ts";
+import type { RunDetails, RunsQuery, WatchRunsOptions, WaitsQuery, WaitsPage, RunsPage } from "./lists.ts";
 
 /** A running set of agents with one log. It throws only AgentErrors. */
 export interface Runtime {
@@ -220,166 +220,6 @@ export interface AcknowledgementOptions {
   readonly until: "acknowledged" | "completed";
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-}
-
-/** The request or run of an id. */
-export type Address =
-  | {
-      readonly kind: "request";
-      readonly runId: RunId;
-      readonly requestId: RequestId;
-      readonly agent: string;
-      /** The id of the event, if the request is a message. */
-      readonly messageEvent?: number;
-    }
-  | { readonly kind: "run"; readonly runId: RunId; readonly agent: string };
-
-/** Selects the events for a reader. Events that every reader needs are never filtered out. */
-export interface EventFilter {
-  readonly types?: readonly EventType[];
-  readonly maxDepth?: number;
-  readonly agent?: string;
-  /** Without it, and without `types`, the level of the request applies. */
-  readonly level?: LoggingLevel;
-}
-
-/** Which part of the events of a run is read. */
-export interface ReadEventsOptions {
-  /** Events with a greater id. */
-  readonly after: number;
-  /** Default 1,000. */
-  readonly limit?: number;
-  /** Default 1 MiB. */
-  readonly limitBytes?: number;
-  readonly filter?: EventFilter;
-}
-
-/** A part of the events of a run. */
-export interface EventPage {
-  /** Encoded events, oldest first. */
-  readonly events: readonly string[];
-  /** The start of the next page: after everything read, including filtered events. */
-  readonly cursor: number;
-  /** Whether there are more events to read now. */
-  readonly more: boolean;
-}
-
-/** Where a stream of events begins, and which events it has. */
-export interface FollowOptions {
-  /** Events with a greater id, at most the newest one. Default: the current segment. */
-  readonly after?: number;
-  /**
-   * Stays open across waits and turns. Default false: the stream ends when the request or run is parked or
-   * done.
-   */
-  readonly forever?: boolean;
-  readonly filter?: EventFilter;
-  readonly signal?: AbortSignal;
-}
-
-/** A page of a stream. */
-export interface FeedPage extends EventPage {
-  /** Whether it is known to be the last page; a stream may also end without one. */
-  readonly last: boolean;
-}
-
-/** A stream of events. */
-export interface Feed {
-  /** True if no event will ever come: the request is completed and has nothing after the cursor. */
-  readonly finished: boolean;
-  /** Starts a reader that calls `sink` with each page. A page is empty if a filter drops all its events. */
-  read(sink: PageSink): FeedReader;
-  /**
-   * The same pages as an iterable: in order, without duplicates, until the stream ends or its signal aborts.
-   */
-  readonly pages: AsyncIterable<FeedPage>;
-}
-
-/** A page as a reader pushes it: not yet encoded. */
-export interface PushedPage extends Omit<FeedPage, "events"> {
-  readonly events: LoggedEvents;
-}
-
-/** What receives the pages of a stream. */
-export interface PageSink {
-  /** Receives the next page. Returns false if it accepts no more until it calls `resume` of its reader. */
-  page(page: PushedPage): boolean;
-  /** The stream has ended: `error` is set when reading failed. Called once, also after `stop`. */
-  end(error?: unknown): void;
-}
-
-/** A reader of a stream. */
-export interface FeedReader {
-  /** Continues after a page for which the sink returned false. */
-  resume(): void;
-  /** Ends the stream. */
-  stop(): void;
-}
-
-/** How the answers of a request are followed. */
-export interface AnswersOptions {
-  readonly filter?: EventFilter;
-  readonly signal?: AbortSignal;
-}
-
-/** A run with the metadata that it was created with. */
-export interface RunDetails extends RunSummary {
-  readonly metadata: JsonObject;
-}
-
-/** Selects runs. */
-export interface RunsQuery {
-  readonly agent?: string;
-  readonly status?: RunPhase;
-  /** How the newest turn ended. */
-  readonly finishReason?: FinishReason;
-  /** A part of the first input's text, or the beginning of the id or the key of a run, or of its newest request's id. */
-  readonly text?: string;
-  /** `created` lists the oldest run first. Default `updated`: the most recently updated first. */
-  readonly order?: "updated" | "created";
-  readonly limit: number;
-  /** The `next` of the previous page; only for the order `updated`. */
-  readonly cursor?: string;
-  /** Leaves out so many runs at the start. Default 0. */
-  readonly offset?: number;
-  /** Also counts all runs of the list. Default false. */
-  readonly total?: boolean;
-}
-
-/** How the list of runs is followed. */
-export interface WatchRunsOptions {
-  /** Only the rows of this agent. */
-  readonly agent?: string;
-  /** How many rows it begins with. */
-  readonly limit: number;
-  readonly signal?: AbortSignal;
-}
-
-/** Selects open waits. */
-export interface WaitsQuery {
-  /** Only those in runs of this agent. */
-  readonly agent?: string;
-  readonly runId?: RunId;
-  readonly limit: number;
-  /** The `next` of the previous page. */
-  readonly cursor?: string;
-}
-
-/** A part of the list of open waits. */
-export interface WaitsPage {
-  /** Encoded WaitForInput events; at most 1 MiB, but at least one. */
-  readonly events: readonly string[];
-  /** The cursor of the next page; absent on the last page. */
-  readonly next?: string;
-}
-
-/** A part of a list of runs. */
-export interface RunsPage {
-  readonly runs: readonly RunDetails[];
-  /** The cursor of the next page; absent on the last page, and for the order `created`. */
-  readonly next?: string;
-  /** The number of runs of the list, if it was asked for. */
-  readonly total?: number;
 }
 
 /** What a run has before its first request. */

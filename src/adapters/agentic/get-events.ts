@@ -7,7 +7,7 @@ import type { StreamFormat } from "../../http/sse/format.ts";
 import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
 import { idOf } from "../../protocol/events/encode.ts";
 import { isId } from "../../protocol/ids.ts";
-import type { Address, Feed } from "../../runtime/api.ts";
+import type { Address, Feed } from "../../runtime/feeds.ts";
 import { toDialect } from "./dialect.ts";
 import type { Served } from "./served.ts";
 

@@ -7,7 +7,8 @@ import { idOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { RunDetails, Runtime } from "../../runtime/api.ts";
+import type { Runtime } from "../../runtime/api.ts";
+import type { RunDetails } from "../../runtime/lists.ts";
 import { toDialect } from "./dialect.ts";
 import type { Served } from "./served.ts";
 

@@ -4,7 +4,7 @@ import { eventTypes } from "../../protocol/events/event-schemas.ts";
 import type { EventType } from "../../protocol/events/events.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import { parseCursor, parseFlag } from "../../protocol/requests/query.ts";
-import type { EventFilter } from "../../runtime/api.ts";
+import type { EventFilter } from "../../runtime/feeds.ts";
 import type { AppEnv } from "./app-env.ts";
 
 /** The query of routes that read events. */

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
 import { isId } from "../../protocol/ids.ts";
-import type { Address } from "../../runtime/api.ts";
+import type { Address } from "../../runtime/feeds.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { lastEventId, nextPage, parseEventQuery, queryOf } from "../messages/event-query.ts";
 import { withPrefix } from "../messages/mount.ts";

@@ -1,4 +1,5 @@
-import type { RunDetails, Runtime, RunsQuery } from "../../runtime/api.ts";
+import type { Runtime } from "../../runtime/api.ts";
+import type { RunDetails, RunsQuery } from "../../runtime/lists.ts";
 import { byteLength } from "../../runtime/journal/json-limits.ts";
 
 /** A page of the list of runs as JSON text. */

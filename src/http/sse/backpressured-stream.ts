@@ -1,6 +1,6 @@
 import { encodeTexts } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
-import type { Feed, FeedReader, PageSink, PushedPage } from "../../runtime/api.ts";
+import type { Feed, FeedReader, PageSink, PushedPage } from "../../runtime/feeds.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 import type { StreamFormat } from "./format.ts";
 

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
-import type { Feed } from "../../runtime/api.ts";
+import type { Feed } from "../../runtime/feeds.ts";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import type { Mount } from "../messages/mount.ts";

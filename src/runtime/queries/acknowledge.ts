@@ -1,6 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
 import { requestIdOf, typeOf, depthOf } from "../../protocol/events/encode.ts";
-import type { AcknowledgementOptions, EventPage, Receipt } from "../api.ts";
+import type { AcknowledgementOptions, Receipt } from "../api.ts";
+import type { EventPage } from "../feeds.ts";
 
 /** Reads the events that can acknowledge a receipt. */
 export interface AcknowledgementSource {

@@ -2,7 +2,7 @@ import { agentOf, depthOf, idOf, ofRequest, typeOf } from "../../protocol/events
 import type { EventType } from "../../protocol/events/events.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
-import type { Address, EventFilter } from "../api.ts";
+import type { Address, EventFilter } from "../feeds.ts";
 
 /** Whether a reader wants an encoded event, or texts: all of them or none. */
 export type Wanted = (item: string | Texts) => boolean;

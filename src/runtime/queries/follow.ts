@@ -1,7 +1,7 @@
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import { idOf } from "../../protocol/events/encode.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
-import type { Address, Feed, FeedReader, PageSink } from "../api.ts";
+import type { Address, Feed, FeedReader, PageSink } from "../feeds.ts";
 import type { Wanted } from "./event-filter.ts";
 import { toFeed } from "./to-feed.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";

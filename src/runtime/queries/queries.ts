@@ -5,6 +5,8 @@ import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
+import type { Receipt } from "../api.ts";
+import type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery, WatchRunsOptions } from "../lists.ts";
 import type {
   Address,
   AnswersOptions,
@@ -13,14 +15,7 @@ import type {
   Feed,
   FollowOptions,
   ReadEventsOptions,
-  Receipt,
-  RunDetails,
-  RunsPage,
-  RunsQuery,
-  WaitsPage,
-  WaitsQuery,
-  WatchRunsOptions,
-} from "../api.ts";
+} from "../feeds.ts";
 import type { AgentDirectory } from "../agent/agent-directory.ts";
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import { toWanted } from "./event-filter.ts";

@@ -1,6 +1,6 @@
 import type { EventLog } from "../../ports/event-log.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
-import type { Address, EventPage } from "../api.ts";
+import type { Address, EventPage } from "../feeds.ts";
 import type { Wanted } from "./event-filter.ts";
 
 /** Default and maximum size of a polled page. */

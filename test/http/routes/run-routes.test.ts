@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { notebook } from "../../../agents/notebook.ts";
 import { readRunsPage } from "../../../src/http/routes/runs-page.ts";
-import type { RunsPage, RunsQuery } from "../../../src/runtime/api.ts";
+import type { RunsPage, RunsQuery } from "../../../src/runtime/lists.ts";
 import { bodyOf, post, startApp } from "../server.ts";
 
 test("a run is forked at the end of a turn, and both runs continue independently", async () => {

@@ -5,7 +5,7 @@ import { manualEnvironment } from "troupe/testing";
 import type { ManualEnvironment } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
-import type { FeedReader } from "../../../src/runtime/api.ts";
+import type { FeedReader } from "../../../src/runtime/feeds.ts";
 
 interface Row {
   readonly run_id: string;

@@ -2,7 +2,7 @@ import type { Batch, Cursor, LogRecord } from "../../../src/ports/event-log.ts";
 import { idOf } from "../../../src/protocol/events/encode.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
-import type { EventPage } from "../../../src/runtime/api.ts";
+import type { EventPage } from "../../../src/runtime/feeds.ts";
 import type { AcceptedRequest } from "../../../src/runtime/journal/records.ts";
 import { SECRET } from "../../laws/agents.ts";
 import { countSpared, openWaits, toHistory } from "../../laws/history.ts";

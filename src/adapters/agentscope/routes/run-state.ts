@@ -1,7 +1,8 @@
 import { requestIdOf } from "../../../protocol/events/encode.ts";
 import type { Event, EventType } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import type { Address, Runtime } from "../../../runtime/api.ts";
+import type { Runtime } from "../../../runtime/api.ts";
+import type { Address } from "../../../runtime/feeds.ts";
 import { OpenWaits } from "../response/open-waits.ts";
 import type { WaitEvent } from "../response/wait-message.ts";
 

@@ -4,7 +4,7 @@ import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { reply } from "../../../http/messages/reply.ts";
 import { replyWithStream } from "../../../http/sse/reply-with-stream.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
-import type { Feed, FeedReader, PageSink } from "../../../runtime/api.ts";
+import type { Feed, FeedReader, PageSink } from "../../../runtime/feeds.ts";
 import { encodeObject, pickDialect } from "../dialect/dialect.ts";
 import type { Dialect } from "../dialect/dialect.ts";
 import { responseFormat } from "../response/format.ts";

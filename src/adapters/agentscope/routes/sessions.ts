@@ -2,7 +2,8 @@ import { toAgentError } from "../../../errors.ts";
 import { isId } from "../../../protocol/ids.ts";
 import { isObject } from "../../../protocol/json.ts";
 import type { RunId } from "../../../protocol/ids.ts";
-import type { RunDetails, Runtime } from "../../../runtime/api.ts";
+import type { Runtime } from "../../../runtime/api.ts";
+import type { RunDetails } from "../../../runtime/lists.ts";
 import type { SessionName } from "../request/body.ts";
 import { toSessionKey } from "./session-key.ts";
 

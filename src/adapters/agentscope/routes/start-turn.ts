@@ -1,7 +1,8 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
 import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { ChatRequest } from "../../../protocol/requests/requests.ts";
-import type { Address, Runtime } from "../../../runtime/api.ts";
+import type { Runtime } from "../../../runtime/api.ts";
+import type { Address } from "../../../runtime/feeds.ts";
 import type { ProcessRequest } from "../request/body.ts";
 import { readChat } from "../request/chat.ts";
 import type { InlineFile } from "../request/data-url.ts";

@@ -1,5 +1,5 @@
 import type { RunView } from "../../../projection/run-reader.ts";
-import type { RunDetails } from "../../../runtime/api.ts";
+import type { RunDetails } from "../../../runtime/lists.ts";
 import type { TaskObject } from "../objects.ts";
 import { inputOf, newestOf } from "../task/task.ts";
 import { toArtifact } from "./to-artifact.ts";

@@ -3,7 +3,7 @@ import type { Json } from "../../../protocol/json.ts";
 import type { RunProjection } from "../../../projection/run-projection.ts";
 import type { RunView } from "../../../projection/run-reader.ts";
 import type { Segment } from "../../../projection/segment.ts";
-import type { RunDetails } from "../../../runtime/api.ts";
+import type { RunDetails } from "../../../runtime/lists.ts";
 
 /** The newest segment of the open request, else that of the request that ended last. */
 export function newestOf({ requests }: RunProjection): Segment | undefined {

@@ -2,7 +2,8 @@ import { AgentError, toAgentError } from "../../../errors.ts";
 import { RunReader } from "../../../projection/run-reader.ts";
 import type { RunView } from "../../../projection/run-reader.ts";
 import { isId } from "../../../protocol/ids.ts";
-import type { RunDetails, Runtime } from "../../../runtime/api.ts";
+import type { Runtime } from "../../../runtime/api.ts";
+import type { RunDetails } from "../../../runtime/lists.ts";
 
 /** Reads the tasks of an agent. */
 export class TasksReader {

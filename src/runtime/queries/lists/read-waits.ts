@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import type { EventLog, WaitEntry } from "../../../ports/event-log.ts";
 import { byteLength } from "../../journal/json-limits.ts";
-import type { WaitsPage, WaitsQuery } from "../../api.ts";
+import type { WaitsPage, WaitsQuery } from "../../lists.ts";
 import { readEvent } from "../../replay/accepted.ts";
 
 /** Maximum bytes of a page, which has at least one wait. */

@@ -1,7 +1,7 @@
 import type { RequestEntry, RunEntry } from "../../../ports/event-log.ts";
 import type { RunRequest, RunSummary } from "../../../protocol/answers/status.ts";
 import type { ForkedFrom } from "../../../protocol/events/events.ts";
-import type { RunDetails } from "../../api.ts";
+import type { RunDetails } from "../../lists.ts";
 
 /** The row of a run in the protocol's form. */
 export function toRow(run: RunEntry): RunSummary {

@@ -1,7 +1,8 @@
 import type { Environment } from "../../../ports/environment.ts";
 import type { EventLog, RunEntry } from "../../../ports/event-log.ts";
 import type { RunId } from "../../../protocol/ids.ts";
-import type { Feed, FeedReader, PageSink, WatchRunsOptions } from "../../api.ts";
+import type { WatchRunsOptions } from "../../lists.ts";
+import type { Feed, FeedReader, PageSink } from "../../feeds.ts";
 import { isHidden } from "../../journal/system-runs.ts";
 import type { ReaderSweep, SweptReader } from "../reader-sweep.ts";
 import { toFeed } from "../to-feed.ts";

@@ -1,0 +1,64 @@
+import type { RunId } from "../protocol/ids.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { FinishReason } from "../protocol/events/events.ts";
+import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
+
+/** A run with the metadata that it was created with. */
+export interface RunDetails extends RunSummary {
+  readonly metadata: JsonObject;
+}
+
+/** Selects runs. */
+export interface RunsQuery {
+  readonly agent?: string;
+  readonly status?: RunPhase;
+  /** How the newest turn ended. */
+  readonly finishReason?: FinishReason;
+  /** A part of the first input's text, or the beginning of the id or the key of a run, or of its newest request's id. */
+  readonly text?: string;
+  /** `created` lists the oldest run first. Default `updated`: the most recently updated first. */
+  readonly order?: "updated" | "created";
+  readonly limit: number;
+  /** The `next` of the previous page; only for the order `updated`. */
+  readonly cursor?: string;
+  /** Leaves out so many runs at the start. Default 0. */
+  readonly offset?: number;
+  /** Also counts all runs of the list. Default false. */
+  readonly total?: boolean;
+}
+
+/** How the list of runs is followed. */
+export interface WatchRunsOptions {
+  /** Only the rows of this agent. */
+  readonly agent?: string;
+  /** How many rows it begins with. */
+  readonly limit: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Selects open waits. */
+export interface WaitsQuery {
+  /** Only those in runs of this agent. */
+  readonly agent?: string;
+  readonly runId?: RunId;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+}
+
+/** A part of the list of open waits. */
+export interface WaitsPage {
+  /** Encoded WaitForInput events; at most 1 MiB, but at least one. */
+  readonly events: readonly string[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
+}
+
+/** A part of a list of runs. */
+export interface RunsPage {
+  readonly runs: readonly RunDetails[];
+  /** The cursor of the next page; absent on the last page, and for the order `created`. */
+  readonly next?: string;
+  /** The number of runs of the list, if it was asked for. */
+  readonly total?: number;
+}
