@@ -1,4 +1,4 @@
-import type { ToolErrorCode, TurnErrorCode } from "./protocol/events/events.ts";
+import type { ToolErrorCode, TurnErrorCode } from "./protocol/events/outcome-codes.ts";
 import type { Issue } from "./protocol/schema/issue.ts";
 import type { ProblemCode } from "./protocol/answers/problem.ts";
 

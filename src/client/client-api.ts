@@ -1,7 +1,8 @@
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { AgentEntry } from "../protocol/answers/answers.ts";
 import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
-import type { Event, FinishReason, Questions } from "../protocol/events/events.ts";
+import type { Event, Questions } from "../protocol/events/events.ts";
+import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";

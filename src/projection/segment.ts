@@ -1,4 +1,5 @@
-import type { FinishReason, Questions, TurnError, Usage } from "../protocol/events/events.ts";
+import type { Questions, TurnError, Usage } from "../protocol/events/events.ts";
+import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 

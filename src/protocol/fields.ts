@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { TURN_ERROR_CODES } from "./events/events.ts";
-import type { FinishReason, Questions, TurnError, Usage } from "./events/events.ts";
+import { TURN_ERROR_CODES } from "./events/outcome-codes.ts";
+import type { Questions, TurnError, Usage } from "./events/events.ts";
+import type { FinishReason } from "./events/outcome-codes.ts";
 import { ID_PATTERN, KEY_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";

@@ -6,22 +6,20 @@ export type { ActorRef, CallMode, Hops, SenderRef } from "./actors.ts";
 export { isId } from "./ids.ts";
 export type { ArtifactId, Branded, CallId, RequestId, RunId } from "./ids.ts";
 export type { Json, JsonObject } from "./json.ts";
-export { roleOf } from "./events/events.ts";
+export { roleOf } from "./events/roles.ts";
 export type {
   Event,
   EventAddress,
   EventBody,
   EventType,
-  FinishReason,
   ForkedFrom,
   Approval,
   Questions,
-  Role,
-  ToolErrorCode,
   TurnError,
-  TurnErrorCode,
   Usage,
+  Role,
 } from "./events/events.ts";
+export type { FinishReason, ToolErrorCode, TurnErrorCode } from "./events/outcome-codes.ts";
 export type {
   Caller,
   CancelRequest,

@@ -1,6 +1,6 @@
 import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { FinishReason } from "../protocol/events/events.ts";
+import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
 
 /** A run with the metadata that it was created with. */

@@ -12,7 +12,7 @@ import {
   toTimestamp,
   typeOf,
 } from "../../src/protocol/events/encode.ts";
-import { roleOf } from "../../src/protocol/events/events.ts";
+import { roleOf } from "../../src/protocol/events/roles.ts";
 import { addEvents, fieldsOf, sliceTexts, toEncoded } from "../../src/protocol/events/texts.ts";
 import type { GrowingTexts } from "../../src/protocol/events/texts.ts";
 import type { CallId } from "../../src/protocol/ids.ts";

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { FinishReason, TurnError } from "../../protocol/events/events.ts";
+import type { TurnError } from "../../protocol/events/events.ts";
+import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 

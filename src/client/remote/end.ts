@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import { TURN_ERROR_CODES } from "../../protocol/events/events.ts";
-import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/events.ts";
+import { TURN_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
+import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toJson } from "../../runtime/journal/json-limits.ts";
 import type { RemoteEnd, RemoteError } from "../../runtime/agent/remote-port.ts";

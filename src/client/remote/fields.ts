@@ -1,6 +1,7 @@
-import { COMPLETION_ERROR_CODES, TOOL_ERROR_CODES } from "../../protocol/events/events.ts";
+import { COMPLETION_ERROR_CODES, TOOL_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
 import { timestamp } from "../../protocol/fields.ts";
-import type { CompletionErrorCode, ToolErrorCode, Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/events.ts";
+import type { CompletionErrorCode, ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import { checkText } from "../../runtime/journal/json-limits.ts";
 
 /** Maximum length of a remote name. */

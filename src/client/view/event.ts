@@ -1,4 +1,5 @@
-import type { Callee, FinishReason, Questions, TurnError, Usage } from "../../protocol/events/events.ts";
+import type { Callee, Questions, TurnError, Usage } from "../../protocol/events/events.ts";
+import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { callKey } from "./fold.ts";

@@ -3,7 +3,7 @@ import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import type { RunPhase, RunStatus } from "../../protocol/answers/status.ts";
-import type { FinishReason } from "../../protocol/events/events.ts";
+import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import { parseFlag } from "../../protocol/requests/query.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";

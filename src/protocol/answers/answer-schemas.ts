@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Accepted, AgentEntry, UploadedArtifact } from "./answers.ts";
 import type { AgentDescriptor, MessageDescriptor, OperationDescriptor } from "./descriptor.ts";
-import { TURN_ERROR_CODES } from "../events/events.ts";
+import { TURN_ERROR_CODES } from "../events/outcome-codes.ts";
 import {
   artifactId,
   count,

@@ -1,11 +1,5 @@
-import type {
-  FinishReason,
-  ForkedFrom,
-  Questions,
-  TurnError,
-  TurnErrorCode,
-  Usage,
-} from "../events/events.ts";
+import type { ForkedFrom, Questions, TurnError, Usage } from "../events/events.ts";
+import type { FinishReason, TurnErrorCode } from "../events/outcome-codes.ts";
 import type { RequestId, RunId } from "../ids.ts";
 import type { Json } from "../json.ts";
 

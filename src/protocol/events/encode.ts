@@ -1,4 +1,4 @@
-import { roleOf } from "./events.ts";
+import { roleOf } from "./roles.ts";
 import type { EventAddress, EventBody, EventType } from "./events.ts";
 import type { RunId } from "../ids.ts";
 

@@ -1,12 +1,7 @@
 import * as z from "zod";
-import {
-  belongsToRun,
-  CALLEE_KINDS,
-  COMPLETION_ERROR_CODES,
-  MACHINE_STATUSES,
-  roleOf,
-  TOOL_ERROR_CODES,
-} from "./events.ts";
+import { belongsToRun, CALLEE_KINDS, MACHINE_STATUSES } from "./events.ts";
+import { roleOf } from "./roles.ts";
+import { COMPLETION_ERROR_CODES, TOOL_ERROR_CODES } from "./outcome-codes.ts";
 import type { CallMode, SenderRef } from "../actors.ts";
 import type { ConfigureCompleted } from "../answers/answers.ts";
 import type { Approval, Callee, Event, EventBody, EventType, StateStep } from "./events.ts";

@@ -1,28 +1,7 @@
 import type { CallMode, SenderRef } from "../actors.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../ids.ts";
 import type { Json, JsonObject } from "../json.ts";
-
-/** How a turn ended. */
-export type FinishReason = "success" | "error" | "canceled";
-
-/** All reasons for a turn to end with `error`. */
-export const TURN_ERROR_CODES = [
-  "agent_error",
-  "nondeterministic",
-  "interrupted",
-  "poisoned",
-  "agent_crashed",
-  "timeout",
-  "budget",
-  "overloaded",
-  "unsupported_input",
-  "version_mismatch",
-  "not_accepted",
-  "canceled",
-] as const;
-
-/** The kind of a failed turn, in its RequestCompleted. */
-export type TurnErrorCode = (typeof TURN_ERROR_CODES)[number];
+import type { FinishReason, TurnErrorCode, ToolErrorCode, CompletionErrorCode } from "./outcome-codes.ts";
 
 /** The error of a turn, as its caller sees it. */
 export interface TurnError {
@@ -255,30 +234,6 @@ export type EventBody =
       readonly usage?: Usage;
     };
 
-/** All reasons for a call to fail. */
-export const TOOL_ERROR_CODES = [
-  "tool_error",
-  "invalid_input",
-  "interrupted",
-  "canceled",
-  "timeout",
-  "overloaded",
-  "unavailable",
-  "gone",
-  "too_large",
-  "too_deep",
-  "would_deadlock",
-  "not_accepted",
-] as const;
-
-/** The kind of a failed call, in its ToolError. */
-export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
-
-/** The reasons for a completion to fail that are not the model's fault. */
-export const COMPLETION_ERROR_CODES = ["timeout", "overloaded"] as const;
-
-export type CompletionErrorCode = (typeof COMPLETION_ERROR_CODES)[number];
-
 /** The name of a kind of event, as in its field `type`. */
 export type EventType = EventBody["type"];
 
@@ -325,40 +280,4 @@ type EventOfRequest<Body> = EventAddress & { readonly request_id: RequestId } & 
 /** Whether events of a type belong to a run, but to no request of it. */
 export function belongsToRun(type: EventType): type is RunEventType {
   return type === "RunCreated" || type === "ArtifactUploaded" || type === "Renewed";
-}
-
-/** The role that goes with a type of event. */
-export function roleOf(type: EventType): Role {
-  switch (type) {
-    case "TextOutput":
-    case "WaitForInput":
-    case "ArtifactGenerated":
-      return "assistant";
-    case "ToolCall":
-    case "ToolResult":
-    case "ToolError":
-    case "ToolTextOutput":
-      return "tool";
-    case "ResumeWithInput":
-    case "CancelRequest":
-    case "MessageReceived":
-    case "ArtifactUploaded":
-      return "user";
-    case "RequestStarted":
-    case "RequestCompleted":
-    case "WaitExpired":
-    case "CompletionCall":
-    case "CompletionResult":
-    case "ReasoningOutput":
-    case "StateChanged":
-    case "Sleeping":
-    case "Custom":
-    case "RunCreated":
-    case "Renewed":
-      return "system";
-    default: {
-      const never: never = type;
-      return never;
-    }
-  }
 }

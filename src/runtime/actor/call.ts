@@ -1,5 +1,6 @@
 import { isInstance } from "../../errors.ts";
-import type { Callee, ToolErrorCode } from "../../protocol/events/events.ts";
+import type { Callee } from "../../protocol/events/events.ts";
+import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "../agent/agent.ts";

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { QueueOptions } from "../../ports/model.ts";
-import type { ToolErrorCode } from "../../protocol/events/events.ts";
+import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Effect } from "./agent.ts";
 
 /** The time limit of a call. */

@@ -1,12 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { CallMode, Hops } from "../../protocol/actors.ts";
-import type {
-  Approval,
-  EventBody,
-  Questions,
-  ToolErrorCode,
-  TurnErrorCode,
-} from "../../protocol/events/events.ts";
+import type { Approval, EventBody, Questions } from "../../protocol/events/events.ts";
+import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Caller } from "../../protocol/requests/requests.ts";

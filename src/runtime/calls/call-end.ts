@@ -1,4 +1,4 @@
-import type { ToolErrorCode } from "../../protocol/events/events.ts";
+import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { PublishedFile } from "../agent/remote-port.ts";
 import { cutResult, toolCanceled, toToolEnd } from "../scheduler/tool-end.ts";

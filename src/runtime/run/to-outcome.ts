@@ -1,4 +1,5 @@
-import type { Event, ToolErrorCode, TurnErrorCode } from "../../protocol/events/events.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import { CHAT } from "../agent/agent.ts";
 import { EVENT_LIMIT_BYTES, byteLength } from "../journal/json-limits.ts";

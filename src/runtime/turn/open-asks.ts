@@ -1,6 +1,6 @@
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
-import type { ToolErrorCode } from "../../protocol/events/events.ts";
+import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";

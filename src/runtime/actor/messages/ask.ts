@@ -1,5 +1,6 @@
 import type { CallMode } from "../../../protocol/actors.ts";
-import type { Callee, Event, ToolErrorCode } from "../../../protocol/events/events.ts";
+import type { Callee, Event } from "../../../protocol/events/events.ts";
+import type { ToolErrorCode } from "../../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../../protocol/json.ts";
 import { CALLERS_LIMIT } from "../../../protocol/requests/requests.ts";
 import type { ActorAddress } from "../../agent/actor-address.ts";

@@ -1,6 +1,6 @@
 import type { EventLog, RunEntry, RunPage } from "../../../ports/event-log.ts";
 import type { RunQuery } from "../../../ports/log-queries.ts";
-import type { FinishReason } from "../../../protocol/events/events.ts";
+import type { FinishReason } from "../../../protocol/events/outcome-codes.ts";
 import { isHidden } from "../../journal/system-runs.ts";
 
 /** What a search looks for. */
